@@ -1,0 +1,58 @@
+"""Time as Holdfast keeps it: aware UTC datetimes in whole milliseconds.
+
+Every engine stores milliseconds since the epoch, so a moment survives a round trip exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from holdfast.core.errors import UsageError
+
+Clock = Callable[[], datetime]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+
+
+def system_clock() -> datetime:
+    """The time now, in whole milliseconds."""
+    return whole_ms(datetime.now(UTC))
+
+
+def whole_ms(moment: datetime) -> datetime:
+    """The same moment in UTC without the part below a millisecond."""
+    if moment.tzinfo is None:
+        raise UsageError(
+            f"The time {moment.isoformat()} has no time zone.", hint="Give one, e.g. +00:00."
+        )
+    moment = moment.astimezone(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def to_ms(moment: datetime) -> int:
+    """Milliseconds since the epoch."""
+    return (whole_ms(moment) - _EPOCH) // _MS
+
+
+def from_ms(value: int) -> datetime:
+    """The moment that many milliseconds after the epoch."""
+    return _EPOCH + value * _MS
+
+
+def days_between(earlier: datetime, later: datetime) -> float:
+    """Days from one moment to another; never negative, so a clock set back does no harm."""
+    return max(0.0, (later - earlier).total_seconds() / 86_400)
+
+
+def parse_moment(text: str) -> datetime:
+    """Read an ISO 8601 date or time; a bare date is its midnight in UTC."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is not a date or time.",
+            hint="Use ISO 8601, e.g. 2026-05-31 or 2026-05-31T09:00Z.",
+        ) from None
+    return whole_ms(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

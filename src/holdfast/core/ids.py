@@ -1,0 +1,63 @@
+"""Identifiers: UUIDv7, so that ids sort by creation, with a short form for citations.
+
+The short form is the 40 random low bits in Crockford base 32 (eight characters). It is what
+people see and type; a store resolves it, or a prefix of it, back to the full id.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_MISREAD = str.maketrans({"o": "0", "i": "1", "l": "1"})
+SHORT_LENGTH = 8
+
+
+def short_id(full_id: str) -> str:
+    """The eight-character form of a full id."""
+    bits = int(full_id.replace("-", ""), 16) & ((1 << 40) - 1)
+    return "".join(_ALPHABET[(bits >> shift) & 31] for shift in range(35, -1, -5))
+
+
+def normalise_short(text: str) -> str:
+    """Lower-case a typed short id and undo the look-alikes Crockford leaves out."""
+    return text.strip().lower().removeprefix("m:").translate(_MISREAD)
+
+
+def is_full_id(text: str) -> bool:
+    """Whether the text has the shape of a full id."""
+    raw = text.replace("-", "")
+    return len(text) == 36 and len(raw) == 32 and all(c in "0123456789abcdef" for c in raw)
+
+
+class IdSource:
+    """Makes UUIDv7 ids that never go backwards inside one process, even when the clock does."""
+
+    def __init__(
+        self, now_ms: Callable[[], int], *, random_bits: Callable[[int], int] = secrets.randbits
+    ) -> None:
+        self._now_ms = now_ms
+        self._random_bits = random_bits
+        self._last_ms = -1
+        self._counter = 0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> str:
+        ms, counter = self._tick()
+        value = (ms & ((1 << 48) - 1)) << 80 | 0x7 << 76 | counter << 64
+        value |= 0b10 << 62 | self._random_bits(62)
+        text = f"{value:032x}"
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def _tick(self) -> tuple[int, int]:
+        with self._lock:
+            ms = self._now_ms()
+            if ms > self._last_ms:
+                self._last_ms, self._counter = ms, self._random_bits(9)
+            else:
+                self._counter += 1
+                if self._counter > 0xFFF:
+                    self._last_ms, self._counter = self._last_ms + 1, 0
+            return self._last_ms, self._counter

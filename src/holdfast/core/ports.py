@@ -1,0 +1,330 @@
+"""The seams: what Holdfast needs from a storage engine and from models.
+
+A store is canonical rows plus derived indexes. `apply` is all or nothing; searches return ids
+with scores, already inside the filter; nothing here says how an engine does it. Every engine
+passes `holdfast.testing.conformance`. All of it is synchronous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+from holdfast.core.memory import Memory
+from holdfast.core.payloads import Json
+from holdfast.core.query import (
+    Candidate,
+    FileLink,
+    Filter,
+    Finding,
+    Hit,
+    ModelShare,
+    Order,
+    Page,
+    Stats,
+)
+
+Vector: TypeAlias = bytes
+"""A unit-length embedding as packed little-endian float32."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (done, total) during long work."""
+
+
+# -- Changes ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCard:
+    """What the derived indexes should hold for a memory besides its content.
+
+    `extra` is further text to find it by (dates, author, tags, split identifiers). A card without
+    a vector leaves the memory out of vector search until a re-index.
+    """
+
+    extra: str = ""
+    model_id: str | None = None
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Add a new memory."""
+
+    memory: Memory
+    card: IndexCard
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Write a memory again under the same id.
+
+    With `expected_updated_at`, a memory that was changed since raises ConflictError. A None card
+    leaves the derived indexes' extra text and vector as they are.
+    """
+
+    memory: Memory
+    card: IndexCard | None = None
+    expected_updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End a memory's validity, naming its successor if there is one."""
+
+    id: str
+    at: datetime
+    superseded_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rescore:
+    """Set importance or confidence without counting as an edit."""
+
+    id: str
+    importance: float | None = None
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Set or clear (None) the moment since which a memory is stale or archived."""
+
+    id: str
+    what: Literal["stale", "archived"]
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove a memory for good, with its index entries, evidence and relations."""
+
+    id: str
+
+
+Change: TypeAlias = Insert | Replace | Close | Rescore | Mark | Delete
+
+
+# -- Storage ------------------------------------------------------------------------------------
+
+
+class MemoryRows(Protocol):
+    """The canonical rows."""
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Make all the changes in one transaction, or none of them.
+
+        NotFoundError for an unknown id; ConflictError for an id or an open key that is taken.
+        """
+        ...
+
+    def get(self, ids: Sequence[str]) -> list[Memory]:
+        """Memories in the order asked for; unknown ids are left out."""
+        ...
+
+    def resolve(self, text: str, *, project: str | None) -> list[str]:
+        """Full ids that a full id, a short id or a prefix (>= 4) of one stands for; at most 10."""
+        ...
+
+    def find_key(self, key: str, *, project: str, user_scope: bool) -> Memory | None:
+        """The open memory with that key in the project (or among the `user` memories)."""
+        ...
+
+    def list(
+        self,
+        where: Filter,
+        *,
+        order: Order = Order.NEWEST,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Memory]:
+        """One page; pages follow each other without gaps or repeats while rows are added."""
+        ...
+
+    def iterate(self, where: Filter) -> Iterator[Memory]:
+        """Every memory that fits, oldest first, without holding them all in memory."""
+        ...
+
+    def stats(self, where: Filter) -> Stats:
+        """Counts by type, scope and source."""
+        ...
+
+    def touch(self, ids: Sequence[str], *, at: datetime) -> None:
+        """Count an access. May be buffered; never blocks a read and never fails one."""
+        ...
+
+    def flush(self) -> None:
+        """Write what `touch` has buffered."""
+        ...
+
+
+class SearchIndex(Protocol):
+    """The derived indexes. Scores: larger is better; scales differ between arms."""
+
+    def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+        """Memories that hold any of the terms, best first (BM25-like). A term with a space is a
+        phrase. Terms are data: no query syntax is honoured."""
+        ...
+
+    def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+        """Memories whose content holds any of the fragments as a substring, ignoring case."""
+        ...
+
+    def search_vectors(
+        self, vector: Vector, *, model_id: str, where: Filter, limit: int
+    ) -> list[Hit]:
+        """Nearest memories by cosine among vectors of that model only."""
+        ...
+
+    def similarities(
+        self, vector: Vector, *, model_id: str, ids: Sequence[str]
+    ) -> dict[str, float]:
+        """Exact cosine for the given memories that have a vector of that model."""
+        ...
+
+    def search_links(
+        self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
+        """Memories tied to those files or modules; the score counts the ties."""
+        ...
+
+    def candidates(self, ids: Sequence[str], where: Filter, *, span: int = 0) -> list[Candidate]:
+        """Slim rows of those ids that pass the filter and, with a span, of the memories up to that
+        many places before and after them in the same session (also inside the filter)."""
+        ...
+
+
+class VectorShelf(Protocol):
+    """Vectors beside the rows, each with its model id and dimension."""
+
+    def models(self) -> list[ModelShare]:
+        """Which models the stored vectors come from, most used first."""
+        ...
+
+    def missing_vectors(
+        self, *, model_id: str, skip_types: Sequence[str], after: str | None, limit: int
+    ) -> list[Memory]:
+        """Open memories without a vector of that model, by id, after the given id."""
+        ...
+
+    def put_cards(self, cards: Sequence[tuple[str, IndexCard]]) -> None:
+        """Set extra text and vector of existing memories; ids that vanished are skipped."""
+        ...
+
+    def vectors(self, *, model_id: str, where: Filter) -> Iterator[tuple[str, Vector]]:
+        """The stored vectors of one model inside the filter."""
+        ...
+
+    def drop_vectors(self, *, model_id: str) -> int:
+        """Remove a model's vectors; returns how many there were."""
+        ...
+
+
+class ProjectBook(Protocol):
+    """Projects are named by an identity string; aliases stand for a canonical one."""
+
+    def canonical_project(self, identity: str) -> str:
+        """Follow aliases; an unknown identity is its own canonical name."""
+        ...
+
+    def projects(self) -> list[tuple[str, int]]:
+        """Every project that holds memories, with how many, most first."""
+        ...
+
+    def merge_projects(self, alias: str, *, into: str) -> int:
+        """Make one identity an alias of another and move its memories; returns how many moved."""
+        ...
+
+
+class Shelf(Protocol):
+    """Small persistent things: project state, calibrations, file links, job records."""
+
+    def get_value(self, space: str, key: str) -> Json:
+        """The JSON value under a key of a name space, or None."""
+        ...
+
+    def put_value(self, space: str, key: str, value: Json) -> None:
+        """Keep a JSON value durably; None removes it."""
+        ...
+
+    def values(self, space: str) -> dict[str, Json]:
+        """Everything in a name space."""
+        ...
+
+    def put_file_links(self, project: str, links: Sequence[FileLink]) -> None:
+        """Set the weights of pairs of files that go together (unordered pairs)."""
+        ...
+
+    def linked_files(
+        self, project: str, files: Sequence[str], *, min_weight: float, limit: int
+    ) -> list[FileLink]:
+        """Pairs with at least one of the files, heaviest first; `file_a` is the one asked for."""
+        ...
+
+
+class Upkeep(Protocol):
+    """Checking, mending and copying a whole store."""
+
+    def check(self, *, deep: bool = False) -> list[Finding]:
+        """What is wrong: damage, and drift between rows and indexes. Changes nothing."""
+        ...
+
+    def repair(self, *, progress: Progress | None = None) -> list[Finding]:
+        """Rebuild the derived indexes from the rows; returns what was mended."""
+        ...
+
+    def backup(self, target: Path, *, progress: Progress | None = None) -> None:
+        """A consistent copy while others go on working."""
+        ...
+
+    def compact_storage(self) -> None:
+        """Give unused room back and refresh the engine's statistics."""
+        ...
+
+    def size_bytes(self) -> int:
+        """Room taken on disk."""
+        ...
+
+    def describe(self) -> dict[str, str]:
+        """Facts for people: engine, version, schema version, location."""
+        ...
+
+    def close(self) -> None:
+        """Flush and let go. A closed store raises StoreError when used."""
+        ...
+
+
+class Store(MemoryRows, SearchIndex, VectorShelf, ProjectBook, Shelf, Upkeep, Protocol):
+    """A whole storage engine."""
+
+
+# -- Models -------------------------------------------------------------------------------------
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors. `model_id` changes whenever the vectors would."""
+
+    @property
+    def model_id(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]: ...
+
+    def embed_query(self, text: str) -> Vector: ...
+
+
+class TextModel(Protocol):
+    """Completes a prompt; used for hypothetical answers."""
+
+    def complete(self, prompt: str, *, max_tokens: int) -> str: ...
+
+
+class Reranker(Protocol):
+    """Scores texts against a query; larger is better."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]: ...

@@ -1,0 +1,163 @@
+"""What can be asked of a store: filters, pages, hits and the slim view of a candidate.
+
+Everything here is plain data. A store turns a `Filter` into its own query language; nothing of
+that language shows here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
+
+from holdfast.core.types import MemoryType, Scope, Source
+
+_Item = TypeVar("_Item")
+
+
+class Validity(StrEnum):
+    """Which memories in time: still believed, no longer believed, or both."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    ANY = "any"
+
+
+class Order(StrEnum):
+    """How a listing is sorted; ties always break by id."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    UPDATED = "updated"
+    IMPORTANCE = "importance"
+    ACCESSED = "accessed"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories may be seen. Empty tuples and None mean "no condition".
+
+    `project=None` looks at every project and is only for whole-store upkeep. With a project,
+    `include_user` adds the memories of scope `user` wherever they were taught.
+    Within one field any of the values fits, except `tags`: all of them must be there.
+    `since`/`until` bound the time of the event (`valid_from`), half open. `as_of` asks what was
+    believed at that moment and overrides `validity`.
+    """
+
+    project: str | None
+    include_user: bool = True
+    types: tuple[MemoryType, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    sources: tuple[Source, ...] = ()
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    min_confidence: float = 0.0
+    min_importance: float = 0.0
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    validity: Validity = Validity.OPEN
+    stale: bool | None = None
+    archived: bool | None = False
+    needs_review: bool | None = None
+    user_verified: bool | None = None
+    pinned: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[_Item]):
+    """One page of a listing. `next_cursor` is None on the last page."""
+
+    items: tuple[_Item, ...]
+    total: int
+    next_cursor: str | None = None
+
+
+class Hit(NamedTuple):
+    """A memory that one arm of the search found, and how well by that arm's own measure."""
+
+    id: str
+    score: float
+
+
+class Candidate(NamedTuple):
+    """What ranking needs to know of a memory without loading it whole."""
+
+    id: str
+    type: MemoryType
+    scope: Scope
+    source: Source
+    session_id: str | None
+    seq: int | None
+    author: str | None
+    importance: float
+    confidence: float
+    created_ms: int
+    valid_from_ms: int
+    accessed_ms: int
+    access_count: int
+    content_chars: int
+    stale: bool
+    closed: bool
+    pinned: bool
+    needs_review: bool
+    user_verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts over the memories that a filter lets through."""
+
+    total: int
+    by_type: dict[str, int]
+    by_scope: dict[str, int]
+    by_source: dict[str, int]
+    closed: int
+    stale: int
+    archived: int
+    needs_review: int
+    pinned: int
+    oldest: datetime | None
+    newest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShare:
+    """How many vectors of one embedding model the store holds."""
+
+    model_id: str
+    dimension: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileLink:
+    """Two files that change or are read together; the weight is between 0 and 1."""
+
+    file_a: str
+    file_b: str
+    weight: float
+    count: int = 1
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a check of the store found. `repairable` means a rebuild mends it."""
+
+    check: str
+    message: str
+    severity: Severity
+    repairable: bool
+    count: int = 1

@@ -1,0 +1,1 @@
+"""Remember, recall, forget: what is known, how it is found, how it ages. Knows no SQL."""
