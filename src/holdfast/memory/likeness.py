@@ -1,0 +1,129 @@
+"""How one statement stands to another, by their words alone.
+
+Embeddings say that two sentences are about the same thing; they cannot tell "use npm" from "use
+pnpm". This module can: before near-duplicates are merged, `compare` decides whether the new one
+repeats, extends, rephrases or contradicts the old one. When in doubt it says CONTRADICTS or
+DIFFERENT rather than let one statement swallow another.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from holdfast.core.text import STOP_WORDS, fold, words
+
+_NUMBER = re.compile(r"\d+(?:[.:]\d+)*")
+_NEGATIONS = frozenset(
+    """not no never none neither nor cannot can't don't doesn't didn't won't isn't aren't wasn't
+    weren't shouldn't mustn't wouldn't without avoid stop instead disable disabled disallow forbid
+    ne pas jamais sans aucun nicht kein keine nie ohne nunca jamás sin""".split()
+)
+_CJK_NEGATIONS = ("不", "没", "別", "别", "勿", "非", "無", "ない", "しない", "ません", "禁止")
+_NARROWING = frozenset(
+    """for in on at with when where under inside during before after by from until if of against
+    pour dans sur avec avant après für auf mit bei vor nach para con antes""".split()
+)
+_SAME_MATTER = 0.8
+_STEM_CHARS = 3
+
+
+class Likeness(StrEnum):
+    """What the new statement is to the old one."""
+
+    SAME = "same"
+    REFINES = "refines"
+    COVERED = "covered"
+    PARAPHRASE = "paraphrase"
+    CONTRADICTS = "contradicts"
+    DIFFERENT = "different"
+
+
+def compare(old: str, new: str) -> Likeness:
+    """Judge a new statement that is known to be close in meaning to an old one."""
+    old_words, new_words = words(old), words(new)
+    if old_words == new_words and _punctuated_alike(old, new):
+        return Likeness.SAME
+    old_set, new_set = _telling(old_words), _telling(new_words)
+    if _numbers(old) != _numbers(new) or _negated(old, old_words) != _negated(new, new_words):
+        same_matter = _overlap(old_set, new_set) >= _SAME_MATTER
+        return Likeness.CONTRADICTS if same_matter else Likeness.DIFFERENT
+    if old_set == new_set:
+        return Likeness.SAME if sorted(old_words) == sorted(new_words) else Likeness.PARAPHRASE
+    if old_set < new_set:
+        return Likeness.REFINES
+    if new_set < old_set:
+        return Likeness.COVERED
+    swaps = _swaps(old_words, new_words)
+    if swaps:
+        return Likeness.CONTRADICTS if _swaps_the_value(old_words, swaps) else Likeness.DIFFERENT
+    return Likeness.PARAPHRASE if _overlap(old_set, new_set) >= 0.5 else Likeness.DIFFERENT
+
+
+def _punctuated_alike(old: str, new: str) -> bool:
+    """`a.b` and `a b` have equal words; only marks at the ends may differ."""
+    return fold(old).strip(" .!。！\n") == fold(new).strip(" .!。！\n") or "".join(
+        fold(old).split()
+    ).strip(".!。！") == "".join(fold(new).split()).strip(".!。！")
+
+
+def _numbers(text: str) -> list[str]:
+    return sorted(_NUMBER.findall(text))
+
+
+def _negated(text: str, its_words: list[str]) -> bool:
+    count = sum(word in _NEGATIONS for word in its_words)
+    count += sum(text.count(mark) for mark in _CJK_NEGATIONS)
+    return count % 2 == 1
+
+
+def _telling(its_words: list[str]) -> frozenset[str]:
+    skipped = STOP_WORDS | _NEGATIONS
+    return frozenset(w for w in its_words if w not in skipped and not _NUMBER.fullmatch(w))
+
+
+def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
+    return len(left & right) / min(len(left), len(right)) if left and right else 0.0
+
+
+_Span = tuple[int, int, int, int]
+
+
+def _swaps(old_words: list[str], new_words: list[str]) -> list[_Span]:
+    """Where the same sentence has other words: "use npm here" / "use pnpm here"."""
+    matcher = SequenceMatcher(a=old_words, b=new_words, autojunk=False)
+    if matcher.ratio() < 0.5:
+        return []
+    return [
+        (i1, i2, j1, j2)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag == "replace" and not _reworded(old_words[i1:i2], new_words[j1:j2])
+    ]
+
+
+def _swaps_the_value(old_words: list[str], swaps: list[_Span]) -> bool:
+    """One exchange, at the end, of a short value: "the database is mysql" for "... postgres".
+
+    After a word that narrows ("tabs for go", "tabs for python") both can be true.
+    """
+    start, end, new_start, new_end = swaps[0]
+    return (
+        len(swaps) == 1
+        and end == len(old_words)
+        and start > 0
+        and end - start <= 2
+        and new_end - new_start <= 2
+        and old_words[start - 1] not in _NARROWING
+    )
+
+
+def _reworded(old_part: list[str], new_part: list[str]) -> bool:
+    return len(old_part) == len(new_part) and all(map(_inflections, old_part, new_part))
+
+
+def _inflections(left: str, right: str) -> bool:
+    """Forms of one word (deploy/deploys, run/running): a long common beginning."""
+    shortest = min(len(left), len(right))
+    common = next((i for i in range(shortest) if left[i] != right[i]), shortest)
+    return common >= _STEM_CHARS and max(len(left), len(right)) - common <= _STEM_CHARS
