@@ -1,7 +1,7 @@
 """The one record everything turns on: `Memory`, and the draft and patch that make and change it.
 
 Importance says how much a memory matters and fades with disuse; confidence says how sure we are
-and moves with evidence. `valid_from`/`valid_to` say when it was true: a memory that turned out
+and moves with evidence. `work_tokens` is what it cost to find out. `valid_from`/`valid_to` say when it was true: a memory that turned out
 wrong or out of date is closed and points to its successor, never overwritten.
 """
 
@@ -81,6 +81,7 @@ class Memory:
     user_verified: bool = False
     pinned: bool = False
     citation: str | None = None
+    work_tokens: int | None = None
     payload: Payload | None = None
     valid_to: datetime | None = None
     superseded_by: str | None = None
@@ -125,6 +126,7 @@ class MemoryDraft:
     needs_review: bool = False
     pinned: bool = False
     citation: str | None = None
+    work_tokens: int | None = None
     payload: Payload | None = None
     valid_from: datetime | None = None
 

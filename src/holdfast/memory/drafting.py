@@ -56,7 +56,7 @@ def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memo
         source=draft.source,
         author=_label(draft.author, "author"),
         session_id=session_id,
-        seq=_position(draft.seq),
+        seq=_count(draft.seq, "position in the session"),
         provenance_sessions=(session_id,) if session_id else (),
         commit_sha=_label(draft.commit_sha, "commit"),
         work_unit=draft.work_unit,
@@ -68,6 +68,7 @@ def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memo
         user_verified=draft.source is Source.USER_TAUGHT,
         pinned=draft.pinned,
         citation=safe_note(draft.citation),
+        work_tokens=_count(draft.work_tokens, "work tokens"),
         payload=checked_payload(draft.type, draft.payload),
     )
 
@@ -172,10 +173,10 @@ def _half_life(days: float | None) -> float | None:
     return days
 
 
-def _position(seq: int | None) -> int | None:
-    if seq is not None and not 0 <= seq < 2**53:
-        raise UsageError(f"The position {seq} in the session is out of range.")
-    return seq
+def _count(value: int | None, what: str) -> int | None:
+    if value is not None and not 0 <= value < 2**53:
+        raise UsageError(f"The {what} {value} is out of range.", hint="Give 0 or more.")
+    return value
 
 
 def _label(text: str | None, what: str) -> str | None:
