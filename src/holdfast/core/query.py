@@ -32,7 +32,8 @@ class Order(StrEnum):
     UPDATED = "updated"
     IMPORTANCE = "importance"
     ACCESSED = "accessed"
-    EVENT = "event"
+    EVENT = "event"  # by the time of the event, earliest first
+    EVENT_LATEST = "event-latest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
