@@ -10,25 +10,26 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
 from holdfast.core.types import MemoryType
-from holdfast.memory.own_words import MASK, Sentence, mask_quotations, sentences
+from holdfast.memory.own_words import Sentence, mask_quotations, sentences
 
 # Beyond this many characters of own words a message is a document that was pasted.
 DOCUMENT_CHARS = 1500
 _EDGE_PARAGRAPH_CHARS = 400
 
+_MACRO = re.compile(r"\{([a-z_]+)\}")
 _SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
 _TRAILING = re.compile(
-    r"(?:,? (?:please|thanks|thank you|ok|okay|stp|merci|bitte|gracias))?[\s.!,;:。！，；、?？]*\Z", re.IGNORECASE
+    r"(?:,? (?:please|thanks|thank you|ok|okay|stp|merci|bitte|gracias))?[\s.!,;:。！，；、?？]*\Z",
+    re.IGNORECASE,
 )
 _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
-_CONTENT_GROUPS = ("content", "content2", "content3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Ask:
 
 MemoryCommand: TypeAlias = Remember | Forget | Ask
 _Kind = Literal["remember", "forget", "ask"]
-_Force = Literal["strong", "bare", "weak"]
+_Force = Literal["strong", "bare", "stated", "weak"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,14 @@ class _Rule:
 class _Phrasebook:
     rules: tuple[_Rule, ...]
     leads: tuple[re.Pattern[str], ...]
+    trails: tuple[re.Pattern[str], ...]
     types: tuple[tuple[MemoryType, re.Pattern[str]], ...]
     opener: re.Pattern[str]
     contradiction: re.Pattern[str]
     task: re.Pattern[str]
     behaviour: re.Pattern[str]
     rule_heading: re.Pattern[str]
+    passing: re.Pattern[str]
 
 
 def detect_command(message: str) -> MemoryCommand | None:
@@ -135,18 +138,30 @@ class _Reading:
     def commands(self) -> Iterator[MemoryCommand]:
         index = 0
         while index < len(self._said):
-            sentence = self._said[index]
-            follow = self._announced(index)
-            if follow:
-                yield from (self._remember(s, s.masked, 0, None) for s in follow)
-                index += 1 + len(follow)
-                continue
-            command = self._read(sentence)
-            if command:
-                yield command
+            handed_over = self._announced(index)
+            if handed_over:
+                yield from map(self._whole, handed_over)
             else:
-                self._note(sentence)
-            index += 1
+                yield from self._one(index)
+            index += 1 + len(handed_over)
+
+    def _one(self, index: int) -> Iterator[MemoryCommand]:
+        sentence = self._said[index]
+        command = self._read(sentence) or self._pointed_back(index)
+        if command:
+            yield command
+        else:
+            self._note(sentence)
+
+    def _pointed_back(self, index: int) -> MemoryCommand | None:
+        """What stands before "Remember that.", unless it was a question, a request or a command."""
+        text = self._said[index].masked.rstrip("。.! ！")
+        if index == 0 or not any(trail.fullmatch(text) for trail in self._book.trails):
+            return None
+        before = self._said[index - 1]
+        if self._material or self._asks_for_work(before) or self._read(before):
+            return None
+        return self._whole(before)
 
     def _announced(self, index: int) -> Sequence[Sentence]:
         """The sentences that a lead ("Remember:") hands over: its list, or the next sentence."""
@@ -156,6 +171,10 @@ class _Reading:
         rest = self._said[index + 1 :]
         bullets = next((n for n, s in enumerate(rest) if not s.bullet), len(rest))
         return rest[: max(bullets, 1)]
+
+    def _whole(self, sentence: Sentence) -> Remember:
+        content = _tidy(self._message[sentence.start : sentence.end])
+        return Remember(content, infer_type(content))
 
     def _note(self, sentence: Sentence) -> None:
         """Remember that a request, a heading, or the start of quoted material went by."""
@@ -183,11 +202,20 @@ class _Reading:
             return False
         if rule.unless and rule.unless.search(text):
             return False
-        if rule.force == "weak":
-            return not any(self._asks_for_work(s) for s in self._said if s is not sentence)
-        if rule.force == "bare" and self._tasks_before:
-            return not self._book.behaviour.match(text)
-        return True
+        others = [s for s in self._said if s is not sentence]
+        match rule.force:
+            case "strong":
+                return True
+            case "weak":
+                return not any(map(self._asks_for_work, others))
+            case "stated":
+                return not self._passing(text) and not any(s.asks for s in others)
+            case "bare":
+                specified = self._tasks_before > 0 and self._book.behaviour.match(text)
+                return not self._passing(text) and not specified
+
+    def _passing(self, text: str) -> bool:
+        return self._book.passing.search(text) is not None
 
     def _asks_for_work(self, sentence: Sentence) -> bool:
         opener = self._book.opener.match(sentence.masked)
@@ -197,29 +225,22 @@ class _Reading:
     def _command(
         self, rule: _Rule, match: re.Match[str], sentence: Sentence, skip: int
     ) -> MemoryCommand | None:
-        groups = [g for g in _CONTENT_GROUPS if match.groupdict().get(g) is not None]
-        start, end = match.span(groups[0]) if groups else (0, 0)
-        if rule.kind == "remember":
-            return self._remember(sentence, match.string[:end], skip + start, rule.type, skip)
+        said = {name: text for name, text in match.groupdict().items() if text is not None}
+        start, end = match.span(next(iter(said))) if said else (0, 0)
         begin = sentence.start + skip
-        query = _tidy(self._message[begin + start : begin + end])
+        content = _tidy(self._message[begin + start : begin + end])
         if rule.kind == "ask":
-            return Ask(query)
-        return Forget(query) if query else None
-
-    def _remember(
-        self,
-        sentence: Sentence,
-        until: str,
-        start: int,
-        type: MemoryType | None,
-        skip: int = 0,
-    ) -> MemoryCommand:
-        begin = sentence.start
-        content = _tidy(self._message[begin + start : begin + skip + len(until)])
-        if self._book.contradiction.match(sentence.masked[:skip]):
-            return Remember(content, MemoryType.CORRECTION)
-        return Remember(content, infer_type(content, default=type or MemoryType.FACT))
+            return Ask(content)
+        if not content:
+            return None
+        if rule.kind == "forget":
+            return Forget(content)
+        contradicts = self._book.contradiction.match(sentence.masked[:skip]) is not None
+        default = rule.type or MemoryType.FACT
+        return Remember(
+            content,
+            MemoryType.CORRECTION if contradicts else infer_type(content, default=default),
+        )
 
 
 def _tidy(content: str) -> str:
@@ -239,18 +260,35 @@ def _phrasebook() -> _Phrasebook:
     words: dict[str, str] = {name: _fragment(value) for name, value in raw["words"].items()}
 
     def compiled(pattern: str) -> re.Pattern[str]:
-        for name, fragment in words.items():
-            pattern = pattern.replace("{" + name + "}", fragment)
+        while (name := _MACRO.search(pattern)) is not None:
+            pattern = pattern.replace(name.group(), words[name[1]])
         return re.compile(pattern, re.IGNORECASE)
 
-    opening = r"(?:{opener}(?:[,!:.，、：]\s*|\s+|(?<=[^\x00-\x7f])))+"
+    opening = r"¿?(?:{opener}(?:[,!:.，、：]\s*|\s+|(?<=[^\x00-\x7f])))*"
     return _Phrasebook(
         rules=tuple(_rule(entry, compiled) for entry in raw["rule"]),
         leads=tuple(compiled(entry["pattern"]) for entry in raw["lead"]),
+        trails=tuple(compiled(entry["pattern"]) for entry in raw["trail"]),
         types=tuple((MemoryType(e["type"]), compiled(e["pattern"])) for e in raw["type"]),
         opener=compiled(opening),
         contradiction=compiled(r"{contradiction}(?![a-z])"),
         task=compiled(r"(?:{opener}[,!:]?\s*)*{task_verb}(?![a-z])"),
         behaviour=compiled(r"(?:always|never),? {behaviour}\b"),
         rule_heading=compiled("{rule_heading}"),
+        passing=compiled("{passing}"),
+    )
+
+
+def _fragment(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else "(?:" + "|".join(value) + ")"
+
+
+def _rule(entry: dict[str, Any], compiled: Callable[[str], re.Pattern[str]]) -> _Rule:
+    return _Rule(
+        kind=entry["kind"],
+        force=entry["force"],
+        pattern=compiled(entry["pattern"]),
+        unless=compiled(entry["unless"]) if "unless" in entry else None,
+        asked=entry.get("asked", False),
+        type=MemoryType(entry["type"]) if "type" in entry else None,
     )

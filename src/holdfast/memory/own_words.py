@@ -24,7 +24,7 @@ _TRACE_LINE = re.compile(
 _INLINE = re.compile(
     r"`[^`\n]{1,400}`"
     r"|\"[^\"\n]{1,400}\""
-    r"|“[^”\n]{1,400}”|‘[^’\n]{1,400}’|«[^»\n]{1,400}»|「[^」\n]{1,400}」|『[^』\n]{1,400}』"
+    r"|“[^“”\n]{1,400}”|‘[^‘’\n]{1,400}’|«[^«»\n]{1,400}»|「[^「」\n]{1,400}」|『[^『』\n]{1,400}』"
     r"|(?<![^\s(])'[^'\n]{2,400}'(?![^\s.,;:!?)])"
     r"|<!--[^\n]{0,400}?-->"
     r"|(?<=\s)//\s[^\n]{1,400}"
@@ -51,7 +51,7 @@ class Sentence:
 
 
 def mask_quotations(message: str) -> str:
-    """The message with everything that is not the person's own words masked, character for character."""
+    """The message, of the same length, with all but the person's own words masked."""
     in_diff = _DIFF_MARK.search(message) is not None
     in_fence = False
     lines: list[str] = []
@@ -86,7 +86,7 @@ def sentences(masked: str) -> list[Sentence]:
 def _line_sentences(line: str, *, offset: int, paragraph: int) -> list[Sentence]:
     bullet = _BULLET.match(line)
     cut = bullet.end() if bullet else 0
-    ends = [m.end() for m in _BREAK.finditer(line, cut) if not _ABBREVIATION.search(line[: m.end()])]
+    ends = [end for m in _BREAK.finditer(line, cut) if not _abbreviates(line, end := m.end())]
     found: list[Sentence] = []
     for end in (*ends, len(line)):
         part = line[cut:end]
@@ -98,3 +98,7 @@ def _line_sentences(line: str, *, offset: int, paragraph: int) -> list[Sentence]
             )
         cut = end
     return found
+
+
+def _abbreviates(line: str, end: int) -> bool:
+    return _ABBREVIATION.search(line, max(0, end - 12), end) is not None
