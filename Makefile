@@ -1,0 +1,47 @@
+# The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
+PY := .venv/bin/python
+export PYTHONDONTWRITEBYTECODE ?=
+
+.PHONY: help run test check lint types contracts features docs unit bench clean
+.DEFAULT_GOAL := help
+
+help:  ## Show what there is to run
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+run: .venv/run.stamp  ## Set up, take in this repository as a first project, show what is known
+	@HOLDFAST_HOME=.holdfast .venv/bin/holdfast tour
+
+test: check unit  ## Set up and run every check and test
+
+check: lint types contracts features docs
+
+lint: .venv/dev.stamp
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check -q . || (echo "Run: .venv/bin/ruff format ." && false)
+
+types: .venv/dev.stamp
+	@.venv/bin/pyright --warnings
+
+contracts: .venv/dev.stamp
+	@.venv/bin/lint-imports --no-cache
+
+features: .venv/dev.stamp  ## Check that tests cite rows and docs/features.md is fresh
+	@$(PY) -m scripts.features --check
+
+docs: .venv/dev.stamp
+	@$(PY) -m scripts.generate_docs --check
+
+unit: .venv/dev.stamp
+	@$(PY) -m pytest -n auto -q
+
+bench: .venv/dev.stamp  ## Run every benchmark (long)
+	@$(PY) -m bench
+
+clean:  ## Remove what set-up and runs have made
+	rm -rf .venv .holdfast .hypothesis .ruff_cache build src/holdfast.egg-info bench/out
+
+.venv/run.stamp: pyproject.toml constraints.txt scripts/setup
+	@scripts/setup run
+
+.venv/dev.stamp: pyproject.toml constraints.txt scripts/setup
+	@scripts/setup dev

@@ -1,0 +1,122 @@
+"""The manifest: every FEATURES row with the tests that prove it, checked in both directions.
+
+`python -m scripts.features` writes docs/features.md; `--check` fails when it is not fresh, when a
+test cites no row or an unknown one, or when a row that is called done has no test.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROWS = ROOT / "docs" / "features" / "rows.toml"
+PAGE = ROOT / "docs" / "features.md"
+STATES = {"done": "yes", "part": "in part", "planned": "planned"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One promise."""
+
+    id: str
+    area: str
+    promise: str
+    state: str
+
+
+@dataclass(slots=True)
+class Citations:
+    """A pytest plugin that notes which rows each collected test cites."""
+
+    by_row: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    silent: list[str] = field(default_factory=list[str])
+
+    def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
+        """Called by pytest once everything is collected."""
+        for item in items:
+            rows = [str(a) for mark in item.iter_markers("feature") for a in mark.args]
+            test = item.nodeid.split("[")[0]
+            if not rows:
+                self.silent.append(test)
+            for row in rows:
+                self.by_row.setdefault(row, set()).add(test)
+
+
+def read_rows() -> list[Row]:
+    """The promises, in order."""
+    areas = tomllib.loads(ROWS.read_text("utf-8"))["area"]
+    return [
+        Row(row["id"], area["name"], row["promise"], row["state"])
+        for area in areas
+        for row in area["rows"]
+    ]
+
+
+def collect() -> Citations:
+    """Collect every test without running any."""
+    citations = Citations()
+    code = pytest.main(["--collect-only", "-qq", "--no-header", "-p", "no:terminal"], [citations])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        sys.exit(f"Collecting the tests failed ({code!r}): run `pytest --collect-only`.")
+    return citations
+
+
+def problems(rows: Sequence[Row], citations: Citations) -> list[str]:
+    """What is wrong between the promises and the tests."""
+    known = {row.id for row in rows}
+    found = [f"{test} cites no row" for test in sorted(set(citations.silent))]
+    found += [f"row {row} is cited but unknown" for row in sorted(set(citations.by_row) - known)]
+    found += [
+        f"row {row.id} is called done but no test cites it"
+        for row in rows
+        if row.state == "done" and row.id not in citations.by_row
+    ]
+    return found + [
+        f"row {r.id} has the unknown state {r.state}" for r in rows if r.state not in STATES
+    ]
+
+
+def render(rows: Sequence[Row], citations: Citations) -> str:
+    """The page: a table for each area."""
+    lines = ["# Features and the tests that prove them", ""]
+    lines += ["Made by `python -m scripts.features` from `docs/features/rows.toml`.", ""]
+    area = ""
+    for row in rows:
+        if row.area != area:
+            area = row.area
+            lines += [
+                "",
+                f"## {area}",
+                "",
+                "| row | works | promise | tests |",
+                "|---|---|---|---|",
+            ]
+        tests = sorted(citations.by_row.get(row.id, ()))
+        files = sorted({test.split("::")[0].removeprefix("tests/") for test in tests})
+        proof = f"{len(tests)} in {', '.join(files)}" if tests else "-"
+        lines.append(f"| {row.id} | {STATES[row.state]} | {row.promise} | {proof} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page, or check it."""
+    rows, citations = read_rows(), collect()
+    found = problems(rows, citations)
+    page = render(rows, citations)
+    if "--check" not in arguments:
+        PAGE.write_text(page, "utf-8")
+    elif not PAGE.exists() or PAGE.read_text("utf-8") != page:
+        found.append("docs/features.md is not fresh: run `python -m scripts.features`")
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,36 @@
+"""What every test stands on: a temporary home, and no network but loopback."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+
+
+def _refuse_outside(event: str, arguments: tuple[object, ...]) -> None:
+    if event != "socket.connect":
+        return
+    address = arguments[1]
+    if isinstance(address, tuple) and address:
+        host = str(address[0])  # pyright: ignore[reportUnknownArgumentType]
+        if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+            raise ConnectionRefusedError(f"Tests may only talk to loopback, not {host}.")
+
+
+sys.addaudithook(_refuse_outside)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own for each test; nothing of the person running the tests is read."""
+    folder = tmp_path / "holdfast-home"
+    monkeypatch.setenv("HOLDFAST_HOME", str(folder))
+    for name in ("HOLDFAST_PROJECT", "HOLDFAST_EMBEDDER", "OPENAI_API_KEY", "OLLAMA_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
