@@ -1,0 +1,77 @@
+"""Asking the `git` program, safely: no shell, no prompt, no network, no lock, no helper programs.
+
+Invariant: a question never changes the repository and never outlives its time-out. `None` means
+that git could not answer (missing, refused, broken repository, too slow); callers have another way.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+TIMEOUT_S = 20.0
+
+# Everything a repository's own configuration could use to start another program is switched off.
+_OPTIONS = (
+    "--no-pager",
+    "--literal-pathspecs",
+    "-c", "core.fsmonitor=false",
+    "-c", "core.quotePath=false",
+    "-c", "log.showSignature=false",
+    "-c", "i18n.logOutputEncoding=UTF-8",
+)  # fmt: skip
+
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
+    "GCM_INTERACTIVE": "never",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+
+
+def git_program() -> str | None:
+    """Where git is, or None when it is not installed."""
+    return shutil.which("git")
+
+
+def ask_git(
+    folder: Path,
+    arguments: Sequence[str],
+    *,
+    stdin: bytes = b"",
+    timeout_s: float = TIMEOUT_S,
+) -> bytes | None:
+    """What git prints for a question about the repository of a folder, or None."""
+    program = git_program()
+    if program is None:
+        return None
+    try:
+        done = subprocess.run(
+            [program, *_OPTIONS, *arguments],
+            cwd=folder,
+            env=_environment(),
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=timeout_s,
+            check=False,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment without anything that points git at another repository."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | _ENVIRONMENT
