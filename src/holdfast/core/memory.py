@@ -1,8 +1,9 @@
 """The one record everything turns on: `Memory`, and the draft and patch that make and change it.
 
 Importance says how much a memory matters and fades with disuse; confidence says how sure we are
-and moves with evidence. `work_tokens` is what it cost to find out. `valid_from`/`valid_to` say when it was true: a memory that turned out
-wrong or out of date is closed and points to its successor, never overwritten.
+and moves with evidence; `work_tokens` is what it cost to find out. `valid_from`/`valid_to` say
+when it was true: a memory that turned out wrong or out of date is closed and points to its
+successor, never overwritten.
 """
 
 from __future__ import annotations

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.memory.likeness import Likeness, compare
+
+pytestmark = pytest.mark.feature("A4")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ("Deploys go to staging first.", "deploys go to staging first", Likeness.SAME),
+        ("Always run tests", "Always run tests before pushing", Likeness.REFINES),
+        ("Always run tests before pushing", "Always run tests", Likeness.COVERED),
+        (
+            "Deploy script retries three times",
+            "Deploy scripts retry three times",
+            Likeness.PARAPHRASE,
+        ),
+        (
+            "Use pnpm to install packages",
+            "Packages: install with pnpm, use it",
+            Likeness.PARAPHRASE,
+        ),
+    ],
+)
+def test_repetitions_are_told_from_extensions(old: str, new: str, verdict: Likeness) -> None:
+    assert compare(old, new) is verdict
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Use npm", "Use pnpm"),
+        ("The database is Postgres", "The database is MySQL"),
+        ("The API listens on port 8080", "The API listens on port 9090"),
+        ("Commit to main", "Never commit to main"),
+        ("数据库是 PostgreSQL", "数据库是 MySQL"),
+        ("提交到 main", "不提交到 main"),
+    ],
+)
+def test_a_new_value_or_a_negation_contradicts(old: str, new: str) -> None:
+    assert compare(old, new) is Likeness.CONTRADICTS
+    assert compare(new, old) is Likeness.CONTRADICTS
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Use tabs for Go", "Use tabs for Python"),
+        ("Frontend tests live in web/tests", "Backend tests live in api/tests"),
+        ("Tests run on port 8080", "The API runs on port 9090"),
+        ("Run make test before pushing", "Run make test before committing"),
+    ],
+)
+def test_parallel_facts_neither_merge_nor_contradict(old: str, new: str) -> None:
+    assert compare(old, new) is Likeness.DIFFERENT
+
+
+@given(st.text(min_size=1, max_size=80))
+def test_a_statement_is_the_same_as_itself(statement: str) -> None:
+    assert compare(statement, statement) is Likeness.SAME
