@@ -1,0 +1,43 @@
+"""Storage engines behind `holdfast.core.ports`. Knows nothing of ranking, clients or models.
+
+Importing this package costs nothing: the engine is loaded by the function that opens it, and
+numpy only by the first vector search.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from holdfast.core.clock import Clock, system_clock
+from holdfast.core.ports import Store
+
+__all__ = ["open_sqlite"]
+
+
+def open_sqlite(
+    path: Path | str,
+    *,
+    busy_timeout_ms: int = 5_000,
+    durability: Literal["normal", "full"] = "normal",
+    read_only: bool = False,
+    clock: Clock = system_clock,
+) -> Store:
+    """Open the SQLite store in a file, making or migrating it as needed.
+
+    A committed write survives the death of any process, `kill -9` included. With `normal`
+    durability a power cut may undo the last commits (never half of one, never a damaged file);
+    `full` waits for the disk at every commit.
+
+    A file that cannot be written is still opened for reading: each write then raises
+    StoreReadOnlyError. `read_only` asks for that and leaves the file as it is.
+    """
+    from holdfast.store.sqlite.store import SqliteStore
+
+    return SqliteStore.open(
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        durability=durability,
+        read_only=read_only,
+        clock=clock,
+    )

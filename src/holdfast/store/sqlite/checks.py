@@ -1,0 +1,203 @@
+"""What can be wrong with a file, one small question each. Changes nothing.
+
+The quick checks look at counts and samples; the deep ones read every page and every row.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+
+from holdfast.core.errors import StoreCorruptError
+from holdfast.core.ids import is_full_id, short_id
+from holdfast.core.query import Finding, Severity
+from holdfast.store.sqlite.database import Connection
+from holdfast.store.sqlite.rows import SELECTED, to_memory
+from holdfast.store.sqlite.words import quote
+
+_SAMPLE = 200
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_TEXT_INDEXES = ("words", "fragments")
+
+EXPECTED_LABELS = """
+    SELECT 'tag' AS kind, j.value AS value, m.row AS memory
+        FROM memories m, json_each(m.tags) j WHERE m.tags <> '[]'
+    UNION SELECT 'file', j.value, m.row
+        FROM memories m, json_each(m.files) j WHERE m.files <> '[]'
+    UNION SELECT 'module', j.value, m.row
+        FROM memories m, json_each(m.modules) j WHERE m.modules <> '[]'
+"""
+
+
+def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
+    """Every finding; a file so damaged that a question cannot be asked is a finding too."""
+    questions: list[Callable[[Connection], Iterator[Finding]]] = [
+        lambda db: _damage(db, deep=deep),
+        _orphans,
+        _index_counts,
+        _index_samples,
+        _labels,
+        _dimensions,
+        _shorts,
+        _successors,
+    ]
+    if deep:
+        questions.append(_unreadable)
+        if may_write:
+            questions.append(_index_integrity)
+    db.create_function("short_of", 1, _short_of, deterministic=True)
+    return [finding for ask in questions for finding in _asked(db, ask)]
+
+
+def _asked(db: Connection, ask: Callable[[Connection], Iterator[Finding]]) -> Sequence[Finding]:
+    try:
+        return list(ask(db))
+    except sqlite3.DatabaseError as error:
+        return [_error("damage", f"The file cannot be read: {error}.", repairable=False)]
+
+
+def _error(check: str, message: str, *, repairable: bool = True, count: int = 1) -> Finding:
+    return Finding(check, message, Severity.ERROR, repairable, count)
+
+
+def _damage(db: Connection, *, deep: bool) -> Iterator[Finding]:
+    pragma = "integrity_check" if deep else "quick_check"
+    messages = [text for (text,) in db.execute(f"PRAGMA {pragma}") if text != "ok"]
+    if messages:
+        only_indexes = all(" index " in text for text in messages)
+        yield _error(
+            "damage", f"SQLite found damage: {messages[0]}.",
+            repairable=only_indexes, count=len(messages),
+        )  # fmt: skip
+
+
+def _orphans(db: Connection) -> Iterator[Finding]:
+    counts: dict[str, int] = {}
+    for table, *_ in db.execute("PRAGMA foreign_key_check"):
+        counts[table] = counts.get(table, 0) + 1
+    for table, count in counts.items():
+        yield _error(
+            "orphans", f"{count} rows of {table} belong to no memory or model.", count=count
+        )
+
+
+def _index_counts(db: Connection) -> Iterator[Finding]:
+    (rows,) = db.execute("SELECT count(*) FROM memories").fetchone()
+    for index in _TEXT_INDEXES:
+        (entries,) = db.execute(f"SELECT count(*) FROM {index}_docsize").fetchone()
+        if entries != rows:
+            yield _error(
+                index, f"The index {index} holds {entries} entries for {rows} memories.",
+                count=abs(entries - rows),
+            )  # fmt: skip
+
+
+def _index_samples(db: Connection) -> Iterator[Finding]:
+    """Whether sampled memories are found by their own text."""
+    (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
+    step = max(1, newest // _SAMPLE)
+    rows = db.execute(
+        "SELECT row, content FROM memories WHERE row % ? = 0 OR row > ?", (step, newest - 20)
+    ).fetchmany(2 * _SAMPLE)
+    for index, probe in (("words", _word_probe), ("fragments", _fragment_probe)):
+        lost = sum(not _is_found(db, index, row, probe(content)) for row, content in rows)
+        if lost:
+            yield _error(index, f"The index {index} misses text of {lost} memories.", count=lost)
+
+
+def _is_found(db: Connection, index: str, row: int, probe: str | None) -> bool:
+    if probe is None:
+        return True
+    return bool(
+        db.execute(
+            f"SELECT 1 FROM {index} WHERE {index} MATCH ? AND rowid = ?",
+            (f"content : {quote(probe)}", row),
+        ).fetchone()
+    )
+
+
+def _word_probe(content: str) -> str | None:
+    """A word of the text that stands between spaces, so that it is a token of its own."""
+    return next((w for w in content.split() if w.isascii() and _ASCII_WORD.fullmatch(w)), None)
+
+
+def _fragment_probe(content: str) -> str | None:
+    head = content.split("\0", 1)[0][:12]
+    return head if len(head) >= 3 else None
+
+
+def _index_integrity(db: Connection) -> Iterator[Finding]:
+    """FTS5's own comparison of an index with the rows. It is asked as a write, then undone."""
+    for index in _TEXT_INDEXES:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            db.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
+        except sqlite3.DatabaseError:
+            yield _error(index, f"The index {index} does not agree with the memories.")
+        finally:
+            db.execute("ROLLBACK")
+
+
+def _labels(db: Connection) -> Iterator[Finding]:
+    (missing,) = db.execute(
+        f"SELECT count(*) FROM (SELECT * FROM ({EXPECTED_LABELS}) EXCEPT SELECT * FROM labels)"
+    ).fetchone()
+    (extra,) = db.execute(
+        f"SELECT count(*) FROM (SELECT * FROM labels EXCEPT SELECT * FROM ({EXPECTED_LABELS}))"
+    ).fetchone()
+    if missing or extra:
+        yield _error(
+            "labels", f"The label index lacks {missing} entries and has {extra} too many.",
+            count=missing + extra,
+        )  # fmt: skip
+
+
+def _dimensions(db: Connection) -> Iterator[Finding]:
+    (wrong,) = db.execute(
+        "SELECT count(*) FROM vectors v JOIN models d ON d.model = v.model"
+        " WHERE length(v.codes) <> d.dimension"
+    ).fetchone()
+    if wrong:
+        yield _error("dimensions", f"{wrong} vectors do not fit their model.", count=wrong)
+
+
+def _shorts(db: Connection) -> Iterator[Finding]:
+    (wrong,) = db.execute(
+        "SELECT count(*) FROM memories WHERE short IS NOT short_of(id)"
+    ).fetchone()
+    if wrong:
+        yield _error("short ids", f"{wrong} memories carry a wrong short id.", count=wrong)
+
+
+def _successors(db: Connection) -> Iterator[Finding]:
+    (broken,) = db.execute(
+        "SELECT count(*) FROM memories m WHERE m.superseded_by IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM memories s WHERE s.id = m.superseded_by)"
+    ).fetchone()
+    if broken:
+        yield Finding(
+            "successors",
+            f"{broken} closed memories name a successor that is not here.",
+            Severity.WARNING,
+            repairable=False,
+            count=broken,
+        )
+
+
+def _unreadable(db: Connection) -> Iterator[Finding]:
+    broken: list[str] = []
+    for row in db.execute(f"SELECT {SELECTED} FROM memories m"):
+        try:
+            to_memory(row)
+        except StoreCorruptError:
+            broken.append(str(row[0]))
+    if broken:
+        yield _error(
+            "rows", f"{len(broken)} memories cannot be read, the first is {broken[0]}.",
+            repairable=False, count=len(broken),
+        )  # fmt: skip
+
+
+def _short_of(id: str) -> str | None:
+    return short_id(id) if is_full_id(id) else None

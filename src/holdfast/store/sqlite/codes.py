@@ -1,0 +1,58 @@
+"""Vectors as kept on disk: eight bits a number, and the scale that makes them a unit vector.
+
+A number is kept to within half a 127th of the vector's largest one. At 256 dimensions a cosine
+computed from codes is off by 0.0006 (standard deviation) and by less than 0.005 at worst.
+Standard library only, so that a write needs no numpy.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+
+from holdfast.core.errors import UsageError
+from holdfast.core.ports import Vector
+
+_STEPS = 127
+
+
+def require_packed(vector: Vector) -> None:
+    """UsageError unless the bytes are a vector of finite float32 numbers, not all zero."""
+    if not vector or len(vector) % 4:
+        raise UsageError(f"A vector of {len(vector)} bytes is not packed float32 numbers.")
+    largest = _largest(_floats(vector))
+    if not math.isfinite(largest) or largest == 0.0:
+        raise UsageError("A vector must hold finite numbers that are not all zero.")
+
+
+def require_dimension(model_id: str, *, stored: int, given: int) -> None:
+    """UsageError when a vector has another dimension than its model's others."""
+    if stored != given:
+        raise UsageError(
+            f"Vectors of {model_id} have {stored} dimensions here, not {given}.",
+            hint="Give the model another id, or drop its vectors and re-index.",
+        )
+
+
+def pack(vector: Vector) -> tuple[float, bytes]:
+    """The scale and the codes of a vector."""
+    numbers = _floats(vector)
+    factor = _STEPS / _largest(numbers)
+    codes = array("b", [round(n * factor) for n in numbers])
+    return 1.0 / math.sqrt(sum(n * n for n in codes)), codes.tobytes()
+
+
+def unpack(scale: float, codes: bytes) -> Vector:
+    """The unit vector that codes stand for."""
+    return array("f", [n * scale for n in array("b", codes)]).tobytes()
+
+
+def _floats(vector: Vector) -> array[float]:
+    return array("f", vector)
+
+
+def _largest(numbers: array[float]) -> float:
+    """The largest magnitude; NaN when any number is NaN."""
+    if any(map(math.isnan, numbers)):
+        return math.nan
+    return max(abs(min(numbers)), abs(max(numbers)))

@@ -1,0 +1,182 @@
+"""Connections to one SQLite file: borrowed for one piece of work, then given back.
+
+A connection serves one thread at a time but is tied to none, so readers in several threads run
+beside each other and no thread that ends leaves a connection behind. Writes are short
+`BEGIN IMMEDIATE` transactions: threads of this store queue on a lock, other processes on SQLite's
+busy time-out. Invariant: a connection in the pool is outside any transaction.
+
+Durability: in WAL mode a commit survives the death of the process with synchronous NORMAL, and
+a loss of power with FULL.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from holdfast.core.errors import StoreError, StoreReadOnlyError
+from holdfast.store.sqlite.faults import translated
+
+Durability: TypeAlias = Literal["normal", "full"]
+SqlValue: TypeAlias = str | int | float | bytes | None
+Connection: TypeAlias = sqlite3.Connection
+
+OLDEST_SQLITE = (3, 37, 0)
+_IDLE_CONNECTIONS = 4
+_CACHE_KIB = 16_384
+
+
+def require_sqlite(version: tuple[int, int, int]) -> None:
+    """Refuse an SQLite library that lacks what the schema needs."""
+    if version < OLDEST_SQLITE:
+        found = ".".join(map(str, version))
+        raise StoreError(
+            f"Holdfast needs SQLite 3.37 or newer; this Python was built with {found}.",
+            hint="Use a newer Python or upgrade the system's SQLite library.",
+        )
+
+
+class Database:
+    """A pool of connections to one file."""
+
+    def __init__(
+        self, path: Path, *, busy_timeout_ms: int, durability: Durability, uri_query: str = ""
+    ) -> None:
+        self.path = path
+        self._busy_timeout_ms = busy_timeout_ms
+        self._durability = durability
+        self._uri_query = uri_query
+        self._idle: list[Connection] = []
+        self._idle_lock = threading.Lock()
+        self._write_lock = threading.RLock()
+        self._closed = False
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the file was opened for reading only."""
+        return "mode=ro" in self._uri_query
+
+    @property
+    def closed(self) -> bool:
+        """Whether the pool was closed."""
+        return self._closed
+
+    def use_wal(self) -> None:
+        """Switch the file to a write-ahead log, which readers and a writer can share."""
+        with self._write_lock, self.reading() as db:
+            if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                db.execute("PRAGMA journal_mode = WAL")
+
+    @contextmanager
+    def alone(self) -> Generator[Connection, None, None]:
+        """A connection for work that cannot run inside a transaction."""
+        self._require_writable()
+        with self._write_lock, self.reading() as db:
+            yield db
+
+    @contextmanager
+    def reading(self) -> Generator[Connection, None, None]:
+        """A connection for queries; each statement sees one consistent state."""
+        with translated(self.path):
+            connection = self._borrow()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+
+    @contextmanager
+    def snapshot(self) -> Generator[Connection, None, None]:
+        """A connection whose queries all see the same state."""
+        with self.reading() as db:
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                db.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self, *, busy_timeout_ms: int | None = None) -> Generator[Connection, None, None]:
+        """One write transaction: committed at the end, undone by any exception."""
+        self._require_writable()
+        with self._write_lock, self.reading() as db:
+            if busy_timeout_ms is not None:
+                db.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+            try:
+                yield from _transaction(db)
+            finally:
+                if busy_timeout_ms is not None:
+                    db.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+
+    def close(self) -> None:
+        """Close every connection; those in use are closed when they come back."""
+        with self._idle_lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def connect(self) -> Connection:
+        """A new connection outside the pool, set up like the others."""
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}{self._uri_query}",
+            timeout=self._busy_timeout_ms / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            uri=True,
+        )
+        try:
+            self._set_up(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _require_writable(self) -> None:
+        if self.read_only:
+            raise StoreReadOnlyError(
+                f"The database {self.path} is open for reading only.",
+                hint="Check the permissions of the file and of its folder.",
+            )
+
+    def _set_up(self, connection: Connection) -> None:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    def _borrow(self) -> Connection:
+        with self._idle_lock:
+            if self._closed:
+                raise StoreError(f"The store {self.path} is closed.", hint="Open it again.")
+            if self._idle:
+                return self._idle.pop()
+        return self.connect()
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._idle_lock:
+            if not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+def _transaction(db: Connection) -> Generator[Connection, None, None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        # SQLite undoes the transaction by itself on some errors, such as a full disk.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def placeholders(values: Sequence[object]) -> str:
+    """`?,?,?` for an IN list."""
+    return ",".join("?" * len(values))

@@ -1,0 +1,177 @@
+"""The canonical rows: the `MemoryRows` port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from holdfast.core.clock import from_ms, to_ms
+from holdfast.core.errors import HoldfastError, StoreBusyError, StoreFullError, StoreReadOnlyError
+from holdfast.core.ids import is_full_id, normalise_short
+from holdfast.core.memory import Memory
+from holdfast.core.ports import Change, Insert, Replace
+from holdfast.core.query import Filter, Order, Page, Stats
+from holdfast.store.sqlite import paging
+from holdfast.store.sqlite.access import Access, write_accesses
+from holdfast.store.sqlite.database import Connection, SqlValue, placeholders
+from holdfast.store.sqlite.filters import condition
+from holdfast.store.sqlite.part import Part, require_limit
+from holdfast.store.sqlite.rows import SELECTED, to_memory, to_row
+from holdfast.store.sqlite.writing import make_changes, require_vector
+
+_STREAM_ROWS = 500
+_LOOKUP_IDS = 500
+_RESOLVED = 10
+_PREFIX_CHARS = 4
+_LATER = (StoreBusyError, StoreReadOnlyError, StoreFullError)
+
+
+class SqliteRows(Part):
+    """Reads and writes memories whole."""
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            _require_storable(change)
+        accesses = self._accesses.take()
+        try:
+            with self._database.writing() as db:
+                make_changes(db, changes)
+                write_accesses(db, accesses)
+        except HoldfastError:
+            self._accesses.add(accesses.items())
+            raise
+
+    def get(self, ids: Sequence[str]) -> list[Memory]:
+        found: dict[str, Memory] = {}
+        with self._database.snapshot() as db:
+            for start in range(0, len(ids), _LOOKUP_IDS):
+                chunk = ids[start : start + _LOOKUP_IDS]
+                rows = db.execute(
+                    f"SELECT {SELECTED} FROM memories m WHERE id IN ({placeholders(chunk)})", chunk
+                )
+                found.update((memory.id, memory) for memory in map(to_memory, rows))
+        return [found[full_id] for full_id in ids if full_id in found]
+
+    def resolve(self, text: str, *, project: str | None) -> list[str]:
+        wanted = text.strip().lower().removeprefix("m:")
+        short = normalise_short(text)
+        if len(short) < _PREFIX_CHARS or not wanted.isprintable():
+            return []
+        reach, params = _reach(project)
+        with self._database.reading() as db:
+            if is_full_id(wanted):
+                return _ids(db, f"m.id = ? AND {reach}", (wanted, *params))
+            return _ids(db, f"m.short = ? AND {reach}", (short, *params)) or _ids(
+                db,
+                f"(m.short BETWEEN ? AND ? OR m.id BETWEEN ? AND ?) AND {reach}",
+                (short, short + "~", wanted, wanted + "~", *params),
+            )
+
+    def find_key(self, key: str, *, project: str, user_scope: bool) -> Memory | None:
+        reach, params = ("m.scope = 'user'", ()) if user_scope else (
+            "m.project = ? AND m.scope <> 'user'", (project,)
+        )  # fmt: skip
+        with self._database.reading() as db:
+            row = db.execute(
+                f"SELECT {SELECTED} FROM memories m"
+                f" WHERE m.key = ? AND m.valid_to_ms IS NULL AND {reach}",
+                (key, *params),
+            ).fetchone()
+        return None if row is None else to_memory(row)
+
+    def list(
+        self,
+        where: Filter,
+        *,
+        order: Order = Order.NEWEST,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Memory]:
+        require_limit(limit, least=1)
+        place = None if cursor is None else paging.decode(cursor, order=order)
+        fits = condition(where)
+        with self._database.snapshot() as db:
+            (total,) = db.execute(
+                f"SELECT count(*) FROM memories m WHERE {fits.sql}", fits.params
+            ).fetchone()
+            rows = paging.fetch(db, fits, order=order, after=place, limit=limit + 1)
+        items = tuple(map(to_memory, rows[:limit]))
+        more = len(rows) > limit
+        return Page(items, total, paging.encode(rows[limit - 1], order=order) if more else None)
+
+    def iterate(self, where: Filter) -> Iterator[Memory]:
+        fits = condition(where)
+        place: paging.Place | None = None
+        while True:
+            with self._database.reading() as db:
+                rows = paging.fetch(db, fits, order=Order.OLDEST, after=place, limit=_STREAM_ROWS)
+            yield from map(to_memory, rows)
+            if len(rows) < _STREAM_ROWS:
+                return
+            place = paging.place_of(rows[-1], order=Order.OLDEST)
+
+    def stats(self, where: Filter) -> Stats:
+        fits = condition(where)
+        with self._database.reading() as db:
+            groups = db.execute(
+                "SELECT type, scope, source, count(*), count(valid_to_ms), count(stale_ms),"
+                " count(archived_ms), sum(needs_review), sum(pinned),"
+                " min(created_ms), max(created_ms)"
+                f" FROM memories m WHERE {fits.sql} GROUP BY type, scope, source",
+                fits.params,
+            ).fetchall()
+        return Stats(
+            total=sum(g[3] for g in groups),
+            by_type=_count_by(groups, 0),
+            by_scope=_count_by(groups, 1),
+            by_source=_count_by(groups, 2),
+            closed=sum(g[4] for g in groups),
+            stale=sum(g[5] for g in groups),
+            archived=sum(g[6] for g in groups),
+            needs_review=sum(g[7] for g in groups),
+            pinned=sum(g[8] for g in groups),
+            oldest=from_ms(min(g[9] for g in groups)) if groups else None,
+            newest=from_ms(max(g[10] for g in groups)) if groups else None,
+        )
+
+    def touch(self, ids: Sequence[str], *, at: datetime) -> None:
+        access = Access(1, to_ms(at))
+        self._accesses.add((full_id, access) for full_id in ids)
+
+    def flush(self) -> None:
+        """Write what `touch` has buffered; a store that cannot be written now keeps it."""
+        accesses = self._accesses.take()
+        if not accesses:
+            return
+        try:
+            with self._database.writing() as db:
+                write_accesses(db, accesses)
+        except _LATER:
+            self._accesses.add(accesses.items())
+
+
+def _require_storable(change: Change) -> None:
+    """Find what cannot be stored before the transaction begins."""
+    if isinstance(change, Insert | Replace):
+        to_row(change.memory)
+        if change.card is not None:
+            require_vector(change.card)
+
+
+def _reach(project: str | None) -> tuple[str, tuple[SqlValue, ...]]:
+    return ("1", ()) if project is None else ("m.home IN (?, '')", (project,))
+
+
+def _ids(db: Connection, where: str, params: Sequence[SqlValue]) -> list[str]:
+    rows = db.execute(
+        f"SELECT m.id FROM memories m WHERE {where} ORDER BY m.id LIMIT {_RESOLVED}", params
+    )
+    return [full_id for (full_id,) in rows]
+
+
+def _count_by(groups: Sequence[Sequence[str | int]], column: int) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for group in groups:
+        name = str(group[column])
+        counts[name] = counts.get(name, 0) + int(group[3])
+    return counts

@@ -1,0 +1,62 @@
+"""Rebuilding what is derived from the rows. Each function runs in its own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from holdfast.core.ids import short_id
+from holdfast.store.sqlite.checks import EXPECTED_LABELS
+from holdfast.store.sqlite.database import Connection
+from holdfast.store.sqlite.schema import FRAGMENTS_TABLE, WORDS_TABLE
+
+
+def _drop_orphans(db: Connection) -> None:
+    db.execute("DELETE FROM vectors WHERE memory NOT IN (SELECT row FROM memories)")
+    db.execute("DELETE FROM vectors WHERE model NOT IN (SELECT model FROM models)")
+
+
+def _drop_misfits(db: Connection) -> None:
+    """A vector of the wrong length cannot be mended, only made again by a re-index."""
+    db.execute(
+        "DELETE FROM vectors WHERE length(codes) <>"
+        " (SELECT dimension FROM models d WHERE d.model = vectors.model)"
+    )
+
+
+def _mend_shorts(db: Connection) -> None:
+    rows = db.execute("SELECT row, id, short FROM memories").fetchall()
+    wrong = [(short_id(full), row) for row, full, short in rows if short != short_id(full)]
+    db.executemany("UPDATE memories SET short = ? WHERE row = ?", wrong)
+
+
+def _rebuild_indexes(db: Connection) -> None:
+    db.execute("REINDEX")
+
+
+def _rebuild_labels(db: Connection) -> None:
+    db.execute("DELETE FROM labels")
+    db.execute(f"INSERT INTO labels {EXPECTED_LABELS}")
+
+
+def _rebuild_words(db: Connection) -> None:
+    # Made anew rather than rebuilt in place: that also mends a table FTS5 refuses to read.
+    db.execute("DROP TABLE words")
+    db.execute(WORDS_TABLE)
+    db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+
+
+def _rebuild_fragments(db: Connection) -> None:
+    db.execute("DROP TABLE fragments")
+    db.execute(FRAGMENTS_TABLE)
+    db.execute("INSERT INTO fragments (fragments) VALUES ('rebuild')")
+
+
+MENDS: tuple[Callable[[Connection], None], ...] = (
+    _rebuild_indexes,
+    _drop_orphans,
+    _drop_misfits,
+    _mend_shorts,
+    _rebuild_labels,
+    _rebuild_words,
+    _rebuild_fragments,
+)

@@ -1,0 +1,106 @@
+"""Numbered steps from an empty file to the newest schema.
+
+A step and the record of it are one transaction, so a file is always at exactly one version.
+Looking at pending steps changes nothing. Before the first step on a file that already holds a
+schema, a copy is put beside it. A file from a newer Holdfast is refused untouched.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from holdfast.core.clock import Clock, to_ms
+from holdfast.core.errors import StoreCorruptError, StoreVersionError
+from holdfast.store.sqlite.database import Connection, Database
+from holdfast.store.sqlite.schema import FIRST_SCHEMA
+
+# "Hold" in ASCII: tells a Holdfast file from any other SQLite database.
+APPLICATION_ID = 0x486F6C64
+
+
+class Step(NamedTuple):
+    """One migration: its number, what it is for, and what it does inside a transaction."""
+
+    number: int
+    name: str
+    run: Callable[[Connection], None]
+
+
+def _first_schema(db: Connection) -> None:
+    for statement in FIRST_SCHEMA:
+        db.execute(statement)
+
+
+STEPS: tuple[Step, ...] = (Step(1, "memories, text indexes, vectors, shelf", _first_schema),)
+
+
+def schema_version(db: Connection) -> int:
+    """The number of the last step taken; 0 for an empty file."""
+    if int(db.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
+        if db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            raise StoreCorruptError(
+                "The file is an SQLite database, but not one of Holdfast's.",
+                hint="Choose another path for the database.",
+            )
+        return 0
+    return int(db.execute("SELECT coalesce(max(number), 0) FROM schema_steps").fetchone()[0])
+
+
+def pending(db: Connection, steps: Sequence[Step] = STEPS) -> list[Step]:
+    """The steps a file still lacks; StoreVersionError when it is ahead of this code."""
+    version = schema_version(db)
+    newest = steps[-1].number
+    if version > newest:
+        raise StoreVersionError(
+            f"The database has schema version {version}; this Holdfast knows up to {newest}.",
+            hint="Upgrade Holdfast, or open a backup made by this version.",
+        )
+    return [step for step in steps if step.number > version]
+
+
+def migrate(database: Database, *, clock: Clock, steps: Sequence[Step] = STEPS) -> list[Step]:
+    """Take every pending step; returns those taken by this process."""
+    with database.reading() as db:
+        waiting = pending(db, steps)
+        if waiting and schema_version(db) > 0:
+            _copy_before(db, database.path)
+    return [step for step in waiting if _take(database, step, clock=clock, steps=steps)]
+
+
+def _take(database: Database, step: Step, *, clock: Clock, steps: Sequence[Step]) -> bool:
+    """Run one step unless another process got there first."""
+    with database.writing() as db:
+        if step not in pending(db, steps):
+            return False
+        if step.number == steps[0].number:
+            _make_record_table(db)
+        step.run(db)
+        db.execute(
+            "INSERT INTO schema_steps VALUES (?, ?, ?)", (step.number, step.name, to_ms(clock()))
+        )
+    return True
+
+
+def _make_record_table(db: Connection) -> None:
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(
+        """CREATE TABLE schema_steps (
+            number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_ms INTEGER NOT NULL
+        ) STRICT"""
+    )
+
+
+def _copy_before(db: Connection, path: Path) -> None:
+    """A copy named after the version it holds; one that is already there is kept."""
+    target = path.with_name(f"{path.name}.before-v{schema_version(db) + 1}")
+    if target.exists():
+        return
+    partial = target.with_name(target.name + ".partial")
+    partial.unlink(missing_ok=True)
+    with closing(sqlite3.connect(partial)) as copy:
+        db.backup(copy)
+    partial.replace(target)

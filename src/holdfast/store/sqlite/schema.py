@@ -1,0 +1,169 @@
+"""The tables as the first migration makes them.
+
+Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`.
+Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `common_terms`, and the columns
+`short` and `extra`. `row` is the integer that joins them and never leaves the engine.
+"""
+
+from __future__ import annotations
+
+_MEMORIES = """
+CREATE TABLE memories (
+    row INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    short TEXT NOT NULL,
+    project TEXT NOT NULL CHECK (project <> ''),
+    type TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    source TEXT NOT NULL,
+    session_id TEXT,
+    seq INTEGER,
+    author TEXT,
+    importance REAL NOT NULL CHECK (importance BETWEEN 0 AND 1),
+    confidence REAL NOT NULL CHECK (confidence BETWEEN 0 AND 1),
+    created_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL,
+    valid_from_ms INTEGER NOT NULL,
+    valid_to_ms INTEGER,
+    accessed_ms INTEGER NOT NULL,
+    access_count INTEGER NOT NULL CHECK (access_count >= 0),
+    stale_ms INTEGER,
+    archived_ms INTEGER,
+    needs_review INTEGER NOT NULL CHECK (needs_review IN (0, 1)),
+    user_verified INTEGER NOT NULL CHECK (user_verified IN (0, 1)),
+    pinned INTEGER NOT NULL CHECK (pinned IN (0, 1)),
+    key TEXT,
+    superseded_by TEXT,
+    content_chars INTEGER NOT NULL,
+    tags TEXT NOT NULL,
+    files TEXT NOT NULL,
+    modules TEXT NOT NULL,
+    provenance_sessions TEXT NOT NULL,
+    commit_sha TEXT,
+    work_unit TEXT,
+    relations TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    graph_node TEXT,
+    half_life_days REAL,
+    citation TEXT,
+    work_tokens INTEGER,
+    payload TEXT,
+    content TEXT NOT NULL,
+    extra TEXT NOT NULL DEFAULT '',
+    -- Where a memory is seen from: its project, or everywhere ('') when it is about the person.
+    home TEXT NOT NULL GENERATED ALWAYS AS (CASE scope WHEN 'user' THEN '' ELSE project END)
+        VIRTUAL
+) STRICT"""
+
+_MEMORY_INDEXES = (
+    "CREATE INDEX memories_short ON memories (short)",
+    "CREATE INDEX memories_home ON memories (home, created_ms, id)",
+    "CREATE INDEX memories_project ON memories (project)",
+    "CREATE INDEX memories_created ON memories (created_ms, id)",
+    "CREATE INDEX memories_session ON memories (session_id, seq) WHERE session_id IS NOT NULL",
+    "CREATE INDEX memories_successor ON memories (superseded_by) WHERE superseded_by IS NOT NULL",
+    """CREATE UNIQUE INDEX memories_open_key ON memories (project, key)
+       WHERE key IS NOT NULL AND valid_to_ms IS NULL AND scope <> 'user'""",
+    """CREATE UNIQUE INDEX memories_open_user_key ON memories (key)
+       WHERE key IS NOT NULL AND valid_to_ms IS NULL AND scope = 'user'""",
+)
+
+_LABELS = (
+    """CREATE TABLE labels (
+        kind TEXT NOT NULL CHECK (kind IN ('tag', 'file', 'module')),
+        value TEXT NOT NULL,
+        memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+        PRIMARY KEY (kind, value, memory)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX labels_memory ON labels (memory)",
+)
+
+WORDS_TABLE = """
+CREATE VIRTUAL TABLE words USING fts5 (
+    content, extra, content = 'memories', content_rowid = 'row',
+    tokenize = 'porter unicode61 remove_diacritics 2'
+)"""
+
+FRAGMENTS_TABLE = """
+CREATE VIRTUAL TABLE fragments USING fts5 (
+    content, content = 'memories', content_rowid = 'row', tokenize = 'trigram'
+)"""
+
+_TEXT_INDEXES = (
+    WORDS_TABLE,
+    FRAGMENTS_TABLE,
+    """CREATE TRIGGER memories_index_insert AFTER INSERT ON memories BEGIN
+        INSERT INTO words (rowid, content, extra) VALUES (new.row, new.content, new.extra);
+        INSERT INTO fragments (rowid, content) VALUES (new.row, new.content);
+    END""",
+    """CREATE TRIGGER memories_index_delete AFTER DELETE ON memories BEGIN
+        INSERT INTO words (words, rowid, content, extra)
+            VALUES ('delete', old.row, old.content, old.extra);
+        INSERT INTO fragments (fragments, rowid, content)
+            VALUES ('delete', old.row, old.content);
+    END""",
+    """CREATE TRIGGER memories_index_words AFTER UPDATE OF content, extra ON memories
+    WHEN old.content IS NOT new.content OR old.extra IS NOT new.extra BEGIN
+        INSERT INTO words (words, rowid, content, extra)
+            VALUES ('delete', old.row, old.content, old.extra);
+        INSERT INTO words (rowid, content, extra) VALUES (new.row, new.content, new.extra);
+    END""",
+    """CREATE TRIGGER memories_index_fragments AFTER UPDATE OF content ON memories
+    WHEN old.content IS NOT new.content BEGIN
+        INSERT INTO fragments (fragments, rowid, content)
+            VALUES ('delete', old.row, old.content);
+        INSERT INTO fragments (rowid, content) VALUES (new.row, new.content);
+    END""",
+    """CREATE TABLE common_terms (
+        stem TEXT PRIMARY KEY,
+        share REAL NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+)
+
+_VECTORS = (
+    """CREATE TABLE models (
+        model INTEGER PRIMARY KEY,
+        model_id TEXT NOT NULL UNIQUE,
+        dimension INTEGER NOT NULL CHECK (dimension > 0)
+    ) STRICT""",
+    # A vector that is written again gets a new seq, so that "everything after seq" finds it.
+    """CREATE TABLE vectors (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
+        model INTEGER NOT NULL REFERENCES models (model),
+        scale REAL NOT NULL,
+        codes BLOB NOT NULL,
+        UNIQUE (memory, model)
+    ) STRICT""",
+)
+
+_SHELF = (
+    """CREATE TABLE project_aliases (
+        alias TEXT PRIMARY KEY,
+        canonical TEXT NOT NULL CHECK (canonical <> alias)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE shelf (
+        space TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (space, key)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE file_links (
+        project TEXT NOT NULL,
+        file_a TEXT NOT NULL,
+        file_b TEXT NOT NULL CHECK (file_a < file_b),
+        weight REAL NOT NULL CHECK (weight BETWEEN 0 AND 1),
+        count INTEGER NOT NULL,
+        PRIMARY KEY (project, file_a, file_b)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX file_links_other ON file_links (project, file_b)",
+)
+
+FIRST_SCHEMA: tuple[str, ...] = (
+    _MEMORIES,
+    *_MEMORY_INDEXES,
+    *_LABELS,
+    *_TEXT_INDEXES,
+    *_VECTORS,
+    *_SHELF,
+)

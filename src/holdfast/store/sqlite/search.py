@@ -1,0 +1,83 @@
+"""The derived indexes: the `SearchIndex` port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.ports import Vector
+from holdfast.core.query import Candidate, Filter, Hit
+from holdfast.store.sqlite import words
+from holdfast.store.sqlite.database import SqlValue, placeholders
+from holdfast.store.sqlite.filters import condition
+from holdfast.store.sqlite.part import Part, require_limit
+from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, to_candidate
+from holdfast.store.sqlite.vectors import VectorSearch
+
+
+class SqliteSearch(Part):
+    """Finds memories by words, fragments, vectors and links."""
+
+    _vector_search: VectorSearch
+
+    def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+        require_limit(limit)
+        with self._database.snapshot() as db:
+            return words.search_words(db, terms, where, limit=limit)
+
+    def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+        require_limit(limit)
+        with self._database.snapshot() as db:
+            return words.search_fragments(db, fragments, where, limit=limit)
+
+    def search_vectors(
+        self, vector: Vector, *, model_id: str, where: Filter, limit: int
+    ) -> list[Hit]:
+        require_limit(limit)
+        with self._database.snapshot() as db:
+            return self._vector_search.nearest(
+                db, vector, model_id=model_id, where=where, limit=limit
+            )
+
+    def similarities(
+        self, vector: Vector, *, model_id: str, ids: Sequence[str]
+    ) -> dict[str, float]:
+        with self._database.snapshot() as db:
+            return self._vector_search.similarities(db, vector, model_id=model_id, ids=ids)
+
+    def search_links(
+        self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
+        require_limit(limit)
+        ties = [*(("file", f) for f in files), *(("module", m) for m in modules)]
+        if not ties:
+            return []
+        pairs = ",".join(["(?, ?)"] * len(ties))
+        flat: list[SqlValue] = [part for tie in ties for part in tie]
+        fits = condition(where)
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT m.id, CAST(l.ties AS REAL) FROM (SELECT memory, count(*) AS ties"
+                f" FROM labels WHERE (kind, value) IN (VALUES {pairs}) GROUP BY memory) l"
+                f" CROSS JOIN memories m ON m.row = l.memory WHERE {fits.sql}"
+                " ORDER BY l.ties DESC, m.row DESC LIMIT ?",
+                (*flat, *fits.params, limit),
+            ).fetchall()
+        return [Hit(*row) for row in rows]
+
+    def candidates(self, ids: Sequence[str], where: Filter, *, span: int = 0) -> list[Candidate]:
+        require_limit(span)
+        fits = condition(where)
+        listed = placeholders(ids)
+        neighbours = (
+            " UNION SELECT n.row FROM memories o CROSS JOIN memories n"
+            f" ON n.session_id = o.session_id AND n.seq BETWEEN o.seq - {span} AND o.seq + {span}"
+            f" WHERE o.id IN ({listed})"
+        )
+        with self._database.reading() as db:
+            rows = db.execute(
+                f"SELECT {SELECTED_CANDIDATE} FROM memories m WHERE m.row IN"
+                f" (SELECT row FROM memories WHERE id IN ({listed}){neighbours if span else ''})"
+                f" AND {fits.sql} ORDER BY m.row",
+                (*ids, *(ids if span else ()), *fits.params),
+            ).fetchall()
+        return list(map(to_candidate, rows))

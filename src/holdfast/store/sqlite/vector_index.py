@@ -1,0 +1,121 @@
+"""One model's vectors in memory, for comparing a query with all of them at once.
+
+Rows are only ever appended: a vector that was deleted or replaced stays until a rebuild, and the
+caller checks against the database which hits still stand. Small sets are compared exactly. Large
+ones are first compared by the signs of their numbers (one bit each, kept by column so that a scan
+runs at memory speed) and the best of those again by their codes.
+
+Invariant: a `View` taken by a search does not change while others append. Knows no SQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+EXACT_BELOW = 20_000
+RESCORED = 1_000
+_SPARE = 1.5
+
+Floats: TypeAlias = NDArray[np.float32]
+Codes: TypeAlias = NDArray[np.int8]
+Seqs: TypeAlias = NDArray[np.int64]
+Bits: TypeAlias = NDArray[np.uint64]
+Positions: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The vectors as they stood at one moment, in the order of their seq."""
+
+    seqs: Seqs
+    scales: Floats
+    codes: Codes
+    bits: Bits
+
+    def nearest(
+        self, query: Floats, *, among: Positions | None = None, limit: int
+    ) -> tuple[Positions, Floats]:
+        """Positions of the nearest vectors and their cosines, best first."""
+        count = len(self.seqs) if among is None else len(among)
+        if count > EXACT_BELOW and limit <= RESCORED:
+            among = self._closest_by_sign(query, among=among)
+        cosines = self.cosines(query, among=among)
+        best = _largest(cosines, limit)
+        return (best if among is None else among[best]), cosines[best]
+
+    def cosines(self, query: Floats, *, among: Positions | None = None) -> Floats:
+        """The cosine of the query with every vector, or with those at some positions."""
+        if among is None:
+            return (self.codes.astype(np.float32) @ query) * self.scales
+        return (self.codes[among].astype(np.float32) @ query) * self.scales[among]
+
+    def _closest_by_sign(self, query: Floats, *, among: Positions | None) -> Positions:
+        signs = sign_bits(query[np.newaxis, :])[:, 0]
+        columns = self.bits if among is None else self.bits[:, among]
+        distance = np.zeros(columns.shape[1], dtype=np.uint16)
+        for column, sign in zip(columns, signs, strict=True):
+            distance += np.bitwise_count(column ^ sign)
+        best = np.argpartition(distance, RESCORED)[:RESCORED]
+        return best if among is None else among[best]
+
+
+class VectorIndex:
+    """Grows a set of vectors; `view` is what searches work on."""
+
+    def __init__(self, dimension: int) -> None:
+        self._count = 0
+        self._seqs: Seqs = np.empty(0, dtype=np.int64)
+        self._scales: Floats = np.empty(0, dtype=np.float32)
+        self._codes: Codes = np.empty((0, dimension), dtype=np.int8)
+        self._bits: Bits = np.empty((-(-dimension // 64), 0), dtype=np.uint64)
+
+    @property
+    def last_seq(self) -> int:
+        """The newest seq that is in; 0 when empty."""
+        return int(self._seqs[self._count - 1]) if self._count else 0
+
+    def append(self, seqs: Seqs, scales: Floats, codes: Codes) -> None:
+        """Add vectors whose seqs are larger than any before."""
+        start, end = self._count, self._count + len(seqs)
+        if end > len(self._seqs):
+            self._grow(int(end * _SPARE))
+        self._seqs[start:end] = seqs
+        self._scales[start:end] = scales
+        self._codes[start:end] = codes
+        self._bits[:, start:end] = sign_bits(codes)
+        self._count = end
+
+    def view(self) -> View:
+        """What is in now."""
+        n = self._count
+        return View(self._seqs[:n], self._scales[:n], self._codes[:n], self._bits[:, :n])
+
+    def _grow(self, capacity: int) -> None:
+        # New arrays, so that views taken before keep the old ones.
+        spare = capacity - len(self._seqs)
+        self._seqs = np.pad(self._seqs, (0, spare))
+        self._scales = np.pad(self._scales, (0, spare))
+        self._codes = np.pad(self._codes, ((0, spare), (0, 0)))
+        self._bits = np.pad(self._bits, ((0, 0), (0, spare)))
+
+
+def sign_bits(vectors: Floats | Codes) -> Bits:
+    """The signs of each vector's numbers, 64 to a word, one column per vector."""
+    count, dimension = vectors.shape
+    padded = np.zeros((count, -(-dimension // 64) * 64), dtype=bool)
+    padded[:, :dimension] = vectors > 0
+    packed = np.packbits(padded, axis=1).view(np.uint64)
+    return np.ascontiguousarray(packed.T)
+
+
+def _largest(values: Floats, limit: int) -> Positions:
+    """Positions of the largest values, best first; equal ones in their own order."""
+    if limit < len(values):
+        kept = np.sort(np.argpartition(values, -limit)[-limit:])
+    else:
+        kept = np.arange(len(values))
+    return kept[np.argsort(-values[kept], kind="stable")]

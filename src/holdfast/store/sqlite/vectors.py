@@ -1,0 +1,175 @@
+"""Vector search: the rows say what is there, an index in memory makes it fast.
+
+The index follows the table by seq, so vectors that another thread or process wrote are seen by
+the next search. Invariant: every hit is checked against the database and the filter; a narrow
+filter still gets its own best hits, because the search is repeated among its rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from holdfast.core.ports import Vector
+from holdfast.core.query import Filter, Hit
+from holdfast.store.sqlite import codes
+from holdfast.store.sqlite.database import Connection, placeholders
+from holdfast.store.sqlite.filters import Condition, condition
+
+if TYPE_CHECKING:
+    from holdfast.store.sqlite.vector_index import Floats, Positions, VectorIndex, View
+
+_LOADED_ROWS = 10_000
+_OVERFETCH = 4
+_LEAST_LOOK = 100
+# Rebuild when this share of the rows in memory no longer stands in the table.
+_DEAD_SHARE = 0.25
+
+
+class Model(NamedTuple):
+    """A model as the tables know it."""
+
+    number: int
+    model_id: str
+    dimension: int
+
+
+def find_model(db: Connection, model_id: str) -> Model | None:
+    """The model of that id, if any vector of it was ever kept."""
+    row = db.execute(
+        "SELECT model, model_id, dimension FROM models WHERE model_id = ?", (model_id,)
+    ).fetchone()
+    return None if row is None else Model(*row)
+
+
+class VectorSearch:
+    """Keeps an index for each model that was asked for."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[Model, VectorIndex] = {}
+        self._lock = threading.Lock()
+
+    def nearest(
+        self, db: Connection, vector: Vector, *, model_id: str, where: Filter, limit: int
+    ) -> list[Hit]:
+        """The nearest memories of one model inside the filter."""
+        model = self._require(db, vector, model_id)
+        if model is None or not limit:
+            return []
+        view, query, fits = self._view(db, model), _query(vector), condition(where)
+        wide = max(_LEAST_LOOK, _OVERFETCH * limit)
+        hits = _standing(db, view, *view.nearest(query, limit=wide), fits)
+        if len(hits) >= limit or len(view.seqs) <= wide:
+            return hits[:limit]
+        among = self._allowed(db, model, view, fits)
+        return _standing(db, view, *view.nearest(query, among=among, limit=limit), fits)
+
+    def similarities(
+        self, db: Connection, vector: Vector, *, model_id: str, ids: Sequence[str]
+    ) -> dict[str, float]:
+        """The cosine with each of the memories that have a vector of the model."""
+        model = self._require(db, vector, model_id)
+        if model is None or not ids:
+            return {}
+        found: list[tuple[str, float, bytes]] = []
+        for start in range(0, len(ids), _LOADED_ROWS):
+            chunk = ids[start : start + _LOADED_ROWS]
+            found += db.execute(
+                "SELECT m.id, v.scale, v.codes FROM memories m JOIN vectors v"
+                f" ON v.memory = m.row AND v.model = ? WHERE m.id IN ({placeholders(chunk)})",
+                (model.number, *chunk),
+            ).fetchall()
+        return _cosines(vector, found)
+
+    def forget(self) -> None:
+        """Let go of every index; the next search loads it again."""
+        with self._lock:
+            self._indexes.clear()
+
+    def _require(self, db: Connection, vector: Vector, model_id: str) -> Model | None:
+        codes.require_packed(vector)
+        model = find_model(db, model_id)
+        if model is not None:
+            codes.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
+        return model
+
+    def _view(self, db: Connection, model: Model) -> View:
+        from holdfast.store.sqlite.vector_index import VectorIndex
+
+        with self._lock:
+            index = self._indexes.get(model)
+            if index is None:
+                index = self._indexes[model] = VectorIndex(model.dimension)
+            _load_new(db, model, index)
+            return index.view()
+
+    def _allowed(self, db: Connection, model: Model, view: View, fits: Condition) -> Positions:
+        """Positions of the vectors that stand in the table and pass the filter."""
+        import numpy as np
+
+        self._drop_if_worn(db, model, view)
+        rows = db.execute(
+            "SELECT v.seq FROM vectors v JOIN memories m ON m.row = v.memory"
+            f" WHERE v.model = ? AND {fits.sql}",
+            (model.number, *fits.params),
+        )
+        seqs = np.fromiter((seq for (seq,) in rows), dtype=np.int64)
+        return np.flatnonzero(np.isin(view.seqs, seqs, assume_unique=True))
+
+    def _drop_if_worn(self, db: Connection, model: Model, view: View) -> None:
+        (standing,) = db.execute(
+            "SELECT count(*) FROM vectors WHERE model = ?", (model.number,)
+        ).fetchone()
+        if standing < len(view.seqs) * (1 - _DEAD_SHARE):
+            with self._lock:
+                self._indexes.pop(model, None)
+
+
+def _load_new(db: Connection, model: Model, index: VectorIndex) -> None:
+    import numpy as np
+
+    cursor = db.execute(
+        "SELECT seq, scale, codes FROM vectors WHERE seq > ? AND model = ? ORDER BY seq",
+        (index.last_seq, model.number),
+    )
+    while rows := cursor.fetchmany(_LOADED_ROWS):
+        seqs, scales, packed = zip(*rows, strict=True)
+        numbers = np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(rows), -1)
+        index.append(np.array(seqs, np.int64), np.array(scales, np.float32), numbers)
+
+
+def _standing(
+    db: Connection, view: View, positions: Positions, cosines: Floats, fits: Condition
+) -> list[Hit]:
+    """Hits of those positions that still stand in the table and pass the filter, in order."""
+    seqs = [int(seq) for seq in view.seqs[positions]]
+    rows = db.execute(
+        "SELECT v.seq, m.id FROM vectors v CROSS JOIN memories m ON m.row = v.memory"
+        f" WHERE v.seq IN ({','.join(map(str, seqs))}) AND {fits.sql}",
+        fits.params,
+    )
+    ids: dict[int, str] = dict(rows.fetchall())
+    return [
+        Hit(ids[seq], float(cosine))
+        for seq, cosine in zip(seqs, cosines, strict=True)
+        if seq in ids
+    ]
+
+
+def _cosines(vector: Vector, found: Sequence[tuple[str, float, bytes]]) -> dict[str, float]:
+    if not found:
+        return {}
+    import numpy as np
+
+    ids, scales, packed = zip(*found, strict=True)
+    numbers = np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(found), -1)
+    cosines = (numbers.astype(np.float32) @ _query(vector)) * np.array(scales, np.float32)
+    return dict(zip(ids, cosines.tolist(), strict=True))
+
+
+def _query(vector: Vector) -> Floats:
+    import numpy as np
+
+    query = np.frombuffer(vector, dtype="<f4").astype(np.float32)
+    return query / np.float32(np.linalg.norm(query))
