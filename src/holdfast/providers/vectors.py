@@ -1,0 +1,34 @@
+"""The one form in which vectors leave this package: packed float32 of unit length.
+
+Invariant: a packed vector has length one, or is all zeros when the text had nothing to embed;
+never NaN. Knows nothing of models.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_PACKED = np.dtype("<f4")
+
+
+def pack_unit(values: npt.ArrayLike) -> bytes:
+    """Scale to unit length and pack as little-endian float32."""
+    vector = np.asarray(values, dtype=np.float64)
+    length = float(np.sqrt(vector @ vector))
+    scaled = vector / length if np.isfinite(length) and length > 0 else np.zeros_like(vector)
+    return scaled.astype(_PACKED).tobytes()
+
+
+def unpack(vector: bytes) -> npt.NDArray[np.float32]:
+    """View a packed vector as an array."""
+    return np.frombuffer(vector, dtype=_PACKED)
+
+
+def cosine(left: bytes, right: bytes) -> float:
+    """Return the cosine of two packed vectors of the same dimension."""
+    return float(unpack(left) @ unpack(right))

