@@ -56,3 +56,16 @@ def parse_moment(text: str) -> datetime:
             hint="Use ISO 8601, e.g. 2026-05-31 or 2026-05-31T09:00Z.",
         ) from None
     return whole_ms(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+_MONTHS = (
+    "january february march april may june july august september october november december".split()
+)
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+
+
+def date_words(moment: datetime) -> str:
+    """A date as words to find it by, the same in every locale: 8 may 2023 monday 2023-05-08."""
+    day = moment.astimezone(UTC)
+    name = f"{day.day} {_MONTHS[day.month - 1]} {day.year} {_DAYS[day.weekday()]}"
+    return f"{name} {day:%Y-%m-%d}"

@@ -6,9 +6,9 @@ Both are functions of the record alone, so a rebuilt index equals the one it rep
 
 from __future__ import annotations
 
+from holdfast.core.clock import date_words
 from holdfast.core.memory import Memory
 from holdfast.core.text import cjk_pairs, cjk_runs, identifiers, split_identifier
-from holdfast.memory.dates import date_words
 
 INDEX_VERSION = 1
 EMBEDDED_CHARS = 8_000

@@ -50,7 +50,7 @@ def compare(old: str, new: str) -> Likeness:
         same_matter = _overlap(old_set, new_set) >= _SAME_MATTER
         return Likeness.CONTRADICTS if same_matter else Likeness.DIFFERENT
     if old_set == new_set:
-        return Likeness.SAME if sorted(old_words) == sorted(new_words) else Likeness.PARAPHRASE
+        return Likeness.PARAPHRASE
     if old_set < new_set:
         return Likeness.REFINES
     if new_set < old_set:

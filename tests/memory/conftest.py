@@ -1,0 +1,34 @@
+"""A real store in a temporary file, with a clock and an embedder that tests can steer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.memory.engine import Engine
+from holdfast.store import open_sqlite
+from holdfast.testing.fakes import ManualClock, WordEmbedder
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
+    """An engine with vectors: texts are near each other when they share words."""
+    store = open_sqlite(tmp_path / "memory.db", clock=clock)
+    embedder = WordEmbedder()
+    yield Engine(store=store, embedder=lambda: embedder, clock=clock)
+    store.close()
+
+
+@pytest.fixture
+def wordless(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
+    """An engine without any embedder."""
+    store = open_sqlite(tmp_path / "words.db", clock=clock)
+    yield Engine(store=store, clock=clock)
+    store.close()

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.errors import UsageError
+from holdfast.core.memory import MAX_CONTENT_CHARS, Evidence, Memory, MemoryDraft
+from holdfast.core.payloads import DeadEnd, Decision
+from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
+from holdfast.memory.drafting import compose
+
+pytestmark = pytest.mark.feature("A1")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+FAKE_KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def made(draft: MemoryDraft) -> Memory:
+    return compose(draft, project="name:here", id="0198c0de-0000-7000-8000-000000000001", now=NOW)
+
+
+def test_a_persons_word_weighs_more_than_an_agents() -> None:
+    person = made(MemoryDraft(content="x", source=Source.USER_TAUGHT))
+    agent = made(MemoryDraft(content="x"))
+    assert (person.importance, person.user_verified) == (0.95, True)
+    assert (agent.importance, agent.user_verified) == (0.5, False)
+    assert person.confidence > agent.confidence
+
+
+@pytest.mark.parametrize("content", ["", "   \n", "<private>all of it</private>"])
+def test_nothing_to_remember_is_refused(content: str) -> None:
+    with pytest.raises(UsageError, match="nothing to remember"):
+        made(MemoryDraft(content=content))
+
+
+def test_a_megabyte_is_kept_whole_and_more_is_refused_with_advice() -> None:
+    full = "word " * (MAX_CONTENT_CHARS // 5)
+    assert made(MemoryDraft(content=full)).content == full.strip()
+    with pytest.raises(UsageError, match="Split it"):
+        made(MemoryDraft(content="x" * (MAX_CONTENT_CHARS + 1)))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -0.1, 1.01])
+def test_shares_outside_zero_to_one_are_refused(value: float) -> None:
+    with pytest.raises(UsageError, match="importance"):
+        made(MemoryDraft(content="x", importance=value))
+    with pytest.raises(UsageError, match="confidence"):
+        made(MemoryDraft(content="x", confidence=value))
+
+
+@pytest.mark.feature("A10")
+def test_secrets_are_gone_from_every_text_of_a_memory() -> None:
+    memory = made(
+        MemoryDraft(
+            content=f"the token is {FAKE_KEY}",
+            type=MemoryType.DEAD_END,
+            citation=FAKE_KEY,
+            tags=(FAKE_KEY,),
+            key=FAKE_KEY,
+            author=FAKE_KEY,
+            evidence=(Evidence(EvidenceKind.PERSON, "user", note=f"said {FAKE_KEY}"),),
+            payload=DeadEnd(approach_tried=FAKE_KEY, why_it_failed=f"x {FAKE_KEY}"),
+        )
+    )
+    assert FAKE_KEY not in repr(memory)
+
+
+@pytest.mark.feature("A2")
+def test_a_payload_must_be_the_one_its_type_calls_for() -> None:
+    with pytest.raises(UsageError, match="takes DeadEnd payload, not Decision"):
+        made(MemoryDraft(content="x", type=MemoryType.DEAD_END, payload=Decision()))
+    with pytest.raises(UsageError, match="takes no payload"):
+        made(MemoryDraft(content="x", type=MemoryType.FACT, payload=Decision()))
+    with pytest.raises(UsageError, match="needs a WorkflowRecipe"):
+        made(MemoryDraft(content="x", type=MemoryType.WORKFLOW_RECIPE))
+
+
+def test_paths_are_kept_with_forward_slashes_once() -> None:
+    memory = made(MemoryDraft(content="x", files=("src\\app\\main.py", "./src/app/main.py", "")))
+    assert memory.files == ("src/app/main.py",)
+
+
+def test_a_module_memory_has_module_scope_by_default() -> None:
+    assert made(MemoryDraft(content="x", modules=("auth",))).scope is Scope.MODULE
+    assert made(MemoryDraft(content="x")).scope is Scope.GLOBAL
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=60))
+def test_whatever_is_typed_is_stored_as_valid_text_or_refused(raw: str) -> None:
+    draft = MemoryDraft(content="x" + raw, key=raw or None, tags=(raw,), author=raw or None)
+    memory = made(draft)
+    for value in (memory.content, memory.key or "", memory.author or "", *memory.tags):
+        assert value.encode("utf-8").decode("utf-8") == value
+        assert "\x00" not in value
+
+
+def test_a_negative_position_is_refused() -> None:
+    with pytest.raises(UsageError, match="position"):
+        made(replace(MemoryDraft(content="x"), seq=-1))
