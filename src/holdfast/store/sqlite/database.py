@@ -177,6 +177,15 @@ def _transaction(db: Connection) -> Generator[Connection, None, None]:
         raise
 
 
+def bindable(text: str) -> str:
+    """Text to look up: a lone surrogate, which no stored text can hold, becomes U+FFFD."""
+    return (
+        text
+        if text.isascii()
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
+
+
 def placeholders(values: Sequence[object]) -> str:
     """`?,?,?` for an IN list."""
     return ",".join("?" * len(values))

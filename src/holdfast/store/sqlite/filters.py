@@ -13,7 +13,7 @@ from typing import Literal
 
 from holdfast.core.clock import to_ms
 from holdfast.core.query import Filter, Validity
-from holdfast.store.sqlite.database import SqlValue, placeholders
+from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
 
 LabelKind = Literal["tag", "file", "module"]
 
@@ -33,7 +33,7 @@ class _Clauses:
 
     def add(self, sql: str, *params: SqlValue) -> None:
         self.sql.append(sql)
-        self.params.extend(params)
+        self.params.extend(bindable(p) if isinstance(p, str) else p for p in params)
 
     def any_of(self, column: str, values: Sequence[str]) -> None:
         if values:

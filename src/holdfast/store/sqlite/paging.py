@@ -38,7 +38,8 @@ _SORTINGS: Mapping[Order, _Sorting] = MappingProxyType(
         Order.UPDATED: _Sorting("updated_ms"),
         Order.IMPORTANCE: _Sorting("importance"),
         Order.ACCESSED: _Sorting("accessed_ms"),
-        Order.EVENT: _Sorting("valid_from_ms"),
+        Order.EVENT: _Sorting("valid_from_ms", descending=False),
+        Order.EVENT_LATEST: _Sorting("valid_from_ms"),
     }
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from holdfast.core.ports import Vector
 from holdfast.core.query import Candidate, Filter, Hit
 from holdfast.store.sqlite import words
-from holdfast.store.sqlite.database import SqlValue, placeholders
+from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
 from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, to_candidate
@@ -52,7 +52,7 @@ class SqliteSearch(Part):
         if not ties:
             return []
         pairs = ",".join(["(?, ?)"] * len(ties))
-        flat: list[SqlValue] = [part for tie in ties for part in tie]
+        flat: list[SqlValue] = [bindable(part) for tie in ties for part in tie]
         fits = condition(where)
         with self._database.reading() as db:
             rows = db.execute(

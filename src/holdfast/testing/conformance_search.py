@@ -1,0 +1,280 @@
+"""Conformance: finding memories by words, fragments and links, always inside the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from holdfast.core.errors import UsageError
+from holdfast.core.memory import Memory
+from holdfast.core.ports import IndexCard, Insert, Replace, Store
+from holdfast.core.query import Filter, Hit, Validity
+from holdfast.core.types import MemoryType, Scope, Source
+from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage
+from holdfast.testing.plain_filter import passes
+from holdfast.testing.samples import START, Samples
+
+HOSTILE = (
+    '"', '""', '" OR "', "* ", "alpha*", "^alpha", "NEAR(alpha beta)", "content:alpha",
+    "alpha AND", "NOT", "(", ")", "{content}:x", "-alpha", "+", "a\0b", "\ud800", "'", "\\", "%",
+    "_", "--", ";", "\U0001f600", "\n", "",
+)  # fmt: skip
+
+
+def ids(hits: Sequence[Hit]) -> set[str]:
+    """Which memories were hit."""
+    return {hit.id for hit in hits}
+
+
+class SearchConformance(Stage):
+    """Promises of the `SearchIndex` port, but for vectors."""
+
+    @pytest.mark.feature("B1")
+    def test_any_of_the_words_finds_a_memory_in_content_or_extra_text(
+        self, store: Store, samples: Samples
+    ) -> None:
+        a = samples.insert("alpha beta", extra="hidden gem")
+        b = samples.insert("beta gamma")
+        c = samples.insert("delta")
+        store.apply([a, b, c])
+        assert ids(store.search_words(["beta"], HERE, limit=9)) == {a.memory.id, b.memory.id}
+        assert ids(store.search_words(["gem", "delta"], HERE, limit=9)) == {
+            a.memory.id,
+            c.memory.id,
+        }
+        assert store.search_words(["omega"], HERE, limit=9) == []
+        assert store.search_words([], HERE, limit=9) == []
+
+    @pytest.mark.feature("B1")
+    def test_case_accents_and_endings_do_not_matter(self, store: Store, samples: Samples) -> None:
+        memory = samples.insert("The café Deploys nightly")
+        store.apply([memory])
+        for term in ("CAFE", "Café", "deploy", "deploying", "deployed"):
+            assert ids(store.search_words([term], HERE, limit=3)) == {memory.memory.id}
+
+    @pytest.mark.feature("B1")
+    def test_a_term_with_a_space_is_a_phrase(self, store: Store, samples: Samples) -> None:
+        near = samples.insert("the blue whale sings")
+        far = samples.insert("a whale that is blue")
+        split = samples.insert("ends with blue", extra="whale begins")
+        store.apply([near, far, split])
+        assert ids(store.search_words(["blue whale"], HERE, limit=9)) == {near.memory.id}
+
+    @pytest.mark.feature("B1")
+    def test_better_matches_come_first_with_larger_scores(
+        self, store: Store, samples: Samples
+    ) -> None:
+        store.apply([samples.insert(f"filler text number {i}") for i in range(20)])
+        one = samples.insert("alpha something")
+        both = samples.insert("alpha beta")
+        store.apply([one, both])
+        hits = store.search_words(["alpha", "beta"], HERE, limit=9)
+        assert [h.id for h in hits] == [both.memory.id, one.memory.id]
+        assert hits[0].score > hits[1].score > 0
+        assert store.search_words(["alpha", "beta"], HERE, limit=1) == hits[:1]
+
+    @pytest.mark.feature("B1")
+    @pytest.mark.parametrize("term", HOSTILE)
+    def test_terms_are_data_and_never_syntax(
+        self, store: Store, samples: Samples, term: str
+    ) -> None:
+        alpha, other = samples.insert("alpha"), samples.insert("beta content near not and or")
+        store.apply([alpha, other])
+        found = ids(store.search_words([term, "alpha"], HERE, limit=9))
+        assert alpha.memory.id in found
+        assert alpha.memory.id in ids(store.search_fragments([term, "alp"], HERE, limit=9))
+        assert alpha.memory.id not in ids(store.search_words(["beta", "NOT alpha"], HERE, limit=9))
+        store.search_links(files=[term], modules=[term], where=HERE, limit=9)
+
+    @pytest.mark.feature("B1")
+    def test_fragments_are_found_inside_words_whatever_their_case(
+        self, store: Store, samples: Samples
+    ) -> None:
+        code = samples.insert("call getUserName() in app/models.py")
+        cjk = samples.insert("部署前先运行测试 です")
+        percent = samples.insert("100% sure_thing")
+        store.apply([code, cjk, percent])
+
+        def found(*fragments: str) -> set[str]:
+            return ids(store.search_fragments(fragments, HERE, limit=9))
+
+        assert found("username") == found("MODELS.PY") == found("()") == {code.memory.id}
+        assert found("运行测试") == found("先运") == found("测") == {cjk.memory.id}
+        assert found("0%") == found("e_t") == found("%") == found("100%") == {percent.memory.id}
+        assert found("name(", "测试") == {code.memory.id, cjk.memory.id}
+        assert found("zzz", "q") == found("") == found() == set()
+
+    @pytest.mark.feature("B1")
+    def test_fragments_look_at_content_only(self, store: Store, samples: Samples) -> None:
+        store.apply([samples.insert("plain", extra="hidden")])
+        assert store.search_fragments(["hidden", "id"], HERE, limit=9) == []
+
+    @pytest.mark.feature("B1")
+    def test_indexes_follow_every_edit(self, store: Store, other: Store, samples: Samples) -> None:
+        before = samples.insert("oldword", extra="oldextra", files=("old.py",))
+        store.apply([before])
+        after = replace(before.memory, content="newword", files=("new.py",))
+        other.apply([Replace(after)])
+        assert ids(store.search_words(["newword"], HERE, limit=3)) == {after.id}
+        assert ids(store.search_words(["oldextra"], HERE, limit=3)) == {after.id}
+        assert store.search_words(["oldword"], HERE, limit=3) == []
+        assert store.search_fragments(["oldw"], HERE, limit=3) == []
+        assert store.search_links(files=["old.py"], modules=[], where=HERE, limit=3) == []
+        other.apply([Replace(after, IndexCard(extra="fresh"))])
+        assert store.search_words(["oldextra"], HERE, limit=3) == []
+        assert ids(store.search_words(["fresh"], HERE, limit=3)) == {after.id}
+
+    @pytest.mark.feature("B1")
+    def test_links_count_the_ties(self, store: Store, samples: Samples) -> None:
+        two = samples.insert("two", files=("a.py", "b.py"), modules=("core",))
+        one = samples.insert("one", files=("b.py",))
+        store.apply([two, one, samples.insert("none", files=("a.pyc",))])
+        hits = store.search_links(files=["a.py", "b.py"], modules=["core"], where=HERE, limit=9)
+        assert hits == [Hit(two.memory.id, 3.0), Hit(one.memory.id, 1.0)]
+        assert store.search_links(files=[], modules=[], where=HERE, limit=9) == []
+        assert store.search_links(files=["a.py"], modules=[], where=HERE, limit=0) == []
+
+    @pytest.mark.feature("B1")
+    def test_a_negative_limit_is_refused_and_none_finds_nothing(
+        self, store: Store, samples: Samples
+    ) -> None:
+        store.apply([samples.insert("alpha")])
+        assert store.search_words(["alpha"], HERE, limit=0) == []
+        assert store.search_fragments(["alp"], HERE, limit=0) == []
+        with pytest.raises(UsageError):
+            store.search_words(["alpha"], HERE, limit=-1)
+        with pytest.raises(UsageError):
+            store.search_fragments(["alpha"], HERE, limit=-1)
+        with pytest.raises(UsageError):
+            store.search_links(files=["a"], modules=[], where=HERE, limit=-1)
+        with pytest.raises(UsageError):
+            store.candidates([], HERE, span=-1)
+
+    @pytest.mark.feature("B1")
+    def test_every_filter_means_the_same_in_every_arm(self, store: Store, samples: Samples) -> None:
+        vector = samples.vector()
+        memories = varied_memories(samples)
+        store.apply([Insert(m, IndexCard("", "m", vector)) for m in memories])
+        for where in varied_filters():
+            expected = {m.id for m in memories if passes(m, where)}
+            assert {m.id for m in store.list(where, limit=500).items} == expected, where
+            assert {m.id for m in store.iterate(where)} == expected
+            assert ids(store.search_words(["shared"], where, limit=500)) == expected
+            assert ids(store.search_fragments(["hared"], where, limit=500)) == expected
+            assert ids(store.search_fragments(["sh"], where, limit=500)) == expected
+            near = store.search_vectors(vector, model_id="m", where=where, limit=500)
+            assert ids(near) == expected
+            linked = store.search_links(files=["all.py"], modules=[], where=where, limit=500)
+            assert ids(linked) == expected
+            slim = store.candidates([m.id for m in memories], where)
+            assert {c.id for c in slim} == expected
+            assert {i for i, _ in store.vectors(model_id="m", where=where)} == expected
+            assert store.stats(where).total == len(expected)
+
+    @pytest.mark.feature("B1")
+    def test_a_narrow_filter_still_gets_its_best_hits(self, store: Store, samples: Samples) -> None:
+        crowd = [samples.insert("needle needle needle", project="crowd") for _ in range(1_500)]
+        mine = [samples.insert(f"needle in a long and winding hay {i}") for i in range(3)]
+        store.apply([*crowd, *mine])
+        expected = {change.memory.id for change in mine}
+        assert ids(store.search_words(["needle"], HERE, limit=5)) == expected
+        assert ids(store.search_fragments(["eedl"], HERE, limit=5)) == expected
+
+    @pytest.mark.feature("B5")
+    def test_candidates_are_slim_rows_of_what_was_asked(
+        self, store: Store, samples: Samples
+    ) -> None:
+        memory = samples.memory(
+            "four", session_id="s", seq=3, author="robin", pinned=True, stale_at=START
+        )
+        store.apply([Insert(memory, IndexCard())])
+        (slim,) = store.candidates([memory.id, "unknown"], HERE)
+        assert (slim.id, slim.type, slim.session_id, slim.seq) == (memory.id, "fact", "s", 3)
+        assert (slim.author, slim.content_chars, slim.access_count) == ("robin", 4, 0)
+        assert (slim.stale, slim.closed, slim.pinned) == (True, False, True)
+        assert slim.created_ms == slim.valid_from_ms == slim.accessed_ms
+        assert store.candidates([], HERE, span=3) == []
+
+    @pytest.mark.feature("B6")
+    def test_candidates_bring_their_neighbours_of_the_same_session(
+        self, store: Store, samples: Samples
+    ) -> None:
+        turns = [samples.memory(f"turn {i}", session_id="s", seq=i) for i in range(10)]
+        turns[4] = replace(turns[4], project="elsewhere")
+        other = [samples.memory("x", session_id="t", seq=5), samples.memory("no session", seq=5)]
+        store.apply([Insert(m, IndexCard()) for m in (*turns, *other)])
+
+        def around(*anchors: Memory, span: int) -> set[int]:
+            found = store.candidates([m.id for m in anchors], HERE, span=span)
+            assert len(found) == len({c.id for c in found})
+            assert all(c.session_id == "s" for c in found)
+            return {c.seq for c in found if c.seq is not None}
+
+        assert around(turns[5], span=0) == {5}
+        assert around(turns[5], span=2) == {3, 5, 6, 7}
+        assert around(turns[0], turns[9], span=1) == {0, 1, 8, 9}
+
+
+def varied_memories(samples: Samples) -> list[Memory]:
+    """Memories that differ in everything a filter can ask for."""
+    made: list[Memory] = []
+    for i in range(48):
+        made.append(
+            samples.memory(
+                f"shared word {i}",
+                project=("example", "elsewhere")[i % 2],
+                type=(MemoryType.FACT, MemoryType.GOTCHA, MemoryType.WORKFLOW)[i % 3],
+                scope=(Scope.GLOBAL, Scope.USER, Scope.SESSION, Scope.MODULE)[i % 4],
+                source=(Source.USER_TAUGHT, Source.MCP_AUTO)[i // 2 % 2],
+                tags=(
+                    "all",
+                    *(("even",) if i % 4 == 0 else ()),
+                    *(("five",) if i % 5 == 0 else ()),
+                ),
+                files=("all.py", f"f{i % 6}.py"),
+                modules=(f"mod{i % 4}",),
+                session_id=(None, "s1", "s2")[i % 3],
+                author=(None, "robin", "sam")[i // 3 % 3],
+                importance=i / 47,
+                confidence=1 - i / 47,
+                valid_from=START + timedelta(hours=i),
+                valid_to=START + timedelta(hours=i + 10) if i % 5 == 2 else None,
+                stale_at=START if i % 7 == 0 else None,
+                archived_at=START if i % 11 == 0 else None,
+                needs_review=i % 3 == 0,
+                user_verified=i % 4 == 1,
+                pinned=i % 6 == 0,
+            )
+        )
+    return made
+
+
+def varied_filters() -> list[Filter]:
+    """One filter for each thing that can be asked, and some together."""
+    noon = START + timedelta(hours=20)
+    wide = replace(EVERYTHING, project="example")
+    return [
+        EVERYTHING, wide, HERE, Filter(project="nowhere"),
+        replace(wide, include_user=False),
+        replace(wide, types=(MemoryType.FACT, MemoryType.WORKFLOW)),
+        replace(wide, scopes=(Scope.USER,)),
+        replace(wide, sources=(Source.MCP_AUTO,)),
+        replace(wide, tags=("even",)), replace(wide, tags=("even", "five")),
+        replace(wide, tags=("all", "none")),
+        replace(wide, files=("f1.py", "f2.py")), replace(wide, files=("%",)),
+        replace(wide, modules=("mod1",)),
+        replace(wide, sessions=("s1", "s2")), replace(wide, authors=("robin",)),
+        replace(wide, min_confidence=0.5), replace(wide, min_importance=0.25),
+        replace(wide, since=noon), replace(wide, until=noon),
+        replace(wide, since=noon, until=noon + timedelta(hours=5)),
+        replace(wide, as_of=noon), replace(wide, as_of=noon, validity=Validity.CLOSED),
+        replace(wide, validity=Validity.CLOSED), replace(wide, validity=Validity.OPEN),
+        replace(wide, stale=True), replace(wide, stale=False),
+        replace(wide, archived=True), replace(wide, archived=False),
+        replace(wide, needs_review=True), replace(wide, needs_review=False),
+        replace(wide, user_verified=True), replace(wide, pinned=True),
+        replace(EVERYTHING, types=(MemoryType.GOTCHA,), pinned=False, authors=("sam", "x")),
+    ]  # fmt: skip

@@ -1,0 +1,127 @@
+"""What the model store keeps, and what each change does to it."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass, field, replace
+
+from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.core.ids import is_full_id
+from holdfast.core.memory import Memory
+from holdfast.core.ports import (
+    Change,
+    Close,
+    Delete,
+    IndexCard,
+    Insert,
+    Mark,
+    Replace,
+    Rescore,
+    Vector,
+)
+from holdfast.core.types import Scope
+
+
+@dataclass(slots=True)
+class ModelData:
+    """Everything that is kept."""
+
+    memories: dict[str, Memory] = field(default_factory=dict[str, Memory])
+    extras: dict[str, str] = field(default_factory=dict[str, str])
+    vectors: dict[tuple[str, str], Vector] = field(default_factory=dict[tuple[str, str], Vector])
+    aliases: dict[str, str] = field(default_factory=dict[str, str])
+    shelf: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    links: dict[tuple[str, str, str], tuple[float, int]] = field(
+        default_factory=dict[tuple[str, str, str], tuple[float, int]]
+    )
+
+
+def make_change(data: ModelData, change: Change) -> None:
+    match change:
+        case Insert(memory, card):
+            if memory.id in data.memories:
+                raise ConflictError(f"There is already a memory with the id {memory.id}.")
+            _put(data, memory)
+            put_card(data, memory.id, card)
+        case Replace(memory, card, expected):
+            before = _find(data, memory.id)
+            if expected is not None and before.updated_at != expected:
+                raise ConflictError(f"The memory {memory.id} was changed meanwhile.")
+            _put(data, memory)
+            if card is not None:
+                _drop_vectors_of(data, memory.id)
+                put_card(data, memory.id, card)
+        case Close(memory_id, at, successor):
+            m = _find(data, memory_id)
+            closed = replace(m, valid_to=at, updated_at=max(m.updated_at, at))
+            _put(data, replace(closed, superseded_by=successor))
+        case Rescore(memory_id, importance, confidence):
+            m = _find(data, memory_id)
+            importance = m.importance if importance is None else importance
+            confidence = m.confidence if confidence is None else confidence
+            _put(data, replace(m, importance=importance, confidence=confidence))
+        case Mark(memory_id, what, at):
+            m = _find(data, memory_id)
+            _put(data, replace(m, stale_at=at) if what == "stale" else replace(m, archived_at=at))
+        case Delete(memory_id):
+            _delete(data, memory_id)
+
+
+def _find(data: ModelData, memory_id: str) -> Memory:
+    if memory_id not in data.memories:
+        raise NotFoundError(f"There is no memory with the id {memory_id}.")
+    return data.memories[memory_id]
+
+
+def _put(data: ModelData, memory: Memory) -> None:
+    if not (0 <= memory.importance <= 1 and 0 <= memory.confidence <= 1):
+        raise UsageError("importance and confidence must lie between 0 and 1.")
+    if not is_full_id(memory.id) or not memory.project:
+        raise UsageError("A memory needs an id and a project.")
+    key = open_key(memory)
+    if key and any(m.id != memory.id and open_key(m) == key for m in data.memories.values()):
+        raise ConflictError(f"The key {memory.key!r} already belongs to another open memory.")
+    data.memories[memory.id] = memory
+
+
+def put_card(data: ModelData, memory_id: str, card: IndexCard) -> None:
+    data.extras[memory_id] = card.extra
+    if card.vector is None:
+        _drop_vectors_of(data, memory_id)
+        return
+    if card.model_id is None:
+        raise UsageError("A vector needs the id of the model that made it.")
+    require_vector(data, card.model_id, card.vector)
+    data.vectors[memory_id, card.model_id] = card.vector
+
+
+def _drop_vectors_of(data: ModelData, memory_id: str) -> None:
+    for key in [key for key in data.vectors if key[0] == memory_id]:
+        del data.vectors[key]
+
+
+def _delete(data: ModelData, memory_id: str) -> None:
+    _find(data, memory_id)
+    del data.memories[memory_id]
+    data.extras.pop(memory_id, None)
+    _drop_vectors_of(data, memory_id)
+    for m in list(data.memories.values()):
+        if m.superseded_by == memory_id:
+            data.memories[m.id] = replace(m, superseded_by=None)
+
+
+def open_key(memory: Memory) -> tuple[str | None, str] | None:
+    """What an open memory's key is unique within: its project, or the person."""
+    if memory.key is None or not memory.is_open:
+        return None
+    return (None if memory.scope is Scope.USER else memory.project), memory.key
+
+
+def require_vector(data: ModelData, model_id: str, vector: Vector) -> None:
+    numbers = array("f", vector) if vector and len(vector) % 4 == 0 else array("f")
+    if not any(numbers) or not all(map(math.isfinite, numbers)):
+        raise UsageError("A vector must hold finite numbers that are not all zero.")
+    sizes = {len(v) for (_, model), v in data.vectors.items() if model == model_id}
+    if sizes - {len(vector)}:
+        raise UsageError(f"Vectors of {model_id} have another dimension here.")
