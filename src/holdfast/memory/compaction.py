@@ -1,0 +1,196 @@
+"""Near-duplicates become one memory, and nothing that was said is lost.
+
+Among open memories of one project, type and scope, those whose vectors are nearer than the
+model's `same` threshold are compared word by word. What says the same is merged into the better
+one, in this order: verified by a person, pinned, more confident, more important, older. One
+exception: a statement that says more is never merged into one that says less; the fuller one is
+kept instead, or both when a person vouches for the shorter. What contradicts is left alone and
+reported.
+
+The memory that gives way is closed and names its successor; its text stays with the survivor as
+evidence, its tags, files, sessions and relations are united. Raw session turns and memories with a
+typed payload are never touched. Each group of duplicates is one transaction; a group that another
+process changed meanwhile is passed over. `merging` decides, this module finds and writes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.core.errors import ConflictError, NotFoundError
+from holdfast.core.memory import Memory
+from holdfast.core.ports import Change, Close, IndexCard, Progress, Replace
+from holdfast.core.query import Filter
+from holdfast.core.text import fold
+from holdfast.core.types import MemoryType, Scope
+from holdfast.memory.engine import Engine
+from holdfast.memory.merging import Merge, MergePlan, plan_merges, retargeted
+from holdfast.memory.remember import is_mergeable
+from holdfast.memory.upkeep import (
+    UpkeepAction,
+    UpkeepReport,
+    all_in_project,
+    in_project,
+)
+
+_NEIGHBOURS = 32
+_LOADED_AT_ONCE = 500
+
+Nearness = dict[str, dict[str, float]]
+"""For each memory its near-duplicates with their cosine, both ways."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """What may be merged, of which types and scopes, and what is near to what."""
+
+    near: Nearness = field(default_factory=lambda: defaultdict[str, dict[str, float]](dict))
+    mergeable: set[str] = field(default_factory=set[str])
+    groups: set[tuple[MemoryType, Scope]] = field(default_factory=set[tuple[MemoryType, Scope]])
+
+    def link(self, left: str, right: str, cosine: float) -> None:
+        self.near[left][right] = cosine
+        self.near[right][left] = cosine
+
+
+def compact(
+    engine: Engine, *, project: str, dry_run: bool = False, progress: Progress | None = None
+) -> UpkeepReport:
+    """Merge the near-duplicates of a project; without an embedder, only equal texts."""
+    found = _Search()
+    _find_equal_texts(engine, project, found)
+    embedder = engine.embedder()
+    if embedder is not None and found.mergeable:
+        _find_near(engine, project, embedder.model_id, found, progress)
+    plan = plan_merges(_load(engine, list(found.near)), found.near, now=engine.clock())
+    notes = () if embedder else ("No embedding model: only equal texts were compared.",)
+    if not dry_run:
+        plan, missed = _write(engine, plan)
+        _retarget_referrers(engine, project, plan)
+        notes += (f"{missed} groups changed meanwhile; run this again.",) if missed else ()
+    return UpkeepReport(
+        action=UpkeepAction.COMPACT,
+        dry_run=dry_run,
+        examined=len(found.mergeable),
+        items=(*(merge.item for merge in plan.merges), *plan.remarks),
+        notes=notes,
+    )
+
+
+# -- Finding --------------------------------------------------------------------------------------
+
+
+def _current(project: str) -> Filter:
+    return replace(in_project(project), stale=False)
+
+
+def _find_equal_texts(engine: Engine, project: str, found: _Search) -> None:
+    """Link memories whose texts are equal but for case and blanks to the first of their kind."""
+    first: dict[tuple[MemoryType, Scope, int], str] = {}
+    for memory in engine.store.iterate(_current(project)):
+        if not is_mergeable(memory):
+            continue
+        found.mergeable.add(memory.id)
+        found.groups.add((memory.type, memory.scope))
+        text = hash(" ".join(fold(memory.content).split()))
+        same = first.setdefault((memory.type, memory.scope, text), memory.id)
+        if same != memory.id:
+            found.link(same, memory.id, 1.0)
+
+
+def _find_near(
+    engine: Engine, project: str, model_id: str, found: _Search, progress: Progress | None
+) -> None:
+    """Link each memory to those of its type and scope that the model takes for the same."""
+    cut = engine.thresholds().same
+    done = 0
+    for kind, scope in sorted(found.groups):
+        where = replace(_current(project), types=(kind,), scopes=(scope,))
+        for memory_id, vector in engine.store.vectors(model_id=model_id, where=where):
+            if memory_id not in found.mergeable:
+                continue
+            for hit in engine.store.search_vectors(
+                vector, model_id=model_id, where=where, limit=_NEIGHBOURS
+            ):
+                if hit.id != memory_id and hit.score >= cut and hit.id in found.mergeable:
+                    found.link(memory_id, hit.id, hit.score)
+            done += 1
+            if progress:
+                progress(done, len(found.mergeable))
+
+
+def _load(engine: Engine, ids: Sequence[str]) -> dict[str, Memory]:
+    loaded: dict[str, Memory] = {}
+    for start in range(0, len(ids), _LOADED_AT_ONCE):
+        loaded.update((m.id, m) for m in engine.store.get(ids[start : start + _LOADED_AT_ONCE]))
+    return loaded
+
+
+# -- Writing --------------------------------------------------------------------------------------
+
+
+def _write(engine: Engine, plan: MergePlan) -> tuple[MergePlan, int]:
+    """Write group by group; returns the part of the plan that was done and how much was not."""
+    groups: defaultdict[str, list[Merge]] = defaultdict(list)
+    for merge in plan.merges:
+        groups[merge.kept_id].append(merge)
+    cards = _cards(engine, [plan.survivors[kept_id] for kept_id in groups])
+    done = {
+        kept_id
+        for kept_id, merges in groups.items()
+        if _write_group(engine, plan, kept_id, merges, cards[kept_id])
+    }
+    merges = tuple(merge for merge in plan.merges if merge.kept_id in done)
+    return replace(plan, merges=merges), len(groups) - len(done)
+
+
+def _cards(engine: Engine, survivors: list[Memory]) -> Mapping[str, IndexCard | None]:
+    """New index cards, for tags and files have changed; but no vector may be lost for want of
+    an embedder."""
+    if engine.embedder() is None and engine.store.models():
+        return {m.id: None for m in survivors}
+    return dict(zip((m.id for m in survivors), engine.cards(survivors), strict=True))
+
+
+def _write_group(
+    engine: Engine, plan: MergePlan, kept_id: str, merges: list[Merge], card: IndexCard | None
+) -> bool:
+    survivor = plan.survivors[kept_id]
+    there = {m.id: m for m in engine.store.get([merge.gone.id for merge in merges])}
+    if any(not _as_judged(merge.gone, there.get(merge.gone.id)) for merge in merges):
+        return False
+    # Closing comes first: it frees a key that the survivor may take over.
+    changes: list[Change] = [
+        Close(merge.gone.id, max(plan.now, merge.gone.valid_from), kept_id) for merge in merges
+    ]
+    changes.append(Replace(survivor, card, plan.originals[kept_id].updated_at))
+    try:
+        engine.store.apply(changes)
+    except (ConflictError, NotFoundError):
+        return False
+    return True
+
+
+def _as_judged(judged: Memory, there: Memory | None) -> bool:
+    return there is not None and there.is_open and there.updated_at == judged.updated_at
+
+
+def _retarget_referrers(engine: Engine, project: str, plan: MergePlan) -> None:
+    """Point relations to memories that gave way at their survivors."""
+    into = {merge.gone.id: merge.kept_id for merge in plan.merges}
+    if not into:
+        return
+    referrers = [
+        memory
+        for memory in engine.store.iterate(all_in_project(project))
+        if memory.id not in into and any(r.target_id in into for r in memory.relations)
+    ]
+    for memory in referrers:
+        turned = replace(memory, relations=retargeted(memory.relations, into, own_id=memory.id))
+        try:
+            engine.store.apply([Replace(turned, None, memory.updated_at)])
+        except (ConflictError, NotFoundError):
+            # Edited or deleted meanwhile; the closed memory still names its successor.
+            continue

@@ -1,0 +1,306 @@
+"""What is removed for good, each time by a named rule."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.errors import StoreError
+from holdfast.core.memory import Memory, WorkUnitRef
+from holdfast.core.payloads import ContextCost, RecipeStep, WorkflowRecipe, WorkUnitOutcome
+from holdfast.core.ports import Close, Delete, Insert, Replace
+from holdfast.core.types import MemoryType, Scope, Source
+from holdfast.memory.pruning import PruneRule, Retention, archive_work_unit, prune
+from holdfast.memory.staleness import Exists
+from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+
+pytestmark = pytest.mark.feature("A5", "A6")
+
+SPEC = WorkUnitRef("native", ("spec-7",), "Spec 7")
+TASK = WorkUnitRef("native", ("spec-7", "task-2"), "Spec 7, task 2")
+OTHER = WorkUnitRef("native", ("spec-70",), "Spec 70")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Workshop]:
+    made = open_workshop(tmp_path)
+    yield made
+    made.store.close()
+
+
+def rules_of(
+    shop: Workshop, *, keep: Retention | None = None, exists: Exists | None = None
+) -> dict[str, str]:
+    """Which rule would remove which memory."""
+    report = prune(shop.engine, project=PROJECT, keep=keep, exists=exists, dry_run=True)
+    return {item.id: item.rule for item in report.items}
+
+
+# -- Importance and confidence --------------------------------------------------------------------
+
+
+def test_what_matters_less_than_the_threshold_goes(shop: Workshop) -> None:
+    faded = shop.keep("Hardly matters", importance=0.09)
+    edge = shop.keep("Just matters", importance=0.1)
+    report = prune(shop.engine, project=PROJECT)
+    assert not shop.has(faded)
+    assert shop.has(edge)
+    assert report.counts == {PruneRule.LOW_IMPORTANCE: 1}
+    assert report.items[0].reason == "importance 0.090 is below 0.1"
+
+
+def test_the_threshold_can_be_chosen(shop: Workshop) -> None:
+    shop.keep("Matters some", importance=0.4)
+    assert rules_of(shop) == {}
+    assert len(rules_of(shop, keep=Retention(min_importance=0.5))) == 1
+
+
+def test_pinned_memories_outlive_every_rule(shop: Workshop) -> None:
+    shop.keep("Hardly matters", importance=0.0, confidence=0.0, pinned=True)
+    shop.keep("This session only", scope=Scope.SESSION, pinned=True)
+    shop.keep("It happened", type=MemoryType.TIMELINE, pinned=True)
+    shop.clock.advance(days=1000)
+    assert rules_of(shop) == {}
+
+
+def test_what_a_person_verified_is_spared_unless_asked_for(shop: Workshop) -> None:
+    verified = shop.keep("Hardly matters", importance=0.01, user_verified=True)
+    report = prune(shop.engine, project=PROJECT)
+    assert report.items == ()
+    assert "1 more would go, but a person verified them." in report.notes
+    prune(shop.engine, project=PROJECT, include_verified=True)
+    assert not shop.has(verified)
+
+
+@pytest.mark.parametrize("scope", [Scope.GLOBAL, Scope.MODULE])
+def test_doubtful_and_long_unused_lasting_memories_go(shop: Workshop, scope: Scope) -> None:
+    doubtful = shop.keep("Maybe so", scope=scope, confidence=0.19)
+    sure = shop.keep("Surely so", scope=scope, confidence=0.2)
+    shop.clock.advance(days=59)
+    assert rules_of(shop) == {}
+    shop.clock.advance(days=1)
+    assert rules_of(shop) == {doubtful.id: PruneRule.LOW_CONFIDENCE}
+    shop.store.touch([doubtful.id], at=shop.clock.now)
+    assert rules_of(shop) == {}
+    assert shop.has(sure)
+
+
+def test_closed_memories_are_history_and_stay(shop: Workshop) -> None:
+    memory = shop.keep("It was so", importance=0.01, confidence=0.01)
+    shop.store.apply([Close(memory.id, START)])
+    shop.clock.advance(days=400)
+    assert rules_of(shop) == {}
+
+
+# -- Scope and type -------------------------------------------------------------------------------
+
+
+def test_session_memories_expire_after_seven_days_closed_or_not(shop: Workshop) -> None:
+    noted = shop.keep("Look here next", scope=Scope.SESSION, user_verified=True)
+    closed = shop.keep("Look there next", scope=Scope.SESSION)
+    shop.store.apply([Close(closed.id, START)])
+    shop.clock.advance(days=7)
+    assert rules_of(shop) == {}
+    shop.clock.advance(days=0.1)
+    assert rules_of(shop) == {
+        noted.id: PruneRule.SESSION_OVER,
+        closed.id: PruneRule.SESSION_OVER,
+    }
+
+
+def test_timeline_entries_are_kept_ninety_days_from_when_they_were_written(shop: Workshop) -> None:
+    entry = shop.keep(
+        "Released 2.0", type=MemoryType.TIMELINE, valid_from=START - timedelta(days=500)
+    )
+    shop.clock.advance(days=90)
+    assert rules_of(shop) == {}
+    shop.clock.advance(days=1)
+    assert rules_of(shop) == {entry.id: PruneRule.TIMELINE_OLD}
+
+
+def recipe(validated: str | None) -> WorkflowRecipe:
+    steps = (RecipeStep("Add the route", "src/routes.py"),)
+    return WorkflowRecipe("add an endpoint", steps, last_validated_at=validated)
+
+
+@pytest.mark.feature("D6")
+def test_recipes_go_after_sixty_days_without_successful_use(shop: Workshop) -> None:
+    def keep(validated: str | None) -> Memory:
+        kind = MemoryType.WORKFLOW_RECIPE
+        return shop.keep("How to add an endpoint", type=kind, payload=recipe(validated))
+
+    never_used, used_later, unreadable = keep(None), keep("2026-03-20"), keep("last week")
+    shop.clock.advance(days=61)
+    gone = {never_used.id: PruneRule.RECIPE_UNUSED, unreadable.id: PruneRule.RECIPE_UNUSED}
+    assert rules_of(shop) == gone
+    shop.clock.advance(days=30)
+    assert rules_of(shop)[used_later.id] == PruneRule.RECIPE_UNUSED
+
+
+def test_commit_records_go_when_all_their_files_are_gone(shop: Workshop) -> None:
+    record = shop.keep(
+        "Split the parser",
+        type=MemoryType.MODULE_INSIGHT,
+        source=Source.COMMIT_AUTO,
+        files=("a.py", "b.py"),
+    )
+    by_hand = shop.keep("The parser is slow", type=MemoryType.MODULE_INSIGHT, files=("a.py",))
+    unfiled = shop.keep("Tidy up", type=MemoryType.MODULE_INSIGHT, source=Source.COMMIT_AUTO)
+    assert rules_of(shop, exists=lambda path: path == "b.py") == {}
+    assert rules_of(shop, exists=lambda path: False) == {record.id: PruneRule.FILES_GONE}
+    report = prune(shop.engine, project=PROJECT)
+    assert report.items == ()
+    assert "Files were not looked at" in report.notes[0]
+    assert shop.has(by_hand)
+    assert shop.has(unfiled)
+
+
+def test_the_last_thirty_cost_samples_of_each_module_are_kept(shop: Workshop) -> None:
+    def sample(module: str) -> Memory:
+        shop.clock.advance(days=0.01)
+        payload = ContextCost(module, 900.0, 1200.0, 1)
+        return shop.keep(f"Cost of {module}", type=MemoryType.CONTEXT_COST, payload=payload)
+
+    api = [sample("api") for _ in range(32)]
+    for _ in range(5):
+        sample("web")
+    assert rules_of(shop) == {memory.id: PruneRule.SAMPLES_OLD for memory in api[:2]}
+
+
+# -- Work units -----------------------------------------------------------------------------------
+
+
+def test_a_merged_work_unit_is_archived_and_pruned_ninety_days_later(shop: Workshop) -> None:
+    note = shop.keep("The cache is cold", scope=Scope.WORK_UNIT, work_unit=TASK)
+    outcome = shop.keep(
+        "It went well",
+        type=MemoryType.WORK_UNIT_OUTCOME,
+        payload=WorkUnitOutcome(succeeded=True),
+        work_unit=SPEC,
+    )
+    lasting = shop.keep("Use the cache", scope=Scope.MODULE, work_unit=SPEC)
+    other = shop.keep("The cache is warm", scope=Scope.WORK_UNIT, work_unit=OTHER)
+    pinned = shop.keep("Never forget", scope=Scope.WORK_UNIT, work_unit=SPEC, pinned=True)
+    report = archive_work_unit(shop.engine, ref=SPEC, project=PROJECT)
+    assert {item.id for item in report.items} == {note.id, outcome.id}
+    assert shop.read(note).archived_at == START
+    assert not any(shop.read(m).archived_at for m in (lasting, other, pinned))
+    shop.clock.advance(days=90)
+    assert rules_of(shop) == {}
+    shop.clock.advance(days=1)
+    expected = {note.id: PruneRule.WORK_UNIT_OVER, outcome.id: PruneRule.WORK_UNIT_OVER}
+    assert rules_of(shop) == expected
+
+
+def test_archiving_again_does_not_prolong(shop: Workshop) -> None:
+    note = shop.keep("The cache is cold", scope=Scope.WORK_UNIT, work_unit=SPEC)
+    archive_work_unit(shop.engine, ref=SPEC, project=PROJECT)
+    shop.clock.advance(days=10)
+    assert archive_work_unit(shop.engine, ref=SPEC, project=PROJECT).items == ()
+    assert shop.read(note).archived_at == START
+
+
+def test_archiving_can_be_previewed(shop: Workshop) -> None:
+    note = shop.keep("The cache is cold", scope=Scope.WORK_UNIT, work_unit=SPEC)
+    foretold = archive_work_unit(shop.engine, ref=SPEC, project=PROJECT, dry_run=True)
+    assert shop.read(note).archived_at is None
+    assert archive_work_unit(shop.engine, ref=SPEC, project=PROJECT).items == foretold.items
+
+
+# -- How it is done -------------------------------------------------------------------------------
+
+
+def test_what_is_deleted_can_be_exported_first_and_restored(shop: Workshop) -> None:
+    memory = shop.keep("Hardly matters", importance=0.01, tags=("old",))
+    exported: list[Memory] = []
+
+    def export(batch: Sequence[Memory]) -> None:
+        assert all(shop.has(m) for m in batch)
+        exported.extend(batch)
+
+    report = prune(shop.engine, project=PROJECT, on_delete=export)
+    assert not shop.has(memory)
+    assert exported == [memory] == list(report.removed)
+    shop.store.apply([Insert(exported[0], shop.engine.card(exported[0]))])
+    assert shop.read(memory) == memory
+
+
+def test_nothing_is_deleted_when_the_export_fails(shop: Workshop) -> None:
+    memory = shop.keep("Hardly matters", importance=0.01)
+
+    def fail(batch: Sequence[Memory]) -> None:
+        raise StoreError("No room for the export.")
+
+    with pytest.raises(StoreError):
+        prune(shop.engine, project=PROJECT, on_delete=fail)
+    assert shop.has(memory)
+
+
+def test_a_memory_used_or_edited_meanwhile_stays(shop: Workshop) -> None:
+    used, pinned, doomed = (shop.keep(f"Hardly matters {n}", importance=0.01) for n in range(3))
+
+    def meddle() -> None:
+        shop.store.touch([used.id], at=shop.clock.now)
+        shop.store.flush()
+        shop.store.apply([Replace(replace(pinned, pinned=True))])
+
+    report = prune(shop.meddled(meddle), project=PROJECT)
+    assert [item.id for item in report.items] == [doomed.id]
+    assert set(shop.all()) == {used.id, pinned.id}
+
+
+def test_what_another_process_has_just_deleted_is_no_error(shop: Workshop) -> None:
+    gone, doomed = (shop.keep(f"Hardly matters {n}", importance=0.01) for n in range(2))
+    report = prune(
+        shop.engine,
+        project=PROJECT,
+        on_delete=lambda batch: shop.store.apply([Delete(gone.id)]),
+    )
+    assert [item.id for item in report.items] == [doomed.id]
+    assert shop.all() == {}
+
+
+def test_other_projects_are_left_alone(shop: Workshop) -> None:
+    other = shop.keep("Not ours", importance=0.0, project="git:example.org/other")
+    assert rules_of(shop) == {}
+    assert shop.has(other)
+
+
+memories = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from([MemoryType.FACT, MemoryType.TIMELINE, MemoryType.GOTCHA]),
+        "scope": st.sampled_from(list(Scope)),
+        "importance": st.floats(min_value=0, max_value=1),
+        "confidence": st.floats(min_value=0, max_value=1),
+        "pinned": st.booleans(),
+        "user_verified": st.booleans(),
+        "created_at": st.integers(0, 200).map(lambda d: START - timedelta(days=d)),
+    }
+)
+
+
+@settings(max_examples=20)
+@given(st.lists(memories, max_size=12))
+def test_a_dry_run_changes_nothing_and_foretells_the_real_one(
+    drawn: list[dict[str, object]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        shop = open_workshop(Path(folder))
+        kept = [shop.keep(f"Statement {n}", **fields) for n, fields in enumerate(drawn)]
+        before = shop.all()
+        foretold = prune(shop.engine, project=PROJECT, dry_run=True)
+        assert shop.all() == before
+        done = prune(shop.engine, project=PROJECT)
+        assert replace(done, dry_run=True) == foretold
+        left = set(shop.all())
+        assert left == {m.id for m in kept} - {m.id for m in done.removed}
+        assert left >= {m.id for m in kept if m.pinned}
+        assert prune(shop.engine, project=PROJECT).items == ()
+        shop.store.close()

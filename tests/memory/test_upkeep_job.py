@@ -1,0 +1,148 @@
+"""Sweep, decay and prune as one job, safe to start twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.memory import Memory
+from holdfast.core.payloads import RecipeStep, WorkflowRecipe
+from holdfast.core.types import MemoryType, Scope
+from holdfast.memory.engine import Engine
+from holdfast.memory.lifecycle import UpkeepAction, UpkeepReport, run_upkeep, upkeep_due
+from holdfast.memory.state import State
+from tests.memory.keeping import PROJECT, Workshop, open_workshop
+
+pytestmark = pytest.mark.feature("A6")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Workshop]:
+    made = open_workshop(tmp_path)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (folder / "here.py").write_text("pass\n")
+    return folder
+
+
+def furnish(shop: Workshop) -> dict[str, Memory]:
+    """One memory for each thing the job may do; then time passes."""
+    made = {
+        "stale": shop.keep("About a file", files=("gone.py",)),
+        "current": shop.keep("About another file", files=("here.py",)),
+        "fading away": shop.keep("Hardly matters", importance=0.105),
+        "session": shop.keep("Look here next", scope=Scope.SESSION),
+        "pinned": shop.keep("Never forget", importance=0.01, pinned=True),
+    }
+    shop.clock.advance(days=10)
+    return made
+
+
+def test_the_job_sweeps_lets_fade_and_prunes_what_faded(shop: Workshop, root: Path) -> None:
+    made = furnish(shop)
+    report = run_upkeep(shop.engine, project=PROJECT, root=root)
+    assert report.action is UpkeepAction.UPKEEP
+    assert report.counts == {"file gone": 1, "faded": 4, "session over": 1, "low importance": 1}
+    assert {m.id for m in report.removed} == {made["fading away"].id, made["session"].id}
+    left = shop.all()
+    assert set(left) == {made[name].id for name in ("stale", "current", "pinned")}
+    assert left[made["stale"].id].stale_at == shop.clock.now
+    assert left[made["current"].id].importance < 0.5
+
+
+def test_a_preview_of_the_job_knows_that_fading_comes_before_pruning(
+    shop: Workshop, root: Path
+) -> None:
+    furnish(shop)
+    before = shop.all()
+    foretold = run_upkeep(shop.engine, project=PROJECT, root=root, dry_run=True)
+    assert shop.all() == before
+    assert upkeep_due(shop.engine, project=PROJECT)
+    done = run_upkeep(shop.engine, project=PROJECT, root=root)
+    assert done.items == foretold.items
+    assert [m.id for m in done.removed] == [m.id for m in foretold.removed]
+
+
+def test_the_job_is_due_at_first_then_daily_or_every_twenty_sessions(
+    shop: Workshop, root: Path
+) -> None:
+    assert upkeep_due(shop.engine, project=PROJECT, session_count=100)
+    run_upkeep(shop.engine, project=PROJECT, root=root, session_count=100)
+    assert not upkeep_due(shop.engine, project=PROJECT, session_count=119)
+    assert upkeep_due(shop.engine, project=PROJECT, session_count=120)
+    assert not upkeep_due(shop.engine, project=PROJECT)
+    assert upkeep_due(shop.engine, project="git:example.org/other", session_count=119)
+    shop.clock.advance(days=1)
+    assert upkeep_due(shop.engine, project=PROJECT, session_count=100)
+
+
+def test_running_it_again_changes_nothing(shop: Workshop, root: Path) -> None:
+    furnish(shop)
+    run_upkeep(shop.engine, project=PROJECT, root=root)
+    once = shop.all()
+    assert run_upkeep(shop.engine, project=PROJECT, root=root).items == ()
+    assert shop.all() == once
+
+
+def test_two_that_start_at_once_leave_what_one_would(tmp_path: Path, root: Path) -> None:
+    outcomes: list[dict[str, Memory]] = []
+    for name, workers in (("one", 1), ("two", 2)):
+        (tmp_path / name).mkdir()
+        shop = open_workshop(tmp_path / name)
+        furnish(shop)
+        for number in range(300):
+            shop.keep(f"Fact {number}", importance=number / 300)
+        shop.clock.advance(days=30)
+        run_together([shop.beside() for _ in range(workers)], root)
+        outcomes.append(shop.all())
+        shop.store.close()
+    assert outcomes[0] == outcomes[1]
+
+
+def run_together(engines: list[Engine], root: Path) -> None:
+    start = threading.Barrier(len(engines))
+    reports: list[UpkeepReport] = []
+
+    def work(engine: Engine) -> None:
+        start.wait()
+        reports.append(run_upkeep(engine, project=PROJECT, root=root))
+        engine.store.close()
+
+    threads = [threading.Thread(target=work, args=(engine,)) for engine in engines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(reports) == len(engines)
+
+
+def test_recipes_become_stale_when_the_job_can_tell_what_changed(
+    shop: Workshop, root: Path
+) -> None:
+    recipe = WorkflowRecipe("add an endpoint", (RecipeStep("Add the route", "here.py"),))
+    memory = shop.keep("How to", type=MemoryType.WORKFLOW_RECIPE, payload=recipe)
+
+    def changed_since(path: str, moment: datetime) -> bool:
+        return path == "here.py" and moment == memory.created_at
+
+    report = run_upkeep(shop.engine, project=PROJECT, root=root, changed_since=changed_since)
+    assert report.counts == {"file changed": 1}
+    assert shop.read(memory).stale_at is not None
+
+
+@pytest.mark.feature("A9")
+def test_the_job_clears_the_state_of_sessions_that_never_ended(shop: Workshop, root: Path) -> None:
+    State(shop.engine, project=PROJECT, session_id="left").put("session:x", 1)
+    shop.clock.advance(days=8)
+    run_upkeep(shop.engine, project=PROJECT, root=root)
+    assert State(shop.engine, project=PROJECT, session_id="left").get("session:x") is None
