@@ -20,6 +20,9 @@ _OURS = BytePairTokenizer.from_file(_FILE)
 _REFERENCE = tokenizers.Tokenizer.from_file(str(_FILE))
 
 _CODE_LIKE = st.text(alphabet="abcdefghijklmnopqrstuvwxyz  \n\t\r(){};:_<>=\"'0123456789ABC")
+_INDENTED = st.lists(
+    st.sampled_from(["x", "\n", "return", "(", "é", *(" " * n for n in range(40))])
+)
 _ANY = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 
 
@@ -27,7 +30,7 @@ def _expected(text: str) -> list[int]:
     return _REFERENCE.encode(text, add_special_tokens=False).ids
 
 
-@given(st.one_of(_CODE_LIKE, _ANY))
+@given(st.one_of(_CODE_LIKE, _ANY, _INDENTED.map("".join)))
 @settings(max_examples=400, deadline=None)
 def test_ids_equal_those_of_the_reference_tokenizer(text: str):
     if not any(marker in text for marker in ("<s>", "</s>", "<unk>")):
@@ -44,6 +47,7 @@ def test_ids_equal_those_of_the_reference_tokenizer(text: str):
         "テストはpytestで実行する",
         "Les tests d'intégration exigent Docker.",
         "\x00 \ufffd 😀 naïve ▁▁ a▁b",
+        " " * 100 + "x" + " " * 37,
         "a" * 3000,
         "给" * 2000,
         "const x = await fetch(`${url}/api`);\r\n",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import operator
 import re
 from typing import TYPE_CHECKING, cast
 
@@ -35,6 +36,8 @@ class BytePairTokenizer:
 
     def __init__(self, vocabulary: dict[str, int]) -> None:
         self._ids = vocabulary
+        runs = [entry for entry in (_SPACE * n for n in range(2, 17)) if entry in vocabulary]
+        self._ranks = {**vocabulary, **{run: _SPACE_RUN_RANK + vocabulary[run] for run in runs}}
         self._byte_ids = [vocabulary[f"<0x{value:02X}>"] for value in range(256)]
         self._cache: dict[str, tuple[int, ...]] = {}
 
@@ -78,34 +81,32 @@ class BytePairTokenizer:
 
     def _merged(self, chunk: str) -> tuple[int, ...]:
         """Join the neighbours whose joint entry ranks best until no two can be joined."""
-        pieces: list[str | None] = list(chunk)
+        rank_of = self._ranks.get
+        pieces = list(chunk)  # a piece that was joined to its left neighbour becomes empty
         following = [*range(1, len(pieces)), -1]
         preceding = list(range(-1, len(pieces) - 1))
-        queue: list[tuple[int, int, str]] = []
-
-        def offer(left: int, right: int) -> None:
-            joined = f"{pieces[left]}{pieces[right]}"
-            found = self._ids.get(joined)
-            if found is not None:
-                run_of_spaces = _SPACE_RUN_RANK if joined.strip(_SPACE) == "" else 0
-                heapq.heappush(queue, (found + run_of_spaces, left, joined))
-
-        for left in range(len(pieces) - 1):
-            offer(left, left + 1)
-        while queue:
-            _, left, joined = heapq.heappop(queue)
+        joints = [
+            (rank, left, joined)
+            for left, joined in enumerate(map(operator.add, pieces, pieces[1:]))
+            if (rank := rank_of(joined)) is not None
+        ]
+        heapq.heapify(joints)
+        while joints:
+            _, left, joined = heapq.heappop(joints)
             right = following[left]
-            # An entry is stale once either side has been joined with something else.
-            if pieces[left] is None or right < 0 or f"{pieces[left]}{pieces[right]}" != joined:
+            # A joint is stale once either side has been joined with something else.
+            if right < 0 or not pieces[left] or pieces[left] + pieces[right] != joined:
                 continue
-            pieces[left], pieces[right] = joined, None
-            following[left] = following[right]
-            if following[left] >= 0:
-                preceding[following[left]] = left
-                offer(left, following[left])
-            if preceding[left] >= 0:
-                offer(preceding[left], left)
-        return tuple(self._ids_of(piece for piece in pieces if piece is not None))
+            pieces[left], pieces[right] = joined, ""
+            following[left] = after = following[right]
+            before = preceding[left]
+            if after >= 0:
+                preceding[after] = left
+                if (rank := rank_of(wider := joined + pieces[after])) is not None:
+                    heapq.heappush(joints, (rank, left, wider))
+            if before >= 0 and (rank := rank_of(wider := pieces[before] + joined)) is not None:
+                heapq.heappush(joints, (rank, before, wider))
+        return tuple(self._ids_of(filter(None, pieces)))
 
     def _ids_of(self, pieces: Iterable[str]) -> Iterable[int]:
         for piece in pieces:

@@ -24,7 +24,7 @@ import math
 from bisect import bisect_right
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from holdfast.core.errors import ProviderError, UsageError
@@ -43,6 +43,7 @@ MERGE_THRESHOLD: Final = 0.85
 # upper quantiles of the normal distribution for 1/2, 1/100, 1/200, 1/500 and 1/1,000.
 _DEVIATIONS: Final = ((0.5, 0.0), (0.80, 2.326), (0.85, 2.576), (0.88, 2.878), (0.90, 3.090))
 _HIGHEST_CUTOFF = 0.99
+_DATA = Path(__file__).parent / "data"
 _VERSION = 1
 
 
@@ -129,7 +130,7 @@ def shipped_calibration(model_id: str) -> Calibration | None:
 @cache
 def labelled_pairs() -> tuple[LabelledPair, ...]:
     """Read the shipped pairs."""
-    text = (files("holdfast.providers") / "data" / "pairs.jsonl").read_text(encoding="utf-8")
+    text = (_DATA / "pairs.jsonl").read_text(encoding="utf-8")
     rows = [cast("dict[str, str]", json.loads(line)) for line in text.splitlines()]
     return tuple(
         LabelledPair(
@@ -145,8 +146,8 @@ def labelled_pairs() -> tuple[LabelledPair, ...]:
 
 @cache
 def _shipped() -> Mapping[str, Calibration]:
-    source = files("holdfast.providers") / "data" / "calibrations.json"
-    rows = cast("list[object]", json.loads(source.read_text(encoding="utf-8")))
+    text = (_DATA / "calibrations.json").read_text(encoding="utf-8")
+    rows = cast("list[object]", json.loads(text))
     known = [Calibration.from_json(row) for row in rows]
     return {item.model_id: item for item in known if item is not None}
 

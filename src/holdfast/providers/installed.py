@@ -7,9 +7,7 @@ Knows nothing of any particular model.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import mmap
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,6 +54,8 @@ class PinnedFile:
 
     def verify(self) -> None:
         """Compare the whole file with the pinned hash; slow enough to be left to `doctor`."""
+        import hashlib
+
         digest = hashlib.sha256()
         with self.locate().open("rb") as stream:
             while block := stream.read(_READ_BLOCK_BYTES):
@@ -83,6 +83,8 @@ def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.floating]]:
     The format is eight bytes of header length, a JSON header, then raw little-endian numbers;
     reading it here saves a dependency and, with it, a copy of the weights.
     """
+    import mmap
+
     import numpy as np
 
     kinds = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
