@@ -1,0 +1,200 @@
+"""Secrets never stored: a planted secret never survives, and nothing else is taken."""
+
+from __future__ import annotations
+
+import random
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bench import redaction as bench
+from holdfast.memory.redaction import PRIVATE, Finding, redact
+
+pytestmark = pytest.mark.feature("A10")
+
+CORPUS = bench.load()
+FIGURES = bench.quality(CORPUS)
+SHAPES = bench.shapes()
+# These have no shape of their own; only the name beside them gives them away.
+NAMED_ONLY = {
+    "aws-secret",
+    "azure-account",
+    "random-hex",
+    "random-32",
+    "random-64",
+    "uuid",
+    "password",
+}
+OWN_SHAPE = sorted(set(SHAPES) - NAMED_ONLY)
+
+seeds = st.integers(0, 2**32)
+prose = st.text(
+    alphabet=st.sampled_from(
+        string.ascii_letters + string.digits + " .,:;=\"'\n\t/<>(){}[]@#$%&-_éß密码は"
+    ),
+    max_size=80,
+)
+
+
+def test_the_corpus_is_large_and_holds_as_much_to_leave_alone_as_to_take() -> None:
+    assert FIGURES["texts"] >= 300
+    assert FIGURES["texts_without_secrets"] >= 150
+
+
+def test_precision_and_recall_stay_above_their_floors() -> None:
+    assert FIGURES["precision"] >= 0.99
+    assert FIGURES["recall"] >= 0.99
+
+
+@pytest.mark.parametrize("planted", [p for p in CORPUS if not p.secrets], ids=lambda p: p.text[:40])
+def test_what_is_no_secret_is_left_as_it_is(planted: bench.Planted) -> None:
+    assert redact(planted.text).text == planted.text
+
+
+@given(
+    st.sampled_from(OWN_SHAPE), seeds, prose, prose, st.sampled_from([" ", "\n", '"', "(", "，"])
+)
+def test_a_planted_secret_never_survives(
+    name: str, seed: int, before: str, after: str, edge: str
+) -> None:
+    secret = bench.fill(SHAPES[name], random.Random(seed))
+    planted = bench.Planted(f"{before}{edge}{secret}{edge}{after}", (secret,))
+    assert bench.leaks(planted, redact(planted.text)) == []
+
+
+NAMED_FRAMES = [
+    "password = '{}'",
+    '{{"password": "{}"}}',
+    "DB_PASSWORD={}",
+    "api_key: {}",
+    "--client-secret {}",
+    "postgres://app:{}@db/x",
+    "Authorization: Bearer {}",
+    "SECRET_KEY='{}'",
+    "<password>{}</password>",
+]
+
+
+@given(st.sampled_from(NAMED_FRAMES), seeds, prose, prose)
+def test_a_secret_told_by_its_name_never_survives(
+    frame: str, seed: int, before: str, after: str
+) -> None:
+    secret = bench.fill(SHAPES["random-32"], random.Random(seed))
+    planted = bench.Planted(f"{before}\n{frame.format(secret)}\n{after}", (secret,))
+    assert bench.leaks(planted, redact(planted.text)) == []
+
+
+fake_secrets = st.tuples(st.sampled_from(sorted(SHAPES)), seeds).map(
+    lambda drawn: bench.fill(SHAPES[drawn[0]], random.Random(drawn[1]))
+)
+fragments = st.sampled_from(
+    "password|token=|secret: |<private>|</private>|[redacted:|]|://a:|@|eyJ".split("|")
+)
+pieces = st.one_of(prose, fragments, fake_secrets)
+
+
+@given(st.lists(pieces, max_size=8).map("".join))
+@example("<pri<private>x</private>vate>y")
+@example("<private <private>x</private> >y")
+@example("[redacted:password] = abc12345")
+@example("AKIA" * 30)
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    once = redact(text).text
+    assert redact(once).text == once
+
+
+@given(st.lists(pieces, max_size=8).map("".join))
+def test_findings_are_disjoint_in_order_and_the_rest_is_kept(text: str) -> None:
+    redacted = redact(text)
+    at, rest = 0, redacted.text
+    for finding in redacted.findings:
+        assert at <= finding.start < finding.end <= len(text)
+        kept = text[at : finding.start]
+        assert rest.startswith(kept)
+        mark = "" if finding.rule == PRIVATE else f"[redacted:{finding.rule}]"
+        rest = rest[len(kept) :].removeprefix(mark)
+        if finding.rule == PRIVATE and not rest.startswith(text[finding.end : finding.end + 1]):
+            rest = rest.removeprefix(" ")
+        at = finding.end
+    assert rest.strip() == text[at:].strip()
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_redacted(text: str) -> None:
+    redact(text)
+
+
+def test_private_parts_are_dropped_nested_with_attributes_and_in_any_case() -> None:
+    text = 'keep <Private why="x">a <private>b</private> c</PRIVATE> this'
+    assert redact(text).text == "keep  this"
+    assert [f.rule for f in redact(text).findings] == [PRIVATE]
+
+
+def test_an_unclosed_private_part_reaches_to_the_end() -> None:
+    assert redact("keep <private>all of this\nand that").text == "keep "
+
+
+def test_dropping_a_private_part_does_not_glue_words_together() -> None:
+    assert redact("one<private>x</private>two").text == "one two"
+
+
+def test_a_stray_closing_mark_goes_too() -> None:
+    assert redact("one </private> two").text == "one  two"
+
+
+def test_other_words_that_begin_with_private_are_not_marks() -> None:
+    text = "<private-network>10.0.0.0/8</private-network> and <privates>"
+    assert redact(text).text == text
+
+
+def test_findings_point_into_the_text_as_given() -> None:
+    text = "<private>x</private> password = 'tiger42' end"
+    redacted = redact(text)
+    assert redacted.findings[0] == Finding(PRIVATE, 0, 20)
+    secret = redacted.findings[1]
+    assert text[secret.start : secret.end] == "tiger42"
+    assert redacted.text == " password = '[redacted:password]' end"
+
+
+def test_a_value_longer_than_the_look_ahead_leaves_no_tail() -> None:
+    value = bench.fill("<b62:3000>", random.Random(3))
+    assert redact(f"token={value}").text == "token=[redacted:token]"
+    assert value[-20:] not in redact(f'secret = "{value}"').text
+
+
+def test_a_cut_private_key_is_taken_and_the_prose_after_it_is_kept() -> None:
+    key = bench.fill(SHAPES["pem-cut"], random.Random(5))
+    assert (
+        redact(f"{key}\nand then I ran make").text == "[redacted:private-key]\nand then I ran make"
+    )
+
+
+SOURCES = sorted((Path(__file__).parents[2] / "src").rglob("*.py"))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_nothing_is_taken_from_ordinary_code(source: Path) -> None:
+    found = redact(source.read_text(encoding="utf-8")).findings
+    assert [f for f in found if f.rule != PRIVATE] == []
+
+
+HOSTILE = [
+    "token=", "eyJ-", "ghp_", "://a:", "cookie:", "password ", "<private>", "-----BEGIN PRIVATE KEY-----",
+    "AKIA", "token/", "secret='", "bearer a", "a.b", '"password":"', "sig=", "密码", "machine a login ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_the_work_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    small, large = (redact(unit * (size // len(unit))).places for size in (20_000, 80_000))
+    assert large <= 5 * max(small, 1)
+
+
+def test_a_megabyte_of_mixed_hostile_text_is_redacted_to_the_end() -> None:
+    text = "".join(HOSTILE).replace("<private>", "") * 8_000
+    assert len(text) > 800_000
+    secret = bench.fill(SHAPES["github-classic"], random.Random(1))
+    assert secret not in redact(f"{text}\n {secret}").text
