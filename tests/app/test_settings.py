@@ -1,0 +1,224 @@
+"""Settings: sources and their order, what a project may set, errors that name the place."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.app import places
+from holdfast.app.settings import (
+    Settings,
+    Sources,
+    inspect_settings,
+    load_settings,
+    parse_value,
+    rule_of,
+    rules,
+    unknown_variables,
+)
+from holdfast.app.toml_file import read_entries, write_entry
+from holdfast.core.errors import UsageError
+from holdfast.memory.requests import DEFAULT_PROFILE, Mode
+from holdfast.providers.choice import CHOICES, DEFAULT_DIMENSION
+
+pytestmark = pytest.mark.feature("A3")
+
+
+def _sources(
+    folder: Path, *, user: str = "", project: str = "", environment: dict[str, str] | None = None
+) -> Sources:
+    user_file, project_file = folder / "config.toml", folder / ".holdfast.toml"
+    if user:
+        user_file.write_text(user, encoding="utf-8")
+    if project:
+        project_file.write_text(project, encoding="utf-8")
+    return Sources(environment or {}, user_file, project_file)
+
+
+def test_without_any_source_every_value_is_the_default(tmp_path: Path) -> None:
+    known = load_settings(_sources(tmp_path))
+    assert known == Settings()
+    assert {known.origin(rule.key) for rule in rules()} == {"default"}
+
+
+def test_a_later_source_wins_and_each_value_knows_where_it_came_from(tmp_path: Path) -> None:
+    sources = _sources(
+        tmp_path,
+        user="[recall]\nlimit = 3\nneighbours = 1\nmode = 'words'\nprofile = 'balanced'\n",
+        project="[recall]\nlimit = 4\nneighbours = 2\nmode = 'vectors'\n",
+        environment={"HOLDFAST_RECALL_LIMIT": "5", "HOLDFAST_RECALL_NEIGHBOURS": "3"},
+    )
+    known = load_settings(sources, explicit={"recall.limit": 6})
+    assert (known.recall_limit, known.recall_neighbours) == (6, 3)
+    assert (known.recall_mode, known.recall_profile) == ("vectors", "balanced")
+    assert known.origin("recall.limit") == "argument"
+    assert known.origin("recall.neighbours") == "HOLDFAST_RECALL_NEIGHBOURS"
+    assert known.origin("recall.mode") == f"{sources.project_file}, line 4"
+    assert known.origin("recall.profile") == f"{sources.user_file}, line 5"
+
+
+@pytest.mark.parametrize("rule", [r for r in rules() if not r.by_project], ids=lambda r: r.key)
+def test_a_projects_file_may_not_set_what_a_stranger_could_abuse(
+    tmp_path: Path, rule: object
+) -> None:
+    key = rule_of(getattr(rule, "key", "")).key
+    table, _, name = key.rpartition(".")
+    text = f"[{table}]\n{name} = 'x'\n" if table else f"{name} = 'x'\n"
+    with pytest.raises(UsageError, match="may not set") as caught:
+        load_settings(_sources(tmp_path, project=text))
+    assert str(tmp_path / ".holdfast.toml") in caught.value.message
+
+
+@pytest.mark.feature("A10")
+def test_no_key_url_path_or_provider_is_open_to_a_project() -> None:
+    open_to_projects = {rule.key for rule in rules() if rule.by_project}
+    assert all(key.startswith(("recall.", "context.")) for key in open_to_projects)
+    assert not any(rule.secret for rule in rules() if rule.by_project)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[recall]\nlimit = 'ten'\n", "recall.limit must be a whole number from 1 to 1000"),
+        ("[recall]\nlimit = true\n", "recall.limit must be a whole number"),
+        ("[recall]\nlimit = 0\n", "recall.limit must be a whole number from 1 to 1000, not 0"),
+        ("[recall]\nmode = 'psychic'\n", "must be one of hybrid, words, vectors"),
+        ("[embedding]\ntimeout_s = nan\n", "embedding.timeout_s must be a number"),
+        ("[embedding]\nmodel = ''\n", "embedding.model must be a text"),
+        ("[store]\npath = 3\n", "store.path must be a path"),
+        ("project = ['a']\n", "project must be a text"),
+    ],
+)
+def test_a_wrong_value_names_file_line_key_and_what_would_fit(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    sources = _sources(tmp_path, user=text)
+    with pytest.raises(UsageError) as caught:
+        load_settings(sources)
+    assert said in caught.value.message
+    assert caught.value.message.startswith(f"{sources.user_file}, line ")
+
+
+def test_an_unknown_key_is_answered_with_the_nearest_known_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"line 2: there is no setting 'recall.limt'") as caught:
+        load_settings(_sources(tmp_path, user="[recall]\nlimt = 3\n"))
+    assert caught.value.hint == "Did you mean recall.limit?"
+
+
+def test_broken_toml_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"config.toml is not valid TOML"):
+        load_settings(_sources(tmp_path, user="[recall\n"))
+
+
+def test_inspecting_keeps_what_is_good_and_lists_what_is_not(tmp_path: Path) -> None:
+    sources = _sources(tmp_path, user="[recall]\nlimit = 7\nmode = 'x'\n", project="nope = 1\n")
+    known, problems = inspect_settings(sources)
+    assert known.recall_limit == 7
+    assert known.recall_mode == "hybrid"
+    assert [problem.where.rsplit("/", 1)[-1] for problem in problems] == [
+        "config.toml, line 3",
+        ".holdfast.toml, line 1",
+    ]
+
+
+def test_a_bad_environment_variable_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"HOLDFAST_RECALL_LIMIT: recall\.limit must be a whole"):
+        load_settings(_sources(tmp_path, environment={"HOLDFAST_RECALL_LIMIT": "many"}))
+
+
+def test_variables_that_are_no_settings_are_noticed() -> None:
+    environment = {"HOLDFAST_HOME": "/x", "HOLDFAST_RECAL_LIMIT": "3", "HOLDFAST_DEBUG": "1"}
+    assert unknown_variables(environment) == ["HOLDFAST_RECAL_LIMIT"]
+
+
+def test_a_typed_value_is_parsed_by_its_rule() -> None:
+    assert parse_value(rule_of("recall.limit"), " 12 ") == 12
+    assert parse_value(rule_of("embedding.timeout_s"), "2") == 2.0
+    assert parse_value(rule_of("store.path"), "~/x.db") == Path.home() / "x.db"
+    with pytest.raises(UsageError):
+        parse_value(rule_of("recall.limit"), "-1")
+
+
+def test_the_choices_are_those_of_the_packages_that_use_them() -> None:
+    assert set(rule_of("embedding.provider").choices) == set(CHOICES)
+    assert set(rule_of("recall.mode").choices) == set(Mode)
+    assert Settings().recall_profile == DEFAULT_PROFILE
+    assert Settings().embedding_dimension == DEFAULT_DIMENSION
+
+
+# -- Editing a file -------------------------------------------------------------------------------
+
+
+def test_setting_a_value_keeps_comments_and_other_lines(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(
+        "# mine\n[recall]\nlimit = 3  # enough\n\n[embedding]\nprovider = 'none' # no # models\n",
+        encoding="utf-8",
+    )
+    write_entry(path, "recall.limit", 9)
+    write_entry(path, "embedding.provider", "static")
+    write_entry(path, "recall.mode", "words")
+    write_entry(path, "store.durability", "full")
+    write_entry(path, "project", "me")
+    assert path.read_text(encoding="utf-8") == (
+        '# mine\nproject = "me"\n[recall]\nlimit = 9  # enough\nmode = "words"\n\n'
+        '[embedding]\nprovider = "static" # no # models\n\n[store]\ndurability = "full"\n'
+    )
+
+
+def test_a_value_survives_being_written_whatever_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "config.toml"
+    text = 'a "quoted" \\ # text\twith \x7f and 記憶 😀'
+    write_entry(path, "project", text)
+    assert [(e.key, e.value) for e in read_entries(path)] == [("project", text)]
+    write_entry(path, "project", None)
+    assert read_entries(path) == []
+
+
+def test_a_new_settings_file_and_its_folder_are_private(tmp_path: Path) -> None:
+    path = tmp_path / "home" / "config.toml"
+    write_entry(path, "embedding.api_key", "k")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_what_a_line_edit_cannot_reach_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("recall = { limit = 3 }\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be edited here"):
+        write_entry(path, "recall.limit", 4)
+    assert path.read_text(encoding="utf-8") == "recall = { limit = 3 }\n"
+
+
+# -- Places ---------------------------------------------------------------------------------------
+
+
+def test_one_variable_moves_settings_and_data_together(tmp_path: Path) -> None:
+    environment = {places.HOME_VARIABLE: str(tmp_path), "XDG_CONFIG_HOME": "/elsewhere"}
+    assert places.config_file(environment) == tmp_path / "config.toml"
+    assert places.data_folder(environment) == tmp_path
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="these systems have their own")
+def test_the_xdg_folders_are_followed_and_relative_ones_ignored(tmp_path: Path) -> None:
+    environment = {"XDG_CONFIG_HOME": str(tmp_path / "c"), "XDG_DATA_HOME": "relative"}
+    assert places.config_file(environment) == tmp_path / "c/holdfast/config.toml"
+    assert places.data_folder(environment) == Path.home() / ".local/share/holdfast"
+
+
+def test_a_projects_file_is_found_up_to_the_root_of_the_checkout_and_no_further(
+    tmp_path: Path,
+) -> None:
+    inside = tmp_path / "repo" / "src" / "deep"
+    inside.mkdir(parents=True)
+    (tmp_path / ".holdfast.toml").touch()
+    assert places.project_file(inside) is None
+    (tmp_path / "repo" / ".git").mkdir()
+    assert places.project_file(inside) is None
+    (tmp_path / "repo" / ".holdfast.toml").touch()
+    assert places.project_file(inside) == tmp_path / "repo" / ".holdfast.toml"
+    assert places.project_file(tmp_path) == tmp_path / ".holdfast.toml"
