@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.core.clock import Clock, system_clock, to_ms
+from holdfast.core.errors import ProviderError
 from holdfast.core.ids import IdSource
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Embedder, IndexCard, Reranker, Store, TextModel
+from holdfast.core.ports import Embedder, IndexCard, Reranker, Store, TextModel, Vector
 from holdfast.core.text import estimate_tokens
 from holdfast.core.types import TYPE_RULES, Source
 
@@ -34,15 +35,24 @@ def _nothing() -> None:
     return None
 
 
+def _raise(error: ProviderError) -> None:
+    raise error
+
+
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The parts that remembering and recalling are made of."""
+    """The parts that remembering and recalling are made of.
+
+    When embedding fails while something is kept, `on_embedding_failure` decides: it raises, or
+    takes note, and the memory is kept without a vector until a re-index.
+    """
 
     store: Store
     embedder: Callable[[], Embedder | None] = _nothing
     thresholds: Callable[[], Thresholds] = Thresholds
     text_model: Callable[[], TextModel | None] = _nothing
     reranker: Callable[[], Reranker | None] = _nothing
+    on_embedding_failure: Callable[[ProviderError], None] = _raise
     clock: Clock = system_clock
     new_id: Callable[[], str] = field(
         default_factory=lambda: IdSource(lambda: to_ms(system_clock()))
@@ -59,17 +69,13 @@ class Engine:
 
         embedder = self.embedder()
         wanted = [m for m in memories if embedder is not None and is_embedded(m)]
-        vectors = (
-            dict(
-                zip(
-                    (m.id for m in wanted),
-                    embedder.embed_documents([embedding_text(m) for m in wanted]),
-                    strict=True,
-                )
-            )
-            if embedder is not None and wanted
-            else {}
-        )
+        vectors: dict[str, Vector] = {}
+        if embedder is not None and wanted:
+            try:
+                made = embedder.embed_documents([embedding_text(m) for m in wanted])
+                vectors = dict(zip((m.id for m in wanted), made, strict=True))
+            except ProviderError as error:
+                self.on_embedding_failure(error)
         model_id = embedder.model_id if embedder is not None else None
         return [
             IndexCard(extra_text(m), model_id if m.id in vectors else None, vectors.get(m.id))
