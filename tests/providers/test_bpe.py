@@ -70,8 +70,11 @@ def test_encoding_twice_gives_the_same_ids_from_the_cache():
     assert _OURS.encode("def hold_fast():") == _OURS.encode("def hold_fast():")
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path):
+@pytest.mark.parametrize(
+    "content", ["", '{"model": {"type": "WordLevel"}}', '{"vocab": {"a": 1}, "merges": []}']
+)
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: str):
     other = tmp_path / "tokenizer.json"
-    other.write_text('{"model": {"type": "WordLevel"}}', encoding="utf-8")
+    other.write_text(content, encoding="utf-8")
     with pytest.raises(ProviderError, match=r"tokenizer\.json is not a byte-pair"):
         BytePairTokenizer.from_file(other)

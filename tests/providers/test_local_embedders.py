@@ -129,6 +129,23 @@ def test_safetensors_are_read_as_the_reference_reads_them():
     assert all(np.array_equal(ours[name], reference[name]) for name in reference)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"short",
+        b"\xff" * 64,
+        (8).to_bytes(8, "little") + b"not json",
+        (2).to_bytes(8, "little") + b"[]",
+        (44).to_bytes(8, "little") + b'{"t":{"dtype":"F32","data_offsets":[0,9999]}}'[:44],
+    ],
+)
+def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, content: bytes):
+    damaged = tmp_path / "weights.safetensors"
+    damaged.write_bytes(content)
+    with pytest.raises(ProviderError, match="not a readable file of weights"):
+        read_safetensors(damaged)
+
+
 def test_installed_weights_match_their_pinned_hashes():
     STATIC.verify()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.core.errors import ProviderError
 from holdfast.providers.bundled import MINILM
 from holdfast.providers.wordpiece import WordPieceTokenizer
 
@@ -67,3 +69,11 @@ def test_long_text_is_cut_between_the_markers(ours: WordPieceTokenizer):
 
 def test_a_word_beyond_reason_is_unknown(ours: WordPieceTokenizer):
     assert ours.encode("x" * 101, max_tokens=_MAX_TOKENS) == [101, 100, 102]
+
+
+@pytest.mark.parametrize("content", [b"", b"one\ntwo\n", b"\xff\xfe"])
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes):
+    other = tmp_path / "vocab.txt"
+    other.write_bytes(content)
+    with pytest.raises(ProviderError, match=r"vocab\.txt is not a WordPiece vocabulary"):
+        WordPieceTokenizer.from_file(other)

@@ -46,13 +46,14 @@ class BytePairTokenizer:
         """Read the vocabulary out of a `tokenizer.json`, leaving its long merge list unread."""
         raw = path.read_bytes()
         begin, end = raw.find(b'"vocab"'), raw.find(b'"merges"')
-        if begin < 0 or end < begin:
+        try:
+            table = raw[raw.index(b"{", begin) : raw.rindex(b"}", begin, end) + 1]
+            return cls(cast("dict[str, int]", json.loads(table)))
+        except (ValueError, KeyError):
             raise ProviderError(
                 f"{path.name} is not a byte-pair tokenizer file.",
                 hint="Reinstall the package that carries the model.",
-            )
-        table = raw[raw.index(b"{", begin) : raw.rindex(b"}", begin, end) + 1]
-        return cls(cast("dict[str, int]", json.loads(table)))
+            ) from None
 
     @property
     def size(self) -> int:

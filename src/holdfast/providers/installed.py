@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 from holdfast.core.errors import ProviderError
 
 if TYPE_CHECKING:
+    import mmap
     from collections.abc import Mapping
 
     import numpy as np
@@ -85,13 +86,23 @@ def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.floating]]:
     """
     import mmap
 
+    with path.open("rb") as stream:
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        return _tensors(mapped)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ProviderError(
+            f"{path.name} is not a readable file of weights.",
+            hint="Reinstall the package that carries the model.",
+        ) from None
+
+
+def _tensors(mapped: mmap.mmap) -> Mapping[str, npt.NDArray[np.floating]]:
     import numpy as np
 
     kinds = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
-    with path.open("rb") as stream:
-        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    header_bytes = int.from_bytes(mapped[:8], "little")
-    header = cast("dict[str, dict[str, object]]", json.loads(mapped[8 : 8 + header_bytes]))
+    begin_of_numbers = 8 + int.from_bytes(mapped[:8], "little")
+    header = cast("dict[str, dict[str, object]]", json.loads(mapped[8:begin_of_numbers]))
     tensors: dict[str, npt.NDArray[np.floating]] = {}
     for name, entry in header.items():
         kind = kinds.get(str(entry.get("dtype")))
@@ -102,7 +113,7 @@ def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.floating]]:
             mapped,
             dtype=kind,
             count=(end - begin) // kind.itemsize,
-            offset=8 + header_bytes + begin,
+            offset=begin_of_numbers + begin,
         )
         tensors[name] = flat.reshape(cast("list[int]", entry["shape"]))
     return tensors

@@ -11,6 +11,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from holdfast.core.errors import ProviderError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -35,7 +37,13 @@ class WordPieceTokenizer:
     @classmethod
     def from_file(cls, path: Path) -> WordPieceTokenizer:
         """Read a `vocab.txt`: one entry a line, the line number is the id."""
-        return cls(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
+        try:
+            return cls(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
+        except (UnicodeDecodeError, KeyError):
+            raise ProviderError(
+                f"{path.name} is not a WordPiece vocabulary.",
+                hint="Reinstall the package that carries the model.",
+            ) from None
 
     def encode(self, text: str, *, max_tokens: int) -> list[int]:
         """Return at most `max_tokens` ids, both markers included."""
