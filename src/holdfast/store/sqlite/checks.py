@@ -112,19 +112,20 @@ def _is_found(db: Connection, index: str, row: int, probe: str | None) -> bool:
     return bool(
         db.execute(
             f"SELECT 1 FROM {index} WHERE {index} MATCH ? AND rowid = ?",
-            (f"content : {quote(probe)}", row),
+            (probe, row),
         ).fetchone()
     )
 
 
 def _word_probe(content: str) -> str | None:
     """A word of the text that stands between spaces, so that it is a token of its own."""
-    return next((w for w in content.split() if w.isascii() and _ASCII_WORD.fullmatch(w)), None)
+    words = (w for w in content.split() if _ASCII_WORD.fullmatch(w))
+    return next((f"content : {quote(w)}" for w in words), None)
 
 
 def _fragment_probe(content: str) -> str | None:
-    head = content.split("\0", 1)[0][:12]
-    return head if len(head) >= 3 else None
+    head = content[:3]
+    return quote(head) if len(head) == 3 and "\0" not in head else None
 
 
 def _index_integrity(db: Connection) -> Iterator[Finding]:

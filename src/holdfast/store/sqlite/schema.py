@@ -84,23 +84,34 @@ CREATE VIRTUAL TABLE words USING fts5 (
     tokenize = 'porter unicode61 remove_diacritics 2'
 )"""
 
+# Trigrams without positions: a quarter of the room and a third of the work. Two marks at the end
+# make every character the first of a trigram, so that fragments of one or two are found as well.
+_PADDED = "content || char(57344, 57344)"
+
+_FRAGMENT_SOURCE = f"""
+CREATE VIEW fragment_source AS SELECT row, {_PADDED} AS content FROM memories"""
+
 FRAGMENTS_TABLE = """
 CREATE VIRTUAL TABLE fragments USING fts5 (
-    content, content = 'memories', content_rowid = 'row', tokenize = 'trigram'
+    content, content = 'fragment_source', content_rowid = 'row',
+    tokenize = 'trigram', detail = 'none'
 )"""
 
 _TEXT_INDEXES = (
     WORDS_TABLE,
+    _FRAGMENT_SOURCE,
     FRAGMENTS_TABLE,
-    """CREATE TRIGGER memories_index_insert AFTER INSERT ON memories BEGIN
+    "CREATE VIRTUAL TABLE word_terms USING fts5vocab (words, row)",
+    "CREATE VIRTUAL TABLE fragment_terms USING fts5vocab (fragments, row)",
+    f"""CREATE TRIGGER memories_index_insert AFTER INSERT ON memories BEGIN
         INSERT INTO words (rowid, content, extra) VALUES (new.row, new.content, new.extra);
-        INSERT INTO fragments (rowid, content) VALUES (new.row, new.content);
+        INSERT INTO fragments (rowid, content) VALUES (new.row, new.{_PADDED});
     END""",
-    """CREATE TRIGGER memories_index_delete AFTER DELETE ON memories BEGIN
+    f"""CREATE TRIGGER memories_index_delete AFTER DELETE ON memories BEGIN
         INSERT INTO words (words, rowid, content, extra)
             VALUES ('delete', old.row, old.content, old.extra);
         INSERT INTO fragments (fragments, rowid, content)
-            VALUES ('delete', old.row, old.content);
+            VALUES ('delete', old.row, old.{_PADDED});
     END""",
     """CREATE TRIGGER memories_index_words AFTER UPDATE OF content, extra ON memories
     WHEN old.content IS NOT new.content OR old.extra IS NOT new.extra BEGIN
@@ -108,11 +119,11 @@ _TEXT_INDEXES = (
             VALUES ('delete', old.row, old.content, old.extra);
         INSERT INTO words (rowid, content, extra) VALUES (new.row, new.content, new.extra);
     END""",
-    """CREATE TRIGGER memories_index_fragments AFTER UPDATE OF content ON memories
+    f"""CREATE TRIGGER memories_index_fragments AFTER UPDATE OF content ON memories
     WHEN old.content IS NOT new.content BEGIN
         INSERT INTO fragments (fragments, rowid, content)
-            VALUES ('delete', old.row, old.content);
-        INSERT INTO fragments (rowid, content) VALUES (new.row, new.content);
+            VALUES ('delete', old.row, old.{_PADDED});
+        INSERT INTO fragments (rowid, content) VALUES (new.row, new.{_PADDED});
     END""",
     """CREATE TABLE common_terms (
         stem TEXT PRIMARY KEY,

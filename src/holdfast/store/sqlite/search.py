@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.core.ports import Vector
 from holdfast.core.query import Candidate, Filter, Hit
+from holdfast.store.sqlite import fragments as trigrams
 from holdfast.store.sqlite import words
 from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
 from holdfast.store.sqlite.filters import condition
@@ -27,7 +28,7 @@ class SqliteSearch(Part):
     def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
         require_limit(limit)
         with self._database.snapshot() as db:
-            return words.search_fragments(db, fragments, where, limit=limit)
+            return trigrams.search_fragments(db, fragments, where, limit=limit)
 
     def search_vectors(
         self, vector: Vector, *, model_id: str, where: Filter, limit: int

@@ -1,4 +1,4 @@
-"""Word and fragment search over the two text indexes.
+"""Word search over the stemmed index.
 
 Invariant: a term is data. It reaches FTS5 only inside a quoted string, so no operator, quote or
 column name in it has a meaning.
@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from holdfast.core.query import Filter, Hit
 from holdfast.core.text import clean
-from holdfast.store.sqlite.database import Connection, SqlValue
+from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.filters import Condition, condition
 
-_TRIGRAM = 3
 _FIRST_LOOK = 1_000
 
 
@@ -62,38 +61,3 @@ def _passing(db: Connection, rows: Sequence[int], fits: Condition) -> dict[int, 
         f"SELECT m.row, m.id FROM memories m WHERE m.row IN ({listed}) AND {fits.sql}", fits.params
     )
     return dict(found.fetchall())
-
-
-def search_fragments(
-    db: Connection, fragments: Sequence[str], where: Filter, *, limit: int
-) -> list[Hit]:
-    """Memories that hold any of the fragments, those with more and longer ones first.
-
-    The score is the number of characters of the fragments found. Equal scores: newest first.
-    """
-    fits = condition(where)
-    scores: dict[int, float] = {}
-    ids: dict[int, str] = {}
-    for fragment in dict.fromkeys(map(clean, fragments)):
-        if fragment and limit:
-            for row, full_id in _holding(db, fragment, fits):
-                ids[row] = full_id
-                scores[row] = scores.get(row, 0.0) + len(fragment)
-    best = sorted(scores, key=lambda row: (-scores[row], -row))
-    return [Hit(ids[row], scores[row]) for row in best[:limit]]
-
-
-def _holding(db: Connection, fragment: str, fits: Condition) -> list[tuple[int, str]]:
-    if len(fragment) < _TRIGRAM:
-        source, test = "memories m", "m.content LIKE ? ESCAPE '\\'"
-        value: SqlValue = f"%{_escape_like(fragment)}%"
-    else:
-        source = "fragments f CROSS JOIN memories m ON m.row = f.rowid"
-        test, value = "f.fragments MATCH ?", quote(fragment)
-    return db.execute(
-        f"SELECT m.row, m.id FROM {source} WHERE {test} AND {fits.sql}", (value, *fits.params)
-    ).fetchall()
-
-
-def _escape_like(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

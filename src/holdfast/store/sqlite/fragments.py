@@ -1,0 +1,83 @@
+"""Fragment search: substrings, whatever their case, over the trigram index.
+
+The index says which memories hold all trigrams of a fragment; whether they stand together is then
+read from the content. A fragment of one or two characters is looked up through the trigrams that
+begin with it. Invariant: a hit really holds the fragment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.core.query import Filter, Hit
+from holdfast.core.text import clean
+from holdfast.store.sqlite.database import Connection, SqlValue
+from holdfast.store.sqlite.filters import Condition, condition
+from holdfast.store.sqlite.words import quote
+
+_WIDTH = 3
+_MOST_TRIGRAMS = 24
+_MOST_CONTINUATIONS = 1_000
+_MOST_HOLDERS = 2_000
+
+
+def holds(content: str, folded_fragment: str) -> bool:
+    """Whether a content holds a fragment that is already in lower case."""
+    return folded_fragment in content.lower()
+
+
+def search_fragments(
+    db: Connection, fragments: Sequence[str], where: Filter, *, limit: int
+) -> list[Hit]:
+    """Memories that hold any of the fragments, those with more and longer ones first.
+
+    The score is the number of characters of the fragments found. Equal scores: newest first.
+    Of a fragment that is nearly everywhere, only the newest holders count.
+    """
+    if not limit:
+        return []
+    db.create_function("holds", 2, holds, deterministic=True)
+    fits = condition(where)
+    scores: dict[int, float] = {}
+    ids: dict[int, str] = {}
+    for fragment in dict.fromkeys(clean(f).lower() for f in fragments if f):
+        for row, full_id in _holders(db, fragment, fits, most=max(limit, _MOST_HOLDERS)):
+            ids[row] = full_id
+            scores[row] = scores.get(row, 0.0) + len(fragment)
+    best = sorted(scores, key=lambda row: (-scores[row], -row))
+    return [Hit(ids[row], scores[row]) for row in best[:limit]]
+
+
+def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> list[tuple[int, str]]:
+    expression = _expression(db, fragment)
+    if expression == "":
+        return []
+    source, test, params = "memories m", "1", list[SqlValue]()
+    if expression is not None:
+        source = "fragments f CROSS JOIN memories m ON m.row = f.rowid"
+        test, params = "f.fragments MATCH ?", [expression]
+    column = "m.row" if expression is None else "f.rowid"
+    return db.execute(
+        f"SELECT m.row, m.id FROM {source} WHERE {test} AND {fits.sql} AND holds(m.content, ?)"
+        f" ORDER BY {column} DESC LIMIT ?",
+        (*params, *fits.params, fragment, most),
+    ).fetchall()
+
+
+def _expression(db: Connection, fragment: str) -> str | None:
+    """What to ask the index; empty when nothing can match, None to look at the rows themselves.
+
+    A fragment with very many continuations is so common that looking at rows soon finds enough.
+    """
+    if len(fragment) >= _WIDTH:
+        starts = range(len(fragment) - _WIDTH + 1)
+        step = -(-len(starts) // _MOST_TRIGRAMS)
+        trigrams = dict.fromkeys(fragment[i : i + _WIDTH] for i in starts[::step])
+        return " AND ".join(map(quote, trigrams))
+    rows = db.execute(
+        "SELECT term FROM fragment_terms WHERE term >= ? AND term < ? LIMIT ?",
+        (fragment, fragment + "\U0010ffff", _MOST_CONTINUATIONS + 1),
+    ).fetchall()
+    if len(rows) > _MOST_CONTINUATIONS:
+        return None
+    return " OR ".join(quote(term) for (term,) in rows)

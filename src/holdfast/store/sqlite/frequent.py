@@ -1,0 +1,168 @@
+"""Word search at speed in a process that asks often: what frequent terms add to each score.
+
+FTS5 takes more than a microsecond to score a row, and a common word is in a tenth of all rows.
+BM25 is a sum over the terms of a query, so the share of one term in the scores of its rows can be
+kept and added up for the next query that holds it. Nothing of this is on disk.
+
+Invariant: the answer is the one FTS5 would give. Rows that came after a term was kept are asked
+for; when a text was edited or the store has grown so much that a word's rarity changed, everything
+kept is let go. Rows that were deleted still appear: the caller checks what stands.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from holdfast.store.sqlite.database import Connection
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Rows: TypeAlias = NDArray[np.int32]
+    Shares: TypeAlias = NDArray[np.float64]
+
+# Below this FTS5 answers in a few milliseconds by itself.
+_FROM_ROWS = 20_000
+# A process that asks only a few times should not pay for loading numpy.
+_ASKED_OFTEN = 8
+_WORTH_KEEPING = 256
+_BUDGET_BYTES = 96 * 2**20
+_GROWTH = 1.05
+
+Scored: TypeAlias = list[tuple[int, float]]
+
+
+class _Term(NamedTuple):
+    """The rows that hold a term, in order, and what it adds to the score of each."""
+
+    rows: Rows
+    shares: Shares
+    last_row: int
+
+    @property
+    def size_bytes(self) -> int:
+        return self.rows.nbytes + self.shares.nbytes
+
+
+class _State(NamedTuple):
+    """What the kept terms were computed for: the newest row and the number of edits so far."""
+
+    last_row: int
+    edits: int
+
+
+class FrequentTerms:
+    """Keeps the shares of terms that many rows hold, within a budget, least used out first."""
+
+    def __init__(
+        self,
+        *,
+        from_rows: int = _FROM_ROWS,
+        worth_keeping: int = _WORTH_KEEPING,
+        budget_bytes: int = _BUDGET_BYTES,
+    ) -> None:
+        self._from_rows = from_rows
+        self._worth_keeping = worth_keeping
+        self._budget_bytes = budget_bytes
+        self._terms: OrderedDict[str, _Term] = OrderedDict()
+        self._size_bytes = 0
+        self._state = _State(0, 0)
+        self._asked = 0
+        self._lock = threading.Lock()
+
+    def best(self, db: Connection, quoted: Sequence[str], *, limit: int) -> Scored | None:
+        """The best rows for any of the terms with their scores, or None: let FTS5 do it."""
+        state = _state(db)
+        self._asked += 1
+        often = self._asked > _ASKED_OFTEN or "numpy" in sys.modules
+        if state.last_row < self._from_rows or not often:
+            return None
+        self._let_go_if_outdated(state)
+        return _summed([self._term(db, term, state) for term in quoted], limit=limit)
+
+    def forget(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            self._restart(_State(0, 0))
+
+    def _restart(self, state: _State) -> None:
+        self._terms.clear()
+        self._size_bytes = 0
+        self._state = state
+
+    def _let_go_if_outdated(self, now: _State) -> None:
+        with self._lock:
+            grown = now.last_row > self._state.last_row * _GROWTH
+            if grown or now.edits != self._state.edits:
+                self._restart(now)
+
+    def _term(self, db: Connection, quoted: str, state: _State) -> _Term:
+        with self._lock:
+            kept = self._terms.get(quoted)
+            if kept is not None:
+                self._terms.move_to_end(quoted)
+        if kept is not None and kept.last_row >= state.last_row:
+            return kept
+        term = _read(db, quoted, kept, state.last_row)
+        if len(term.rows) >= self._worth_keeping:
+            self._keep(quoted, term, state)
+        return term
+
+    def _keep(self, quoted: str, term: _Term, state: _State) -> None:
+        with self._lock:
+            if state.edits != self._state.edits:
+                return  # another thread saw an edit meanwhile
+            replaced = self._terms.pop(quoted, None)
+            self._size_bytes += term.size_bytes - (replaced.size_bytes if replaced else 0)
+            self._terms[quoted] = term
+            while self._size_bytes > self._budget_bytes:
+                _, dropped = self._terms.popitem(last=False)
+                self._size_bytes -= dropped.size_bytes
+
+
+def _state(db: Connection) -> _State:
+    (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
+    (edits,) = db.execute("SELECT count FROM text_edits").fetchone()
+    return _State(last_row, edits)
+
+
+def _read(db: Connection, quoted: str, kept: _Term | None, last_row: int) -> _Term:
+    """A term's rows and shares, adding only what is new when some are kept."""
+    import numpy as np
+
+    found = db.execute(
+        "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rowid > ?",
+        (quoted, kept.last_row if kept else 0),
+    ).fetchall()
+    rows = np.array([row for row, _ in found], dtype=np.int32)
+    shares = np.array([share for _, share in found], dtype=np.float64)
+    if kept is not None:
+        rows = np.concatenate((kept.rows, rows))
+        shares = np.concatenate((kept.shares, shares))
+    return _Term(rows, shares, last_row)
+
+
+def _summed(terms: Sequence[_Term], *, limit: int) -> Scored:
+    """The rows with the largest sums; equal sums in the order of the rows."""
+    import numpy as np
+
+    rows = np.concatenate([term.rows for term in terms])
+    if not len(rows):
+        return []
+    sums = np.zeros(int(rows.max()) + 1)
+    for term in terms:
+        sums[term.rows] += term.shares
+    # A row stands here once for each term it holds.
+    enough = limit * len(terms)
+    if enough < len(rows):
+        values = sums[rows]
+        border = np.partition(values, len(rows) - enough)[len(rows) - enough]
+        rows = rows[values >= border]
+    rows = np.unique(rows)
+    best = rows[np.lexsort((rows, -sums[rows]))[:limit]]
+    return [(int(row), float(sums[row])) for row in best]
