@@ -1,0 +1,237 @@
+"""From the plain words of a caller (strings, names, dates) to the records that memory takes.
+
+Both edges that people type at, the library and the command line, say things the same way and get
+the same errors. Knows the vocabularies, not what is done with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias, TypedDict, TypeVar
+
+from holdfast.core.clock import parse_moment, whole_ms
+from holdfast.core.errors import UsageError
+from holdfast.core.memory import Evidence, MemoryDraft, MemoryPatch
+from holdfast.core.payloads import Json, Payload, payload_from_json
+from holdfast.core.query import Filter, Validity
+from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
+
+Names: TypeAlias = str | Iterable[str]
+When: TypeAlias = datetime | str | None
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+_AGO = re.compile(r"\s*(\d{1,5})\s*(m|h|d|w)[a-z]*(?:\s+ago)?\s*", re.IGNORECASE)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class Which(TypedDict, total=False):
+    """Which memories are meant; what is left out sets no condition.
+
+    Within one field any value fits, except `tags`: all must be there. `since` and `until` bound
+    when a memory's event was; `as_of` asks what was believed then. Moments are datetimes, ISO
+    dates, or how long ago (`7d`, `12h`).
+    """
+
+    types: Names
+    scopes: Names
+    sources: Names
+    tags: Names
+    files: Names
+    modules: Names
+    sessions: Names
+    authors: Names
+    min_confidence: float
+    min_importance: float
+    since: When
+    until: When
+    as_of: When
+    validity: str
+    include_stale: bool
+    archived: bool | None
+    needs_review: bool | None
+    user_verified: bool | None
+    pinned: bool | None
+    all_projects: bool
+
+
+class Details(TypedDict, total=False):
+    """What can be said about a new memory besides its content."""
+
+    type: str
+    key: str | None
+    tags: Names
+    files: Names
+    modules: Names
+    importance: float | None
+    confidence: float | None
+    scope: str | None
+    source: str
+    author: str | None
+    session: str | None
+    seq: int | None
+    at: When
+    pinned: bool
+    payload: Payload | Mapping[str, Json] | None
+    evidence: Iterable[Evidence]
+    commit: str | None
+    half_life_days: float | None
+    needs_review: bool
+    citation: str | None
+    work_tokens: int | None
+
+
+class Changes(TypedDict, total=False):
+    """What can be changed about a memory. New content or a new type opens a successor."""
+
+    content: str
+    type: str
+    key: str
+    tags: Names
+    files: Names
+    modules: Names
+    importance: float
+    confidence: float
+    scope: str
+    needs_review: bool
+    user_verified: bool
+    pinned: bool
+    citation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks: in which project, from which folder, at what time."""
+
+    project: str
+    root: Path
+    folder: Path
+    now: datetime
+
+    def filter(self, which: Which) -> Filter:
+        """The filter that the words stand for."""
+        return Filter(
+            project=None if which.get("all_projects", False) else self.project,
+            types=tuple(parse_type(name) for name in _texts(which.get("types", ()))),
+            scopes=_choices(Scope, which.get("scopes", ()), what="scope"),
+            sources=_choices(Source, which.get("sources", ()), what="source"),
+            tags=_texts(which.get("tags", ())),
+            files=self.files(which.get("files", ())),
+            modules=_texts(which.get("modules", ())),
+            sessions=_texts(which.get("sessions", ())),
+            authors=_texts(which.get("authors", ())),
+            min_confidence=which.get("min_confidence", 0.0),
+            min_importance=which.get("min_importance", 0.0),
+            since=self.moment(which.get("since")),
+            until=self.moment(which.get("until")),
+            as_of=self.moment(which.get("as_of")),
+            validity=parse_choice(Validity, which.get("validity", "open"), what="validity"),
+            stale=None if which.get("include_stale", True) else False,
+            archived=which.get("archived", False),
+            needs_review=which.get("needs_review"),
+            user_verified=which.get("user_verified"),
+            pinned=which.get("pinned"),
+        )
+
+    def draft(self, content: str, details: Details) -> MemoryDraft:
+        """The draft that the words stand for."""
+        kind = parse_type(details.get("type", "fact"))
+        scope = details.get("scope")
+        return MemoryDraft(
+            content=content,
+            type=kind,
+            key=details.get("key"),
+            tags=_texts(details.get("tags", ())),
+            files=self.files(details.get("files", ())),
+            modules=_texts(details.get("modules", ())),
+            importance=details.get("importance"),
+            confidence=details.get("confidence"),
+            scope=None if scope is None else parse_choice(Scope, scope, what="scope"),
+            source=parse_choice(Source, details.get("source", "agent_explicit"), what="source"),
+            author=details.get("author"),
+            session_id=details.get("session"),
+            seq=details.get("seq"),
+            commit_sha=details.get("commit"),
+            evidence=tuple(details.get("evidence", ())),
+            half_life_days=details.get("half_life_days"),
+            needs_review=details.get("needs_review", False),
+            pinned=details.get("pinned", False),
+            citation=details.get("citation"),
+            work_tokens=details.get("work_tokens"),
+            payload=_payload(kind, details.get("payload")),
+            valid_from=self.moment(details.get("at")),
+        )
+
+    def patch(self, changes: Changes) -> MemoryPatch:
+        """The patch that the words stand for."""
+        patch = MemoryPatch(
+            content=changes.get("content"),
+            key=changes.get("key"),
+            importance=changes.get("importance"),
+            confidence=changes.get("confidence"),
+            needs_review=changes.get("needs_review"),
+            user_verified=changes.get("user_verified"),
+            pinned=changes.get("pinned"),
+            citation=changes.get("citation"),
+        )
+        if "type" in changes:
+            patch = replace(patch, type=parse_type(changes["type"]))
+        if "scope" in changes:
+            patch = replace(patch, scope=parse_choice(Scope, changes["scope"], what="scope"))
+        if "tags" in changes:
+            patch = replace(patch, tags=_texts(changes["tags"]))
+        if "files" in changes:
+            patch = replace(patch, files=self.files(changes["files"]))
+        if "modules" in changes:
+            patch = replace(patch, modules=_texts(changes["modules"]))
+        return patch
+
+    def files(self, paths: Names) -> tuple[str, ...]:
+        """Paths as memories name them: from the project's root, with forward slashes.
+
+        A path that exists from the asker's folder is meant from there; any other from the root.
+        """
+        from holdfast.app.projects import relative_path
+
+        def start(text: str) -> str:
+            here = self.folder / text
+            return str(here) if text and "\0" not in text and here.exists() else text
+
+        return tuple(relative_path(self.root, start(text)) for text in _texts(paths))
+
+    def moment(self, when: When) -> datetime | None:
+        """A moment from a datetime, an ISO date, or how long ago."""
+        if when is None or isinstance(when, datetime):
+            return whole_ms(when) if when else None
+        if when.strip().casefold() in {"now", "today", "yesterday"}:
+            return self._named_day(when.strip().casefold())
+        if not (ago := _AGO.fullmatch(when)):
+            return parse_moment(when)
+        return self.now - timedelta(**{_UNITS[ago[2].lower()]: int(ago[1])})
+
+    def _named_day(self, name: str) -> datetime:
+        if name == "now":
+            return self.now
+        midnight = self.now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        return midnight - timedelta(days=1 if name == "yesterday" else 0)
+
+
+def _texts(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _choices(kind: type[_Choice], names: Names, *, what: str) -> tuple[_Choice, ...]:
+    return tuple(parse_choice(kind, name, what=what) for name in _texts(names))
+
+
+def _payload(type: MemoryType, given: Payload | Mapping[str, Json] | None) -> Payload | None:
+    if given is None or isinstance(given, Payload):
+        return given
+    kind = TYPE_RULES[type].payload
+    if kind is None:
+        raise UsageError(f"A memory of type {type.value} takes no payload.")
+    return payload_from_json(kind, given)

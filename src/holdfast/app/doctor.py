@@ -1,0 +1,166 @@
+"""Looking a memory over: the file, its indexes, the models, the settings; and mending what it can.
+
+Looking changes nothing, not even by creating a database. Repairing touches only what is derived
+from the rows; whatever needs a person is left and named.
+"""
+
+from __future__ import annotations
+
+import stat
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from holdfast.app import settings as settings_module
+from holdfast.app.reindex import index_version, vector_coverage
+from holdfast.core.errors import ProviderError, StoreError
+from holdfast.core.query import Finding, Severity
+from holdfast.memory.indexing import INDEX_VERSION
+
+if TYPE_CHECKING:
+    from holdfast.app.wiring import Wires
+    from holdfast.core.ports import Progress
+    from holdfast.providers.choice import TierStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInUse:
+    """The embedder that answers now, and how much of the store it has seen."""
+
+    model_id: str | None
+    reason: str
+    vectors: int = 0
+    wanted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Everything a look brought to light."""
+
+    facts: dict[str, str]
+    findings: tuple[Finding, ...] = ()
+    mended: tuple[Finding, ...] = ()
+    tiers: tuple[TierStatus, ...] = ()
+    model: ModelInUse | None = None
+
+    @property
+    def errors(self) -> int:
+        """How many findings are errors."""
+        return sum(finding.severity is Severity.ERROR for finding in self.findings)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is wrong; warnings are no illness."""
+        return self.errors == 0
+
+
+def examine(
+    wires: Wires, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
+) -> Health:
+    """Look at everything."""
+    from holdfast.providers.registry import detect
+
+    health = Health(
+        facts={"location": str(wires.path)},
+        findings=tuple(_settings_findings(wires)),
+        tiers=tuple(detect(wires.choice, wires.environment)),
+    )
+    if not wires.path.exists():
+        return replace(health, facts={**health.facts, "state": "not there yet; nothing was kept"})
+    try:
+        return _with_store(wires, health, deep=deep, repair=repair, progress=progress)
+    except StoreError as error:
+        return replace(health, findings=(*health.findings, _store_failed(error)))
+
+
+def embedding_note(wires: Wires) -> str | None:
+    """What a person should know about the vectors in use, if anything.
+
+    A store without vectors says nothing and looks for no embedder.
+    """
+    stored = wires.stored_model_id
+    if stored is None:
+        return None
+    embedder = wires.embedder
+    if wires.embedding_problem:
+        return f"Without vectors: {wires.embedding_problem}"
+    if embedder is None or stored == embedder.model_id:
+        return None
+    return (
+        f"Most memories have vectors of {stored}, but {embedder.model_id} is in use: they are"
+        " found by words only until `holdfast reindex`."
+    )
+
+
+def _with_store(
+    wires: Wires, health: Health, *, deep: bool, repair: bool, progress: Progress | None
+) -> Health:
+    mended = tuple(wires.store.repair(progress=progress)) if repair else ()
+    findings = [*health.findings, *wires.store.check(deep=deep or repair)]
+    model = _model_in_use(wires)
+    findings += [*_file_findings(wires), *_index_findings(wires, model)]
+    facts = {
+        **wires.store.describe(),
+        "size": f"{wires.store.size_bytes():,} bytes",
+        "memories": f"{sum(count for _, count in wires.store.projects()):,}",
+        "index version": str(index_version(wires.store)),
+        "project": wires.project,
+    }
+    return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
+
+
+def _model_in_use(wires: Wires) -> ModelInUse:
+    try:
+        embedder = wires.embedder
+    except ProviderError as error:
+        return ModelInUse(None, str(error))
+    if embedder is None:
+        return ModelInUse(None, wires.embedding_problem or "the settings ask for words only")
+    plan = getattr(embedder, "plan", None)
+    reason = str(plan.reason) if plan is not None else "given by the caller"
+    return ModelInUse(embedder.model_id, reason, *vector_coverage(wires.store, embedder.model_id))
+
+
+def _index_findings(wires: Wires, model: ModelInUse) -> list[Finding]:
+    found: list[Finding] = []
+    if wires.embedding_problem:
+        found.append(_warning("embedder", f"No vectors: {wires.embedding_problem}"))
+    if note := embedding_note(wires) if not wires.embedding_problem else None:
+        found.append(_warning("model", note))
+    lacking = model.wanted - model.vectors if model.model_id else 0
+    if lacking > 0:
+        message = f"{lacking:,} memories have no vector yet; `holdfast reindex` makes them."
+        found.append(_warning("vectors", message, count=lacking))
+    if index_version(wires.store) != INDEX_VERSION:
+        message = "The index texts are of another version; `holdfast reindex` makes them anew."
+        found.append(_warning("index version", message))
+    return found
+
+
+def _file_findings(wires: Wires) -> list[Finding]:
+    if sys.platform == "win32" or not wires.path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return []
+    message = f"Others on this machine may read {wires.path}; `chmod 600` it."
+    return [_warning("permissions", message)]
+
+
+def _settings_findings(wires: Wires) -> list[Finding]:
+    sources = settings_module.Sources.of(wires.environment, cwd=wires.folder)
+    _, problems = settings_module.inspect_settings(sources)
+    unknown = settings_module.unknown_variables(wires.environment)
+    return [
+        *(_error("settings", str(problem.as_error())) for problem in problems),
+        *(_warning("settings", f"{name} is set, but no such setting exists.") for name in unknown),
+    ]
+
+
+def _store_failed(error: StoreError) -> Finding:
+    return _error("store", str(error))
+
+
+def _error(check: str, message: str) -> Finding:
+    return Finding(check, message, Severity.ERROR, repairable=False)
+
+
+def _warning(check: str, message: str, *, count: int = 1) -> Finding:
+    return Finding(check, message, Severity.WARNING, repairable=False, count=count)

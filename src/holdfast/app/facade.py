@@ -1,0 +1,465 @@
+"""`Holdfast`: one memory, opened, with everything that can be done with it.
+
+Thin on purpose: it turns a caller's words into requests, hands them to `memory`, and adds what
+only the wiring knows (which model answers). Synchronous; a context manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO, Unpack
+
+from holdfast.app.asking import Changes, Details, Names, Which
+from holdfast.core.errors import UsageError
+from holdfast.core.query import Filter, Order
+from holdfast.core.types import Phase, parse_choice
+from holdfast.memory.engine import Engine
+
+if TYPE_CHECKING:
+    from holdfast.app.doctor import Health
+    from holdfast.app.reindex import Reindexed
+    from holdfast.app.settings import Settings
+    from holdfast.app.wiring import Wires
+    from holdfast.core.memory import Memory, MemoryDraft
+    from holdfast.core.ports import Progress
+    from holdfast.core.query import Page, Stats
+    from holdfast.memory.layers import IndexRow, Timeline
+    from holdfast.memory.markdown_import import MarkdownReport
+    from holdfast.memory.obey import Obeyed
+    from holdfast.memory.packing import ContextPack
+    from holdfast.memory.portable import ImportReport
+    from holdfast.memory.pruning import Retention
+    from holdfast.memory.remember import Kept
+    from holdfast.memory.requests import RecallRequest, Recollection
+    from holdfast.memory.state import State
+    from holdfast.memory.upkeep import UpkeepReport
+
+
+class Holdfast:
+    """A memory for one project (and, where a scope says so, about one person)."""
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+
+    def __enter__(self) -> Holdfast:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what is still buffered and let go of the store."""
+        self._wires.close()
+
+    @property
+    def project(self) -> str:
+        """The identity under which this project's memories are kept."""
+        return self._wires.project
+
+    @property
+    def project_name(self) -> str:
+        """The project's name for people."""
+        return self._wires.identity.name
+
+    @property
+    def root(self) -> Path:
+        """The project's folder; files are named from here."""
+        return self._wires.identity.root
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self._wires.path
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._wires.settings
+
+    @property
+    def engine(self) -> Engine:
+        """The parts underneath, for operations of `holdfast.memory` that have no method here."""
+        return self._wires.engine
+
+    # -- Keeping ----------------------------------------------------------------------------------
+
+    def remember(
+        self, content: str, *, merge_similar: bool = True, **details: Unpack[Details]
+    ) -> Kept:
+        """Keep one statement: inserted, merged into what it repeats, or put in place of what it
+        contradicts; the answer says which."""
+        draft = self._wires.asker.draft(content, details)
+        return self.remember_many([draft], merge_similar=merge_similar)[0]
+
+    def remember_many(
+        self,
+        drafts: Sequence[MemoryDraft],
+        *,
+        merge_similar: bool = True,
+        progress: Progress | None = None,
+    ) -> list[Kept]:
+        """Keep several statements; all are checked before the first is written."""
+        from holdfast.memory.remember import remember_many
+
+        return remember_many(
+            self.engine,
+            drafts,
+            project=self.project,
+            merge_similar=merge_similar,
+            progress=progress,
+        )
+
+    def edit(self, name: str, **changes: Unpack[Changes]) -> Memory:
+        """Change a memory. New content or a new type closes it and opens its successor."""
+        from holdfast.memory.correct import revise
+
+        patch = self._wires.asker.patch(changes)
+        return revise(self.engine, self.get(name).id, patch)
+
+    def forget(
+        self, *names: str, keep_history: bool = False, dry_run: bool = False
+    ) -> list[Memory]:
+        """Delete memories for good, or with `keep_history` only close them."""
+        from holdfast.memory.correct import forget
+
+        ids = [self.get(name).id for name in names]
+        return forget(self.engine, ids, keep_history=keep_history, dry_run=dry_run)
+
+    def clear_project(self, *, dry_run: bool = False) -> int:
+        """Delete every memory of this project for good; returns how many. What is about the
+        person stays."""
+        from holdfast.core.ports import Delete
+
+        everything = replace(self._whole({}), include_user=False)
+        changes = [Delete(m.id) for m in self.engine.store.iterate(everything)]
+        if changes and not dry_run:
+            self.engine.store.apply(changes)
+        return len(changes)
+
+    def obey(
+        self, message: str, *, author: str | None = None, session: str | None = None
+    ) -> list[Obeyed]:
+        """Carry out the explicit memory commands in a person's message."""
+        from holdfast.memory.obey import obey
+
+        return obey(self.engine, message, project=self.project, author=author, session_id=session)
+
+    # -- Finding ----------------------------------------------------------------------------------
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        mode: str | None = None,
+        profile: str | None = None,
+        phase: str | None = None,
+        near_files: Names = (),
+        read_dates: bool = True,
+        recent_sessions: int | None = None,
+        around: str | None = None,
+        neighbours: int | None = None,
+        count_access: bool = True,
+        **which: Unpack[Which],
+    ) -> Recollection:
+        """Find the memories that answer a question, best first."""
+        from holdfast.memory.requests import Mode, RecallRequest
+
+        known, asker = self.settings, self._wires.asker
+        request = RecallRequest(
+            query=query,
+            where=asker.filter(which),
+            limit=known.recall_limit if limit is None else limit,
+            offset=offset,
+            phase=None if phase is None else parse_choice(Phase, phase, what="phase"),
+            profile=profile or known.recall_profile,
+            mode=parse_choice(Mode, mode or known.recall_mode, what="mode"),
+            files=asker.files(near_files),
+            read_dates=read_dates,
+            recent_sessions=recent_sessions,
+            around=self.get(around).id if around else None,
+            neighbours=known.recall_neighbours if neighbours is None else neighbours,
+            count_access=count_access,
+        )
+        return self._recalled(request)
+
+    def _recalled(self, request: RecallRequest) -> Recollection:
+        from holdfast.memory.recall import recall
+        from holdfast.memory.requests import Mode
+
+        found = recall(self.engine, request)
+        note = None if request.mode is Mode.WORDS else self.embedding_note()
+        return replace(found, notes=(*found.notes, note)) if note else found
+
+    @property
+    def embedding_problem(self) -> str | None:
+        """Why vectors could not be made, if that happened since this was opened."""
+        return self._wires.embedding_problem
+
+    def embedding_note(self) -> str | None:
+        """What a person should know about the vectors, if anything."""
+        from holdfast.app.doctor import embedding_note
+
+        return embedding_note(self._wires)
+
+    def search(
+        self, query: str, *, limit: int | None = None, offset: int = 0, **which: Unpack[Which]
+    ) -> list[IndexRow]:
+        """What answers a question as index rows: one line each, with what reading it costs."""
+        from holdfast.memory.layers import index_row
+
+        found = self.recall(query, limit=limit, offset=offset, count_access=False, **which)
+        return [index_row(self.engine, hit.memory, score=hit.score) for hit in found]
+
+    def timeline(
+        self, anchor: str, *, before: int = 5, after: int = 5, **which: Unpack[Which]
+    ) -> Timeline:
+        """What stands before and after a memory in time."""
+        from holdfast.memory.layers import timeline
+
+        where = self._wires.asker.filter(which)
+        return timeline(self.engine, self.get(anchor).id, where=where, before=before, after=after)
+
+    def get(self, name: str) -> Memory:
+        """The memory that a full id, a short id, a prefix of one, or a key stands for."""
+        from holdfast.memory.correct import pick
+
+        return pick(self.engine, name, project=self.project)
+
+    def list(
+        self,
+        *,
+        order: str = "newest",
+        limit: int = 50,
+        cursor: str | None = None,
+        **which: Unpack[Which],
+    ) -> Page[Memory]:
+        """One page of the memories that fit."""
+        return self.engine.store.list(
+            self._wires.asker.filter(which),
+            order=parse_choice(Order, order, what="order"),
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def iterate(self, **which: Unpack[Which]) -> Iterable[Memory]:
+        """Every memory that fits, oldest first."""
+        return self.engine.store.iterate(self._wires.asker.filter(which))
+
+    def context(
+        self,
+        query: str = "",
+        *,
+        moment: str | None = None,
+        files: Names = (),
+        phase: str | None = None,
+        budget_tokens: int | None = None,
+        max_chars: int | None = None,
+        shown: Iterable[str] = (),
+    ) -> ContextPack:
+        """What is worth saying now, inside a token budget. Without a moment it is a prompt when
+        there is a query, a file when there are files, else the start of a session."""
+        from holdfast.memory.context import ContextRequest, Moment, build_context
+        from holdfast.memory.requests import Mode
+        from holdfast.memory.staleness import exists_below
+
+        usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
+        known = self.settings
+        request = ContextRequest(
+            project=self.project,
+            moment=parse_choice(Moment, moment or usual, what="moment"),
+            query=query,
+            files=self._wires.asker.files(files),
+            phase=None if phase is None else parse_choice(Phase, phase, what="phase"),
+            budget_tokens=known.context_budget_tokens if budget_tokens is None else budget_tokens,
+            max_chars=max_chars,
+            shown=frozenset(shown),
+            mode=parse_choice(Mode, known.recall_mode, what="mode"),
+        )
+        return build_context(self.engine, request, exists=exists_below(self.root))
+
+    def stats(self, **which: Unpack[Which]) -> Stats:
+        """Counts by type, scope and source."""
+        return self.engine.store.stats(self._wires.asker.filter(which))
+
+    def state(self, *, session: str | None = None) -> State:
+        """Small named values with a lifetime: `temp:`, `session:` and `project:`."""
+        from holdfast.memory.state import State
+
+        return State(self.engine, project=self.project, session_id=session)
+
+    # -- Upkeep -----------------------------------------------------------------------------------
+
+    def decay(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+        """Let importance fade with disuse."""
+        from holdfast.memory.decay import decay
+
+        return decay(self.engine, project=self.project, dry_run=dry_run, progress=progress)
+
+    def prune(
+        self,
+        *,
+        keep: Retention | None = None,
+        include_verified: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> UpkeepReport:
+        """Remove what the pruning rules say, for good."""
+        from holdfast.memory.pruning import prune
+        from holdfast.memory.staleness import exists_below
+
+        return prune(
+            self.engine,
+            project=self.project,
+            keep=keep,
+            exists=exists_below(self.root),
+            include_verified=include_verified,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def compact(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+        """Merge near-duplicates."""
+        from holdfast.memory.compaction import compact
+
+        return compact(self.engine, project=self.project, dry_run=dry_run, progress=progress)
+
+    def sweep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+        """Mark memories whose files are gone, and clear the mark where they came back."""
+        from holdfast.memory.staleness import sweep
+
+        return sweep(
+            self.engine, project=self.project, root=self.root, dry_run=dry_run, progress=progress
+        )
+
+    def upkeep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+        """Sweep, decay and prune, in this order."""
+        from holdfast.memory.lifecycle import run_upkeep
+
+        return run_upkeep(
+            self.engine, project=self.project, root=self.root, dry_run=dry_run, progress=progress
+        )
+
+    def reindex(self, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
+        """Bring the search indexes up to the model in use; can be stopped and started again."""
+        from holdfast.app.reindex import reindex
+
+        done = reindex(self.engine, force=force, progress=progress)
+        self._wires.look_again()
+        return done
+
+    def backup(self, target: str | Path, *, progress: Progress | None = None) -> Path:
+        """Copy the whole store into a new file that only its owner can read."""
+        path = Path(target).expanduser().absolute()
+        if not path.parent.is_dir():
+            raise UsageError(f"There is no folder {path.parent}.", hint="Make it first.")
+        self.engine.store.backup(path, progress=progress)
+        path.chmod(0o600)
+        return path
+
+    def doctor(
+        self, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
+    ) -> Health:
+        """Look the store and its surroundings over; with `repair`, mend what is derived."""
+        from holdfast.app.doctor import examine
+
+        return examine(self._wires, deep=deep, repair=repair, progress=progress)
+
+    # -- In and out -------------------------------------------------------------------------------
+
+    def export(
+        self,
+        target: str | Path | TextIO,
+        *,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+        **which: Unpack[Which],
+    ) -> int:
+        """Write memories as JSONL, closed and archived ones too unless `which` says otherwise."""
+        from holdfast.memory.portable import export_jsonl, export_jsonl_file
+
+        where = self._whole(which)
+        if not isinstance(target, (str, Path)):
+            return export_jsonl(self.engine, where, target, progress=progress)
+        path = Path(target).expanduser()
+        return export_jsonl_file(self.engine, where, path, overwrite=overwrite, progress=progress)
+
+    def export_markdown(
+        self,
+        folder: str | Path,
+        *,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+        **which: Unpack[Which],
+    ) -> int:
+        """Write memories for people: a folder of Markdown that can be edited and read back."""
+        from holdfast.memory.portable_markdown import export_markdown
+
+        path, where = Path(folder).expanduser(), self._whole(which)
+        return export_markdown(self.engine, where, path, overwrite=overwrite, progress=progress)
+
+    def import_jsonl(
+        self,
+        source: str | Path | TextIO,
+        *,
+        here: bool = False,
+        dry_run: bool = False,
+        strict: bool = False,
+        progress: Progress | None = None,
+    ) -> ImportReport:
+        """Take in an export; with `here` all of it comes into this project."""
+        from holdfast.memory.portable import import_jsonl
+
+        return import_jsonl(
+            self.engine,
+            Path(source).expanduser() if isinstance(source, (str, Path)) else source,
+            project=self.project if here else None,
+            dry_run=dry_run,
+            strict=strict,
+            progress=progress,
+        )
+
+    def import_markdown(
+        self,
+        folder: str | Path,
+        *,
+        close_removed: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> MarkdownReport:
+        """Take in what was edited or added in a folder of Markdown."""
+        from holdfast.memory.markdown_import import import_markdown
+
+        return import_markdown(
+            self.engine,
+            Path(folder).expanduser(),
+            project=self.project,
+            close_removed=close_removed,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    # -- Projects ---------------------------------------------------------------------------------
+
+    def projects(self) -> list[tuple[str, int]]:
+        """Every project that holds memories, with how many, most first."""
+        return self.engine.store.projects()
+
+    def merge_project(self, alias: str, *, into: str | None = None) -> int:
+        """Make one project an alias of another (of this one) and move its memories."""
+        return self.engine.store.merge_projects(alias, into=into or self.project)
+
+    # -- Inside -----------------------------------------------------------------------------------
+
+    def _whole(self, which: Which) -> Filter:
+        """The filter of a complete copy: history belongs to it unless the caller says otherwise."""
+        return self._wires.asker.filter({"validity": "any", "archived": None, **which})

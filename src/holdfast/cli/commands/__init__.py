@@ -1,0 +1,1 @@
+"""One module per noun; each function is one command, loaded when it is run."""

@@ -1,0 +1,68 @@
+"""`holdfast context`."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli import options, output
+from holdfast.core.types import Phase
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[PROMPT]...")
+@click.option(
+    "--moment",
+    type=click.Choice(["session", "prompt", "file", "plan"]),
+    help="What it is for; told from the rest when left out.",
+)
+@click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand.")
+@click.option("--phase", type=options.choice(Phase), help="The phase of work; weighs the types.")
+@click.option("--budget", "budget_tokens", type=int, help="Room in tokens.")
+@click.option("--max-chars", type=int, help="Room in characters, where a client has such a limit.")
+@click.option(
+    "--shown", multiple=True, metavar="ID", help="Leave out this memory: it was shown before."
+)
+@click.option("--reasons", is_flag=True, help="Show why each memory is in.")
+@options.project_option
+@options.json_option
+def context(
+    *,
+    words: tuple[str, ...],
+    moment: str | None,
+    files: tuple[str, ...],
+    phase: str | None,
+    budget_tokens: int | None,
+    max_chars: int | None,
+    shown: tuple[str, ...],
+    reasons: bool,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Show what is worth saying now, inside a token budget.
+
+    With a PROMPT it is about that; with --file about the file; else for the start of a session.
+    """
+    from holdfast.memory.packing import render_context
+
+    with options.opened(project) as hf:
+        pack = hf.context(
+            output.read_input(words, what="prompt"),
+            moment=moment,
+            files=files,
+            phase=phase,
+            budget_tokens=budget_tokens,
+            max_chars=max_chars,
+            shown=[hf.get(name).id for name in shown],
+        )
+    text = render_context(pack)
+    if as_json:
+        output.print_json({"text": text, "pack": pack})
+        return
+    if text:
+        click.echo(output.safe(text))
+    else:
+        output.note("Nothing worth saying.")
+    if reasons:
+        rows = [(i.memory.short, i.reason, str(i.row.read_tokens)) for i in pack.items]
+        output.print_table(("id", "why", "tokens"), rows)
+    output.note(f"{pack.used_tokens} of {pack.budget_tokens} tokens; left out: {pack.left_out}")

@@ -1,0 +1,50 @@
+"""`holdfast projects`: list and merge."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli import options, output
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def projects(ctx: click.Context) -> None:
+    """List projects, and merge two that are one."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
+
+
+@projects.command("list")
+@options.json_option
+def list_(*, as_json: bool = False) -> None:
+    """List every project that holds memories."""
+    with options.opened() as hf:
+        found, here = hf.projects(), hf.project
+    if as_json:
+        items = [
+            {"project": name, "memories": count, "here": name == here} for name, count in found
+        ]
+        output.print_json({"items": items, "here": here})
+        return
+    rows = [("→" if name == here else "", name, str(count)) for name, count in found]
+    output.print_table(("", "project", "memories"), rows)
+
+
+@projects.command()
+@click.argument("alias")
+@click.option(
+    "--into", metavar="PROJECT", help="The project that stays; this folder's when left out."
+)
+@options.yes_option
+@options.json_option
+def merge(*, alias: str, into: str | None, yes: bool, as_json: bool) -> None:
+    """Make ALIAS another name of a project and move its memories there."""
+    with options.opened() as hf:
+        target = into or hf.project
+        output.confirm(f"Move everything of {alias} to {target}?", yes=yes)
+        moved = hf.merge_project(alias, into=target)
+    if as_json:
+        output.print_json({"alias": alias, "into": target, "moved": moved})
+    else:
+        click.echo(f"Moved {moved} to {target}")

@@ -1,0 +1,46 @@
+"""What an exit code means: the one table from errors to codes. A test checks it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from holdfast.core import errors
+
+OK: Final = 0
+NOTHING: Final = 1
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+
+EXIT_CODES: Final[Mapping[type[errors.HoldfastError], int]] = MappingProxyType(
+    {
+        errors.UsageError: USAGE,
+        errors.NotFoundError: 3,
+        errors.ConflictError: 4,
+        errors.StoreError: 5,
+        errors.ProviderError: 6,
+        errors.PluginError: 7,
+        errors.HoldfastError: 8,
+        errors.StoreBusyError: 51,
+        errors.StoreReadOnlyError: 52,
+        errors.StoreFullError: 53,
+        errors.StoreCorruptError: 54,
+        errors.StoreVersionError: 55,
+    }
+)
+
+OTHER_CODES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        OK: "done",
+        NOTHING: "recall found nothing; doctor found an error; a question was answered with no",
+        INTERRUPTED: "stopped with Ctrl-C",
+        BROKEN_PIPE: "the reader of the output went away",
+    }
+)
+
+
+def exit_code(error: errors.HoldfastError) -> int:
+    """The code of an error: its own, or that of its nearest ancestor in the table."""
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)

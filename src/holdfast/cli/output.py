@@ -1,0 +1,199 @@
+"""Printing: JSON, lines and tables, on any terminal or none.
+
+Memory text is data: whatever could move a cursor, set a title or turn the direction of writing is
+shown as a visible mark. `rich` is imported only when a table really goes to a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import PurePath
+from typing import cast
+
+import click
+
+from holdfast.core.errors import UsageError
+from holdfast.core.memory import Memory
+from holdfast.core.payloads import Json
+from holdfast.core.ports import Progress
+from holdfast.core.text import first_line, shorten
+from holdfast.core.types import TYPE_RULES, MemoryType
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNSEEN_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_BADGE_COLOURS = {"PREF": "magenta", "CONV": "blue", "PATN": "cyan", "WARN": "yellow"}
+_NARROWEST = 40
+
+
+def safe(text: str) -> str:
+    """The text without anything that a terminal would act upon, except line breaks and tabs."""
+    return _CONTROL.sub(lambda m: _visible(m.group()), text.replace("\r\n", "\n"))
+
+
+def _visible(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"\\u{code:04x}"
+
+
+def one_line(text: str) -> str:
+    """The text as one safe line."""
+    return safe(" ".join(text.split()))
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output."""
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+    click.echo(_UNSEEN_IN_JSON.sub(lambda m: f"\\u{ord(m.group()):04x}", text))
+
+
+def plain(value: object) -> Json:
+    """Records as JSON: fields by name, moments in ISO 8601, a memory with its short id."""
+    if isinstance(value, Memory):
+        from holdfast.memory.record_json import memory_to_json
+
+        return {"id": value.id, "short": value.short, **memory_to_json(value)}
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Enum):
+        return cast("Json", value.value)
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, (list, tuple, frozenset, set)):
+        return [plain(item) for item in cast("Sequence[object]", value)]
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in cast("dict[object, object]", value).items()}
+    return str(value) if isinstance(value, PurePath) else cast("Json", value)
+
+
+# -- Lines ----------------------------------------------------------------------------------------
+
+
+def width() -> int:
+    """Columns to write in; at least a few, so that a tiny window still shows something."""
+    return max(_NARROWEST, shutil.get_terminal_size((100, 24)).columns)
+
+
+def badge(type: MemoryType) -> str:
+    """The coloured badge of a type."""
+    name = TYPE_RULES[type].badge
+    return click.style(f"[{name}]", fg=_BADGE_COLOURS.get(name, "green"), bold=True)
+
+
+def title(memory: Memory, *, limit: int) -> str:
+    """The first line of a memory, safe to print."""
+    return shorten(one_line(first_line(memory.content, limit=limit)), limit=limit)
+
+
+def day(moment: datetime | None) -> str:
+    """The date of a moment."""
+    return moment.date().isoformat() if moment else ""
+
+
+def note(text: str) -> None:
+    """A remark that is not part of the answer."""
+    click.secho(safe(text), err=True, dim=True)
+
+
+def print_memory_line(memory: Memory, *, mark: str = "") -> None:
+    """One memory on one line."""
+    room = width() - 22 - len(mark)
+    head = f"{click.style('m:' + memory.short, fg='cyan')} {badge(memory.type)}"
+    click.echo(f"{mark}{head} {title(memory, limit=max(20, room))}")
+
+
+def indented(text: str, *, by: int = 4) -> str:
+    """Safe text, wrapped to the terminal and set in from the left."""
+    import textwrap
+
+    room = max(20, width() - by)
+    lines = [
+        wrapped
+        for line in safe(text).splitlines()
+        for wrapped in (textwrap.wrap(line, room, replace_whitespace=False) or [""])
+    ]
+    return "\n".join(" " * by + line for line in lines)
+
+
+# -- Tables ---------------------------------------------------------------------------------------
+
+
+def print_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, heading: str = ""
+) -> None:
+    """A table on a terminal; elsewhere the same cells, tab-separated, one row a line."""
+    if not sys.stdout.isatty() and not _colour_is_forced():
+        for row in rows:
+            click.echo("\t".join(one_line(cell) for cell in row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=heading or None, title_justify="left", title_style="bold", box=None)
+    for name in headings:
+        table.add_column(name, header_style="bold", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(safe(cell)) for cell in row))
+    colourless = click.get_current_context().color is False
+    console = Console(
+        no_color=colourless, width=width(), highlight=False, force_terminal=_colour_is_forced()
+    )
+    console.print(table)
+
+
+def _colour_is_forced() -> bool | None:
+    return True if click.get_current_context().color else None
+
+
+# -- Asking and waiting ---------------------------------------------------------------------------
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something that cannot be undone; where nobody can answer, refuse."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(
+            f"{question} Nobody is there to say yes.",
+            hint="Add --yes, or look first with --dry-run.",
+        )
+    click.confirm(question, abort=True, err=True)
+
+
+@contextmanager
+def progress_bar(label: str) -> Generator[Progress | None, None, None]:
+    """A progress callback that draws on standard error when that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def tell(done: int, total: int) -> None:
+            bar.length = max(total, 1)
+            bar.update(done - bar.pos)
+
+        yield tell
+
+
+def read_input(words: Sequence[str], *, what: str) -> str:
+    """The words as one text; a single `-` stands for standard input."""
+    if list(words) != ["-"]:
+        return " ".join(words)
+    read: Callable[[], bytes] = sys.stdin.buffer.read
+    try:
+        return read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"The {what} on standard input is not UTF-8 text.") from None

@@ -1,0 +1,170 @@
+"""The `holdfast` command itself: finds commands by name and loads only the one that is run.
+
+Invariant: starting a command imports its own module and no other command's; `--help` imports none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Final
+
+import click
+
+from holdfast import __version__
+from holdfast.cli import exits
+from holdfast.core.errors import HoldfastError
+
+COMMANDS: Final = MappingProxyType(
+    {
+        "remember": ("remember", "Keep a statement."),
+        "recall": ("recall", "Find the memories that answer a question."),
+        "list": ("list_", "List memories, newest first."),
+        "show": ("show", "Show memories in full."),
+        "edit": ("edit", "Change a memory."),
+        "forget": ("forget", "Delete memories for good."),
+        "context": ("context", "Show what is worth saying now, inside a token budget."),
+        "timeline": ("timeline", "Show what stands before and after a memory in time."),
+        "obey": ("obey", "Carry out the memory commands in a message."),
+        "stats": ("stats", "Count memories by type, scope and source."),
+        "decay": ("upkeep", "Let importance fade with disuse."),
+        "prune": ("upkeep", "Remove what is no longer worth keeping, for good."),
+        "compact": ("upkeep", "Merge near-duplicates."),
+        "sweep": ("upkeep", "Mark memories whose files are gone."),
+        "upkeep": ("upkeep", "Sweep, decay and prune in one go."),
+        "export": ("portable", "Write memories to a file for git or for people."),
+        "import": ("portable", "Take in an exported file."),
+        "reindex": ("reindex", "Bring the search indexes up to the model in use."),
+        "backup": ("backup", "Copy the whole store into a new file."),
+        "doctor": ("doctor", "Look everything over, and mend what can be mended."),
+        "config": ("config", "Show and change settings."),
+        "projects": ("projects", "List projects, and merge two that are one."),
+        "tour": ("tour", "Take in this project's docs and history, and show what is known."),
+        "completion": ("completion", "Print the completion script for a shell."),
+    }
+)
+"""Command name -> module under `commands`, and its one-line help; the function has the name."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"holdfast.cli.commands.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name + _SUFFIX.get(cmd_name, ""))
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], list(COMMANDS), n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+# Names that Python keeps for itself.
+_SUFFIX: Final = MappingProxyType({"list": "_", "import": "_"})
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": None},
+)
+@click.option(
+    "--store",
+    metavar="FILE",
+    help="Database file, in place of the one the settings name.",
+)
+@click.version_option(__version__, "--version", "-V", message="holdfast %(version)s")
+@click.pass_context
+def root(ctx: click.Context, store: str | None) -> None:
+    """A memory for coding agents that outlives the session."""
+    ctx.obj = store
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; every way it can end becomes an exit code."""
+    _accept_any_terminal()
+    try:
+        return _run(list(arguments))
+    except BrokenPipeError:
+        _silence_stdout()
+        return exits.BROKEN_PIPE
+    except KeyboardInterrupt:
+        click.echo("Stopped.", err=True)
+        return exits.INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        code = root.main(arguments, prog_name="holdfast", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else exits.OK
+    except click.Abort:
+        click.echo("Nothing was done.", err=True)
+        return exits.NOTHING
+    except click.ClickException as error:
+        _show_usage(error)
+        return exits.USAGE
+    except HoldfastError as error:
+        if os.environ.get("HOLDFAST_DEBUG") == "1":
+            raise
+        _show(error)
+        return exits.exit_code(error)
+
+
+def _show(error: HoldfastError) -> None:
+    from holdfast.cli.output import safe
+
+    _print_error(safe(error.message))
+    if error.hint:
+        click.echo(f"Hint: {safe(error.hint)}", err=True)
+
+
+def _print_error(message: str) -> None:
+    colour = False if os.environ.get("NO_COLOR") else None
+    click.echo(click.style("Error: ", fg="red", bold=True) + message, err=True, color=colour)
+
+
+def _show_usage(error: click.ClickException) -> None:
+    _print_error(error.format_message())
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    if ctx is not None:
+        click.echo(f"Hint: see `{ctx.command_path} --help`.", err=True)
+
+
+def _accept_any_terminal() -> None:
+    """A character that the terminal's encoding lacks is shown escaped instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter from complaining about the closed pipe at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
