@@ -194,3 +194,11 @@ def test_a_tier_that_is_down_fails_with_what_to_do():
     assert embedder is not None
     with pytest.raises(ProviderError, match="Check that the server is running"):
         embedder.embed_query("text")
+
+
+def test_every_public_name_is_there_and_no_other():
+    import holdfast.providers as package
+
+    assert all(getattr(package, name) is not None for name in package.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = package.nonsense  # pyright: ignore

@@ -1,21 +1,25 @@
 """Embedders, small text models and rerankers behind the ports of `core`.
 
-Importing this package loads no numpy and no model: `open_embedder` gives an embedder that loads
-on first use. Knows nothing of storage.
+Importing this package loads nothing else: each name below is fetched from its module when first
+asked for, and `open_embedder` gives an embedder that loads on first use. Knows nothing of storage.
 """
 
 from __future__ import annotations
 
-from holdfast.providers.calibration import Calibration, calibrate, shipped_calibration
-from holdfast.providers.choice import EmbeddingChoice, TierStatus
-from holdfast.providers.registry import (
-    EmbeddingPlan,
-    LazyEmbedder,
-    detect,
-    open_embedder,
-    plan_embedding,
-    verify_weights,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.providers.calibration import Calibration, calibrate, shipped_calibration
+    from holdfast.providers.choice import EmbeddingChoice, TierStatus
+    from holdfast.providers.registry import (
+        EmbeddingPlan,
+        LazyEmbedder,
+        detect,
+        open_embedder,
+        plan_embedding,
+        verify_weights,
+    )
 
 __all__ = [
     "Calibration",
@@ -30,3 +34,17 @@ __all__ = [
     "shipped_calibration",
     "verify_weights",
 ]
+
+_HOMES = {
+    "Calibration": "calibration",
+    "calibrate": "calibration",
+    "shipped_calibration": "calibration",
+    "EmbeddingChoice": "choice",
+    "TierStatus": "choice",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'registry')}"), name)
