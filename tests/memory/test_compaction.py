@@ -179,6 +179,25 @@ def test_contradictions_are_reported_and_both_stand(shop: Workshop) -> None:
     assert len(still_open(shop)) == 2
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Use pnpm, not npm, to install packages", "Use npm, not pnpm, to install packages"),
+        (
+            "CSS modules are preferred; add no new styled components",
+            "Styled components are preferred; add no new CSS modules",
+        ),
+        ("统一使用 pnpm 安装依赖，不要使用 npm。", "统一使用 npm 安装依赖，不要使用 pnpm。"),
+    ],
+)
+def test_statements_whose_terms_changed_places_are_not_merged(
+    shop: Workshop, one: str, other: str
+) -> None:
+    shop.keep(one)
+    shop.keep(other)
+    assert compact(shop.engine, project=PROJECT).counts == {"contradiction": 1}
+
+
 def test_memories_marked_as_conflicting_are_left_to_a_person(shop: Workshop) -> None:
     one = shop.keep(TEXT)
     shop.keep(TEXT, relations=(Relation(RelationType.CONFLICTS_WITH, target_id=one.id),))

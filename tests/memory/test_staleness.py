@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from holdfast.memory.staleness import (
     project_path,
     sweep,
 )
-from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from tests.memory.keeping import PROJECT, START, WordEmbedder, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("B8")
 
@@ -199,6 +200,16 @@ def test_what_follows_a_file_is_found_by_its_new_path(shop: Workshop) -> None:
     hits = shop.store.search_links(files=["src/fresh.py"], modules=[], where=where, limit=5)
     assert [hit.id for hit in hits] == [memory.id]
     assert [hit.id for hit in shop.store.search_words(["fresh"], where, limit=5)] == [memory.id]
+
+
+def test_following_a_file_without_an_embedder_costs_no_vector(tmp_path: Path) -> None:
+    shop = open_workshop(tmp_path, embedder=WordEmbedder)
+    memory = shop.keep("About it", files=("src/old.py",))
+    engine = replace(shop.engine, embedder=lambda: None)
+    follow_rename(engine, project=PROJECT, old="src/old.py", new="src/new.py")
+    assert shop.read(memory).files == ("src/new.py",)
+    assert [share.count for share in shop.store.models()] == [1]
+    shop.store.close()
 
 
 def test_a_renamed_folder_takes_its_files_along_and_swaps_do_not_mix(shop: Workshop) -> None:

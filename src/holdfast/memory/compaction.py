@@ -16,39 +16,57 @@ process changed meanwhile is passed over. `merging` decides, this module finds a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from holdfast.core.errors import ConflictError, NotFoundError
-from holdfast.core.memory import Memory
-from holdfast.core.ports import Change, Close, IndexCard, Progress, Replace
+from holdfast.core.memory import Memory, WorkUnitRef
+from holdfast.core.ports import Change, Close, IndexCard, Progress, Replace, Vector
 from holdfast.core.query import Filter
 from holdfast.core.text import fold
 from holdfast.core.types import MemoryType, Scope
 from holdfast.memory.engine import Engine
-from holdfast.memory.merging import Merge, MergePlan, plan_merges, retargeted
+from holdfast.memory.merging import (
+    Merge,
+    MergePlan,
+    Preference,
+    plan_merges,
+    preference,
+    retargeted,
+)
+from holdfast.memory.nearness import near_pairs
 from holdfast.memory.remember import is_mergeable
 from holdfast.memory.upkeep import (
     UpkeepAction,
     UpkeepReport,
     all_in_project,
     in_project,
+    refreshed_cards,
 )
 
-_NEIGHBOURS = 32
 _LOADED_AT_ONCE = 500
 
-Nearness = dict[str, dict[str, float]]
-"""For each memory its near-duplicates with their cosine, both ways."""
+_Kind = tuple[MemoryType, Scope, WorkUnitRef | None, str | None]
+
+
+class _Member(NamedTuple):
+    """What is held of a memory while equal texts are gathered; sorts the best first."""
+
+    preference: Preference
+    id: str
+    has_key: bool
 
 
 @dataclass(slots=True)
 class _Search:
-    """What may be merged, of which types and scopes, and what is near to what."""
+    """What may be merged, whose vectors are worth comparing, and what is near to what."""
 
-    near: Nearness = field(default_factory=lambda: defaultdict[str, dict[str, float]](dict))
-    mergeable: set[str] = field(default_factory=set[str])
-    groups: set[tuple[MemoryType, Scope]] = field(default_factory=set[tuple[MemoryType, Scope]])
+    examined: int = 0
+    distinct: dict[str, _Kind] = field(default_factory=dict[str, _Kind])
+    near: dict[str, dict[str, float]] = field(
+        default_factory=lambda: defaultdict[str, dict[str, float]](dict)
+    )
 
     def link(self, left: str, right: str, cosine: float) -> None:
         self.near[left][right] = cosine
@@ -62,7 +80,7 @@ def compact(
     found = _Search()
     _find_equal_texts(engine, project, found)
     embedder = engine.embedder()
-    if embedder is not None and found.mergeable:
+    if embedder is not None and len(found.distinct) > 1:
         _find_near(engine, project, embedder.model_id, found, progress)
     plan = plan_merges(_load(engine, list(found.near)), found.near, now=engine.clock())
     notes = () if embedder else ("No embedding model: only equal texts were compared.",)
@@ -73,7 +91,7 @@ def compact(
     return UpkeepReport(
         action=UpkeepAction.COMPACT,
         dry_run=dry_run,
-        examined=len(found.mergeable),
+        examined=found.examined,
         items=(*(merge.item for merge in plan.merges), *plan.remarks),
         notes=notes,
     )
@@ -87,38 +105,56 @@ def _current(project: str) -> Filter:
 
 
 def _find_equal_texts(engine: Engine, project: str, found: _Search) -> None:
-    """Link memories whose texts are equal but for case and blanks to the first of their kind."""
-    first: dict[tuple[MemoryType, Scope, int], str] = {}
+    """Link memories whose texts are equal but for case and blanks to the best of their kind.
+
+    Only that one needs to be compared by meaning; and those with a key, which may have to stand
+    for themselves.
+    """
+    alike: defaultdict[tuple[_Kind, int], list[_Member]] = defaultdict(list)
     for memory in engine.store.iterate(_current(project)):
-        if not is_mergeable(memory):
-            continue
-        found.mergeable.add(memory.id)
-        found.groups.add((memory.type, memory.scope))
-        text = hash(" ".join(fold(memory.content).split()))
-        same = first.setdefault((memory.type, memory.scope, text), memory.id)
-        if same != memory.id:
-            found.link(same, memory.id, 1.0)
+        if is_mergeable(memory):
+            found.examined += 1
+            text = hash(" ".join(fold(memory.content).split()))
+            member = _Member(preference(memory), memory.id, has_key=memory.key is not None)
+            alike[_kind(memory), text].append(member)
+    for (kind, _), members in alike.items():
+        best, *others = sorted(members)
+        found.distinct[best.id] = kind
+        found.distinct.update((other.id, kind) for other in others if other.has_key)
+        for other in others:
+            found.link(best.id, other.id, 1.0)
+
+
+def _kind(memory: Memory) -> _Kind:
+    """Only memories of one kind can be merged: a note on another work unit is another note."""
+    return (
+        memory.type,
+        memory.scope,
+        memory.work_unit if memory.scope is Scope.WORK_UNIT else None,
+        memory.session_id if memory.scope is Scope.SESSION else None,
+    )
 
 
 def _find_near(
     engine: Engine, project: str, model_id: str, found: _Search, progress: Progress | None
 ) -> None:
-    """Link each memory to those of its type and scope that the model takes for the same."""
+    """Link memories of one kind that the model takes for the same."""
+    kinds: defaultdict[_Kind, list[tuple[str, Vector]]] = defaultdict(list)
+    for memory_id, vector in engine.store.vectors(model_id=model_id, where=_current(project)):
+        if memory_id in found.distinct:
+            kinds[found.distinct[memory_id]].append((memory_id, vector))
     cut = engine.thresholds().same
-    done = 0
-    for kind, scope in sorted(found.groups):
-        where = replace(_current(project), types=(kind,), scopes=(scope,))
-        for memory_id, vector in engine.store.vectors(model_id=model_id, where=where):
-            if memory_id not in found.mergeable:
-                continue
-            for hit in engine.store.search_vectors(
-                vector, model_id=model_id, where=where, limit=_NEIGHBOURS
-            ):
-                if hit.id != memory_id and hit.score >= cut and hit.id in found.mergeable:
-                    found.link(memory_id, hit.id, hit.score)
-            done += 1
-            if progress:
-                progress(done, len(found.mergeable))
+    total, before = sum(map(len, kinds.values())), 0
+    for vectors in kinds.values():
+        step = _shifted(progress, before, total)
+        for pair in near_pairs(vectors, cut=cut, progress=step):
+            found.link(*pair)
+        before += len(vectors)
+
+
+def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Progress of a part as progress of the whole."""
+    return (lambda done, _: progress(before + done, total)) if progress else None
 
 
 def _load(engine: Engine, ids: Sequence[str]) -> dict[str, Memory]:
@@ -136,7 +172,8 @@ def _write(engine: Engine, plan: MergePlan) -> tuple[MergePlan, int]:
     groups: defaultdict[str, list[Merge]] = defaultdict(list)
     for merge in plan.merges:
         groups[merge.kept_id].append(merge)
-    cards = _cards(engine, [plan.survivors[kept_id] for kept_id in groups])
+    fresh = refreshed_cards(engine, [plan.survivors[kept_id] for kept_id in groups])
+    cards = dict(zip(groups, fresh, strict=True))
     done = {
         kept_id
         for kept_id, merges in groups.items()
@@ -144,14 +181,6 @@ def _write(engine: Engine, plan: MergePlan) -> tuple[MergePlan, int]:
     }
     merges = tuple(merge for merge in plan.merges if merge.kept_id in done)
     return replace(plan, merges=merges), len(groups) - len(done)
-
-
-def _cards(engine: Engine, survivors: list[Memory]) -> Mapping[str, IndexCard | None]:
-    """New index cards, for tags and files have changed; but no vector may be lost for want of
-    an embedder."""
-    if engine.embedder() is None and engine.store.models():
-        return {m.id: None for m in survivors}
-    return dict(zip((m.id for m in survivors), engine.cards(survivors), strict=True))
 
 
 def _write_group(

@@ -50,7 +50,8 @@ def compare(old: str, new: str) -> Likeness:
         same_matter = _overlap(old_set, new_set) >= _SAME_MATTER
         return Likeness.CONTRADICTS if same_matter else Likeness.DIFFERENT
     if old_set == new_set:
-        return Likeness.PARAPHRASE
+        exchanged = _exchanged(_telling_order(old_words), _telling_order(new_words))
+        return Likeness.CONTRADICTS if exchanged else Likeness.PARAPHRASE
     if old_set < new_set:
         return Likeness.REFINES
     if new_set < old_set:
@@ -79,8 +80,29 @@ def _negated(text: str, its_words: list[str]) -> bool:
 
 
 def _telling(its_words: list[str]) -> frozenset[str]:
+    return frozenset(_telling_order(its_words))
+
+
+def _telling_order(its_words: list[str]) -> list[str]:
     skipped = STOP_WORDS | _NEGATIONS
-    return frozenset(w for w in its_words if w not in skipped and not _NUMBER.fullmatch(w))
+    return [w for w in its_words if w not in skipped and not _NUMBER.fullmatch(w)]
+
+
+def _exchanged(old: list[str], new: list[str]) -> bool:
+    """Whether two terms changed places and all else stayed: "npm, not pnpm" / "pnpm, not npm".
+
+    A term that only moved leaves more places different, and is a rewording.
+    """
+    if len(old) != len(new):
+        return False
+    places = [i for i, (left, right) in enumerate(zip(old, new, strict=True)) if left != right]
+    half = len(places) // 2
+    first, second = places[:half], places[half:]
+    return bool(first) and (
+        [old[i] for i in first] == [new[i] for i in second]
+        and [old[i] for i in second] == [new[i] for i in first]
+        and (half == 1 or second[0] > first[-1] + 1)
+    )
 
 
 def _overlap(left: frozenset[str], right: frozenset[str]) -> float:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeAlias
 
 from holdfast.core.memory import Evidence, Memory, Relation
-from holdfast.core.types import EvidenceKind, RelationType, Scope
+from holdfast.core.types import EvidenceKind, RelationType
 from holdfast.memory.likeness import Likeness, compare
 from holdfast.memory.remember import reinforced
 from holdfast.memory.upkeep import UpkeepItem, item_for
+
+Preference: TypeAlias = tuple[bool, bool, float, float, datetime, str]
 
 _REPEATS = frozenset({Likeness.SAME, Likeness.COVERED, Likeness.PARAPHRASE})
 
@@ -53,7 +56,7 @@ def plan_merges(
     return planner.plan()
 
 
-def preference(memory: Memory) -> tuple[bool, bool, float, float, datetime, str]:
+def preference(memory: Memory) -> Preference:
     """Sorts the memory that should survive first."""
     return (
         not memory.user_verified,
@@ -101,8 +104,6 @@ class _Planner:
                 self._meet(memory, self.originals[other_id], cosine)
 
     def _meet(self, better: Memory, other: Memory, cosine: float) -> None:
-        if not _comparable(better, other):
-            return
         likeness = compare(better.content, other.content)
         if obstacle := self._obstacle(better, other, likeness):
             rule, reason = obstacle
@@ -168,15 +169,6 @@ def united(kept: Memory, gone: Memory, *, now: datetime) -> Memory:
         accessed_at=max(kept.accessed_at, gone.accessed_at),
         stale_at=kept.stale_at,
     )
-
-
-def _comparable(left: Memory, right: Memory) -> bool:
-    """Whether two memories speak of the same place; a note on another work unit is another note."""
-    if (left.type, left.scope) != (right.type, right.scope):
-        return False
-    if left.scope is Scope.WORK_UNIT:
-        return left.work_unit == right.work_unit
-    return left.scope is not Scope.SESSION or left.session_id == right.session_id
 
 
 def _in_conflict(left: Memory, right: Memory) -> bool:

@@ -168,7 +168,7 @@ def _item(memory: Memory, rule: PruneRule, reason: str) -> UpkeepItem:
         PruneRule.LOW_IMPORTANCE: memory.importance,
         PruneRule.LOW_CONFIDENCE: memory.confidence,
     }.get(rule, "kept")
-    return item_for(memory, before=before, after="removed", rule=rule, reason=reason)
+    return item_for(memory, before=before, after="removed", rule=rule.value, reason=reason)
 
 
 def _delete(

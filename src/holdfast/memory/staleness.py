@@ -30,6 +30,7 @@ from holdfast.memory.upkeep import (
     UpkeepReport,
     in_project,
     item_for,
+    refreshed_cards,
     write_each,
 )
 
@@ -216,8 +217,9 @@ def _inside(path: str) -> str:
 
 
 def _replace(engine: Engine, memory: Memory, moved: Memory) -> bool:
+    (card,) = refreshed_cards(engine, [moved])
     try:
-        engine.store.apply([Replace(moved, engine.card(moved), memory.updated_at)])
+        engine.store.apply([Replace(moved, card, memory.updated_at)])
     except (ConflictError, NotFoundError):
         return False
     return True
