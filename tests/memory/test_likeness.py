@@ -40,6 +40,8 @@ def test_repetitions_are_told_from_extensions(old: str, new: str, verdict: Liken
         ("Commit to main", "Never commit to main"),
         ("数据库是 PostgreSQL", "数据库是 MySQL"),
         ("提交到 main", "不提交到 main"),
+        ("Use pnpm, not npm", "Use npm, not pnpm"),
+        ("Tabs are four wide in Go and two in C", "Tabs are two wide in Go and four in C"),
     ],
 )
 def test_a_new_value_or_a_negation_contradicts(old: str, new: str) -> None:

@@ -14,18 +14,26 @@ from enum import StrEnum
 
 from holdfast.core.text import STOP_WORDS, fold, words
 
-_NUMBER = re.compile(r"\d+(?:[.:]\d+)*")
+_NUMBER = re.compile(r"\d+")
 _NEGATIONS = frozenset(
     """not no never none neither nor cannot can't don't doesn't didn't won't isn't aren't wasn't
-    weren't shouldn't mustn't wouldn't without avoid stop instead disable disabled disallow forbid
-    ne pas jamais sans aucun nicht kein keine nie ohne nunca jamás sin""".split()
+    weren't shouldn't mustn't wouldn't disable disabled disallow forbid
+    pas jamais sans aucun nicht kein keine nie ohne nunca jamás sin""".split()
 )
 _CJK_NEGATIONS = ("不", "没", "別", "别", "勿", "非", "無", "ない", "しない", "ません", "禁止")
 _NARROWING = frozenset(
     """for in on at with when where under inside during before after by from until if of against
     pour dans sur avec avant après für auf mit bei vor nach para con antes""".split()
 )
+_NUMBER_WORDS = {
+    name: str(value)
+    for value, name in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve".split(), start=1
+    )
+}
 _SAME_MATTER = 0.8
+# On the shipped pairs, two thirds keeps contradictions out; one half let some in.
+_REWORDED = 2 / 3
 _STEM_CHARS = 3
 
 
@@ -46,7 +54,9 @@ def compare(old: str, new: str) -> Likeness:
     if old_words == new_words and _punctuated_alike(old, new):
         return Likeness.SAME
     old_set, new_set = _telling(old_words), _telling(new_words)
-    if _numbers(old) != _numbers(new) or _negated(old, old_words) != _negated(new, new_words):
+    if _numbers(old_words) != _numbers(new_words) or (
+        _negated(old, old_words) != _negated(new, new_words)
+    ):
         same_matter = _overlap(old_set, new_set) >= _SAME_MATTER
         return Likeness.CONTRADICTS if same_matter else Likeness.DIFFERENT
     if old_set == new_set:
@@ -59,7 +69,8 @@ def compare(old: str, new: str) -> Likeness:
     swaps = _swaps(old_words, new_words)
     if swaps:
         return Likeness.CONTRADICTS if _swaps_the_value(old_words, swaps) else Likeness.DIFFERENT
-    return Likeness.PARAPHRASE if _overlap(old_set, new_set) >= 0.5 else Likeness.DIFFERENT
+    reworded = _overlap(old_set, new_set) >= _REWORDED
+    return Likeness.PARAPHRASE if reworded else Likeness.DIFFERENT
 
 
 def _punctuated_alike(old: str, new: str) -> bool:
@@ -69,14 +80,24 @@ def _punctuated_alike(old: str, new: str) -> bool:
     ).strip(".!。！") == "".join(fold(new).split()).strip(".!。！")
 
 
-def _numbers(text: str) -> list[str]:
-    return sorted(_NUMBER.findall(text))
+def _numbers(its_words: list[str]) -> list[str]:
+    """The numbers in order, spelled or in digits: "four in Go, two in C" is not "two, four"."""
+    named = (_NUMBER_WORDS.get(word, word) for word in its_words)
+    return [word for word in named if _NUMBER.fullmatch(word)]
 
 
 def _negated(text: str, its_words: list[str]) -> bool:
     count = sum(word in _NEGATIONS for word in its_words)
     count += sum(text.count(mark) for mark in _CJK_NEGATIONS)
     return count % 2 == 1
+
+
+def _exchanges_words(old_words: list[str], new_words: list[str]) -> bool:
+    """The same sentence with words trading places: "use pnpm, not npm" / "use npm, not pnpm"."""
+    if len(old_words) != len(new_words):
+        return False
+    moved = [(a, b) for a, b in zip(old_words, new_words, strict=True) if a != b]
+    return len(moved) == 2 and moved[0] == moved[1][::-1]
 
 
 def _telling(its_words: list[str]) -> frozenset[str]:
