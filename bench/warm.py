@@ -1,0 +1,193 @@
+"""Holdfast in a process of its own that stays up: recall, its parts, writes, memory in use.
+
+Started by `bench.scale` so that nothing else counts towards its memory. Questions go through the
+shipped `holdfast.memory.recall`. The real default embedder embeds each of them, so that its time
+is part of the figure; its vector is then put aside for the corpus's own, which is what the rows
+have. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+
+from bench.corpus import BLOCK, DIMENSION, PROJECT, Corpus, Query, packed, row_of
+from bench.report import parser, resident_mb, timed, timed_each
+from holdfast.core.memory import MemoryDraft
+from holdfast.core.payloads import Json
+from holdfast.core.ports import Embedder, IndexCard, Insert, Store, Vector
+from holdfast.core.query import Filter
+from holdfast.core.text import query_terms
+from holdfast.memory.arms import ARM_CAP, SPAN
+from holdfast.memory.engine import Engine
+from holdfast.memory.recall import recall
+from holdfast.memory.remember import remember
+from holdfast.memory.requests import Mode, RecallRequest
+from holdfast.providers.static import StaticEmbedder
+from holdfast.store import open_sqlite
+
+MODEL_ID = "bench-clustered-256"
+WHERE = Filter(project=PROJECT)
+LIMIT = 10
+JUDGED = 100
+
+
+class CorpusEmbedder:
+    """Does the default embedder's work, and gives the corpus's vector for the text at hand."""
+
+    model_id = MODEL_ID
+    dimension = DIMENSION
+
+    def __init__(self, real: Embedder | None) -> None:
+        self._real = real
+        self.next_vector: Vector = b""
+
+    def embed_query(self, text: str) -> Vector:
+        """The vector that was put ready."""
+        if self._real is not None:
+            self._real.embed_query(text)
+        return self.next_vector
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """The vector that was put ready, for each text."""
+        return [self.embed_query(text) for text in texts]
+
+
+class Warm:
+    """One open store with its questions."""
+
+    def __init__(self, store: Store, queries: Sequence[Query], *, budget_s: float) -> None:
+        self.store = store
+        self.queries = queries
+        self._budget_s = budget_s
+        self.embedder = CorpusEmbedder(StaticEmbedder())
+        self.engine = Engine(store=store, embedder=lambda: self.embedder)
+
+    def ask(self, query: Query, *, mode: Mode = Mode.HYBRID) -> list[str]:
+        """The ids that the shipped recall gives."""
+        self.embedder.next_vector = packed(query.vector)
+        request = RecallRequest(query=query.text, where=WHERE, limit=LIMIT, mode=mode)
+        return [hit.memory.id for hit in recall(self.engine, request)]
+
+    def timings(self, actions: Mapping[str, Callable[[Query], object]]) -> dict[str, Json]:
+        """Each action over all the questions, a tenth of which only warm up."""
+        return {
+            name: timed_each(
+                action, self.queries, budget_s=self._budget_s, warm_up=len(self.queries) // 10
+            ).as_json()
+            for name, action in actions.items()
+        }
+
+    def recall_figures(self) -> dict[str, Json]:
+        """Whole recalls by mode."""
+        return self.timings(
+            {
+                "hybrid": self.ask,
+                "words": lambda query: self.ask(query, mode=Mode.WORDS),
+                "vectors": lambda query: self.ask(query, mode=Mode.VECTORS),
+            }
+        )
+
+    def part_figures(self) -> dict[str, Json]:
+        """The store's share of a recall, part by part; ranking is the rest."""
+        found = [self._found(query) for query in self.queries[:50]]
+        ids = {query.about: hits for query, hits in zip(self.queries, found, strict=False)}
+        asked = self.queries[: len(found)]
+
+        def hydrate(query: Query) -> object:
+            return self.store.get(ids[query.about][:LIMIT])
+
+        def candidates(query: Query) -> object:
+            return self.store.candidates(ids[query.about], WHERE, span=SPAN)
+
+        parts = self.timings({"words_arm": self.by_words, "vectors_arm": self.by_vector})
+        for name, action in (("candidates", candidates), ("hydrate", hydrate)):
+            parts[name] = timed_each(action, asked, budget_s=self._budget_s).as_json()
+        return parts
+
+    def by_words(self, query: Query) -> list[str]:
+        """What the words arm finds."""
+        hits = self.store.search_words(query_terms(query.text), WHERE, limit=ARM_CAP)
+        return [hit.id for hit in hits]
+
+    def by_vector(self, query: Query) -> list[str]:
+        """What the vectors arm finds."""
+        hits = self.store.search_vectors(
+            packed(query.vector), model_id=MODEL_ID, where=WHERE, limit=ARM_CAP
+        )
+        return [hit.id for hit in hits]
+
+    def write_figures(self, corpus: Corpus, *, rows: int, count: int) -> dict[str, Json]:
+        """Single writes of new memories: the store's part, then all that `remember` does."""
+        block = corpus.block(-(-rows // BLOCK), count=2 * count)
+        cards = [
+            IndexCard(card.extra, MODEL_ID, packed(vector))
+            for card, vector in zip(
+                Engine(store=self.store).cards(block.memories), block.vectors, strict=True
+            )
+        ]
+
+        def insert(number: int) -> object:
+            return self.store.apply([Insert(block.memories[number], cards[number])])
+
+        def keep(number: int) -> object:
+            self.embedder.next_vector = packed(block.vectors[number])
+            draft = MemoryDraft(content=block.memories[number].content)
+            return remember(self.engine, draft, project=PROJECT)
+
+        inserts = timed_each(insert, range(count), budget_s=self._budget_s, warm_up=5)
+        kept = timed_each(keep, range(count, 2 * count), budget_s=self._budget_s, warm_up=5)
+        return {
+            "insert_without_embedding": inserts.as_json(),
+            "remember_with_embedding_and_comparison": kept.as_json(),
+        }
+
+    def _found(self, query: Query) -> list[str]:
+        return list(dict.fromkeys((*self.by_words(query)[:50], *self.by_vector(query)[:50])))
+
+
+def rows_of(ids: Sequence[str]) -> Json:
+    """The best ids as rows of the corpus."""
+    return [row_of(memory_id) for memory_id in ids[:LIMIT]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure one database and print the figures."""
+    options = parser(__doc__)
+    options.add_argument("database", type=Path)
+    options.add_argument("--rows", type=int, required=True)
+    options.add_argument("--queries", type=int, default=300)
+    options.add_argument("--budget-s", type=float, default=30.0)
+    chosen = options.parse_args(arguments)
+    corpus = Corpus()
+    queries = corpus.queries(chosen.queries, rows=chosen.rows)
+    resident_before = resident_mb()
+    started = perf_counter()
+    store = open_sqlite(chosen.database)
+    warm = Warm(store, queries, budget_s=chosen.budget_s)
+    opened = perf_counter() - started
+    first = timed(lambda: warm.ask(queries[0]))
+    judged = queries[:JUDGED]
+    figures: dict[str, Json] = {
+        "open_ms": round(opened * 1000, 1),
+        "first_recall_ms": round(first * 1000, 1),
+        "recall": warm.recall_figures(),
+        "parts": warm.part_figures(),
+        "resident_mb": round(resident_mb(), 1),
+        "resident_before_mb": round(resident_before, 1),
+        "found": {
+            "words": [rows_of(warm.by_words(query)) for query in judged],
+            "vectors": [rows_of(warm.by_vector(query)) for query in judged],
+        },
+    }
+    figures["write"] = warm.write_figures(corpus, rows=chosen.rows, count=200)
+    store.close()
+    print(json.dumps(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
