@@ -1,0 +1,194 @@
+"""A repository's past: its commits as statements, and the files that change together.
+
+Reads with two questions to git, NUL-separated, so that no message or file name can be misread.
+Files are named as they are called today: renames are followed from new to old. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import combinations
+from pathlib import Path
+
+from holdfast.app.git import ask_git
+from holdfast.core.memory import Evidence, MemoryDraft
+from holdfast.core.query import FileLink
+from holdfast.core.text import clean, shorten
+from holdfast.core.types import EvidenceKind, MemoryType, Source
+
+MAX_MESSAGE_CHARS = 2_000
+MAX_FILES = 40
+MAX_PATH_CHARS = 400
+BULK_FILES = 30
+MIN_WEIGHT = 0.1
+MAX_LINKS = 20_000
+LOG_TIMEOUT_S = 120.0
+
+_LOG = ("log", "-z", "--no-color", "--format=%H%n%P%n%at%n%aN%n%B")
+_DIFF = (
+    "diff-tree", "--stdin", "-z", "-r", "--root", "--name-status", "-M", "--relative",
+    "--no-ext-diff", "--no-textconv", "--ignore-submodules",
+)  # fmt: skip
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_TRAILER = re.compile(r"[A-Z][A-Za-z-]*-[a-z]+(?:-[a-z]+)*: \S.*")
+_PLAIN_MERGE = re.compile(r"Merge (?:(?:remote-tracking )?branch|pull request|tag|commit) ", re.I)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit; `files` are those it added or changed, by today's names."""
+
+    sha: str
+    parents: int
+    at: datetime | None
+    author: str
+    message: str
+    files: tuple[str, ...] = ()
+
+    @property
+    def is_merge(self) -> bool:
+        """Whether it joins histories rather than adding to one."""
+        return self.parents > 1
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether it touches so much that it says little about any one file."""
+        return len(self.files) > BULK_FILES
+
+
+def read_history(root: Path, *, limit: int) -> list[Commit] | None:
+    """The latest commits, newest first; None when git cannot tell (no git, no commits)."""
+    if limit <= 0:
+        return []
+    answer = ask_git(root, [*_LOG, f"--max-count={limit}"], timeout_s=LOG_TIMEOUT_S)
+    if answer is None:
+        return None
+    commits = [commit for record in answer.split(b"\0") if (commit := _commit(record))]
+    wanted = "\n".join(commit.sha for commit in commits).encode()
+    names = ask_git(root, _DIFF, stdin=wanted + b"\n", timeout_s=LOG_TIMEOUT_S) or b""
+    return list(_with_files(commits, _changes(names)))
+
+
+def commit_draft(commit: Commit) -> MemoryDraft | None:
+    """A commit as a statement; None when its message says nothing of its own."""
+    message = _message(commit)
+    if not message:
+        return None
+    return MemoryDraft(
+        content=message,
+        type=MemoryType.MODULE_INSIGHT,
+        key=f"commit:{commit.sha}",
+        tags=("commit",),
+        files=commit.files[:MAX_FILES],
+        importance=0.1 if commit.is_merge else 0.15 if commit.is_bulk else 0.3,
+        source=Source.COMMIT_AUTO,
+        author=commit.author or None,
+        commit_sha=commit.sha,
+        evidence=(Evidence(EvidenceKind.COMMIT, commit.sha, at=commit.at),),
+        valid_from=commit.at,
+    )
+
+
+def co_changes(commits: Iterable[Commit], *, present: frozenset[str] | None) -> list[FileLink]:
+    """Pairs of files that change together, heaviest first; weights lie between 0 and 1.
+
+    A commit counts 2/n for n files, so a broad one says little of each pair; merges and bulk
+    commits count nothing. The weight is the shared count over the joint count, times s/(s+1) for s
+    sightings: one joint change never passes for a habit. Only files that are `present` count.
+    """
+    alone: dict[str, float] = {}
+    together: dict[tuple[str, str], tuple[float, int]] = {}
+    for commit in commits:
+        files = sorted(f for f in set(commit.files) if present is None or f in present)
+        if commit.is_merge or commit.is_bulk or not files:
+            continue
+        share = min(1.0, 2 / len(commit.files))
+        for name in files:
+            alone[name] = alone.get(name, 0.0) + share
+        for pair in combinations(files, 2):
+            weight, seen = together.get(pair, (0.0, 0))
+            together[pair] = (weight + share, seen + 1)
+    links = [_link(pair, alone, *counted) for pair, counted in together.items()]
+    links = [link for link in links if link.weight >= MIN_WEIGHT]
+    return sorted(links, key=lambda link: (-link.weight, link.file_a, link.file_b))[:MAX_LINKS]
+
+
+def _link(
+    pair: tuple[str, str], alone: dict[str, float], shared: float, sightings: int
+) -> FileLink:
+    a, b = pair
+    joint = alone[a] + alone[b] - shared
+    weight = shared / joint * sightings / (sightings + 1)
+    return FileLink(a, b, min(1.0, round(weight, 4)), sightings)
+
+
+# -- Reading git's answers ------------------------------------------------------------------------
+
+
+def _commit(record: bytes) -> Commit | None:
+    fields = record.decode("utf-8", errors="replace").lstrip("\n").split("\n", 4)
+    if len(fields) < 5 or not _SHA.fullmatch(fields[0]):
+        return None
+    sha, parents, seconds, author, message = fields
+    return Commit(sha, len(parents.split()), _moment(seconds), clean(author)[:200], clean(message))
+
+
+def _moment(seconds: str) -> datetime | None:
+    """The author's date; a date that cannot be (year 1 or 99999) is left open."""
+    try:
+        at = _EPOCH + timedelta(seconds=int(seconds))
+    except (ValueError, OverflowError):
+        return None
+    return at if at >= _EPOCH else None
+
+
+def _changes(raw: bytes) -> dict[str, list[tuple[str, str, str]]]:
+    """For each commit its (status, old name, new name)."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    tokens = iter(raw.decode("utf-8", errors="surrogateescape").split("\0"))
+    here: list[tuple[str, str, str]] = []
+    for token in tokens:
+        if _SHA.fullmatch(token):
+            here = found.setdefault(token, [])
+        elif token:
+            old = next(tokens, "")
+            new = next(tokens, "") if token[0] in "RC" else old
+            here.append((token[0], old, new))
+    return found
+
+
+def _with_files(
+    commits: Sequence[Commit], changes: dict[str, list[tuple[str, str, str]]]
+) -> Iterator[Commit]:
+    """Commits with today's names of their files; goes from new to old to follow renames."""
+    today: dict[str, str] = {}
+    for commit in commits:
+        files: list[str] = []
+        renamed: dict[str, str] = {}
+        for status, old, new in changes.get(commit.sha, []):
+            name = today.get(new, new)
+            if status == "R":
+                renamed[old] = name
+            if status != "D" and _is_plain(name):
+                files.append(name)
+        today |= renamed
+        yield replace(commit, files=tuple(dict.fromkeys(files)))
+
+
+def _is_plain(name: str) -> bool:
+    return 0 < len(name) <= MAX_PATH_CHARS and clean(name) == name and name.isprintable()
+
+
+def _message(commit: Commit) -> str:
+    """The message without trailers; an automatic merge message is none."""
+    lines = commit.message.strip().split("\n")
+    while len(lines) > 1 and (not lines[-1].strip() or _TRAILER.fullmatch(lines[-1].strip())):
+        lines.pop()
+    text = "\n".join(line.rstrip() for line in lines).strip()
+    if commit.is_merge and "\n" not in text and _PLAIN_MERGE.match(text):
+        return ""
+    return shorten(text, limit=MAX_MESSAGE_CHARS)
