@@ -35,6 +35,7 @@ _SAME_MATTER = 0.8
 # On the shipped pairs, two thirds keeps contradictions out; one half let some in.
 _REWORDED = 2 / 3
 _STEM_CHARS = 3
+_ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 
 
 class Likeness(StrEnum):
@@ -92,21 +93,17 @@ def _negated(text: str, its_words: list[str]) -> bool:
     return count % 2 == 1
 
 
-def _exchanges_words(old_words: list[str], new_words: list[str]) -> bool:
-    """The same sentence with words trading places: "use pnpm, not npm" / "use npm, not pnpm"."""
-    if len(old_words) != len(new_words):
-        return False
-    moved = [(a, b) for a, b in zip(old_words, new_words, strict=True) if a != b]
-    return len(moved) == 2 and moved[0] == moved[1][::-1]
-
-
 def _telling(its_words: list[str]) -> frozenset[str]:
     return frozenset(_telling_order(its_words))
 
 
 def _telling_order(its_words: list[str]) -> list[str]:
     skipped = STOP_WORDS | _NEGATIONS
-    return [w for w in its_words if w not in skipped and not _NUMBER.fullmatch(w)]
+    return [
+        _stem(w)
+        for w in its_words
+        if w not in skipped and w not in _NUMBER_WORDS and not _NUMBER.fullmatch(w)
+    ]
 
 
 def _exchanged(old: list[str], new: list[str]) -> bool:
@@ -124,6 +121,14 @@ def _exchanged(old: list[str], new: list[str]) -> bool:
         and [old[i] for i in second] == [new[i] for i in first]
         and (half == 1 or second[0] > first[-1] + 1)
     )
+
+
+def _stem(word: str) -> str:
+    """A crude stem: enough to see that "retries" and "retry" are one word."""
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM_CHARS:
+            return word[: -len(ending)] + instead
+    return word
 
 
 def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
