@@ -1,59 +1,26 @@
-"""What upkeep tests stand on: a real store, a clock that is turned by hand, a simple embedder."""
+"""What upkeep tests stand on: a real store, a clock turned by hand, short ways to fill it."""
 
 from __future__ import annotations
 
-import math
 import random
-import struct
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from holdfast.core.clock import to_ms
 from holdfast.core.ids import IdSource
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Embedder, Insert, Store, Vector
+from holdfast.core.ports import Embedder, Insert, Store
 from holdfast.core.query import Filter, Validity
-from holdfast.core.text import words
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
 from holdfast.store import open_sqlite
+from holdfast.testing.fakes import ManualClock
 
 PROJECT = "git:example.org/widget"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-class HandClock:
-    """Time that moves only when told to."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, *, days: float) -> None:
-        self.now += timedelta(days=days)
-
-
-class WordEmbedder:
-    """A vector with one entry for each word: texts are near when they share their words."""
-
-    model_id = "test-words"
-    dimension = 128
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        return [self.embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> Vector:
-        sums = [0.0] * self.dimension
-        for word in words(text) or ["-"]:
-            sums[zlib.crc32(word.encode()) % self.dimension] += 1.0
-        length = math.sqrt(sum(x * x for x in sums))
-        return struct.pack(f"<{self.dimension}f", *(x / length for x in sums))
 
 
 class MeddlingStore:
@@ -77,7 +44,7 @@ class Workshop:
     """An engine on a fresh store, and short ways to fill it and look at it."""
 
     engine: Engine
-    clock: HandClock
+    clock: ManualClock
     path: Path
 
     @property
@@ -125,7 +92,7 @@ class Workshop:
 def open_workshop(
     folder: Path, *, embedder: Callable[[], Embedder | None] = lambda: None
 ) -> Workshop:
-    clock = HandClock()
+    clock = ManualClock(START)
     path = folder / "memory.db"
     new_id = IdSource(lambda: to_ms(clock.now), random_bits=random.Random(7).getrandbits)
     store = open_sqlite(path)

@@ -18,7 +18,8 @@ from holdfast.core.query import Filter
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope
 from holdfast.memory.compaction import compact
 from holdfast.memory.engine import Thresholds
-from tests.memory.keeping import PROJECT, START, WordEmbedder, Workshop, open_workshop
+from holdfast.testing.fakes import WordEmbedder
+from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("A5")
 
@@ -109,7 +110,7 @@ def test_the_survivor_is_found_by_what_it_took_over(shop: Workshop) -> None:
     where = Filter(project=PROJECT)
     assert [h.id for h in shop.store.search_words(["kubernetes"], where, limit=5)] == [kept.id]
     vector = WordEmbedder().embed_query(TEXT)
-    hits = shop.store.search_vectors(vector, model_id="test-words", where=where, limit=5)
+    hits = shop.store.search_vectors(vector, model_id="words-256", where=where, limit=5)
     assert [hit.id for hit in hits] == [kept.id]
 
 
@@ -283,7 +284,7 @@ def test_without_an_embedder_no_stored_vector_is_lost(shop: Workshop) -> None:
     shop.keep(TEXT)
     shop.keep(TEXT)
     compact(replace(shop.engine, embedder=lambda: None), project=PROJECT)
-    assert [(share.model_id, share.count) for share in shop.store.models()] == [("test-words", 2)]
+    assert [(share.model_id, share.count) for share in shop.store.models()] == [("words-256", 2)]
 
 
 def test_a_group_that_changed_meanwhile_is_passed_over_and_told(shop: Workshop) -> None:
@@ -307,7 +308,7 @@ def test_a_group_that_changed_meanwhile_is_passed_over_and_told(shop: Workshop) 
 
     report = compact(replace(shop.engine, embedder=embedder), project=PROJECT)
     assert [item.id for item in report.items] == [lone[1].id]
-    assert report.notes == ("1 groups changed meanwhile; run this again.",)
+    assert report.notes == ("Groups that changed meanwhile: 1. Run this again.",)
     assert shop.read(kept) == edited
     assert compact(shop.engine, project=PROJECT).changed == 1
 

@@ -130,7 +130,6 @@ def recipe(validated: str | None) -> WorkflowRecipe:
     return WorkflowRecipe("add an endpoint", steps, last_validated_at=validated)
 
 
-@pytest.mark.feature("D6")
 def test_recipes_go_after_sixty_days_without_successful_use(shop: Workshop) -> None:
     def keep(validated: str | None) -> Memory:
         kind = MemoryType.WORKFLOW_RECIPE

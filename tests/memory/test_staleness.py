@@ -25,7 +25,8 @@ from holdfast.memory.staleness import (
     project_path,
     sweep,
 )
-from tests.memory.keeping import PROJECT, START, WordEmbedder, Workshop, open_workshop
+from holdfast.testing.fakes import WordEmbedder
+from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("B8")
 
@@ -147,7 +148,7 @@ def keep_recipe(shop: Workshop) -> Memory:
     )
 
 
-@pytest.mark.feature("D6", "A6")
+@pytest.mark.feature("A6")
 def test_a_recipe_is_stale_once_a_canonical_file_changed(shop: Workshop, root: Path) -> None:
     memory = keep_recipe(shop)
     asked: list[tuple[str, datetime]] = []
@@ -163,7 +164,7 @@ def test_a_recipe_is_stale_once_a_canonical_file_changed(shop: Workshop, root: P
     assert shop.read(memory).stale_at == START
 
 
-@pytest.mark.feature("D6", "A6")
+@pytest.mark.feature("A6")
 def test_only_someone_who_can_tell_clears_a_recipe(shop: Workshop, root: Path) -> None:
     memory = keep_recipe(shop)
     shop.store.apply([Mark(memory.id, "stale", START)])

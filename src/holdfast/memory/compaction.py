@@ -77,6 +77,7 @@ def compact(
     engine: Engine, *, project: str, dry_run: bool = False, progress: Progress | None = None
 ) -> UpkeepReport:
     """Merge the near-duplicates of a project; without an embedder, only equal texts."""
+    engine.store.flush()
     found = _Search()
     _find_equal_texts(engine, project, found)
     embedder = engine.embedder()
@@ -87,7 +88,7 @@ def compact(
     if not dry_run:
         plan, missed = _write(engine, plan)
         _retarget_referrers(engine, project, plan)
-        notes += (f"{missed} groups changed meanwhile; run this again.",) if missed else ()
+        notes += (f"Groups that changed meanwhile: {missed}. Run this again.",) if missed else ()
     return UpkeepReport(
         action=UpkeepAction.COMPACT,
         dry_run=dry_run,

@@ -203,7 +203,7 @@ def follow_renames(
         dry_run=dry_run,
         examined=examined,
         items=tuple(_rename_item(old, new) for old, new in done),
-        notes=(f"{missed} memories changed meanwhile; run this again.",) if missed else (),
+        notes=(f"Memories that changed meanwhile: {missed}. Run this again.",) if missed else (),
     )
 
 
