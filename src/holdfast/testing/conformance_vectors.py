@@ -9,8 +9,8 @@ import pytest
 
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import Close, Delete, IndexCard, Replace, Store
-from holdfast.core.query import ModelShare
-from holdfast.core.types import MemoryType
+from holdfast.core.query import Filter, ModelShare
+from holdfast.core.types import MemoryType, Scope
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage
 from holdfast.testing.samples import START, Samples, make_vector
 
@@ -120,6 +120,29 @@ class VectorConformance(Stage):
         assert (hit.id, hit.score) == (memory.memory.id, pytest.approx(1.0, abs=TOLERANCE))
         other.apply([Replace(memory.memory, IndexCard())])
         assert store.search_vectors(second, model_id="m", where=HERE, limit=9) == []
+
+    @pytest.mark.feature("B1")
+    def test_a_memory_that_moves_is_found_from_its_new_place_only(
+        self, store: Store, other: Store, samples: Samples
+    ) -> None:
+        vector = samples.vector()
+        moved = samples.insert("moved", project="old", model_id="m", vector=vector)
+        store.apply([moved])
+        everywhere = replace(HERE, project="third")
+
+        def found(where: Filter) -> list[str]:
+            hits = store.search_vectors(vector, model_id="m", where=where, limit=3)
+            return [h.id for h in hits]
+
+        assert found(HERE) == found(everywhere) == []
+        other.merge_projects("old", into="example")
+        assert (found(HERE), found(everywhere)) == ([moved.memory.id], [])
+        (memory,) = store.get([moved.memory.id])
+        other.apply([Replace(replace(memory, scope=Scope.USER))])
+        assert found(HERE) == found(everywhere) == [moved.memory.id]
+        assert found(replace(everywhere, include_user=False)) == []
+        other.apply([Replace(replace(memory, project="third"))])
+        assert (found(HERE), found(everywhere)) == ([], [moved.memory.id])
 
     @pytest.mark.feature("B1")
     def test_a_narrow_filter_gets_its_own_nearest(self, store: Store, samples: Samples) -> None:

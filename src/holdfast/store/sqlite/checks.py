@@ -39,6 +39,7 @@ def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
         _index_samples,
         _labels,
         _dimensions,
+        _homes,
         _shorts,
         _successors,
     ]
@@ -161,6 +162,14 @@ def _dimensions(db: Connection) -> Iterator[Finding]:
     ).fetchone()
     if wrong:
         yield _error("dimensions", f"{wrong} vectors do not fit their model.", count=wrong)
+
+
+def _homes(db: Connection) -> Iterator[Finding]:
+    (wrong,) = db.execute(
+        "SELECT count(*) FROM vectors v JOIN memories m ON m.row = v.memory WHERE v.home <> m.home"
+    ).fetchone()
+    if wrong:
+        yield _error("homes", f"{wrong} vectors stand under the wrong project.", count=wrong)
 
 
 def _shorts(db: Connection) -> Iterator[Finding]:

@@ -20,8 +20,8 @@ def require_packed(vector: Vector) -> None:
     """UsageError unless the bytes are a vector of finite float32 numbers, not all zero."""
     if not vector or len(vector) % 4:
         raise UsageError(f"A vector of {len(vector)} bytes is not packed float32 numbers.")
-    largest = _largest(_floats(vector))
-    if not math.isfinite(largest) or largest == 0.0:
+    numbers = _floats(vector)
+    if not math.isfinite(sum(numbers)) or not any(numbers):
         raise UsageError("A vector must hold finite numbers that are not all zero.")
 
 
@@ -39,7 +39,7 @@ def pack(vector: Vector) -> tuple[float, bytes]:
     numbers = _floats(vector)
     factor = _STEPS / _largest(numbers)
     codes = array("b", [round(n * factor) for n in numbers])
-    return 1.0 / math.sqrt(sum(n * n for n in codes)), codes.tobytes()
+    return 1.0 / math.hypot(*codes), codes.tobytes()
 
 
 def unpack(scale: float, codes: bytes) -> Vector:
@@ -52,7 +52,5 @@ def _floats(vector: Vector) -> array[float]:
 
 
 def _largest(numbers: array[float]) -> float:
-    """The largest magnitude; NaN when any number is NaN."""
-    if any(map(math.isnan, numbers)):
-        return math.nan
+    """The largest magnitude."""
     return max(abs(min(numbers)), abs(max(numbers)))

@@ -9,15 +9,15 @@ from holdfast.core.clock import from_ms, to_ms
 from holdfast.core.errors import HoldfastError, StoreBusyError, StoreFullError, StoreReadOnlyError
 from holdfast.core.ids import is_full_id, normalise_short
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Change, Insert, Replace
+from holdfast.core.ports import Change
 from holdfast.core.query import Filter, Order, Page, Stats
 from holdfast.store.sqlite import paging
 from holdfast.store.sqlite.access import Access, write_accesses
 from holdfast.store.sqlite.database import Connection, SqlValue, placeholders
 from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
-from holdfast.store.sqlite.rows import SELECTED, to_memory, to_row
-from holdfast.store.sqlite.writing import make_changes, require_vector
+from holdfast.store.sqlite.rows import SELECTED, to_memory
+from holdfast.store.sqlite.writing import make_changes
 
 _STREAM_ROWS = 500
 _LOOKUP_IDS = 500
@@ -30,8 +30,6 @@ class SqliteRows(Part):
     """Reads and writes memories whole."""
 
     def apply(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            _require_storable(change)
         accesses = self._accesses.take()
         try:
             with self._database.writing() as db:
@@ -148,14 +146,6 @@ class SqliteRows(Part):
                 write_accesses(db, accesses)
         except _LATER:
             self._accesses.add(accesses.items())
-
-
-def _require_storable(change: Change) -> None:
-    """Find what cannot be stored before the transaction begins."""
-    if isinstance(change, Insert | Replace):
-        to_row(change.memory)
-        if change.card is not None:
-            require_vector(change.card)
 
 
 def _reach(project: str | None) -> tuple[str, tuple[SqlValue, ...]]:

@@ -23,6 +23,14 @@ def _drop_misfits(db: Connection) -> None:
     )
 
 
+def _mend_homes(db: Connection) -> None:
+    db.execute(
+        "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
+        " SELECT v.memory, v.model, m.home, v.scale, v.codes FROM vectors v"
+        " JOIN memories m ON m.row = v.memory WHERE v.home <> m.home"
+    )
+
+
 def _mend_shorts(db: Connection) -> None:
     rows = db.execute("SELECT row, id, short FROM memories").fetchall()
     wrong = [(short_id(full), row) for row, full, short in rows if short != short_id(full)]
@@ -55,6 +63,7 @@ MENDS: tuple[Callable[[Connection], None], ...] = (
     _rebuild_indexes,
     _drop_orphans,
     _drop_misfits,
+    _mend_homes,
     _mend_shorts,
     _rebuild_labels,
     _rebuild_words,

@@ -92,10 +92,13 @@ def require_unit(name: str, value: float) -> None:
         raise UsageError(f"{name} must lie between 0 and 1, not {value}.")
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def dump(value: object) -> str:
     """Compact JSON that keeps every character as it is; NaN has no place in it."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return _JSON.encode(value)
     except (TypeError, ValueError) as error:
         raise UsageError(f"A value cannot be kept as JSON: {error}.") from error
 
@@ -180,11 +183,16 @@ def _build(value: Mapping[str, Any]) -> Memory:
     )
 
 
+_TYPES = {member.value: member for member in MemoryType}
+_SCOPES = {member.value: member for member in Scope}
+_SOURCES = {member.value: member for member in Source}
+
+
 def to_candidate(row: Row) -> Candidate:
     """The candidate that a row of `SELECTED_CANDIDATE` stands for."""
-    return Candidate(
-        row[0], MemoryType(row[1]), Scope(row[2]), Source(row[3]), *row[4:14], *map(bool, row[14:])
-    )
+    # Looked up rather than called: this runs a thousand times for one recall.
+    kind, scope, source = _TYPES[row[1]], _SCOPES[row[2]], _SOURCES[row[3]]
+    return Candidate(row[0], kind, scope, source, *row[4:14], *map(bool, row[14:]))
 
 
 def _moment(value: int | None) -> datetime | None:

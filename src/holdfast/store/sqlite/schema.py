@@ -1,7 +1,7 @@
 """The tables as the first migration makes them.
 
 Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`.
-Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `common_terms`, and the columns
+Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, and the columns
 `short` and `extra`. `row` is the integer that joins them and never leaves the engine.
 """
 
@@ -101,7 +101,6 @@ _TEXT_INDEXES = (
     WORDS_TABLE,
     _FRAGMENT_SOURCE,
     FRAGMENTS_TABLE,
-    "CREATE VIRTUAL TABLE word_terms USING fts5vocab (words, row)",
     "CREATE VIRTUAL TABLE fragment_terms USING fts5vocab (fragments, row)",
     f"""CREATE TRIGGER memories_index_insert AFTER INSERT ON memories BEGIN
         INSERT INTO words (rowid, content, extra) VALUES (new.row, new.content, new.extra);
@@ -125,10 +124,6 @@ _TEXT_INDEXES = (
             VALUES ('delete', old.row, old.{_PADDED});
         INSERT INTO fragments (rowid, content) VALUES (new.row, new.{_PADDED});
     END""",
-    """CREATE TABLE common_terms (
-        stem TEXT PRIMARY KEY,
-        share REAL NOT NULL
-    ) STRICT, WITHOUT ROWID""",
 )
 
 _VECTORS = (
@@ -142,10 +137,17 @@ _VECTORS = (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         memory INTEGER NOT NULL REFERENCES memories (row) ON DELETE CASCADE,
         model INTEGER NOT NULL REFERENCES models (model),
+        home TEXT NOT NULL,
         scale REAL NOT NULL,
         codes BLOB NOT NULL,
         UNIQUE (memory, model)
     ) STRICT""",
+    # Written again under a new seq, for the same reason.
+    """CREATE TRIGGER memories_move_vectors AFTER UPDATE OF project, scope ON memories
+    WHEN old.home IS NOT new.home BEGIN
+        INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)
+            SELECT memory, model, new.home, scale, codes FROM vectors WHERE memory = new.row;
+    END""",
 )
 
 _SHELF = (

@@ -18,7 +18,7 @@ from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.rows import SELECTED, dump, require_unit, to_memory
 from holdfast.store.sqlite.vectors import find_model
-from holdfast.store.sqlite.writing import put_card, require_vector
+from holdfast.store.sqlite.writing import put_card
 
 _STREAM_ROWS = 1_000
 
@@ -49,8 +49,6 @@ class SqliteVectors(Part):
         return list(map(to_memory, rows))
 
     def put_cards(self, cards: Sequence[tuple[str, IndexCard]]) -> None:
-        for _, card in cards:
-            require_vector(card)
         with self._database.writing() as db:
             for full_id, card in cards:
                 found = db.execute("SELECT row FROM memories WHERE id = ?", (full_id,)).fetchone()

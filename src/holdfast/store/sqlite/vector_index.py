@@ -5,24 +5,28 @@ caller checks against the database which hits still stand. Small sets are compar
 ones are first compared by the signs of their numbers (one bit each, kept by column so that a scan
 runs at memory speed) and the best of those again by their codes.
 
-Invariant: a `View` taken by a search does not change while others append. Knows no SQL.
+Invariant: a `View` taken by a search does not change while others append. Knows no SQL and
+does not know what a home means.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-EXACT_BELOW = 20_000
+EXACT_BELOW = 10_000
 RESCORED = 1_000
+_NEARLY_ALL = 0.8
 _SPARE = 1.5
 
 Floats: TypeAlias = NDArray[np.float32]
 Codes: TypeAlias = NDArray[np.int8]
 Seqs: TypeAlias = NDArray[np.int64]
+Homes: TypeAlias = NDArray[np.int32]
 Bits: TypeAlias = NDArray[np.uint64]
 Positions: TypeAlias = NDArray[np.intp]
 
@@ -33,16 +37,24 @@ class View:
 
     seqs: Seqs
     scales: Floats
+    homes: Homes
     codes: Codes
     bits: Bits
+
+    def at(self, homes: Sequence[int]) -> Positions | None:
+        """Positions of the vectors of some homes; None when that is nearly all of them."""
+        here = np.isin(self.homes, np.array(homes, dtype=np.int32))
+        positions = np.flatnonzero(here)
+        return None if len(positions) > _NEARLY_ALL * len(self.seqs) else positions
 
     def nearest(
         self, query: Floats, *, among: Positions | None = None, limit: int
     ) -> tuple[Positions, Floats]:
         """Positions of the nearest vectors and their cosines, best first."""
         count = len(self.seqs) if among is None else len(among)
-        if count > EXACT_BELOW and limit <= RESCORED:
-            among = self._closest_by_sign(query, among=among)
+        kept = max(limit, RESCORED)
+        if count > max(EXACT_BELOW, kept):
+            among = self._closest_by_sign(query, among=among, kept=kept)
         cosines = self.cosines(query, among=among)
         best = _largest(cosines, limit)
         return (best if among is None else among[best]), cosines[best]
@@ -53,13 +65,13 @@ class View:
             return (self.codes.astype(np.float32) @ query) * self.scales
         return (self.codes[among].astype(np.float32) @ query) * self.scales[among]
 
-    def _closest_by_sign(self, query: Floats, *, among: Positions | None) -> Positions:
+    def _closest_by_sign(self, query: Floats, *, among: Positions | None, kept: int) -> Positions:
         signs = sign_bits(query[np.newaxis, :])[:, 0]
         columns = self.bits if among is None else self.bits[:, among]
         distance = np.zeros(columns.shape[1], dtype=np.uint16)
         for column, sign in zip(columns, signs, strict=True):
             distance += np.bitwise_count(column ^ sign)
-        best = np.argpartition(distance, RESCORED)[:RESCORED]
+        best = np.argpartition(distance, kept)[:kept]
         return best if among is None else among[best]
 
 
@@ -70,6 +82,8 @@ class VectorIndex:
         self._count = 0
         self._seqs: Seqs = np.empty(0, dtype=np.int64)
         self._scales: Floats = np.empty(0, dtype=np.float32)
+        self._homes: Homes = np.empty(0, dtype=np.int32)
+        self._home_numbers: dict[str, int] = {}
         self._codes: Codes = np.empty((0, dimension), dtype=np.int8)
         self._bits: Bits = np.empty((-(-dimension // 64), 0), dtype=np.uint64)
 
@@ -78,13 +92,18 @@ class VectorIndex:
         """The newest seq that is in; 0 when empty."""
         return int(self._seqs[self._count - 1]) if self._count else 0
 
-    def append(self, seqs: Seqs, scales: Floats, codes: Codes) -> None:
+    def home_number(self, name: str) -> int:
+        """The number that stands for a home in the views."""
+        return self._home_numbers.setdefault(name, len(self._home_numbers))
+
+    def append(self, seqs: Seqs, scales: Floats, codes: Codes, *, homes: Sequence[str]) -> None:
         """Add vectors whose seqs are larger than any before."""
         start, end = self._count, self._count + len(seqs)
         if end > len(self._seqs):
             self._grow(int(end * _SPARE))
         self._seqs[start:end] = seqs
         self._scales[start:end] = scales
+        self._homes[start:end] = [self.home_number(name) for name in homes]
         self._codes[start:end] = codes
         self._bits[:, start:end] = sign_bits(codes)
         self._count = end
@@ -92,13 +111,16 @@ class VectorIndex:
     def view(self) -> View:
         """What is in now."""
         n = self._count
-        return View(self._seqs[:n], self._scales[:n], self._codes[:n], self._bits[:, :n])
+        return View(
+            self._seqs[:n], self._scales[:n], self._homes[:n], self._codes[:n], self._bits[:, :n]
+        )
 
     def _grow(self, capacity: int) -> None:
         # New arrays, so that views taken before keep the old ones.
         spare = capacity - len(self._seqs)
         self._seqs = np.pad(self._seqs, (0, spare))
         self._scales = np.pad(self._scales, (0, spare))
+        self._homes = np.pad(self._homes, (0, spare))
         self._codes = np.pad(self._codes, ((0, spare), (0, 0)))
         self._bits = np.pad(self._bits, ((0, 0), (0, spare)))
 

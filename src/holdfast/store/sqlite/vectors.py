@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LOADED_ROWS = 10_000
 _OVERFETCH = 4
 _LEAST_LOOK = 100
+_WIDER_LOOKS = (1_000, 10_000)
 # Rebuild when this share of the rows in memory no longer stands in the table.
 _DEAD_SHARE = 0.25
 
@@ -57,13 +58,16 @@ class VectorSearch:
         model = self._require(db, vector, model_id)
         if model is None or not limit:
             return []
-        view, query, fits = self._view(db, model), _query(vector), condition(where)
-        wide = max(_LEAST_LOOK, _OVERFETCH * limit)
-        hits = _standing(db, view, *view.nearest(query, limit=wide), fits)
-        if len(hits) >= limit or len(view.seqs) <= wide:
-            return hits[:limit]
+        view, among = self._view(db, model, where.project)
+        query, fits = _query(vector), condition(where)
+        count = len(view.seqs) if among is None else len(among)
+        for width in (max(_LEAST_LOOK, _OVERFETCH * limit), *_WIDER_LOOKS):
+            nearest = view.nearest(query, among=among, limit=width)
+            hits = _standing(db, view, nearest, fits)
+            if len(hits) >= limit or count <= width:
+                return hits[:limit]
         among = self._allowed(db, model, view, fits)
-        return _standing(db, view, *view.nearest(query, among=among, limit=limit), fits)
+        return _standing(db, view, view.nearest(query, among=among, limit=limit), fits)
 
     def similarities(
         self, db: Connection, vector: Vector, *, model_id: str, ids: Sequence[str]
@@ -94,7 +98,10 @@ class VectorSearch:
             codes.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
         return model
 
-    def _view(self, db: Connection, model: Model) -> View:
+    def _view(
+        self, db: Connection, model: Model, project: str | None
+    ) -> tuple[View, Positions | None]:
+        """The vectors there are, and where those that the project may see stand among them."""
         from holdfast.store.sqlite.vector_index import VectorIndex
 
         with self._lock:
@@ -102,7 +109,10 @@ class VectorSearch:
             if index is None:
                 index = self._indexes[model] = VectorIndex(model.dimension)
             _load_new(db, model, index)
-            return index.view()
+            view = index.view()
+            if project is None:
+                return view, None
+            return view, view.at([index.home_number(project), index.home_number("")])
 
     def _allowed(self, db: Connection, model: Model, view: View, fits: Condition) -> Positions:
         """Positions of the vectors that stand in the table and pass the filter."""
@@ -130,19 +140,20 @@ def _load_new(db: Connection, model: Model, index: VectorIndex) -> None:
     import numpy as np
 
     cursor = db.execute(
-        "SELECT seq, scale, codes FROM vectors WHERE seq > ? AND model = ? ORDER BY seq",
+        "SELECT seq, scale, home, codes FROM vectors WHERE seq > ? AND model = ? ORDER BY seq",
         (index.last_seq, model.number),
     )
     while rows := cursor.fetchmany(_LOADED_ROWS):
-        seqs, scales, packed = zip(*rows, strict=True)
+        seqs, scales, homes, packed = zip(*rows, strict=True)
         numbers = np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(rows), -1)
-        index.append(np.array(seqs, np.int64), np.array(scales, np.float32), numbers)
+        index.append(np.array(seqs, np.int64), np.array(scales, np.float32), numbers, homes=homes)
 
 
 def _standing(
-    db: Connection, view: View, positions: Positions, cosines: Floats, fits: Condition
+    db: Connection, view: View, nearest: tuple[Positions, Floats], fits: Condition
 ) -> list[Hit]:
-    """Hits of those positions that still stand in the table and pass the filter, in order."""
+    """Those of the nearest that still stand in the table and pass the filter, in order."""
+    positions, cosines = nearest
     seqs = [int(seq) for seq in view.seqs[positions]]
     rows = db.execute(
         "SELECT v.seq, m.id FROM vectors v CROSS JOIN memories m ON m.row = v.memory"

@@ -1,4 +1,9 @@
-"""Word search over the stemmed index.
+"""Word search over the stemmed index, with bounded work however many memories there are.
+
+Finding the rows that hold a term costs FTS5 some 40 ns each; scoring one costs 1 µs. So when the
+terms of a query stand in more rows than `Effort.scored_rows`, only rows with one of the rarer
+terms are scored. Their score still counts every term. What is lost are rows that hold nothing but
+common terms, and only while there are enough others.
 
 Invariant: a term is data. It reaches FTS5 only inside a quoted string, so no operator, quote or
 column name in it has a meaning.
@@ -7,13 +12,36 @@ column name in it has a meaning.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.core.query import Filter, Hit
 from holdfast.core.text import clean
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.filters import Condition, condition
 
-_FIRST_LOOK = 1_000
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much work one search may take.
+
+    `first_look` best matches are filtered before all are. At most about `scored_rows` are scored.
+    A term in `everywhere_rows` or more is left out when others are there.
+    """
+
+    first_look: int = 1_000
+    scored_rows: int = 10_000
+    everywhere_rows: int = 50_000
+
+
+USUAL = Effort()
+
+
+class Query(NamedTuple):
+    """An FTS5 expression, and by how much its scores are inflated."""
+
+    expression: str
+    copies: int = 1
 
 
 def quote(term: str) -> str:
@@ -21,37 +49,80 @@ def quote(term: str) -> str:
     return '"' + clean(term).replace('"', '""') + '"'
 
 
-def search_words(db: Connection, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+def search_words(
+    db: Connection, terms: Sequence[str], where: Filter, *, limit: int, effort: Effort = USUAL
+) -> list[Hit]:
     """The best memories by BM25 that hold any of the terms."""
     wanted = [quote(term) for term in dict.fromkeys(terms) if term.strip()]
     if not wanted or not limit:
         return []
-    return ranked(db, " OR ".join(wanted), condition(where), limit=limit)
+    fits = condition(where)
+    query = _cheap_query(db, wanted, limit=limit, effort=effort)
+    hits = _ranked(db, query, fits, limit=limit, effort=effort)
+    if len(hits) < limit and query.copies > 1:
+        return _filtered(db, Query(_any_of(wanted)), fits, limit=limit)
+    return hits
 
 
-def ranked(db: Connection, expression: str, fits: Condition, *, limit: int) -> list[Hit]:
+def _cheap_query(db: Connection, wanted: Sequence[str], *, limit: int, effort: Effort) -> Query:
+    """All the terms, or rows with the rarer ones where scoring all would be too much.
+
+    In `rare AND (rare OR common OR common)` each term stands twice, so that every score is twice
+    what it would be: the order is that of the plain query.
+    """
+    (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
+    if newest <= effort.scored_rows or len(wanted) == 1:
+        return Query(_any_of(wanted))
+    rows = {term: _rows_holding(db, term, most=effort.everywhere_rows) for term in wanted}
+    rare, common = _split(rows, least=limit, effort=effort)
+    if not common:
+        return Query(_any_of(rare))
+    return Query(f"({_any_of(rare)}) AND ({_any_of([*rare, *common, *common])})", copies=2)
+
+
+def _split(rows: dict[str, int], *, least: int, effort: Effort) -> tuple[list[str], list[str]]:
+    """The terms whose rows are scored, and those that only add to a score."""
+    rare: list[str] = []
+    common: list[str] = []
+    total = 0
+    for term in sorted(rows, key=lambda term: rows[term]):
+        if total < least or total + rows[term] <= effort.scored_rows:
+            rare.append(term)
+            total += rows[term]
+        elif rows[term] < effort.everywhere_rows:
+            common.append(term)
+    return rare, common
+
+
+def _rows_holding(db: Connection, term: str, *, most: int) -> int:
+    (count,) = db.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", (term, most)
+    ).fetchone()
+    return int(count)
+
+
+def _any_of(terms: Sequence[str]) -> str:
+    return " OR ".join(terms)
+
+
+def _ranked(
+    db: Connection, query: Query, fits: Condition, *, limit: int, effort: Effort
+) -> list[Hit]:
     """The best matches inside the filter.
 
     A first look takes the best matches without the filter and filters those; only when too few
     of them pass is every match filtered. Both give the same answer.
     """
-    wide = max(_FIRST_LOOK, 4 * limit)
+    wide = max(effort.first_look, 4 * limit)
     best = db.execute(
-        "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
-        (expression, wide),
+        "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
+        (query.expression, wide),
     ).fetchall()
-    if not best:
-        return []
     ids = _passing(db, [row for row, _ in best], fits)
-    hits = [Hit(ids[row], -rank) for row, rank in best if row in ids]
+    hits = [Hit(ids[row], score / query.copies) for row, score in best if row in ids]
     if len(hits) >= limit or len(best) < wide:
         return hits[:limit]
-    rows = db.execute(
-        "SELECT m.id, -w.rank FROM words w CROSS JOIN memories m ON m.row = w.rowid"
-        f" WHERE w.words MATCH ? AND {fits.sql} ORDER BY w.rank, w.rowid LIMIT ?",
-        (expression, *fits.params, limit),
-    )
-    return [Hit(*row) for row in rows]
+    return _filtered(db, query, fits, limit=limit)
 
 
 def _passing(db: Connection, rows: Sequence[int], fits: Condition) -> dict[int, str]:
@@ -61,3 +132,13 @@ def _passing(db: Connection, rows: Sequence[int], fits: Condition) -> dict[int, 
         f"SELECT m.row, m.id FROM memories m WHERE m.row IN ({listed}) AND {fits.sql}", fits.params
     )
     return dict(found.fetchall())
+
+
+def _filtered(db: Connection, query: Query, fits: Condition, *, limit: int) -> list[Hit]:
+    """The best of all matches that pass the filter; only those are scored."""
+    rows = db.execute(
+        "SELECT m.id, -w.rank FROM words w CROSS JOIN memories m ON m.row = w.rowid"
+        f" WHERE w.words MATCH ? AND {fits.sql} ORDER BY w.rank, w.rowid LIMIT ?",
+        (query.expression, *fits.params, limit),
+    )
+    return [Hit(full_id, score / query.copies) for full_id, score in rows]

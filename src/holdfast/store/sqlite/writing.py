@@ -74,21 +74,15 @@ def put_vector(db: Connection, row: int, card: IndexCard) -> None:
     """Set the vector of a memory for the card's model."""
     if card.vector is None or card.model_id is None:
         raise UsageError("A vector needs the id of the model that made it.")
+    codes.require_packed(card.vector)
     model = _model(db, card.model_id, dimension=len(card.vector) // 4)
     scale, packed = codes.pack(card.vector)
     db.execute("DELETE FROM vectors WHERE memory = ? AND model = ?", (row, model))
     db.execute(
-        "INSERT INTO vectors (memory, model, scale, codes) VALUES (?, ?, ?, ?)",
-        (row, model, scale, packed),
+        "INSERT INTO vectors (memory, model, home, scale, codes)"
+        " SELECT row, ?, home, ?, ? FROM memories WHERE row = ?",
+        (model, scale, packed, row),
     )
-
-
-def require_vector(card: IndexCard) -> None:
-    """Refuse a card whose vector cannot be kept, before anything is written."""
-    if card.vector is not None:
-        if card.model_id is None:
-            raise UsageError("A vector needs the id of the model that made it.")
-        codes.require_packed(card.vector)
 
 
 def find_row(db: Connection, id: str) -> int:
