@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
 from holdfast.app.projects import (
     ProjectKind,
+    adopt_earlier,
     earlier_identities,
     path_identity,
     relative_path,
     resolve_project,
 )
 from holdfast.core.errors import UsageError
+from holdfast.store import open_sqlite
+from holdfast.testing import Samples
 from tests.app.git_repositories import GitRepository
 
 pytestmark = pytest.mark.feature("A1")
@@ -264,6 +268,23 @@ def test_what_a_project_was_called_before_is_known(repository: GitRepository):
     repository.git("remote", "add", "origin", "https://github.com/acme/widget")
     project = resolve_project(repository.root)
     assert earlier_identities(project) == (root, f"path:{repository.root.as_posix()}")
+
+
+def test_memories_of_a_folder_follow_it_when_it_gets_a_stronger_identity(
+    repository: GitRepository, tmp_path: Path
+):
+    samples = Samples(project=f"path:{repository.root.as_posix()}")
+    other = Samples(seed=1, project="path:/somewhere/else")
+    with closing(open_sqlite(tmp_path / "memory.db")) as store:
+        store.apply([samples.insert("before git"), other.insert("not ours")])
+        first = resolve_project(repository.root)
+        assert adopt_earlier(store, first) == 1
+        repository.git("remote", "add", "origin", "https://github.com/acme/widget")
+        second = resolve_project(repository.root)
+        assert adopt_earlier(store, second) == 1
+        assert adopt_earlier(store, second) == 0
+        assert dict(store.projects()) == {HOSTED: 1, "path:/somewhere/else": 1}
+        assert store.canonical_project(first.identity) == HOSTED
 
 
 @pytest.mark.parametrize(

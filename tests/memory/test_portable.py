@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.memory import Memory
@@ -220,13 +221,22 @@ def test_counters_alone_are_no_news(engine: Engine, samples: Samples):
     assert one(engine, memory) == memory
 
 
-def test_other_words_with_the_same_time_are_refused(engine: Engine, samples: Samples):
+def test_other_words_with_the_same_time_become_evidence(engine: Engine, samples: Samples):
     memory = samples.memory("Known.")
     put(engine, memory)
     report = take(engine, line(replace(memory, content="Edited by hand.")))
+    assert counts(report) == (0, 1, 0, 0)
+    assert "kept as evidence" in report.merges[0].reason
+    kept = one(engine, memory)
+    assert (kept.content, kept.evidence[0].note) == ("Known.", "Edited by hand.")
+
+
+def test_another_type_with_the_same_time_is_refused(engine: Engine, samples: Samples):
+    memory = samples.memory("Known.")
+    put(engine, memory)
+    report = take(engine, line(replace(memory, type=MemoryType.GOTCHA)))
     assert counts(report) == (0, 0, 0, 1)
     assert "same updated_at" in report.refused[0].reason
-    assert one(engine, memory).content == "Known."
 
 
 def test_a_closing_elsewhere_arrives_with_its_successor(
@@ -281,6 +291,49 @@ def test_one_file_may_hold_the_same_record_and_key_twice(engine: Engine, samples
     report = take(engine, line(first), HEADER, line(first), line(second))
     assert counts(report) == (1, 1, 1, 0)
     assert one(engine, first).superseded_by == second.id
+
+
+_FEW_IDS = [f"00000000-0000-7000-8000-00000000000{n}" for n in range(4)]
+
+
+@st.composite
+def _crowded(draw: st.DrawFn) -> Memory:
+    """A record that gets in the way of others: few ids, few keys, few moments, few words."""
+    start = Samples().memory()
+    at = start.updated_at + timedelta(hours=draw(st.integers(0, 3)))
+    return replace(
+        start,
+        id=draw(st.sampled_from(_FEW_IDS)),
+        key=draw(st.sampled_from([None, "a", "b"])),
+        content=draw(st.sampled_from(["One.", "Two."])),
+        scope=draw(st.sampled_from([Scope.GLOBAL, Scope.USER])),
+        updated_at=at,
+        valid_from=at,
+    )
+
+
+_crowds = st.lists(_crowded(), max_size=6)
+
+
+@given(_crowds, _crowds)
+@settings(max_examples=150)
+def test_files_that_disagree_settle_at_once_and_lose_no_words(
+    left: list[Memory], right: list[Memory]
+):
+    engine = Engine(store=ModelStore())
+    for library in (left, right):
+        take(engine, *map(line, library))
+        settled = exported(engine)
+        again = take(engine, *map(line, library))
+        assert counts(again) == (0, 0, len(library), 0)
+        assert exported(engine) == settled
+    words = {(m.id, m.content) for m in (*left, *right)}
+    kept = {
+        (m.id, text)
+        for m in engine.store.iterate(whole(None))
+        for text in (m.content, *(e.note for e in m.evidence))
+    }
+    assert words <= kept
 
 
 def test_keys_that_changed_places_are_refused_by_line_not_by_file(engine: Engine, samples: Samples):

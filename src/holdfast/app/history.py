@@ -97,8 +97,9 @@ def co_changes(commits: Iterable[Commit], *, present: frozenset[str] | None) -> 
     """Pairs of files that change together, heaviest first; weights lie between 0 and 1.
 
     A commit counts 2/n for n files, so a broad one says little of each pair; merges and bulk
-    commits count nothing. The weight is the shared count over the joint count, times s/(s+1) for s
-    sightings: one joint change never passes for a habit. Only files that are `present` count.
+    commits count nothing. With s the count of the commits that a pair shares, its weight is s over
+    the count of those that touch either file, times s/(s+1): one joint change, however exclusive,
+    never passes for a habit. Only files that are `present` count.
     """
     alone: dict[str, float] = {}
     together: dict[tuple[str, str], tuple[float, int]] = {}
@@ -122,7 +123,7 @@ def _link(
 ) -> FileLink:
     a, b = pair
     joint = alone[a] + alone[b] - shared
-    weight = shared / joint * sightings / (sightings + 1)
+    weight = shared / joint * shared / (shared + 1)
     return FileLink(a, b, min(1.0, round(weight, 4)), sightings)
 
 

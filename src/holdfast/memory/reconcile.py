@@ -1,9 +1,10 @@
 """How a record from elsewhere meets what is known. History is never overwritten.
 
 - Unknown id: it is new, with all its fields as they come.
-- Known id: the later `updated_at` wins. Words that lose stay with the winner as `merged` evidence;
-  evidence and sessions of both sides are joined. Counters alone never cause a write.
-- Known id, same time, other words: refused, for neither side is later.
+- Known id: the later `updated_at` wins, and the store when both are the same. Words that lose stay
+  with the winner as `merged` evidence; evidence and sessions of both sides are joined. Counters
+  alone never cause a write.
+- Known id, same time and words, but another type or payload: refused, for neither side is later.
 - An open key that another open memory holds: the later one stays open, the other is kept closed
   and points to it.
 - Known id under another project: refused; memory does not cross projects by a file.
@@ -111,16 +112,17 @@ def meet(ledger: Ledger, incoming: Memory) -> Verdict:
         merged = _joined(incoming, known)
         verdict = Verdict(Meeting.MERGED, f"{incoming.short}: the file has the later version")
         return _place(ledger, _with_counters(merged, known), verdict)
-    if incoming.updated_at == known.updated_at and not _same_words(incoming, known):
+    if _differs_in_kind_only(incoming, known):
         raise UsageError(
-            f"The memory {incoming.id} has other words here but the same updated_at.",
+            f"The memory {incoming.id} has another type or payload but the same updated_at.",
             hint="Give the later one a later updated_at, or edit the Markdown export.",
         )
     merged = _joined(known, incoming)
     if merged == known:
         return Verdict(Meeting.SKIPPED)
     ledger.put(merged)
-    return Verdict(Meeting.MERGED, f"{incoming.short}: the store has the later version")
+    age = "another" if incoming.updated_at == known.updated_at else "an earlier"
+    return Verdict(Meeting.MERGED, f"{incoming.short}: {age} version, kept as evidence")
 
 
 def _place(ledger: Ledger, memory: Memory, verdict: Verdict) -> Verdict:
@@ -170,8 +172,10 @@ def _with_counters(memory: Memory, known: Memory) -> Memory:
     )
 
 
-def _same_words(left: Memory, right: Memory) -> bool:
-    return (left.content, left.type, left.payload) == (right.content, right.type, right.payload)
+def _differs_in_kind_only(left: Memory, right: Memory) -> bool:
+    if (left.updated_at, left.content) != (right.updated_at, right.content):
+        return False
+    return (left.type, left.payload) != (right.type, right.payload)
 
 
 def _slot(memory: Memory) -> _Slot | None:
