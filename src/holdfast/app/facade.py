@@ -20,6 +20,7 @@ from holdfast.memory.engine import Engine
 
 if TYPE_CHECKING:
     from holdfast.app.doctor import Health
+    from holdfast.app.intake import IntakeReport
     from holdfast.app.reindex import Reindexed
     from holdfast.app.settings import Settings
     from holdfast.app.wiring import Wires
@@ -445,6 +446,25 @@ class Holdfast:
             project=self.project,
             close_removed=close_removed,
             dry_run=dry_run,
+            progress=progress,
+        )
+
+    def take_in(
+        self,
+        *,
+        limit_commits: int = 500,
+        refresh: bool = False,
+        progress: Progress | None = None,
+    ) -> IntakeReport:
+        """Take in the project's own documents and history; doing it again adds only what is new."""
+        from holdfast.app.intake import take_in
+
+        return take_in(
+            self.engine,
+            self.project,
+            self.root,
+            limit_commits=limit_commits,
+            refresh=refresh,
             progress=progress,
         )
 

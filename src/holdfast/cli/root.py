@@ -42,7 +42,8 @@ COMMANDS: Final = MappingProxyType(
         "doctor": ("doctor", "Look everything over, and mend what can be mended."),
         "config": ("config", "Show and change settings."),
         "projects": ("projects", "List projects, and merge two that are one."),
-        "tour": ("tour", "Take in this project's docs and history, and show what is known."),
+        "init": ("init", "Take in this project's documents and history."),
+        "tour": ("tour", "Take in this project, show what is known, and try three questions."),
         "completion": ("completion", "Print the completion script for a shell."),
     }
 )

@@ -8,6 +8,7 @@ import click
 
 from holdfast.app.asking import Which
 from holdfast.cli import exits, options, output
+from holdfast.core.text import shorten
 from holdfast.core.types import Phase
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def recall(
 
 def _print(found: Recollection, *, explain: bool, first: int) -> None:
     for number, hit in enumerate(found, start=first):
-        _print_hit(hit, number=number)
+        print_hit(hit, number=number)
         if explain:
             rows = [
                 (p.name, f"{p.value:.3f}", f"{p.weight:.3f}", f"{p.effect:+.4f}") for p in hit.parts
@@ -106,7 +107,8 @@ def _print(found: Recollection, *, explain: bool, first: int) -> None:
         output.note(f"More: --offset {found.next_offset}")
 
 
-def _print_hit(hit: Recalled, *, number: int) -> None:
+def print_hit(hit: Recalled, *, number: int, longest: int | None = None) -> None:
+    """One answer: where it comes from, what stands before it, itself, what stands after."""
     memory = hit.memory
     stale = click.style(" stale", fg="red") if hit.stale else ""
     closed = "" if memory.is_open else click.style(" no longer held", fg="red")
@@ -124,7 +126,8 @@ def _print_hit(hit: Recalled, *, number: int) -> None:
         click.echo(
             click.style(output.indented(f"‹ {output.title(neighbour, limit=160)}"), dim=True)
         )
-    click.echo(output.indented(memory.content))
+    content = memory.content if longest is None else shorten(memory.content, limit=longest)
+    click.echo(output.indented(content))
     for neighbour in hit.after:
         click.echo(
             click.style(output.indented(f"› {output.title(neighbour, limit=160)}"), dim=True)

@@ -1,0 +1,50 @@
+"""`holdfast init`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli import options, output
+
+if TYPE_CHECKING:
+    from holdfast.app.intake import IntakeReport
+
+
+@click.command()
+@click.option(
+    "--commits", type=int, default=500, show_default=True, help="How many commits to read at most."
+)
+@click.option("--refresh", is_flag=True, help="Also take in again what was forgotten since.")
+@options.project_option
+@options.json_option
+def init(*, commits: int, refresh: bool, project: str | None, as_json: bool) -> None:
+    """Take in this project's documents and history.
+
+    Nothing is written into the project. Doing it again adds only what is new.
+    """
+    with options.opened(project) as hf, output.progress_bar("Reading") as progress:
+        report = hf.take_in(limit_commits=commits, refresh=refresh, progress=progress)
+    if as_json:
+        output.print_json(report)
+    else:
+        print_intake(report)
+
+
+def print_intake(report: IntakeReport) -> None:
+    """What was found and what became of it."""
+    click.echo(
+        f"Read {report.documents} documents and {report.commits} commits:"
+        f" {report.new} new, {report.changed} changed, {report.unchanged} known,"
+        f" {report.closed} closed; {report.links} pairs of files change together."
+    )
+    if not report.history:
+        output.note("git could not be asked, so the history was left out.")
+    for skipped in report.skipped:
+        output.note(f"left out: {', '.join(str(v) for v in _values(skipped))}")
+
+
+def _values(skipped: object) -> list[object]:
+    shown = output.plain(skipped)
+    return list(shown.values()) if isinstance(shown, dict) else [shown]
