@@ -9,20 +9,20 @@ that request. The ways to say it are data (`data/commands.toml`). Knows nothing 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, Literal, TypeAlias
 
 from holdfast.core.types import MemoryType
 from holdfast.memory.own_words import Sentence, mask_quotations, sentences
+from holdfast.memory.rule_data import read_rules
 
 # Beyond this many characters of own words a message is a document that was pasted.
 DOCUMENT_CHARS = 1500
 _EDGE_PARAGRAPH_CHARS = 400
 
+_NO_LANGUAGE: frozenset[str] = frozenset()
 _MACRO = re.compile(r"\{([a-z_]+)\}")
 _SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
 _TRAILING = re.compile(
@@ -81,6 +81,13 @@ class _Phrasebook:
     behaviour: re.Pattern[str]
     rule_heading: re.Pattern[str]
     passing: re.Pattern[str]
+    verbs: frozenset[str]
+
+    def finds(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+        """A match whose verb, where the pattern asks for one, is a verb that we know."""
+        match = pattern.search(text)
+        verb = match.groupdict().get("verb") if match else None
+        return match if verb is None or verb.lower() in self.verbs else None
 
 
 def detect_command(message: str) -> MemoryCommand | None:
@@ -93,13 +100,17 @@ def detect_commands(message: str) -> list[MemoryCommand]:
     slash = _SLASH.match(message)
     if slash:
         return _slash_command(slash)
+    languages = _spoken(message)
+    if not languages:
+        return []
     said = sentences(mask_quotations(message))
-    return list(_Reading(message, _own_edges(said)).commands())
+    return list(_Reading(message, _own_edges(said), _phrasebook(languages)).commands())
 
 
 def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:
     """The type that a sentence tells by its words."""
-    return next((t for t, pattern in _phrasebook().types if pattern.search(content)), default)
+    book = _phrasebook(_NO_LANGUAGE)
+    return next((t for t, pattern in book.types if book.finds(pattern, content)), default)
 
 
 def _slash_command(slash: re.Match[str]) -> list[MemoryCommand]:
@@ -127,10 +138,10 @@ def _own_edges(said: Sequence[Sentence]) -> Sequence[Sentence]:
 class _Reading:
     """One pass over a message's sentences, remembering what was said before each."""
 
-    def __init__(self, message: str, said: Sequence[Sentence]) -> None:
+    def __init__(self, message: str, said: Sequence[Sentence], book: _Phrasebook) -> None:
         self._message = message
         self._said = said
-        self._book = _phrasebook()
+        self._book = book
         self._tasks_before = 0
         self._material = False
         self._listing = all(s.bullet for s in said)
@@ -192,7 +203,7 @@ class _Reading:
         skip = opener.end() if opener else 0
         text = sentence.masked[skip:].rstrip(" .!?。！？)")
         for rule in self._book.rules:
-            match = rule.pattern.match(text)
+            match = self._book.finds(rule.pattern, text)
             if match and self._counts(rule, sentence, text):
                 return self._command(rule, match, sentence, skip)
         return None
@@ -225,8 +236,8 @@ class _Reading:
     def _command(
         self, rule: _Rule, match: re.Match[str], sentence: Sentence, skip: int
     ) -> MemoryCommand | None:
-        said = {name: text for name, text in match.groupdict().items() if text is not None}
-        start, end = match.span(next(iter(said))) if said else (0, 0)
+        taken = [name for name, text in match.groupdict().items() if text and name != "verb"]
+        start, end = match.span(taken[0]) if taken else (0, 0)
         begin = sentence.start + skip
         content = _tidy(self._message[begin + start : begin + end])
         if rule.kind == "ask":
@@ -252,11 +263,20 @@ def _tidy(content: str) -> str:
     return content
 
 
+def _spoken(message: str) -> frozenset[str]:
+    """The languages of which the message holds a word that a rule could start from."""
+    low = message.lower()
+    return frozenset(lang for lang, cues in _cues().items() if any(cue in low for cue in cues))
+
+
 @lru_cache(maxsize=1)
-def _phrasebook() -> _Phrasebook:
-    raw = tomllib.loads(
-        files("holdfast.memory").joinpath("data/commands.toml").read_text(encoding="utf-8")
-    )
+def _cues() -> dict[str, list[str]]:
+    return read_rules("commands_cues")["cues"]
+
+
+@lru_cache(maxsize=8)
+def _phrasebook(languages: frozenset[str]) -> _Phrasebook:
+    raw = read_rules("commands")
     words: dict[str, str] = {name: _fragment(value) for name, value in raw["words"].items()}
 
     def compiled(pattern: str) -> re.Pattern[str]:
@@ -266,7 +286,7 @@ def _phrasebook() -> _Phrasebook:
 
     opening = r"¿?(?:{opener}(?:[,!:.，、：]\s*|\s+|(?<=[^\x00-\x7f])))*"
     return _Phrasebook(
-        rules=tuple(_rule(entry, compiled) for entry in raw["rule"]),
+        rules=tuple(_rule(e, compiled) for e in raw["rule"] if e["lang"] in languages),
         leads=tuple(compiled(entry["pattern"]) for entry in raw["lead"]),
         trails=tuple(compiled(entry["pattern"]) for entry in raw["trail"]),
         types=tuple((MemoryType(e["type"]), compiled(e["pattern"])) for e in raw["type"]),
@@ -276,6 +296,7 @@ def _phrasebook() -> _Phrasebook:
         behaviour=compiled(r"(?:always|never),? {behaviour}\b"),
         rule_heading=compiled("{rule_heading}"),
         passing=compiled("{passing}"),
+        verbs=frozenset(raw["words"]["verbs"]),
     )
 
 
@@ -287,7 +308,7 @@ def _rule(entry: dict[str, Any], compiled: Callable[[str], re.Pattern[str]]) -> 
     return _Rule(
         kind=entry["kind"],
         force=entry["force"],
-        pattern=compiled(entry["pattern"]),
+        pattern=compiled(f"^(?:{entry['pattern']})"),
         unless=compiled(entry["unless"]) if "unless" in entry else None,
         asked=entry.get("asked", False),
         type=MemoryType(entry["type"]) if "type" in entry else None,

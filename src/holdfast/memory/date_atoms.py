@@ -8,13 +8,13 @@ the past. The ways to say it are data (`data/dates.toml`).
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, Literal, TypeAlias
+
+from holdfast.memory.rule_data import read_rules
 
 Unit: TypeAlias = Literal["hour", "day", "week", "weekend", "month", "year"]
 Bend: TypeAlias = Literal["since", "after", "before", "until"]
@@ -32,27 +32,53 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Phrase:
+    """A pattern that is compiled only for a text that holds one of each set of words."""
+
+    source: str
+    needs: tuple[tuple[str, ...], ...]
+
+    def may_be_in(self, low: str) -> bool:
+        """Whether the lower-case text holds the words without which there is no match."""
+        return all(any(word in low for word in words) for words in self.needs)
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern."""
+        return _compiled(self.source)
+
+
+@dataclass(frozen=True, slots=True)
 class AtomRule:
     """One way to name a time."""
 
     read: str
-    pattern: re.Pattern[str]
+    phrase: Phrase
     certainty: float
     bare: bool
     fixed: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """Words before or after an atom that bend it."""
+
+    bend: Bend
+    before: Phrase
+    after: Phrase
+
+
+@dataclass(frozen=True, slots=True)
 class DateBook:
-    """Everything that `data/dates.toml` says, compiled."""
+    """Everything that `data/dates.toml` says."""
 
     atoms: tuple[AtomRule, ...]
-    pairs: tuple[re.Pattern[str], ...]
-    bare_before: re.Pattern[str]
+    pairs: tuple[Phrase, ...]
+    bare_before: Phrase
     verbs: frozenset[str]
-    verb_before: re.Pattern[str]
-    sides: tuple[tuple[Bend, re.Pattern[str], re.Pattern[str]], ...]
-    offsets: tuple[re.Pattern[str], ...]
+    verb_before: Phrase
+    sides: tuple[Side, ...]
+    offsets: tuple[Phrase, ...]
     names: Mapping[str, Mapping[str, int | str]]
 
 
@@ -249,41 +275,60 @@ _READERS: Mapping[str, Callable[[Said, datetime], Span]] = {
 }
 
 
+@lru_cache(maxsize=256)
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE)
+
+
 @lru_cache(maxsize=1)
 def date_book() -> DateBook:
     """The ways to name a time, read once."""
-    raw = tomllib.loads(
-        files("holdfast.memory").joinpath("data/dates.toml").read_text(encoding="utf-8")
-    )
+    raw = read_rules("dates")
     names: dict[str, Mapping[str, int | str]] = {name: raw["names"][name] for name in _TABLES}
     names["saison"] = names["season"]
-
-    def compiled(pattern: str) -> re.Pattern[str]:
-        for name, table in names.items():
-            words = sorted(map(re.escape, table), key=len, reverse=True)
-            pattern = pattern.replace("{" + name + "}", "(?:" + "|".join(words) + ")")
-        return re.compile(pattern, re.IGNORECASE)
-
+    phrase = _Phrasing(names).phrase
+    bare = raw["bare"]
     return DateBook(
-        atoms=tuple(_atom(entry, compiled) for entry in raw["atom"]),
-        pairs=tuple(map(compiled, raw["pairs"]["patterns"])),
-        bare_before=compiled(raw["bare"]["before"]),
-        verbs=frozenset(raw["bare"]["verbs"]),
-        verb_before=compiled(raw["bare"]["verb_before"]),
+        atoms=tuple(_atom(entry, phrase) for entry in raw["atom"]),
+        pairs=tuple(phrase(entry["pattern"], entry["needs"]) for entry in raw["pair"]),
+        bare_before=phrase(bare["before"]),
+        verbs=frozenset(bare["verbs"]),
+        verb_before=phrase(bare["verb_before"]),
         sides=tuple(
-            (side["bend"], compiled(side["before"]), compiled(side["after"]))
+            Side(side["bend"], phrase(side["before"]), phrase(side["after"]))
             for side in raw["side"]
         ),
-        offsets=tuple(compiled(entry["pattern"]) for entry in raw["offset"]),
+        offsets=tuple(phrase(entry["pattern"]) for entry in raw["offset"]),
         names=names,
     )
 
 
-def _atom(entry: dict[str, Any], compiled: Callable[[str], re.Pattern[str]]) -> AtomRule:
+class _Phrasing:
+    """Puts the tables of names into patterns."""
+
+    def __init__(self, names: Mapping[str, Iterable[str]]) -> None:
+        self._words = {name: tuple(words) for name, words in names.items()}
+        self._fragments = {
+            name: "(?:" + "|".join(sorted(map(re.escape, words), key=len, reverse=True)) + ")"
+            for name, words in self._words.items()
+        }
+
+    def phrase(self, pattern: str, needs: Iterable[str] = ()) -> Phrase:
+        """The pattern with its tables put in; it needs a word of each (numbers can be digits)."""
+        needed = [tuple(needs)] if needs else []
+        for name, fragment in self._fragments.items():
+            macro = "{" + name + "}"
+            if macro in pattern:
+                pattern = pattern.replace(macro, fragment)
+                needed += [self._words[name]] if name != "n" else []
+        return Phrase(pattern, tuple(needed))
+
+
+def _atom(entry: dict[str, Any], phrase: Callable[[str, Iterable[str]], Phrase]) -> AtomRule:
     fixed = {part: str(entry[part]) for part in ("n", "unit") if part in entry}
     return AtomRule(
         read=entry["read"],
-        pattern=compiled(entry["pattern"]),
+        phrase=phrase(entry["pattern"], entry.get("needs", ())),
         certainty=entry["certainty"],
         bare=entry.get("bare", False),
         fixed=fixed,

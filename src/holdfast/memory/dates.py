@@ -16,6 +16,7 @@ from holdfast.memory.date_atoms import (
     AtomRule,
     Bend,
     DateBook,
+    Phrase,
     Said,
     Span,
     date_book,
@@ -28,6 +29,14 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _READ_CHARS = 2_000
 _LOOK_BACK_CHARS = 40
 _BENT = 0.9
+# Without any of these no time is named; it settles most questions before the rules are read.
+_HINT = re.compile(
+    r"(?:19|20)\d\d|\d(?:st|nd|rd|th)\b|\bq[1-4]\b|ago\b|day|night|week|month|year|hour|morning"
+    r"|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|spring|summer|autumn|fall|winter|hier"
+    r"|\b(?:jour|semaine|mois|ann|an|lun|mer|jeu|ven|sam|dim|avr|juil|ao|d[ée]c|[ée]t[ée]|hiver|print)"
+    r"|ée|été|[年月日周週天昨今去先上前近春夏秋冬末]",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,8 @@ class _Reading:
 def parse_window(text: str, *, now: datetime) -> DateWindow | None:
     """The window that the text names most surely, if it names a time at all."""
     text = text[:_READ_CHARS]
+    if not _HINT.search(text):
+        return None
     now = now if now.tzinfo else now.replace(tzinfo=UTC)
     pairs = list(_pairs(text, now))
     atoms = [a for a in _outermost(_atoms(text, now)) if not any(_within(a, p) for p in pairs)]
@@ -75,12 +86,17 @@ def parse_window(text: str, *, now: datetime) -> DateWindow | None:
 
 
 def _atoms(text: str, now: datetime) -> Iterator[_Reading]:
-    book = date_book()
+    book, low = date_book(), text.lower()
     for rule in book.atoms:
-        for match in rule.pattern.finditer(text):
+        for match in _matches(rule.phrase, text, low):
             reading = _reading(rule, match, now)
             if reading and _is_meant(rule, match, book):
                 yield reading
+
+
+def _matches(phrase: Phrase, text: str, low: str) -> Iterator[re.Match[str]]:
+    if phrase.may_be_in(low):
+        yield from phrase.pattern.finditer(text)
 
 
 def _outermost(atoms: Iterable[_Reading]) -> list[_Reading]:
@@ -107,8 +123,8 @@ def _is_meant(rule: AtomRule, match: re.Match[str], book: DateBook) -> bool:
     before = _before(match.string, match.start())
     parts = match.groupdict()
     if parts.get("month") in book.verbs and not parts.get("year"):
-        return book.verb_before.search(before) is not None
-    return not rule.bare or book.bare_before.search(before) is not None
+        return book.verb_before.pattern.search(before) is not None
+    return not rule.bare or book.bare_before.pattern.search(before) is not None
 
 
 def _before(text: str, start: int) -> str:
@@ -120,9 +136,9 @@ def _before(text: str, start: int) -> str:
 
 def _offset(text: str, atom: _Reading) -> _Reading | None:
     before = _before(text, atom.start)
-    book = date_book()
-    for pattern in book.offsets:
-        match = pattern.search(before)
+    book, low = date_book(), before.lower()
+    for phrase in book.offsets:
+        match = phrase.pattern.search(before) if phrase.may_be_in(low) else None
         if match:
             said = Said({k: v.lower() for k, v in match.groupdict().items() if v}, book.names)
             span = _stepped(said, atom.span, forward=match["way"].lower() == "after")
@@ -144,9 +160,9 @@ def _stepped(said: Said, anchor: Span, *, forward: bool) -> Span:
 
 def _sided(text: str, atom: _Reading, now: datetime) -> _Reading | None:
     before, after = _before(text, atom.start), text[atom.end : atom.end + 8]
-    for bend, ahead, behind in date_book().sides:
-        left, right = ahead.search(before), behind.search(after)
-        span = _bent(bend, atom.span, now) if left or right else None
+    for side in date_book().sides:
+        left, right = side.before.pattern.search(before), side.after.pattern.search(after)
+        span = _bent(side.bend, atom.span, now) if left or right else None
         if span:
             start = atom.start - (len(before) - left.start()) if left else atom.start
             end = atom.end + (right.end() if right else 0)
@@ -172,8 +188,9 @@ def _bent(bend: Bend, span: Span, now: datetime) -> Span | None:
 
 
 def _pairs(text: str, now: datetime) -> Iterator[_Reading]:
-    for pattern in date_book().pairs:
-        for match in pattern.finditer(text):
+    low = text.lower()
+    for phrase in date_book().pairs:
+        for match in _matches(phrase, text, low):
             ends = _ends(match["left"], match["right"], now)
             if ends:
                 left, right = ends
@@ -199,8 +216,9 @@ def _ends(left_text: str, right_text: str, now: datetime) -> tuple[_Reading, _Re
 
 def _whole(text: str, now: datetime) -> _Reading | None:
     """The time that the whole text names; here a bare month or year is enough."""
+    text, low = text.strip(), text.lower()
     for rule in date_book().atoms:
-        match = rule.pattern.fullmatch(text.strip())
+        match = rule.phrase.pattern.fullmatch(text) if rule.phrase.may_be_in(low) else None
         reading = _reading(rule, match, now) if match else None
         if reading:
             return reading

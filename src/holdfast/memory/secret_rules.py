@@ -8,15 +8,14 @@ from there, so the work grows with the text and not with its square. The rules a
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from holdfast.memory import secret_values as values
+from holdfast.memory.rule_data import read_rules
 from holdfast.memory.secret_values import ValueLists
 
 _Check = Literal["none", "real", "random", "cookie"]
@@ -57,7 +56,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class _Back:
-    chars: re.Pattern[str]
+    chars: str
     least: int
     most: int
 
@@ -66,7 +65,7 @@ class _Back:
 class _Format:
     name: str
     prefixes: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
     joined: bool
     fold: bool
     check: _Check
@@ -76,8 +75,8 @@ class _Format:
 @dataclass(frozen=True, slots=True)
 class _Block:
     name: str
-    begin: re.Pattern[str]
-    end: re.Pattern[str]
+    begin: str
+    end: str
     hint: str
 
 
@@ -100,7 +99,7 @@ class _Rules:
     formats: tuple[_Format, ...]
     blocks: tuple[_Block, ...]
     stems: tuple[tuple[str, str], ...]
-    given: re.Pattern[str]
+    given: str
     lists: ValueLists
 
 
@@ -158,7 +157,7 @@ def _find_format(
         for at in _places(low if rule.fold else text, prefix, work):
             if at < done or not (rule.joined or _opens(text, at)):
                 continue
-            match = rule.pattern.match(text, at)
+            match = _compiled(rule.pattern).match(text, at)
             if not match:
                 continue
             done = match.end()
@@ -184,8 +183,8 @@ def _secret_span(
 
 
 def _reach_back(back: _Back, text: str, start: int) -> int:
-    reach = 0
-    while reach < back.most and start - reach > 0 and back.chars.match(text, start - reach - 1):
+    reach, chars = 0, _compiled(back.chars)
+    while reach < back.most and start - reach > 0 and chars.match(text, start - reach - 1):
         reach += 1
     return reach
 
@@ -209,8 +208,8 @@ def _passes(check: _Check, value: str, lists: ValueLists) -> bool:
 def _find_blocks(block: _Block, text: str, work: Work) -> Iterator[Found]:
     if block.hint not in text:
         return
-    begins = list(block.begin.finditer(text))
-    ends = [m.span() for m in block.end.finditer(text)]
+    begins = list(_compiled(block.begin).finditer(text))
+    ends = [m.span() for m in _compiled(block.end).finditer(text)]
     work.places += len(begins) + len(ends)
     for index, begin in enumerate(begins):
         limit = begins[index + 1].start() if index + 1 < len(begins) else len(text)
@@ -233,7 +232,7 @@ def _body_end(text: str, begin: re.Match[str], limit: int) -> int:
 
 
 def _find_given(key: _Key, rules: _Rules, work: Work) -> Iterator[Found]:
-    match = rules.given.match(key.text, key.end)
+    match = _compiled(rules.given).match(key.text, key.end)
     if match:
         work.places += 1
         kind = match.lastgroup or ""
@@ -345,24 +344,26 @@ _GIVEN = (
 )
 
 
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when a text first holds the literal that leads to it; most never are."""
+    return re.compile(pattern)
+
+
 @lru_cache(maxsize=1)
 def _rules() -> _Rules:
-    raw = tomllib.loads(
-        files("holdfast.memory").joinpath("data/redaction.toml").read_text(encoding="utf-8")
-    )
+    raw = read_rules("redaction")
     listed = raw["values"]
     return _Rules(
         formats=tuple(map(_format, raw["format"])),
-        blocks=tuple(
-            _Block(b["name"], re.compile(b["begin"]), re.compile(b["end"]), b["hint"])
-            for b in raw["block"]
-        ),
+        blocks=tuple(_Block(b["name"], b["begin"], b["end"], b["hint"]) for b in raw["block"]),
         stems=tuple((name, stem) for name, stems in raw["assignment"].items() for stem in stems),
-        given=re.compile(raw["suffixes"]["allowed"] + _GIVEN, re.IGNORECASE),
+        given="(?i)" + raw["suffixes"]["allowed"] + _GIVEN,
         lists=ValueLists(
             words=frozenset(listed["words"]),
             placeholder=re.compile(listed["placeholder"]),
             reference=re.compile(listed["reference"]),
+            path=re.compile(listed["path"]),
             typelike=re.compile(listed["typelike"]),
         ),
     )
@@ -373,9 +374,9 @@ def _format(entry: dict[str, Any]) -> _Format:
     return _Format(
         name=entry["name"],
         prefixes=tuple(entry["prefixes"]),
-        pattern=re.compile(entry["pattern"]),
+        pattern=entry["pattern"],
         joined=entry.get("joined", False),
         fold=entry.get("fold", False),
         check=entry.get("check", "none"),
-        back=_Back(re.compile(back["class"]), back["least"], back["most"]) if back else None,
+        back=_Back(back["class"], back["least"], back["most"]) if back else None,
     )

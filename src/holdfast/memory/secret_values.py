@@ -17,7 +17,7 @@ MARK = "[redacted:"
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _HASH_LENGTHS = frozenset({32, 40, 56, 64, 96, 128})
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
-_WORD_PART = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}|\d{1,4}")
+_WORD_PART = re.compile(r"[A-Z]?[a-z]{2,}\d{0,3}|[A-Z]{2,}\d{0,3}|\d{1,4}")
 _NAME_CHAIN = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[A-Za-z]")
@@ -35,6 +35,7 @@ class ValueLists:
     words: frozenset[str]
     placeholder: re.Pattern[str]
     reference: re.Pattern[str]
+    path: re.Pattern[str]
     typelike: re.Pattern[str]
 
     def is_real(self, value: str) -> bool:
@@ -46,6 +47,7 @@ class ValueLists:
             or self.placeholder.search(low)
             or self.reference.match(low)
             or self.typelike.match(low)
+            or (self.path.match(low) and not is_random(value))
             or len(set(low)) < min(3, len(low))
         )
 
