@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from types import UnionType
-from typing import TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from holdfast.core.clock import parse_moment
 from holdfast.core.errors import UsageError
@@ -123,19 +123,39 @@ def _keep(name: str, purge: Purge) -> Purge:
 
 
 def _decode(hint: object, value: object, *, where: str, purge: Purge) -> object:
-    origin, args = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        if value is None:
-            return None
-        return _decode(args[0], value, where=where, purge=purge)
-    if origin is tuple:
+    shape = _shape(hint)
+    if value is None and shape.optional:
+        return None
+    if shape.form == "list":
         if not isinstance(value, list):
             raise _misfit(where, "a list", value)
         items = cast("list[object]", value)
-        return tuple(_decode(args[0], item, where=f"{where}[]", purge=purge) for item in items)
+        return tuple(_decode(shape.inner, item, where=f"{where}[]", purge=purge) for item in items)
+    if shape.form == "record":
+        kind = cast("type[object]", shape.inner)
+        return _decode_record(kind, value, where=f"{where}.", purge=purge)
+    return _decode_scalar(shape.inner, value, where=where, purge=purge)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What an annotation asks for; worked out once, for there are many records."""
+
+    form: Literal["list", "record", "scalar"]
+    inner: object
+    optional: bool = False
+
+
+@cache
+def _shape(hint: object) -> _Shape:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return replace(_shape(args[0]), optional=True)
+    if origin is tuple:
+        return _Shape("list", args[0])
     if isinstance(hint, type) and is_dataclass(hint):
-        return _decode_record(cast("type[object]", hint), value, where=f"{where}.", purge=purge)
-    return _decode_scalar(cast("object", hint), value, where=where, purge=purge)
+        return _Shape("record", cast("object", hint))
+    return _Shape("scalar", cast("object", hint))
 
 
 def _decode_scalar(hint: object, value: object, *, where: str, purge: Purge) -> object:
