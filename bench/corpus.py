@@ -85,10 +85,14 @@ class Corpus:
         self._topic_words = rng.integers(300, _VOCABULARY, size=(_TOPICS, _TOPIC_WORDS))
         self._centres = _unit(rng.standard_normal((_TOPICS, DIMENSION), dtype=np.float32))
 
-    def blocks(self, rows: int, *, start: int = 0) -> Iterator[Block]:
-        """The rows from `start` (a multiple of the block) up to `rows`, block by block."""
-        for first in range(start, rows, BLOCK):
-            yield self.block(first // BLOCK, count=min(BLOCK, rows - first))
+    def batches(self, rows: int, *, start: int = 0, size: int = 1_000) -> Iterator[Block]:
+        """The rows from any `start` up to `rows`, at most `size` at a time."""
+        for number in range(start // BLOCK, -(-rows // BLOCK)):
+            block, first = self.block(number), number * BLOCK
+            begin, end = max(start - first, 0), min(rows - first, BLOCK)
+            for low in range(begin, end, size):
+                part = slice(low, min(low + size, end))
+                yield Block(block.memories[part], block.vectors[part])
 
     def block(self, number: int, *, count: int = BLOCK) -> Block:
         """One block, or the beginning of it."""

@@ -111,17 +111,14 @@ def chroma_figures(
         client = chromadb.PersistentClient(place, settings=settings)
         shelf = client.create_collection("bench", metadata={"hnsw:space": "cosine"})
         seconds = 0.0
-        for block in corpus.blocks(rows):
-            for start in range(0, len(block.memories), _BATCH):
-                part = block.memories[start : start + _BATCH]
-                vectors = block.vectors[start : start + _BATCH]
-                before = perf_counter()
-                shelf.add(
-                    ids=[m.id for m in part],
-                    embeddings=vectors,
-                    documents=[m.content for m in part],
-                )
-                seconds += perf_counter() - before
+        for batch in corpus.batches(rows, size=_BATCH):
+            before = perf_counter()
+            shelf.add(
+                ids=[memory.id for memory in batch.memories],
+                embeddings=batch.vectors,
+                documents=[memory.content for memory in batch.memories],
+            )
+            seconds += perf_counter() - before
 
         def ask(query: Query) -> object:
             return shelf.query(query_embeddings=[query.vector], n_results=TOP)

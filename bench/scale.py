@@ -18,7 +18,8 @@ from time import perf_counter
 from typing import Any
 
 from bench import coldstart, peers
-from bench.corpus import Corpus, Query, is_asked, packed
+from bench.corpus import Corpus, Query, is_asked
+from bench.loading import load
 from bench.report import (
     Target,
     finish,
@@ -29,13 +30,9 @@ from bench.report import (
     say,
     table,
 )
-from bench.warm import JUDGED, LIMIT, MODEL_ID
+from bench.warm import JUDGED, LIMIT
 from holdfast.core.payloads import Json
-from holdfast.core.ports import IndexCard, Insert, Store
-from holdfast.memory.engine import Engine
 from holdfast.store import open_sqlite
-
-_BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +50,6 @@ class Options:
 # -- One size -------------------------------------------------------------------------------------
 
 
-def load(store: Store, corpus: Corpus, rows: int, *, plain: peers.PlainText) -> dict[str, Json]:
-    """Fill the store (and the plain text index beside it); only the store is timed."""
-    seconds, number = 0.0, 0
-    engine = Engine(store=store)
-    for block in corpus.blocks(rows):
-        for start in range(0, len(block.memories), _BATCH):
-            memories = block.memories[start : start + _BATCH]
-            before = perf_counter()
-            cards = engine.cards(memories)
-            store.apply(
-                [
-                    Insert(memory, IndexCard(card.extra, MODEL_ID, packed(vector)))
-                    for memory, card, vector in zip(
-                        memories, cards, block.vectors[start:], strict=False
-                    )
-                ]
-            )
-            seconds += perf_counter() - before
-        plain.add(block.memories, first=number)
-        number += len(block.memories)
-    return {"rows_per_s": round(rows / seconds), "seconds": round(seconds, 1)}
-
-
 def warm_figures(database: Path, rows: int, options: Options) -> dict[str, Any]:
     """What `bench.warm` measures in a process of its own."""
     command = [sys.executable, "-m", "bench.warm", str(database), "--rows", str(rows)]
@@ -86,17 +60,35 @@ def warm_figures(database: Path, rows: int, options: Options) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def stored(rows: int, corpus: Corpus, folder: Path) -> dict[str, Any]:
+    """Make the stores of one size, or find those of an earlier run; returns how loading went."""
+    kept = folder / "loaded.json"
+    if kept.exists():
+        return json.loads(kept.read_text("utf-8"))
+    say(f"{rows:,}: loading")
+    folder.mkdir(parents=True, exist_ok=True)
+    plain = peers.PlainText(folder / "plain.db")
+    store = open_sqlite(folder / "memory.db")
+    seconds = load(store, corpus, rows=rows, plain=plain)
+    store.close()
+    plain.close()
+    disk_mb = round(room_bytes(folder / "memory.db") / 1e6, 1)
+    loaded = {
+        "rows_per_s": round(rows / seconds),
+        "seconds": round(seconds, 1),
+        "disk_mb": disk_mb,
+        "disk_kb_per_row": round(disk_mb * 1000 / rows, 2),
+    }
+    kept.write_text(json.dumps(loaded), "utf-8")
+    return loaded
+
+
 def measure(rows: int, options: Options) -> dict[str, Any]:
     """Everything about one size."""
     corpus, folder = Corpus(), options.folder / f"rows-{rows}"
-    folder.mkdir(parents=True)
+    loaded = stored(rows, corpus, folder)
     queries = corpus.queries(options.queries, rows=rows)
     plain = peers.PlainText(folder / "plain.db")
-    say(f"{rows:,}: loading")
-    store = open_sqlite(folder / "memory.db")
-    loaded = load(store, corpus, rows, plain=plain)
-    store.close()
-    disk_mb = round(room_bytes(folder / "memory.db") / 1e6, 1)
     say(f"{rows:,}: recall and writes")
     warm = warm_figures(folder / "memory.db", rows, options)
     say(f"{rows:,}: cold start")
@@ -109,7 +101,7 @@ def measure(rows: int, options: Options) -> dict[str, Any]:
         "vectors_top10_overlap": vectors_overlap(found["vectors"], exact),
     }
     plain.close()
-    own = {"load": loaded, "disk_mb": disk_mb, **warm, "cold_start": cold}
+    own = {"load": loaded, **warm, "cold_start": cold}
     return {
         "rows": rows,
         "holdfast": own,
@@ -289,16 +281,16 @@ def main(arguments: Sequence[str]) -> int:
     made.add_argument("--budget-s", type=float, default=30.0, help="at most, for each timing")
     made.add_argument("--cold-rounds", type=int, default=15)
     made.add_argument("--chroma-rows", type=int, default=100_000, help="no ChromaDB above this")
-    made.add_argument("--folder", type=Path, help="where the stores are made (default: temporary)")
+    made.add_argument("--keep", type=Path, help="folder to keep the loaded stores in, for reuse")
     chosen = made.parse_args(arguments)
-    with tempfile.TemporaryDirectory(dir=chosen.folder, prefix="holdfast-scale-") as folder:
+    with tempfile.TemporaryDirectory(prefix="holdfast-scale-") as passing:
         options = Options(
             sizes=tuple(int(size) for size in chosen.sizes.split(",")),
             queries=chosen.queries,
             budget_s=chosen.budget_s,
             cold_rounds=chosen.cold_rounds,
             chroma_rows=chosen.chroma_rows,
-            folder=Path(folder),
+            folder=chosen.keep or Path(passing),
         )
         result = run(options)
     text = result.pop("lines")

@@ -15,10 +15,11 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.corpus import BLOCK, DIMENSION, PROJECT, Corpus, Query, packed, row_of
+from bench.loading import MODEL_ID, inserts
 from bench.report import parser, resident_mb, timed, timed_each
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.payloads import Json
-from holdfast.core.ports import Embedder, IndexCard, Insert, Store, Vector
+from holdfast.core.ports import Delete, Embedder, Store, Vector
 from holdfast.core.query import Filter
 from holdfast.core.text import query_terms
 from holdfast.memory.arms import ARM_CAP, SPAN
@@ -29,7 +30,6 @@ from holdfast.memory.requests import Mode, RecallRequest
 from holdfast.providers.static import StaticEmbedder
 from holdfast.store import open_sqlite
 
-MODEL_ID = "bench-clustered-256"
 WHERE = Filter(project=PROJECT)
 LIMIT = 10
 JUDGED = 100
@@ -123,25 +123,23 @@ class Warm:
     def write_figures(self, corpus: Corpus, *, rows: int, count: int) -> dict[str, Json]:
         """Single writes of new memories: the store's part, then all that `remember` does."""
         block = corpus.block(-(-rows // BLOCK), count=2 * count)
-        cards = [
-            IndexCard(card.extra, MODEL_ID, packed(vector))
-            for card, vector in zip(
-                Engine(store=self.store).cards(block.memories), block.vectors, strict=True
-            )
-        ]
+        changes = inserts(Engine(store=self.store), block.memories, block.vectors)
 
         def insert(number: int) -> object:
-            return self.store.apply([Insert(block.memories[number], cards[number])])
+            return self.store.apply([changes[number]])
 
-        def keep(number: int) -> object:
+        def keep(number: int) -> None:
             self.embedder.next_vector = packed(block.vectors[number])
             draft = MemoryDraft(content=block.memories[number].content)
-            return remember(self.engine, draft, project=PROJECT)
+            new.append(remember(self.engine, draft, project=PROJECT).memory.id)
 
-        inserts = timed_each(insert, range(count), budget_s=self._budget_s, warm_up=5)
+        new = [change.memory.id for change in changes[:count]]
+        inserted = timed_each(insert, range(count), warm_up=5)
         kept = timed_each(keep, range(count, 2 * count), budget_s=self._budget_s, warm_up=5)
+        # A store that is kept for another run should be as it was.
+        self.store.apply([Delete(memory_id) for memory_id in dict.fromkeys(new)])
         return {
-            "insert_without_embedding": inserts.as_json(),
+            "insert_without_embedding": inserted.as_json(),
             "remember_with_embedding_and_comparison": kept.as_json(),
         }
 

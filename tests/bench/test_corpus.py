@@ -22,10 +22,11 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_size() -> None:
 
 
 def test_blocks_follow_each_other_without_a_gap() -> None:
-    blocks = list(Corpus().blocks(BLOCK + 5))
-    ids = [memory.id for block in blocks for memory in block.memories]
-    assert ids == [row_id(row) for row in range(BLOCK + 5)]
+    batches = list(Corpus().batches(BLOCK + 5, start=BLOCK - 7, size=10))
+    ids = [memory.id for batch in batches for memory in batch.memories]
+    assert ids == [row_id(row) for row in range(BLOCK - 7, BLOCK + 5)]
     assert ids == sorted(ids)
+    assert [len(batch.vectors) for batch in batches] == [7, 5]
 
 
 def test_a_row_can_be_read_back_from_its_id() -> None:
