@@ -143,6 +143,7 @@ class _Reading:
         self._said = said
         self._book = book
         self._tasks_before = 0
+        self._contradicted = False
         self._material = False
         self._listing = all(s.bullet for s in said)
 
@@ -188,7 +189,9 @@ class _Reading:
         return Remember(content, infer_type(content))
 
     def _note(self, sentence: Sentence) -> None:
-        """Remember that a request, a heading, or the start of quoted material went by."""
+        """Remember that a request, a heading, a "No!" or the start of quoted material went by."""
+        bare = sentence.masked.rstrip(" .!,！，")
+        self._contradicted = self._book.contradiction.fullmatch(bare) is not None
         is_task = self._book.task.match(sentence.masked) is not None
         self._tasks_before += is_task
         has_colon = ":" in sentence.masked or "：" in sentence.masked
@@ -246,7 +249,8 @@ class _Reading:
             return None
         if rule.kind == "forget":
             return Forget(content)
-        contradicts = self._book.contradiction.match(sentence.masked[:skip]) is not None
+        opener = self._book.contradiction.match(sentence.masked[:skip])
+        contradicts = self._contradicted or opener is not None
         default = rule.type or MemoryType.FACT
         return Remember(
             content,
