@@ -1,0 +1,49 @@
+"""Short ways to export, import and look at what became of it."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from holdfast.core.memory import Memory
+from holdfast.core.ports import Insert
+from holdfast.core.query import Filter
+from holdfast.memory.engine import Engine
+from holdfast.memory.portable import (
+    FORMAT,
+    VERSION,
+    ImportReport,
+    export_jsonl,
+    import_jsonl,
+    whole,
+)
+from holdfast.memory.record_json import memory_to_json
+
+HEADER = json.dumps({"format": FORMAT, "version": VERSION})
+
+
+def put(engine: Engine, *memories: Memory) -> None:
+    engine.store.apply([Insert(memory, engine.card(memory)) for memory in memories])
+
+
+def exported(engine: Engine, where: Filter | None = None) -> str:
+    out = io.StringIO()
+    export_jsonl(engine, where or whole(None), out)
+    return out.getvalue()
+
+
+def line(memory: Memory, **changes: object) -> str:
+    return json.dumps(memory_to_json(memory) | changes, sort_keys=True)  # type: ignore[operator]
+
+
+def take(engine: Engine, *lines: str, strict: bool = False, dry_run: bool = False) -> ImportReport:
+    text = "\n".join((HEADER, *lines)) + "\n"
+    return import_jsonl(engine, io.StringIO(text), strict=strict, dry_run=dry_run)
+
+
+def counts(report: ImportReport) -> tuple[int, int, int, int]:
+    return (report.new, report.merged, report.skipped, len(report.refused))
+
+
+def one(engine: Engine, memory: Memory) -> Memory:
+    return engine.store.get([memory.id])[0]
