@@ -110,6 +110,22 @@ def test_an_export_is_the_same_text_every_time(engine: Engine, folder: Path, mem
     assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
 
 
+def test_a_closed_memory_says_so_and_an_edit_of_it_is_not_applied(
+    engine: Engine, folder: Path, memory: Memory
+):
+    new = revise(engine, memory.id, MemoryPatch(content="Use MySQL for teams"))
+    export_markdown(engine, whole("example"), folder, overwrite=True)
+    path = file_of(folder, memory)
+    front, _ = read_front_matter(path.read_text())
+    assert front["superseded_by"] == new.id
+    assert f"{path.name}) (no longer holds)" in (folder / INDEX).read_text()
+    assert counts(read(engine, folder)) == (0, 0, 0, 2)
+    edit(path, "SQLite", "DuckDB")
+    report = read(engine, folder)
+    assert [note.path for note in report.outdated] == [f"decision/{path.name}"]
+    assert open_contents(engine) == {"Use MySQL for teams"}
+
+
 @given(memories())
 @settings(max_examples=60)
 def test_any_memory_reads_back_as_itself(memory: Memory):

@@ -80,11 +80,20 @@ def write_entry(memory: Memory) -> str:
         "importance": round(memory.importance, 3),
         "confidence": round(memory.confidence, 3),
         "valid_from": moment_to_json(memory.valid_from),
+        **_ending(memory),
         "updated_at": moment_to_json(memory.updated_at),
     }
     body = f"\n{memory.content}\n"
     fields["fingerprint"] = text_mark(write_front_matter(fields) + body)
     return write_front_matter(fields) + body
+
+
+def _ending(memory: Memory) -> dict[str, Json]:
+    """Since when a memory no longer holds, and what does instead."""
+    if memory.valid_to is None:
+        return {}
+    ended: dict[str, Json] = {"valid_to": moment_to_json(memory.valid_to)}
+    return ended | {"superseded_by": memory.superseded_by} if memory.superseded_by else ended
 
 
 def text_mark(text: str) -> str:

@@ -35,6 +35,7 @@ from holdfast.memory.remember import Outcome
 _SHELF = "markdown-import"
 _MAX_SUCCESSORS = 1_000
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_OWN_ID = re.compile(rf'^id: *"?({_ID.pattern})', re.MULTILINE)
 _NOTHING = MemoryPatch()
 
 
@@ -122,7 +123,8 @@ class _Reading:
         """Read one file; what cannot be taken is noted and the rest goes on."""
         try:
             text = read_text(path)
-            self.seen.update(_ID.findall(text[:400]))
+            # Before anything can fail: a file that cannot be read is not a removed one.
+            self.seen.update(_OWN_ID.findall(text)[:1])
             entry = read_entry(text)
             known = self.engine.store.get([entry.id]) if entry.id else []
             if known:

@@ -2,8 +2,8 @@
 
 One file for each memory, in a folder for each type, so that two people's changes merge without
 conflict and a review shows one thought at a time. `INDEX.md` lists what was exported, by which
-`markdown_import` knows what has been removed since. Payloads, evidence and history are not in the
-files: the exact form is `portable`.
+`markdown_import` knows what has been removed since. Closed memories are there only when the filter
+asks for them, and say so. Payloads and evidence are not in the files: the exact form is `portable`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class _Listed:
     path: str
     title: str
     id: str
+    is_open: bool
 
 
 def export_markdown(
@@ -103,7 +104,7 @@ def _require_free(folder: Path, *, overwrite: bool) -> None:
 def _write(folder: Path, memory: Memory) -> _Listed:
     path = entry_path(memory)
     write_text(folder / path, write_entry(memory), overwrite=True)
-    return _Listed(path, first_line(memory.content, limit=100), memory.id)
+    return _Listed(path, first_line(memory.content, limit=100), memory.id, memory.is_open)
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
@@ -135,4 +136,5 @@ def _index(listed: list[_Listed]) -> str:
 
 def _index_line(item: _Listed) -> str:
     title = item.title.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
-    return f"- [{title}]({item.path}) `{item.id}`"
+    ended = "" if item.is_open else " (no longer holds)"
+    return f"- [{title}]({item.path}){ended} `{item.id}`"
