@@ -7,8 +7,6 @@ that git could not answer (missing, refused, broken repository, too slow); calle
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,7 +38,9 @@ _ENVIRONMENT = {
 
 def git_program() -> str | None:
     """Where git is, or None when it is not installed."""
-    return shutil.which("git")
+    from shutil import which
+
+    return which("git")
 
 
 def ask_git(
@@ -54,6 +54,9 @@ def ask_git(
     program = git_program()
     if program is None:
         return None
+    # Imported here because most commands know their project without asking git.
+    import subprocess
+
     try:
         done = subprocess.run(
             [program, *_OPTIONS, *arguments],

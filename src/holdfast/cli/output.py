@@ -7,8 +7,8 @@ shown as a visible mark. `rich` is imported only when a table really goes to a t
 from __future__ import annotations
 
 import json
+import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ from holdfast.core.types import TYPE_RULES, MemoryType
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _UNSEEN_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BADGE_COLOURS = {"PREF": "magenta", "CONV": "blue", "PATN": "cyan", "WARN": "yellow"}
-_NARROWEST = 40
+_NARROWEST, _USUAL_WIDTH = 40, 100
 
 
 def safe(text: str) -> str:
@@ -83,7 +83,13 @@ def plain(value: object) -> Json:
 
 def width() -> int:
     """Columns to write in; at least a few, so that a tiny window still shows something."""
-    return max(_NARROWEST, shutil.get_terminal_size((100, 24)).columns)
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal():
+        return max(_NARROWEST, int(given))
+    try:
+        return max(_NARROWEST, os.get_terminal_size().columns)
+    except OSError:
+        return _USUAL_WIDTH
 
 
 def badge(type: MemoryType) -> str:
@@ -144,7 +150,8 @@ def print_table(
 
     table = Table(title=heading or None, title_justify="left", title_style="bold", box=None)
     for name in headings:
-        table.add_column(name, header_style="bold", overflow="fold")
+        style = "cyan" if name == "id" else ""
+        table.add_column(name, header_style="bold", style=style, overflow="fold")
     for row in rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
     colourless = click.get_current_context().color is False

@@ -111,7 +111,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; every way it can end becomes an exit code."""
     _accept_any_terminal()
     try:
-        return _run(list(arguments))
+        return _run([_as_text(argument) for argument in arguments])
     except BrokenPipeError:
         _silence_stdout()
         return exits.BROKEN_PIPE
@@ -156,6 +156,11 @@ def _show_usage(error: click.ClickException) -> None:
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     if ctx is not None:
         click.echo(f"Hint: see `{ctx.command_path} --help`.", err=True)
+
+
+def _as_text(argument: str) -> str:
+    """An argument as UTF-8, also where the locale made Python read it as something else."""
+    return os.fsencode(argument).decode("utf-8", errors="replace")
 
 
 def _accept_any_terminal() -> None:

@@ -6,7 +6,7 @@ people see and type; a store resolves it, or a prefix of it, back to the full id
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Callable
 
@@ -32,11 +32,16 @@ def is_full_id(text: str) -> bool:
     return len(text) == 36 and len(raw) == 32 and all(c in "0123456789abcdef" for c in raw)
 
 
+def _random_bits(count: int) -> int:
+    """Random bits from the system; the `secrets` module would cost every start ten imports."""
+    return int.from_bytes(os.urandom((count + 7) // 8), "big") >> (-count % 8)
+
+
 class IdSource:
     """Makes UUIDv7 ids that never go backwards inside one process, even when the clock does."""
 
     def __init__(
-        self, now_ms: Callable[[], int], *, random_bits: Callable[[int], int] = secrets.randbits
+        self, now_ms: Callable[[], int], *, random_bits: Callable[[int], int] = _random_bits
     ) -> None:
         self._now_ms = now_ms
         self._random_bits = random_bits
