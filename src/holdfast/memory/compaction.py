@@ -42,7 +42,6 @@ from holdfast.memory.upkeep import (
     UpkeepReport,
     all_in_project,
     in_project,
-    refreshed_cards,
 )
 
 _LOADED_AT_ONCE = 500
@@ -173,7 +172,7 @@ def _write(engine: Engine, plan: MergePlan) -> tuple[MergePlan, int]:
     groups: defaultdict[str, list[Merge]] = defaultdict(list)
     for merge in plan.merges:
         groups[merge.kept_id].append(merge)
-    fresh = refreshed_cards(engine, [plan.survivors[kept_id] for kept_id in groups])
+    fresh = engine.refreshed_cards([plan.survivors[kept_id] for kept_id in groups])
     cards = dict(zip(groups, fresh, strict=True))
     done = {
         kept_id

@@ -25,7 +25,8 @@ def revise(engine: Engine, memory_id: str, patch: MemoryPatch) -> Memory:
         now = engine.clock()
         new = amend(old, patch, now=now)
         if new.content == old.content and new.type is old.type:
-            engine.store.apply([Replace(new, engine.card(new), old.updated_at)])
+            (card,) = engine.refreshed_cards([new])
+            engine.store.apply([Replace(new, card, old.updated_at)])
             return new
         if not old.is_open:
             raise ConflictError(

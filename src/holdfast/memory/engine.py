@@ -65,22 +65,47 @@ class Engine:
 
     def cards(self, memories: list[Memory]) -> list[IndexCard]:
         """Index cards for several memories, embedded in one batch."""
-        from holdfast.memory.indexing import embedding_text, extra_text
+        from holdfast.memory.indexing import extra_text
 
         embedder = self.embedder()
-        wanted = [m for m in memories if embedder is not None and is_embedded(m)]
-        vectors: dict[str, Vector] = {}
-        if embedder is not None and wanted:
-            try:
-                made = embedder.embed_documents([embedding_text(m) for m in wanted])
-                vectors = dict(zip((m.id for m in wanted), made, strict=True))
-            except ProviderError as error:
-                self.on_embedding_failure(error)
+        vectors = self._vectors(embedder, memories) if embedder is not None else {}
         model_id = embedder.model_id if embedder is not None else None
         return [
             IndexCard(extra_text(m), model_id if m.id in vectors else None, vectors.get(m.id))
             for m in memories
         ]
+
+    def refreshed_cards(self, memories: list[Memory]) -> list[IndexCard | None]:
+        """Index cards for memories whose labels changed but whose content did not.
+
+        None, which leaves the indexes as they are, where a fresh card would cost a memory its
+        vector because no embedder is at hand; a re-index then brings the labels up to date.
+        """
+        vectors_kept = bool(self.store.models())
+        return [
+            None if card.vector is None and vectors_kept and is_embedded(memory) else card
+            for memory, card in zip(memories, self.cards(memories), strict=True)
+        ]
+
+    def _vectors(self, embedder: Embedder, memories: list[Memory]) -> dict[str, Vector]:
+        """The vectors of those memories that have one to give; text without words has none."""
+        from holdfast.memory.indexing import embedding_text
+
+        wanted = [m for m in memories if is_embedded(m)]
+        if not wanted:
+            return {}
+        try:
+            made = embedder.embed_documents([embedding_text(m) for m in wanted])
+        except ProviderError as error:
+            self.on_embedding_failure(error)
+            return {}
+        pairs = zip(wanted, made, strict=True)
+        return {memory.id: vector for memory, vector in pairs if not is_blank(vector)}
+
+
+def is_blank(vector: Vector) -> bool:
+    """Whether a vector points nowhere: an embedder's answer to a text without words."""
+    return not vector.strip(b"\0")
 
 
 def is_embedded(memory: Memory) -> bool:

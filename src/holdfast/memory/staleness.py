@@ -30,7 +30,6 @@ from holdfast.memory.upkeep import (
     UpkeepReport,
     in_project,
     item_for,
-    refreshed_cards,
     write_each,
 )
 
@@ -217,7 +216,7 @@ def _inside(path: str) -> str:
 
 
 def _replace(engine: Engine, memory: Memory, moved: Memory) -> bool:
-    (card,) = refreshed_cards(engine, [moved])
+    (card,) = engine.refreshed_cards([moved])
     try:
         engine.store.apply([Replace(moved, card, memory.updated_at)])
     except (ConflictError, NotFoundError):

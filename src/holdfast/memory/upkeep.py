@@ -18,10 +18,9 @@ from holdfast.core.clock import from_ms, to_ms
 from holdfast.core.errors import NotFoundError
 from holdfast.core.memory import Memory
 from holdfast.core.payloads import Json
-from holdfast.core.ports import Delete, IndexCard, Mark, Progress, Rescore, Shelf, Store
+from holdfast.core.ports import Delete, Mark, Progress, Rescore, Shelf, Store
 from holdfast.core.query import Filter, Validity
 from holdfast.core.text import first_line
-from holdfast.memory.engine import Engine, is_embedded
 
 Figure: TypeAlias = float | str | None
 """One cell of a report: a number, a word, or nothing."""
@@ -204,16 +203,3 @@ def _write_batch(store: Store, batch: Sequence[SingleChange]) -> set[str]:
             return set()
         return {done for change in batch for done in _write_batch(store, [change])}
     return {change.id for change in batch}
-
-
-def refreshed_cards(engine: Engine, memories: Sequence[Memory]) -> list[IndexCard | None]:
-    """Index cards for memories whose labels changed but whose content did not.
-
-    None, which leaves the indexes as they are, where a fresh card would cost a memory its vector
-    because no embedder is at hand; a re-index then brings the labels up to date.
-    """
-    vectors_kept = bool(engine.store.models())
-    return [
-        None if card.vector is None and vectors_kept and is_embedded(memory) else card
-        for memory, card in zip(memories, engine.cards(list(memories)), strict=True)
-    ]
