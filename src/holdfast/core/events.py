@@ -1,0 +1,137 @@
+"""What happens in a coding client, in one vocabulary for all of them.
+
+A client's own payload becomes one of these before anything else sees it; nothing above this
+module knows payload shapes, and nothing here knows clients. An event's id is made where the event
+was caught and never changes, so that taking an event twice can be told from two events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class ToolKind(StrEnum):
+    """What a tool call does, whatever the client calls its tool."""
+
+    READ = "read"
+    EDIT = "edit"
+    WRITE = "write"
+    SHELL = "shell"
+    SEARCH = "search"
+    WEB = "web"
+    TASK = "task"
+    MCP = "mcp"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where an event comes from. `agent` is set inside a sub-agent."""
+
+    event_id: str
+    client: str
+    session_id: str
+    at: datetime
+    cwd: str | None = None
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change to a file: the text before and after; a new file has no text before."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStarted:
+    """A session begins, goes on after a pause, or starts over after compaction."""
+
+    origin: Origin
+    source: str = "startup"
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSubmitted:
+    """The person said something."""
+
+    origin: Origin
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCalled:
+    """A tool was used and came back. `error` is set when it failed."""
+
+    origin: Origin
+    call_id: str | None
+    name: str
+    kind: ToolKind
+    files: tuple[str, ...] = ()
+    command: str | None = None
+    query: str | None = None
+    edits: tuple[Edit, ...] = ()
+    input: str = ""
+    output: str = ""
+    error: str | None = None
+    duration_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """The client shortened its conversation; the summary is what it kept, when it tells."""
+
+    origin: Origin
+    trigger: str
+    summary: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded:
+    """The agent stopped and waits; its last words are here when the client tells them."""
+
+    origin: Origin
+    last_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentStarted:
+    """A sub-agent begins."""
+
+    origin: Origin
+    agent_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentEnded:
+    """A sub-agent is done."""
+
+    origin: Origin
+    agent_type: str
+    last_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionEnded:
+    """The session is over."""
+
+    origin: Origin
+    reason: str
+
+
+Event: TypeAlias = (
+    SessionStarted
+    | PromptSubmitted
+    | ToolCalled
+    | Compacted
+    | TurnEnded
+    | SubagentStarted
+    | SubagentEnded
+    | SessionEnded
+)
