@@ -182,6 +182,8 @@ def _broken(memory: Memory) -> list[tuple[str, str]]:
         (line(memory, content="  "), "empty"),
         (line(memory, content="x" * 1_100_000), "characters"),
         (line(memory, id="12"), "not a memory id"),
+        (line(memory, id="\ud800"), "not a memory id"),
+        (line(memory, id=7), "id must be str"),
         (line(memory, key=""), "empty text"),
         (line(memory, relations=[{"type": "validates"}]), "either to a memory or to a file"),
         (line(memory, relations=[{"type": "validates", "target_id": "x"}]), "not a memory id"),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from holdfast.core.errors import ConflictError, UsageError
+from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory
 from holdfast.core.payloads import Json
 from holdfast.core.ports import Progress
@@ -122,6 +123,12 @@ def import_jsonl(
 
 
 @dataclass(frozen=True, slots=True)
+class _Told:
+    line: int
+    data: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
 class _Record:
     line: int
     memory: Memory
@@ -146,20 +153,40 @@ class _Import:
     ) -> ImportReport:
         lines = read_lines(file)
         while batch := list(islice(lines, BATCH_RECORDS)):
-            self._settle([record for line in batch if (record := self._read(line))])
+            told = [told for line in batch if (told := self._read(line))]
+            fresh = self._without_known(told)
+            self._settle([record for item in fresh if (record := self._record(item))])
             if progress:
                 progress(batch[-1].end_bytes, max(size_bytes, batch[-1].end_bytes))
         return self._report()
 
-    def _read(self, line: Line) -> _Record | None:
-        """The record of a line; a header gives none, a bad line is noted."""
+    def _read(self, line: Line) -> _Told | None:
+        """What a line says; a header says nothing, a bad line is noted."""
         try:
             if line.problem:
                 raise UsageError(f"{line.problem}.")
             data = _parse(line)
-            return None if _is_header(data) else _Record(line.number, self._memory(data))
+            return None if _is_header(data) else _Told(line.number, data)
         except UsageError as error:
             self.refused.append(LineNote(line.number, error.message))
+            return None
+
+    def _without_known(self, told: list[_Told]) -> list[_Told]:
+        """Leave out what the store says word for word, so that taking in again is quick."""
+        if self.project is not None:
+            return told
+        ids = [name for item in told if is_full_id(name := str(item.data.get("id")))]
+        known = {memory.id: memory_to_json(memory) for memory in self.engine.store.get(ids)}
+        fresh = [item for item in told if known.get(str(item.data.get("id"))) != item.data]
+        self.counts[Meeting.SKIPPED] += len(told) - len(fresh)
+        return fresh
+
+    def _record(self, told: _Told) -> _Record | None:
+        """The memory that a line describes; what cannot be one is noted."""
+        try:
+            return _Record(told.line, self._memory(told.data))
+        except UsageError as error:
+            self.refused.append(LineNote(told.line, error.message))
             return None
 
     def _memory(self, data: dict[str, Json]) -> Memory:
@@ -177,7 +204,7 @@ class _Import:
             return
         try:
             self._write(records)
-        except ConflictError as error:
+        except (ConflictError, UsageError) as error:
             if len(records) == 1:
                 self.refused.append(LineNote(records[0].line, error.message))
                 return
