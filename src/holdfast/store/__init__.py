@@ -1,28 +1,28 @@
 """Storage engines behind `holdfast.core.ports`. Knows nothing of ranking, clients or models.
 
-Importing this package costs nothing: the engine is loaded by the function that opens it, and
-numpy only by the first vector search.
+Importing this package costs nothing, because the hook process does it for the spool: the engine is
+loaded by the function that opens it, and numpy only by the first vector search.
 """
 
-from __future__ import annotations
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Literal
 
-from pathlib import Path
-from typing import Literal
-
-from holdfast.core.clock import Clock, system_clock
-from holdfast.core.ports import Store
+    from holdfast.core.clock import Clock
+    from holdfast.core.ports import Store
 
 __all__ = ["open_sqlite"]
 
 
 def open_sqlite(
-    path: Path | str,
+    path: "Path | str",
     *,
     busy_timeout_ms: int = 5_000,
-    durability: Literal["normal", "full"] = "normal",
+    durability: "Literal['normal', 'full']" = "normal",
     read_only: bool = False,
-    clock: Clock = system_clock,
-) -> Store:
+    clock: "Clock | None" = None,
+) -> "Store":
     """Open the SQLite store in a file, making or migrating it as needed.
 
     A committed write survives the death of any process, `kill -9` included. With `normal`
@@ -32,6 +32,9 @@ def open_sqlite(
     A file that cannot be written is still opened for reading: each write then raises
     StoreReadOnlyError. `read_only` asks for that and leaves the file as it is.
     """
+    from pathlib import Path
+
+    from holdfast.core.clock import system_clock
     from holdfast.store.sqlite.store import SqliteStore
 
     return SqliteStore.open(
@@ -39,5 +42,5 @@ def open_sqlite(
         busy_timeout_ms=busy_timeout_ms,
         durability=durability,
         read_only=read_only,
-        clock=clock,
+        clock=clock or system_clock,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from array import array
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -65,7 +66,7 @@ class Samples:
         return make_vector([n + self._random.gauss(0, step) for n in numbers])
 
 
-def make_vector(numbers: list[float]) -> Vector:
+def make_vector(numbers: Sequence[float]) -> Vector:
     """Numbers scaled to unit length and packed."""
     length = math.sqrt(sum(n * n for n in numbers))
     return array("f", [n / length for n in numbers]).tobytes()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LOADED_ROWS = 10_000
 _OVERFETCH = 4
 _LEAST_LOOK = 100
-_WIDER_LOOKS = (1_000, 10_000)
+_WIDER_LOOKS = (2_000, 10_000)
 # Rebuild when this share of the rows in memory no longer stands in the table.
 _DEAD_SHARE = 0.25
 
@@ -66,6 +66,8 @@ class VectorSearch:
             hits = _standing(db, view, nearest, fits)
             if len(hits) >= limit or count <= width:
                 return hits[:limit]
+            if len(hits) * _WIDER_LOOKS[-1] < limit * width:
+                break  # so few pass that even the widest look would not find enough
         among = self._allowed(db, model, view, fits)
         return _standing(db, view, view.nearest(query, among=among, limit=limit), fits)
 
@@ -154,11 +156,11 @@ def _standing(
 ) -> list[Hit]:
     """Those of the nearest that still stand in the table and pass the filter, in order."""
     positions, cosines = nearest
-    seqs = [int(seq) for seq in view.seqs[positions]]
+    seqs: list[int] = view.seqs[positions].tolist()
     rows = db.execute(
         "SELECT v.seq, m.id FROM vectors v CROSS JOIN memories m ON m.row = v.memory"
-        f" WHERE v.seq IN ({','.join(map(str, seqs))}) AND {fits.sql}",
-        fits.params,
+        f" WHERE v.seq IN (SELECT value FROM json_each(?)) AND {fits.sql}",
+        (str(seqs), *fits.params),
     )
     ids: dict[int, str] = dict(rows.fetchall())
     return [

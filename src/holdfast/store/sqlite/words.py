@@ -118,18 +118,23 @@ def _ranked(
         "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
         (query.expression, wide),
     ).fetchall()
-    ids = _passing(db, [row for row, _ in best], fits)
-    hits = [Hit(ids[row], score / query.copies) for row, score in best if row in ids]
-    if len(hits) >= limit or len(best) < wide:
-        return hits[:limit]
-    return _filtered(db, query, fits, limit=limit)
+    hits: list[Hit] = []
+    for part in (best[: 4 * limit], best[4 * limit :]):
+        ids = _passing(db, [row for row, _ in part], fits)
+        hits += [Hit(ids[row], score / query.copies) for row, score in part if row in ids]
+        if len(hits) >= limit:
+            return hits[:limit]
+    return hits if len(best) < wide else _filtered(db, query, fits, limit=limit)
 
 
-def _passing(db: Connection, rows: Sequence[int], fits: Condition) -> dict[int, str]:
+def _passing(db: Connection, rows: list[int], fits: Condition) -> dict[int, str]:
     """The ids of those rows that pass the filter."""
-    listed = ",".join(map(str, rows))
+    if not rows:
+        return {}
     found = db.execute(
-        f"SELECT m.row, m.id FROM memories m WHERE m.row IN ({listed}) AND {fits.sql}", fits.params
+        "SELECT m.row, m.id FROM memories m"
+        f" WHERE m.row IN (SELECT value FROM json_each(?)) AND {fits.sql}",
+        (str(rows), *fits.params),
     )
     return dict(found.fetchall())
 

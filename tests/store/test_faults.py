@@ -1,0 +1,433 @@
+"""Real faults: each gives a clear error, and nothing that was acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import (
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreReadOnlyError,
+    StoreVersionError,
+    UsageError,
+)
+from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
+from holdfast.core.ports import IndexCard, Insert, Store
+from holdfast.core.types import EvidenceKind, RelationType
+from holdfast.store import open_sqlite
+from holdfast.testing import Samples
+from holdfast.testing.conformance_stage import EVERYTHING, HERE
+
+pytestmark = pytest.mark.feature("A1")
+
+WRITER = Path(__file__).with_name("write_rows.py")
+NOBODY = 65_534
+
+
+def start_writer(path: Path, project: str, count: int, *limits: int) -> subprocess.Popen[str]:
+    command = [sys.executable, str(WRITER), str(path), project, str(count), *map(str, limits)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def said_lines(writer: subprocess.Popen[str], count: int) -> list[str]:
+    assert writer.stdout is not None
+    lines = (writer.stdout.readline().strip() for _ in range(count))
+    return [line for line in lines if line]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    opened = open_sqlite(path, busy_timeout_ms=50)
+    yield opened
+    opened.close()
+
+
+class TestSeveralAtOnce:
+    def test_processes_that_create_and_write_at_once_lose_nothing(self, path: Path) -> None:
+        writers = [start_writer(path, f"p{i}", 40) for i in range(3)]
+        said = [writer.communicate(timeout=120)[0].split() for writer in writers]
+        assert [writer.returncode for writer in writers] == [0, 0, 0]
+        store = open_sqlite(path)
+        ids = [full_id for lines in said for full_id in lines]
+        assert len(ids) == len(store.get(ids)) == store.stats(EVERYTHING).total == 120
+        assert store.check(deep=True) == []
+        store.close()
+
+    def test_threads_share_one_store(self, store: Store) -> None:
+        failures: list[BaseException] = []
+
+        def work(number: int) -> None:
+            samples = Samples(seed=number, project=f"t{number}")
+            try:
+                for i in range(15):
+                    vector = samples.vector(8)
+                    added = samples.insert(f"word{i}", model_id="m", vector=vector)
+                    store.apply([added])
+                    where = replace(HERE, project=f"t{number}")
+                    assert len(store.search_words([f"word{i}"], where, limit=5)) == 1
+                    nearest = store.search_vectors(vector, model_id="m", where=where, limit=1)
+                    assert nearest[0].id == added.memory.id
+                    store.touch([added.memory.id], at=samples.now)
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        store.flush()
+        assert failures == []
+        assert store.stats(EVERYTHING).total == 90
+        assert {m.access_count for m in store.iterate(EVERYTHING)} == {1}
+        assert store.check(deep=True) == []
+
+
+class TestSuddenDeath:
+    def test_a_killed_writer_leaves_every_acknowledged_row_and_a_sound_file(
+        self, path: Path
+    ) -> None:
+        acknowledged: list[str] = []
+        for attempt in range(4):
+            writer = start_writer(path, "killed", 0)
+            acknowledged += said_lines(writer, 15 + 7 * attempt)
+            writer.kill()
+            acknowledged += [line for line in writer.communicate()[0].split() if len(line) == 36]
+            store = open_sqlite(path)
+            assert len(store.get(acknowledged)) == len(acknowledged)
+            assert store.check(deep=True) == []
+            store.close()
+        assert len(acknowledged) > 80
+
+    def test_a_full_disk_refuses_the_write_and_keeps_the_rest(self, path: Path) -> None:
+        open_sqlite(path).close()
+        writer = start_writer(path, "filling", 5_000, 2_000_000)
+        lines = writer.communicate(timeout=120)[0].splitlines()
+        assert writer.returncode == 0
+        assert lines[-1].startswith("full")
+        assert "no room left" in lines[-1]
+        kept = lines[:-1]
+        store = open_sqlite(path)
+        assert len(store.get(kept)) == len(kept) == store.stats(EVERYTHING).total > 10
+        assert store.check(deep=True) == []
+        store.apply([Samples().insert("there is room again")])
+        store.close()
+
+
+class TestLocked:
+    @pytest.fixture
+    def lock(self, store: Store, path: Path) -> Iterator[sqlite3.Connection]:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+        other.close()
+
+    def test_a_write_waits_and_then_says_who_is_in_the_way(
+        self, store: Store, lock: sqlite3.Connection
+    ) -> None:
+        with pytest.raises(StoreBusyError, match="locked by another process"):
+            store.apply([Samples().insert()])
+        lock.execute("ROLLBACK")
+        store.apply([Samples().insert()])
+        assert store.stats(EVERYTHING).total == 1
+
+    def test_reading_goes_on(self, store: Store, path: Path) -> None:
+        added = Samples().insert("alpha")
+        store.apply([added])
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert len(store.search_words(["alpha"], HERE, limit=3)) == 1
+        assert store.get([added.memory.id]) == [added.memory]
+        other.close()
+
+    def test_counted_accesses_wait_for_better_times(self, store: Store, path: Path) -> None:
+        samples = Samples()
+        added = samples.insert("alpha")
+        store.apply([added])
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        store.touch([added.memory.id], at=samples.now)
+        store.flush()
+        with pytest.raises(StoreBusyError):
+            store.apply([samples.insert("late")])
+        other.close()
+        store.flush()
+        assert store.get([added.memory.id])[0].access_count == 1
+
+
+class TestReadOnly:
+    @pytest.fixture
+    def folder(self) -> Iterator[Path]:
+        """A folder that anyone may enter, since pytest's own is closed to others."""
+        made = Path(tempfile.mkdtemp(prefix="holdfast-"))
+        made.chmod(0o755)
+        yield made
+        made.chmod(0o755)
+        shutil.rmtree(made)
+
+    @pytest.fixture
+    def filled(self, folder: Path) -> Path:
+        path = folder / "store.db"
+        store = open_sqlite(path)
+        samples = Samples()
+        store.apply([samples.insert("alpha", model_id="m", vector=samples.vector())])
+        store.search_vectors(samples.vector(), model_id="m", where=HERE, limit=1)
+        store.close()
+        return path
+
+    @pytest.fixture
+    def powerless(self) -> Iterator[None]:
+        """Permissions do not bind root, so root becomes nobody for the test."""
+        if os.geteuid() != 0:
+            yield
+            return
+        os.seteuid(NOBODY)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+
+    def check_reading_only(self, store: Store) -> None:
+        (memory,) = store.list(HERE).items
+        assert [h.id for h in store.search_words(["alpha"], HERE, limit=3)] == [memory.id]
+        assert [h.id for h in store.search_fragments(["lph", "al"], HERE, limit=3)] == [memory.id]
+        vector = Samples(seed=5).vector()
+        assert store.search_vectors(vector, model_id="m", where=HERE, limit=1)[0].id == memory.id
+        store.touch([memory.id], at=memory.accessed_at)
+        store.flush()
+        with pytest.raises(StoreReadOnlyError):
+            store.apply([Samples(seed=1).insert()])
+        with pytest.raises(StoreReadOnlyError):
+            store.put_value("a", "b", 1)
+        with pytest.raises(StoreReadOnlyError):
+            store.compact_storage()
+        assert store.check() == store.check(deep=True) == []
+        assert store.describe()["access"] == "read only"
+        store.close()
+
+    def test_asked_for_it_reads_and_never_writes(self, filled: Path) -> None:
+        before = filled.read_bytes()
+        self.check_reading_only(open_sqlite(filled, read_only=True))
+        assert filled.read_bytes() == before
+
+    def test_a_file_and_folder_that_cannot_be_written_can_be_read(
+        self, filled: Path, powerless: None
+    ) -> None:
+        self.check_reading_only(open_sqlite(filled))
+
+    def test_a_file_that_another_is_writing_can_be_read_without_permission(
+        self, filled: Path
+    ) -> None:
+        writer = open_sqlite(filled)
+        writer.apply([Samples(seed=9).insert("beta")])
+        for file in filled.parent.iterdir():
+            file.chmod(0o644)
+        if os.geteuid() == 0:
+            os.seteuid(NOBODY)
+        try:
+            reader = open_sqlite(filled)
+            assert {m.content for m in reader.list(HERE).items} == {"alpha", "beta"}
+            reader.close()
+        finally:
+            if os.getuid() == 0:
+                os.seteuid(0)
+        writer.close()
+
+    def test_a_folder_that_cannot_be_made_is_an_error_that_names_it(
+        self, folder: Path, powerless: None
+    ) -> None:
+        with pytest.raises(StoreError, match="below"):
+            open_sqlite(folder / "below" / "store.db")
+        with pytest.raises(StoreError):
+            open_sqlite(folder / "new.db")
+
+    def test_nothing_to_read_is_an_error(self, folder: Path) -> None:
+        with pytest.raises(StoreError, match="no database"):
+            open_sqlite(folder / "missing.db", read_only=True)
+
+
+class TestDamage:
+    def test_a_file_that_is_no_database_is_refused_and_left_alone(self, path: Path) -> None:
+        path.write_text("Dear diary, " * 1000)
+        with pytest.raises(StoreCorruptError, match="not a Holdfast database"):
+            open_sqlite(path)
+        assert path.read_text().startswith("Dear diary")
+
+    def test_a_database_of_someone_else_is_refused_and_left_alone(self, path: Path) -> None:
+        other = sqlite3.connect(path)
+        other.execute("CREATE TABLE bookmarks (url TEXT)")
+        other.commit()
+        other.close()
+        with pytest.raises(StoreCorruptError, match="not one of Holdfast's"):
+            open_sqlite(path)
+        other = sqlite3.connect(path)
+        assert other.execute("SELECT name FROM sqlite_schema").fetchall() == [("bookmarks",)]
+        other.close()
+
+    @pytest.mark.parametrize("how", ["cut", "zeroed", "flipped", "header"])
+    def test_a_damaged_file_is_told_as_damage_and_never_as_something_else(
+        self, path: Path, how: str
+    ) -> None:
+        samples = Samples()
+        store = open_sqlite(path)
+        store.apply([samples.insert(f"word{i} " * 50) for i in range(300)])
+        store.close()
+        path.write_bytes(_damaged(path.read_bytes(), how))
+        told = 0
+        try:
+            store = open_sqlite(path)
+        except StoreCorruptError:
+            return
+        for look in (
+            lambda: list(store.iterate(EVERYTHING)),
+            lambda: store.search_words(["word7", "word250"], HERE, limit=500),
+            lambda: store.search_fragments(["word299"], HERE, limit=500),
+        ):
+            try:
+                look()
+            except StoreCorruptError:
+                told += 1
+        findings = [f for f in store.check(deep=True) if not f.repairable or f.check == "damage"]
+        assert findings or told
+        store.close()
+
+    def test_a_row_that_cannot_be_read_is_named(self, store: Store, path: Path) -> None:
+        added = Samples().insert("alpha")
+        store.apply([added])
+        raw = sqlite3.connect(path)
+        raw.execute("UPDATE memories SET type = 'nonsense'")
+        raw.commit()
+        raw.close()
+        with pytest.raises(StoreCorruptError, match=added.memory.id):
+            store.get([added.memory.id])
+        assert [f.check for f in store.check(deep=True)] == ["rows"]
+
+    def test_a_newer_database_is_refused_untouched(self, path: Path) -> None:
+        open_sqlite(path).close()
+        raw = sqlite3.connect(path)
+        raw.execute("INSERT INTO schema_steps VALUES (99, 'from the future', 0)")
+        raw.commit()
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        raw.close()
+        before = path.read_bytes()
+        for read_only in (False, True):
+            with pytest.raises(StoreVersionError, match="Upgrade Holdfast"):
+                open_sqlite(path, read_only=read_only)
+        assert path.read_bytes() == before
+
+
+def _damaged(content: bytes, how: str) -> bytes:
+    middle = len(content) // 2 // 4096 * 4096
+    if how == "cut":
+        return content[:middle]
+    if how == "zeroed":
+        return content[:middle] + bytes(40_960) + content[middle + 40_960 :]
+    if how == "flipped":
+        flipped = bytes(b ^ 0x5A for b in content[8_192 : middle + 8_192])
+        return content[:8_192] + flipped + content[middle + 8_192 :]
+    return bytes(100) + content[100:]
+
+
+class TestHostileText:
+    TEXT_FIELDS = tuple(
+        f.name for f in fields(Memory) if f.type in ("str", "str | None") and f.name != "id"
+    )
+
+    @pytest.mark.parametrize("name", TEXT_FIELDS)
+    @pytest.mark.parametrize("text", ["'; DROP TABLE memories; --", 'a" OR "b*', "NEAR(x) \\ %_"])
+    def test_sql_and_search_syntax_in_any_field_is_only_text(
+        self, store: Store, name: str, text: str
+    ) -> None:
+        memory = replace(Samples().memory("alpha"), **{name: text})  # pyright: ignore[reportArgumentType]
+        store.apply([Insert(memory, IndexCard())])
+        assert store.get([memory.id]) == [memory]
+        assert store.list(replace(EVERYTHING, project=memory.project)).items == (memory,)
+        assert store.check(deep=True) in ([], [f for f in store.check() if f.check == "successors"])
+
+    @pytest.mark.parametrize("name", TEXT_FIELDS)
+    def test_text_that_cannot_be_stored_is_refused_whole(self, store: Store, name: str) -> None:
+        samples = Samples()
+        good = samples.insert("good")
+        bad = replace(samples.memory("bad"), **{name: "a\ud800b"})  # pyright: ignore[reportArgumentType]
+        with pytest.raises(UsageError, match="cannot be stored"):
+            store.apply([good, Insert(bad, IndexCard())])
+        assert store.stats(EVERYTHING).total == 0
+        assert store.check(deep=True) == []
+
+    def test_nested_text_that_cannot_be_stored_is_refused_whole(self, store: Store) -> None:
+        broken = "\udfff"
+        for changes in (
+            {"tags": (broken,)},
+            {"files": (broken,)},
+            {"evidence": (Evidence(EvidenceKind.PERSON, broken),)},
+            {"relations": (Relation(RelationType.VALIDATES, target_file=broken),)},
+            {"work_unit": WorkUnitRef("native", (broken,), "x")},
+        ):
+            with pytest.raises(UsageError):
+                store.apply([Insert(Samples().memory("x", **changes), IndexCard())])
+        with pytest.raises(UsageError):
+            store.apply([Samples().insert("x", extra=broken)])
+        with pytest.raises(UsageError):
+            store.put_value("a", broken, 1)
+        assert store.stats(EVERYTHING).total == 0
+
+    def test_looking_for_what_cannot_be_stored_finds_nothing_or_is_refused(
+        self, store: Store
+    ) -> None:
+        store.apply([Samples().insert("alpha", tags=("t",))])
+        broken = "\ud800"
+        assert store.list(replace(HERE, tags=(broken,))).total == 0
+        assert store.list(replace(HERE, project=broken)).total == 0
+        assert store.search_words([broken], HERE, limit=3) == []
+        assert store.search_fragments([broken, broken * 4], HERE, limit=3) == []
+        assert store.resolve(broken * 8, project=None) == []
+        for look in (
+            lambda: store.get([broken]),
+            lambda: store.find_key(broken, project="p", user_scope=False),
+            lambda: store.get_value(broken, "k"),
+        ):
+            with pytest.raises(UsageError):
+                look()
+
+    def test_a_number_too_large_for_a_column_is_refused(self, store: Store) -> None:
+        with pytest.raises(UsageError):
+            store.apply([Samples().insert("x", seq=2**70)])
+
+
+def test_a_clock_that_goes_backwards_does_no_harm(store: Store) -> None:
+    samples = Samples()
+    made: list[Insert] = []
+    for number in range(20):
+        samples.now -= timedelta(hours=3 * (number % 4))
+        made.append(samples.insert(f"n{number}"))
+        store.apply([made[-1]])
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = store.list(HERE, limit=3, cursor=cursor)
+        seen += [m.id for m in page.items]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert sorted(seen) == sorted(change.memory.id for change in made)
+    oldest_first = [m.created_at for m in store.iterate(HERE)]
+    assert oldest_first == sorted(oldest_first)

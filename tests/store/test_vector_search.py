@@ -1,0 +1,166 @@
+"""Vector search: codes keep a cosine, the index in memory follows the table, cheap when unused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from array import array
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.core.ports import Delete, Insert
+from holdfast.store import open_sqlite
+from holdfast.store.sqlite.codes import pack, unpack
+from holdfast.store.sqlite.vector_index import Codes, Floats, VectorIndex, View
+from holdfast.testing import Samples, make_vector
+from holdfast.testing.conformance_stage import EVERYTHING, HERE
+
+pytestmark = pytest.mark.feature("B1", "B4")
+
+DIMENSION = 100
+
+
+def random_units(count: int, *, seed: int = 0, dimension: int = DIMENSION) -> Floats:
+    drawn = np.random.default_rng(seed).standard_normal((count, dimension)).astype(np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True).astype(np.float32)
+
+
+def clustered_units(count: int, *, seed: int = 0) -> Floats:
+    """Vectors that lie around a few hundred centres, as those of texts do."""
+    chance = np.random.default_rng(seed)
+    centres = random_units(300, seed=77)
+    drawn = centres[chance.integers(0, 300, count)] + 0.8 * random_units(count, seed=seed)
+    return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+
+
+def coded(units: Floats) -> tuple[Floats, Codes]:
+    packed = [pack(unit.tobytes()) for unit in units]
+    scales = np.array([scale for scale, _ in packed], dtype=np.float32)
+    numbers = np.frombuffer(b"".join(codes for _, codes in packed), dtype=np.int8)
+    return scales, numbers.reshape(len(units), -1)
+
+
+def filled(units: Floats, *, parts: int = 1, homes: int = 1) -> VectorIndex:
+    index = VectorIndex(units.shape[1])
+    scales, codes = coded(units)
+    for part in np.array_split(np.arange(len(units)), parts):
+        names = [f"home{n % homes}" for n in part]
+        index.append(part.astype(np.int64) + 1, scales[part], codes[part], homes=names)
+    return index
+
+
+def exact(units: Floats, query: Floats, limit: int) -> set[int]:
+    return set(np.argsort(-(units @ query))[:limit].tolist())
+
+
+@given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=300).filter(any))
+def test_codes_keep_a_cosine_to_half_a_hundredth(numbers: list[float]) -> None:
+    vector = make_vector(numbers)
+    if not any(array("f", vector)):
+        return
+    back = array("f", unpack(*pack(vector)))
+    cosine = sum(x * y for x, y in zip(array("f", vector), back, strict=True))
+    assert cosine == pytest.approx(1.0, abs=0.005)
+    assert sum(x * x for x in back) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_error_of_a_cosine_is_small_at_256_dimensions() -> None:
+    units, queries = random_units(400, dimension=256), random_units(50, seed=1, dimension=256)
+    scales, codes = coded(units)
+    errors = (codes.astype(np.float32) * scales[:, None]) @ queries.T - units @ queries.T
+    assert float(np.std(errors)) < 0.0008
+    assert float(np.max(np.abs(errors))) < 0.005
+
+
+def test_a_small_set_is_compared_exactly() -> None:
+    units, query = random_units(2_000), random_units(1, seed=9)[0]
+    positions, cosines = filled(units).view().nearest(query, limit=20)
+    assert set(positions.tolist()) == exact(units, query, 20)
+    assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
+
+
+def test_a_large_set_finds_nearly_all_of_the_nearest() -> None:
+    units = clustered_units(30_000)
+    view = filled(units).view()
+    shared = 0
+    for query in clustered_units(20, seed=9):
+        positions, _ = view.nearest(query, limit=10)
+        shared += len(set(positions.tolist()) & exact(units, query, 10))
+    assert shared >= 0.97 * 200
+
+
+def test_an_index_grown_in_parts_equals_one_made_at_once() -> None:
+    units = random_units(500)
+    grown, whole = filled(units, parts=7).view(), filled(units).view()
+    for left, right in zip(_arrays(grown), _arrays(whole), strict=True):
+        assert np.array_equal(left, right)
+
+
+def _arrays(view: View) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
+    return view.seqs, view.scales, view.homes, view.codes, view.bits
+
+
+def test_a_view_does_not_change_while_the_index_grows() -> None:
+    units = random_units(300)
+    index = filled(units[:200])
+    view = index.view()
+    before = [array.copy() for array in _arrays(view)]
+    scales, codes = coded(units[200:])
+    index.append(np.arange(201, 301), scales, codes, homes=["x"] * 100)
+    assert all(np.array_equal(a, b) for a, b in zip(before, _arrays(view), strict=True))
+    assert (len(view.seqs), len(index.view().seqs), index.last_seq) == (200, 300, 300)
+
+
+def test_homes_narrow_a_search_without_losing_its_best() -> None:
+    units, query = clustered_units(24_000), clustered_units(1, seed=9)[0]
+    index = filled(units, homes=2)
+    view = index.view()
+    among = view.at([index.home_number("home1")])
+    assert among is not None
+    positions, _ = view.nearest(query, among=among, limit=10)
+    own = np.arange(1, 24_000, 2)
+    best = own[np.argsort(-(units[own] @ query))[:10]]
+    assert all(position % 2 == 1 for position in positions.tolist())
+    assert len(set(positions.tolist()) & set(best.tolist())) >= 9
+    assert view.at([index.home_number("home0"), index.home_number("home1")]) is None
+    nobody = view.at([index.home_number("unknown")])
+    assert nobody is not None
+    assert len(nobody) == 0
+
+
+def test_an_index_worn_by_deletions_still_answers_fully(tmp_path: Path) -> None:
+    store, samples = open_sqlite(tmp_path / "store.db"), Samples()
+    changes = [samples.insert(f"n{i}", model_id="m", vector=samples.vector(8)) for i in range(900)]
+    store.apply(changes)
+    query = samples.vector(8)
+    assert len(store.search_vectors(query, model_id="m", where=HERE, limit=10)) == 10
+    near = store.search_vectors(query, model_id="m", where=HERE, limit=860)
+    store.apply([Delete(hit.id) for hit in near])
+    for _ in range(2):
+        left = store.search_vectors(query, model_id="m", where=HERE, limit=50)
+        assert len(left) == 40
+    fresh = Insert(samples.memory("late"), samples.insert(model_id="m", vector=query).card)
+    store.apply([fresh])
+    assert store.search_vectors(query, model_id="m", where=HERE, limit=1)[0].id == fresh.memory.id
+    assert len(dict(store.vectors(model_id="m", where=EVERYTHING))) == 41
+    store.close()
+
+
+def test_work_without_vectors_never_loads_numpy(tmp_path: Path) -> None:
+    script = f"""
+import sys
+from holdfast.store import open_sqlite
+assert "sqlite3" not in sys.modules
+from holdfast.core.query import Filter
+store = open_sqlite({str(tmp_path / "store.db")!r})
+store.search_words(["alpha"], Filter(project="p"), limit=3)
+store.search_fragments(["alpha"], Filter(project="p"), limit=3)
+store.check()
+store.close()
+assert "numpy" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
