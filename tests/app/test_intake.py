@@ -14,7 +14,7 @@ from holdfast.core.query import Filter
 from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
 from holdfast.memory.correct import forget, revise
 from holdfast.memory.engine import Engine
-from holdfast.memory.portable import whole
+from holdfast.memory.portable.jsonl import whole
 from holdfast.store import open_sqlite
 from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.app.git_repositories import GitRepository

@@ -18,7 +18,7 @@ from holdfast.core.types import (
     Scope,
     Source,
 )
-from holdfast.memory.redaction import redact
+from holdfast.memory.wording.redaction import redact
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

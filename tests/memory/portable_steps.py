@@ -9,7 +9,7 @@ from holdfast.core.memory import Memory
 from holdfast.core.ports import Insert
 from holdfast.core.query import Filter
 from holdfast.memory.engine import Engine
-from holdfast.memory.portable import (
+from holdfast.memory.portable.jsonl import (
     FORMAT,
     VERSION,
     ImportReport,
@@ -17,7 +17,7 @@ from holdfast.memory.portable import (
     import_jsonl,
     whole,
 )
-from holdfast.memory.record_json import memory_to_json
+from holdfast.memory.portable.record_json import memory_to_json
 
 HEADER = json.dumps({"format": FORMAT, "version": VERSION})
 

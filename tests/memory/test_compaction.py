@@ -16,7 +16,7 @@ from holdfast.core.payloads import Decision
 from holdfast.core.ports import Close, Delete, Mark, Replace
 from holdfast.core.query import Filter
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope
-from holdfast.memory.compaction import compact
+from holdfast.memory.ageing.compaction import compact
 from holdfast.memory.engine import Thresholds
 from holdfast.testing.fakes import WordEmbedder
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.clock import date_words
-from holdfast.memory.dates import BEGINNING, DateWindow, parse_window
+from holdfast.memory.wording.dates import BEGINNING, DateWindow, parse_window
 
 pytestmark = pytest.mark.feature("B6")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Close, Delete, Mark, Rescore
 from holdfast.core.types import MemoryType, Scope
-from holdfast.memory.decay import decay, faded_importance
+from holdfast.memory.ageing.decay import decay, faded_importance
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("A5")

@@ -17,15 +17,15 @@ from holdfast.core.memory import Memory
 from holdfast.core.ports import Insert
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
-from holdfast.memory.import_lines import MAX_LINE_BYTES
-from holdfast.memory.portable import (
+from holdfast.memory.portable.import_lines import MAX_LINE_BYTES
+from holdfast.memory.portable.jsonl import (
     FORMAT,
     VERSION,
     export_jsonl_file,
     import_jsonl,
     whole,
 )
-from holdfast.memory.record_json import memory_from_json, memory_to_json
+from holdfast.memory.portable.record_json import memory_from_json, memory_to_json
 from holdfast.store import open_sqlite
 from holdfast.testing import ModelStore, Samples
 from holdfast.testing.fakes import ManualClock, WordEmbedder

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.core.memory import Memory
 from holdfast.core.types import EvidenceKind, MemoryType, Scope
 from holdfast.memory.engine import Engine
-from holdfast.memory.portable import import_jsonl, whole
+from holdfast.memory.portable.jsonl import import_jsonl, whole
 from holdfast.store import open_sqlite
 from holdfast.testing import ModelStore, Samples
 from holdfast.testing.fakes import ManualClock, WordEmbedder

@@ -17,7 +17,7 @@ from holdfast.core.payloads import CausalDependency, RecipeStep, WorkflowRecipe
 from holdfast.core.ports import Mark
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, RelationType
-from holdfast.memory.staleness import (
+from holdfast.memory.ageing.staleness import (
     exists_below,
     follow_rename,
     follow_renames,

@@ -17,8 +17,8 @@ from holdfast.app.git import ask_git
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.text import clean
 from holdfast.core.types import MemoryType, Scope, Source
-from holdfast.memory.markdown import Section, read_front_matter, split_sections
-from holdfast.memory.passages import Passage
+from holdfast.memory.portable.markdown import Section, read_front_matter, split_sections
+from holdfast.memory.portable.passages import Passage
 
 MAX_DOCUMENT_BYTES = 524_288
 MAX_DOCUMENTS = 500

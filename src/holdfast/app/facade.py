@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from holdfast.core.memory import Memory, MemoryDraft
     from holdfast.core.ports import Progress
     from holdfast.core.query import Page, Stats
+    from holdfast.memory.ageing.pruning import Retention
+    from holdfast.memory.ageing.upkeep import UpkeepReport
     from holdfast.memory.layers import IndexRow, Timeline
-    from holdfast.memory.markdown_import import MarkdownReport
     from holdfast.memory.obey import Obeyed
     from holdfast.memory.packing import ContextPack
-    from holdfast.memory.portable import ImportReport
-    from holdfast.memory.pruning import Retention
+    from holdfast.memory.portable.jsonl import ImportReport
+    from holdfast.memory.portable.markdown_import import MarkdownReport
     from holdfast.memory.remember import Kept
     from holdfast.memory.requests import RecallRequest, Recollection
     from holdfast.memory.state import State
-    from holdfast.memory.upkeep import UpkeepReport
 
 
 class Holdfast:
@@ -269,9 +269,9 @@ class Holdfast:
     ) -> ContextPack:
         """What is worth saying now, inside a token budget. Without a moment it is a prompt when
         there is a query, a file when there are files, else the start of a session."""
+        from holdfast.memory.ageing.staleness import exists_below
         from holdfast.memory.context import ContextRequest, Moment, build_context
         from holdfast.memory.requests import Mode
-        from holdfast.memory.staleness import exists_below
 
         usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
         known = self.settings
@@ -302,7 +302,7 @@ class Holdfast:
 
     def decay(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
         """Let importance fade with disuse."""
-        from holdfast.memory.decay import decay
+        from holdfast.memory.ageing.decay import decay
 
         return decay(self.engine, project=self.project, dry_run=dry_run, progress=progress)
 
@@ -315,8 +315,8 @@ class Holdfast:
         progress: Progress | None = None,
     ) -> UpkeepReport:
         """Remove what the pruning rules say, for good."""
-        from holdfast.memory.pruning import prune
-        from holdfast.memory.staleness import exists_below
+        from holdfast.memory.ageing.pruning import prune
+        from holdfast.memory.ageing.staleness import exists_below
 
         return prune(
             self.engine,
@@ -330,13 +330,13 @@ class Holdfast:
 
     def compact(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
         """Merge near-duplicates."""
-        from holdfast.memory.compaction import compact
+        from holdfast.memory.ageing.compaction import compact
 
         return compact(self.engine, project=self.project, dry_run=dry_run, progress=progress)
 
     def sweep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
         """Mark memories whose files are gone, and clear the mark where they came back."""
-        from holdfast.memory.staleness import sweep
+        from holdfast.memory.ageing.staleness import sweep
 
         return sweep(
             self.engine, project=self.project, root=self.root, dry_run=dry_run, progress=progress
@@ -344,10 +344,21 @@ class Holdfast:
 
     def upkeep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
         """Sweep, decay and prune, in this order."""
-        from holdfast.memory.lifecycle import run_upkeep
+        from holdfast.memory.ageing.lifecycle import run_upkeep
 
         return run_upkeep(
             self.engine, project=self.project, root=self.root, dry_run=dry_run, progress=progress
+        )
+
+    def upkeep_if_due(self, *, session_count: int | None = None) -> UpkeepReport | None:
+        """The upkeep of a long-lived process that opens a project: at most once a day, or after
+        20 sessions."""
+        from holdfast.memory.ageing.lifecycle import run_upkeep, upkeep_due
+
+        if not upkeep_due(self.engine, project=self.project, session_count=session_count):
+            return None
+        return run_upkeep(
+            self.engine, project=self.project, root=self.root, session_count=session_count
         )
 
     def reindex(self, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
@@ -386,7 +397,7 @@ class Holdfast:
         **which: Unpack[Which],
     ) -> int:
         """Write memories as JSONL, closed and archived ones too unless `which` says otherwise."""
-        from holdfast.memory.portable import export_jsonl, export_jsonl_file
+        from holdfast.memory.portable.jsonl import export_jsonl, export_jsonl_file
 
         where = self._whole(which)
         if not isinstance(target, (str, Path)):
@@ -403,7 +414,7 @@ class Holdfast:
         **which: Unpack[Which],
     ) -> int:
         """Write memories for people: a folder of Markdown that can be edited and read back."""
-        from holdfast.memory.portable_markdown import export_markdown
+        from holdfast.memory.portable.markdown_export import export_markdown
 
         path, where = Path(folder).expanduser(), self._whole(which)
         return export_markdown(self.engine, where, path, overwrite=overwrite, progress=progress)
@@ -418,7 +429,7 @@ class Holdfast:
         progress: Progress | None = None,
     ) -> ImportReport:
         """Take in an export; with `here` all of it comes into this project."""
-        from holdfast.memory.portable import import_jsonl
+        from holdfast.memory.portable.jsonl import import_jsonl
 
         return import_jsonl(
             self.engine,
@@ -438,7 +449,7 @@ class Holdfast:
         progress: Progress | None = None,
     ) -> MarkdownReport:
         """Take in what was edited or added in a folder of Markdown."""
-        from holdfast.memory.markdown_import import import_markdown
+        from holdfast.memory.portable.markdown_import import import_markdown
 
         return import_markdown(
             self.engine,

@@ -25,7 +25,7 @@ from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.payloads import Json
 from holdfast.core.ports import Close, Progress
 from holdfast.memory.engine import Engine
-from holdfast.memory.passages import Passage, fingerprint, keep_passages
+from holdfast.memory.portable.passages import Passage, fingerprint, keep_passages
 from holdfast.memory.remember import Outcome
 
 _SHELF = "intake"

@@ -17,7 +17,7 @@ from holdfast.core.memory import MAX_CONTENT_CHARS, Memory, MemoryDraft, MemoryP
 from holdfast.core.payloads import Json, Payload, payload_from_json, payload_to_json
 from holdfast.core.text import clean
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source
-from holdfast.memory.redaction import redact
+from holdfast.memory.wording.redaction import redact
 
 EXPLICIT_IMPORTANCE = 0.95
 DEFAULT_IMPORTANCE = 0.5

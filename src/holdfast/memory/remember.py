@@ -21,7 +21,7 @@ from holdfast.core.text import content_words
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from holdfast.memory.drafting import compose
 from holdfast.memory.engine import Engine
-from holdfast.memory.likeness import Likeness, compare
+from holdfast.memory.wording.likeness import Likeness, compare
 
 _NEIGHBOURS = 8
 _BATCH = 256

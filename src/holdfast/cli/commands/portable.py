@@ -15,8 +15,8 @@ from holdfast.core.errors import UsageError
 from holdfast.core.payloads import Json
 
 if TYPE_CHECKING:
-    from holdfast.memory.markdown_import import MarkdownReport
-    from holdfast.memory.portable import ImportReport
+    from holdfast.memory.portable.jsonl import ImportReport
+    from holdfast.memory.portable.markdown_import import MarkdownReport
 
 format_option = click.option(
     "--format",
@@ -57,7 +57,7 @@ def export(
         raise UsageError("Only JSONL goes to standard output, and by itself.", hint="Name a file.")
     with options.opened(project) as hf:
         if target == "-":
-            hf.export(sys.stdout, **which)
+            hf.export(output.exact_stdout(), **which)
             return
         with output.progress_bar("Writing") as progress:
             write = hf.export if kind == "jsonl" else hf.export_markdown

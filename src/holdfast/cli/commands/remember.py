@@ -85,7 +85,7 @@ def remember(
 def _payload(text: str | None) -> dict[str, Json] | None:
     if text is None:
         return None
-    from holdfast.memory.record_json import parse_json
+    from holdfast.memory.portable.record_json import parse_json
 
     found = parse_json(text)
     if not isinstance(found, dict):

@@ -9,7 +9,7 @@ import click
 from holdfast.cli import options, output
 
 if TYPE_CHECKING:
-    from holdfast.memory.upkeep import UpkeepReport
+    from holdfast.memory.ageing.upkeep import UpkeepReport
 
 
 @click.command()
@@ -46,7 +46,7 @@ def prune(
     as_json: bool,
 ) -> None:
     """Remove what is no longer worth keeping, for good."""
-    from holdfast.memory.pruning import Retention
+    from holdfast.memory.ageing.pruning import Retention
 
     usual = Retention()
     keep = Retention(

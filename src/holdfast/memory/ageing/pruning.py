@@ -23,9 +23,8 @@ from holdfast.core.payloads import ContextCost
 from holdfast.core.ports import Delete, Mark, Progress
 from holdfast.core.query import Filter, Validity
 from holdfast.core.types import MemoryType, Scope, Source
-from holdfast.memory.engine import Engine
-from holdfast.memory.staleness import Exists, recipe_held_at
-from holdfast.memory.upkeep import (
+from holdfast.memory.ageing.staleness import Exists, recipe_held_at
+from holdfast.memory.ageing.upkeep import (
     UpkeepAction,
     UpkeepItem,
     UpkeepReport,
@@ -33,6 +32,7 @@ from holdfast.memory.upkeep import (
     item_for,
     write_each,
 )
+from holdfast.memory.engine import Engine
 
 _DELETED_AT_ONCE = 200
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from holdfast.memory import secret_values as values
-from holdfast.memory.rule_data import read_rules
-from holdfast.memory.secret_values import ValueLists
+from holdfast.memory.wording import secret_values as values
+from holdfast.memory.wording.rule_data import read_rules
+from holdfast.memory.wording.secret_values import ValueLists
 
 _Check = Literal["none", "real", "random", "cookie"]
 _WORD_CHAR = re.compile(r"[A-Za-z0-9_]")

@@ -26,8 +26,7 @@ from holdfast.core.ports import Change, Close, IndexCard, Progress, Replace, Vec
 from holdfast.core.query import Filter
 from holdfast.core.text import fold
 from holdfast.core.types import MemoryType, Scope
-from holdfast.memory.engine import Engine
-from holdfast.memory.merging import (
+from holdfast.memory.ageing.merging import (
     Merge,
     MergePlan,
     Preference,
@@ -35,14 +34,15 @@ from holdfast.memory.merging import (
     preference,
     retargeted,
 )
-from holdfast.memory.nearness import near_pairs
-from holdfast.memory.remember import is_mergeable
-from holdfast.memory.upkeep import (
+from holdfast.memory.ageing.nearness import near_pairs
+from holdfast.memory.ageing.upkeep import (
     UpkeepAction,
     UpkeepReport,
     all_in_project,
     in_project,
 )
+from holdfast.memory.engine import Engine
+from holdfast.memory.remember import is_mergeable
 
 _LOADED_AT_ONCE = 500
 

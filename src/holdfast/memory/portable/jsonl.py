@@ -24,12 +24,12 @@ from holdfast.core.memory import Memory
 from holdfast.core.payloads import Json
 from holdfast.core.ports import Progress
 from holdfast.core.query import Filter, Validity
-from holdfast.memory.atomic_file import new_file
 from holdfast.memory.engine import Engine
-from holdfast.memory.import_lines import Line, opened, read_lines, require_text
-from holdfast.memory.reconcile import Ledger, Meeting, meet
-from holdfast.memory.record_json import memory_from_json, memory_to_json, parse_json
-from holdfast.memory.redaction import redact
+from holdfast.memory.portable.atomic_file import new_file
+from holdfast.memory.portable.import_lines import Line, opened, read_lines, require_text
+from holdfast.memory.portable.reconcile import Ledger, Meeting, meet
+from holdfast.memory.portable.record_json import memory_from_json, memory_to_json, parse_json
+from holdfast.memory.wording.redaction import redact
 
 FORMAT = "holdfast-memories"
 VERSION = 1

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from holdfast.core.clock import days_between
 from holdfast.core.ports import Progress
-from holdfast.memory.compaction import compact
-from holdfast.memory.confidence import set_confidence
-from holdfast.memory.decay import decay, faded_importance
-from holdfast.memory.engine import Engine
-from holdfast.memory.pruning import OnDelete, PruneRule, Retention, archive_work_unit, prune
-from holdfast.memory.staleness import (
+from holdfast.memory.ageing.compaction import compact
+from holdfast.memory.ageing.confidence import set_confidence
+from holdfast.memory.ageing.decay import decay, faded_importance
+from holdfast.memory.ageing.pruning import OnDelete, PruneRule, Retention, archive_work_unit, prune
+from holdfast.memory.ageing.staleness import (
     Exists,
     exists_below,
     follow_rename,
@@ -26,8 +25,7 @@ from holdfast.memory.staleness import (
     outdated_recipe,
     sweep,
 )
-from holdfast.memory.state import forget_old_sessions
-from holdfast.memory.upkeep import (
+from holdfast.memory.ageing.upkeep import (
     Run,
     UpkeepAction,
     UpkeepItem,
@@ -36,6 +34,8 @@ from holdfast.memory.upkeep import (
     last_run,
     record_run,
 )
+from holdfast.memory.engine import Engine
+from holdfast.memory.state import forget_old_sessions
 
 __all__ = [
     "PruneRule",

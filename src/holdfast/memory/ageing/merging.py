@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 from holdfast.core.memory import Evidence, Memory, Relation
 from holdfast.core.types import EvidenceKind, RelationType
-from holdfast.memory.likeness import Likeness, compare
+from holdfast.memory.ageing.upkeep import UpkeepItem, item_for
 from holdfast.memory.remember import reinforced
-from holdfast.memory.upkeep import UpkeepItem, item_for
+from holdfast.memory.wording.likeness import Likeness, compare
 
 Preference: TypeAlias = tuple[bool, bool, float, float, datetime, str]
 

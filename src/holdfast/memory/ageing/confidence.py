@@ -23,8 +23,8 @@ from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import Memory, Relation
 from holdfast.core.ports import MemoryRows, Rescore
 from holdfast.core.types import RelationType
+from holdfast.memory.ageing.upkeep import UpkeepAction, UpkeepItem, UpkeepReport, item_for
 from holdfast.memory.engine import Engine
-from holdfast.memory.upkeep import UpkeepAction, UpkeepItem, UpkeepReport, item_for
 
 FACTORS: Mapping[RelationType, float] = MappingProxyType(
     {

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from holdfast.memory.date_atoms import (
+from holdfast.memory.wording.date_atoms import (
     AtomRule,
     Bend,
     DateBook,

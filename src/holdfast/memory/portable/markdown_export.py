@@ -19,9 +19,9 @@ from holdfast.core.ports import Progress
 from holdfast.core.query import Filter
 from holdfast.core.text import first_line
 from holdfast.core.types import MemoryType
-from holdfast.memory.atomic_file import write_text
 from holdfast.memory.engine import Engine
-from holdfast.memory.markdown_entry import entry_path, read_entry, write_entry
+from holdfast.memory.portable.atomic_file import write_text
+from holdfast.memory.portable.markdown_entry import entry_path, read_entry, write_entry
 
 INDEX = "INDEX.md"
 MAX_FILE_BYTES = 4 * 1_048_576

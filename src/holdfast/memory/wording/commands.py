@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from holdfast.core.types import MemoryType
-from holdfast.memory.own_words import Sentence, mask_quotations, sentences
-from holdfast.memory.rule_data import read_rules
+from holdfast.memory.wording.own_words import Sentence, mask_quotations, sentences
+from holdfast.memory.wording.rule_data import read_rules
 
 # Beyond this many characters of own words a message is a document that was pasted.
 DOCUMENT_CHARS = 1500

@@ -19,9 +19,9 @@ from holdfast.core.memory import Memory, MemoryPatch
 from holdfast.core.payloads import Json
 from holdfast.core.text import first_line
 from holdfast.core.types import MemoryType, Scope, parse_choice, parse_type
-from holdfast.memory.markdown import read_front_matter, slugify, write_front_matter
-from holdfast.memory.passages import fingerprint
-from holdfast.memory.record_json import moment_to_json
+from holdfast.memory.portable.markdown import read_front_matter, slugify, write_front_matter
+from holdfast.memory.portable.passages import fingerprint
+from holdfast.memory.portable.record_json import moment_to_json
 
 _Result = TypeVar("_Result")
 _MARK_LINE = re.compile(r"^fingerprint: .*\n", re.MULTILINE)

@@ -25,11 +25,11 @@ from holdfast.core.ports import Progress
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.correct import forget, revise
 from holdfast.memory.engine import Engine
-from holdfast.memory.markdown import split_sections
-from holdfast.memory.markdown_entry import Entry, differences, read_entry, text_mark
-from holdfast.memory.passages import Passage, keep_passages
-from holdfast.memory.portable_markdown import INDEX, markdown_files, read_text
-from holdfast.memory.record_json import moment_to_json
+from holdfast.memory.portable.markdown import split_sections
+from holdfast.memory.portable.markdown_entry import Entry, differences, read_entry, text_mark
+from holdfast.memory.portable.markdown_export import INDEX, markdown_files, read_text
+from holdfast.memory.portable.passages import Passage, keep_passages
+from holdfast.memory.portable.record_json import moment_to_json
 from holdfast.memory.remember import Outcome
 
 _SHELF = "markdown-import"

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from holdfast.memory.rule_data import read_rules
+from holdfast.memory.wording.rule_data import read_rules
 
 Unit: TypeAlias = Literal["hour", "day", "week", "weekend", "month", "year"]
 Bend: TypeAlias = Literal["since", "after", "before", "until"]

@@ -12,8 +12,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from holdfast.memory.secret_rules import Found, Work, find_secrets
-from holdfast.memory.secret_values import MARK
+from holdfast.memory.wording.secret_rules import Found, Work, find_secrets
+from holdfast.memory.wording.secret_values import MARK
 
 PRIVATE = "private"
 

@@ -23,8 +23,7 @@ from holdfast.core.memory import Memory, Relation
 from holdfast.core.payloads import Json, WorkflowRecipe, payload_from_json, payload_to_json
 from holdfast.core.ports import Mark, Progress, Replace
 from holdfast.core.types import MemoryType
-from holdfast.memory.engine import Engine
-from holdfast.memory.upkeep import (
+from holdfast.memory.ageing.upkeep import (
     UpkeepAction,
     UpkeepItem,
     UpkeepReport,
@@ -32,6 +31,7 @@ from holdfast.memory.upkeep import (
     item_for,
     write_each,
 )
+from holdfast.memory.engine import Engine
 
 Exists = Callable[[str], bool]
 """Whether a project-relative path is there, or at least not known to be gone."""

@@ -20,8 +20,7 @@ from holdfast.core.clock import days_between
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Progress, Rescore
 from holdfast.core.types import TYPE_RULES
-from holdfast.memory.engine import Engine
-from holdfast.memory.upkeep import (
+from holdfast.memory.ageing.upkeep import (
     Run,
     UpkeepAction,
     UpkeepItem,
@@ -32,6 +31,7 @@ from holdfast.memory.upkeep import (
     record_run,
     write_each,
 )
+from holdfast.memory.engine import Engine
 
 WEEKLY_FACTOR = 0.95
 VERIFIED_SPEED = 0.5

@@ -1,0 +1,1 @@
+"""How memories age: fading, pruning, merging, going stale, and confidence along relations."""

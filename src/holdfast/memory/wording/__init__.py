@@ -1,0 +1,1 @@
+"""What words alone can tell: commands, secrets, dates, likeness. Standard library only."""

@@ -1,0 +1,393 @@
+"""The library as a person uses it: keep, find, change, forget; with or without vectors."""
+
+from __future__ import annotations
+
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app.settings import Settings
+from holdfast.core.errors import ConflictError, NotFoundError, ProviderError, StoreError, UsageError
+from holdfast.core.payloads import Decision
+from holdfast.core.types import MemoryType, Scope, Source
+from holdfast.memory.remember import Outcome
+from holdfast.testing.fakes import ManualClock, WordEmbedder
+from tests.app.git_repositories import GitRepository
+from tests.app.opening import FailingEmbedder, open_in
+
+
+@pytest.mark.feature("A3")
+def test_opening_touches_nothing_until_memory_is_used(tmp_path: Path) -> None:
+    with open_in(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.feature("A3")
+def test_the_database_and_its_folder_belong_to_their_owner_alone(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        hf.remember("private")
+        assert stat.S_IMODE(hf.path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(hf.path.parent.stat().st_mode) == 0o700
+        copy = hf.backup(tmp_path / "copy.db")
+        assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+
+
+@pytest.mark.feature("A1")
+def test_everything_said_about_a_memory_is_kept(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        kept = hf.remember(
+            "We chose SQLite",
+            type="decision",
+            key="engine",
+            tags=["storage"],
+            files="src/store.py",
+            modules=("store",),
+            importance=0.7,
+            confidence=0.6,
+            scope="module",
+            source="user_taught",
+            author="Ada",
+            session="s1",
+            seq=3,
+            at="2025-12-24",
+            pinned=True,
+            payload={"rationale": "no server", "alternatives": ["files"]},
+        )
+        found = hf.get("engine")
+    assert kept.outcome is Outcome.INSERTED
+    assert found == kept.memory
+    assert (found.type, found.scope, found.source) == (
+        MemoryType.DECISION,
+        Scope.MODULE,
+        Source.USER_TAUGHT,
+    )
+    assert found.payload == Decision("no server", ("files",))
+    assert found.files == ("src/store.py",)
+    assert found.valid_from == datetime(2025, 12, 24, tzinfo=UTC)
+
+
+@pytest.mark.feature("A3")
+@pytest.mark.parametrize(
+    ("details", "said"),
+    [
+        ({"type": "hunch"}, "Unknown memory type 'hunch'"),
+        ({"scope": "galaxy"}, "Unknown scope 'galaxy'"),
+        ({"source": "rumour"}, "Unknown source 'rumour'"),
+        ({"importance": float("nan")}, "importance nan is out of range"),
+        ({"payload": {"x": 1}}, "takes no payload"),
+        ({"type": "decision", "payload": {"x": 1}}, "Decision has no field 'x'"),
+        ({"at": "tomorrowish"}, "is not a date or time"),
+        ({"files": ["../../outside"]}, "outside the project"),
+    ],
+)
+def test_a_bad_word_is_refused_with_what_would_fit(
+    tmp_path: Path, details: dict[str, object], said: str
+) -> None:
+    with open_in(tmp_path) as hf, pytest.raises(UsageError, match=said):
+        hf.remember("x", **details)  # type: ignore[arg-type]
+
+
+@pytest.mark.feature("A3")
+def test_files_are_named_from_the_root_wherever_the_caller_stands(tmp_path: Path) -> None:
+    GitRepository.create(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").touch()
+    with holdfast.open(tmp_path / "m.db", cwd=tmp_path / "src", embedder="none") as hf:
+        kept = hf.remember("x", files=["a.py", str(tmp_path / "src" / "a.py"), "docs/b.md"])
+    assert kept.memory.files == ("src/a.py", "docs/b.md")
+
+
+@pytest.mark.feature("A3")
+def test_a_folder_that_gets_a_remote_takes_its_memories_along(tmp_path: Path) -> None:
+    repository = GitRepository.create(tmp_path / "repo")
+    with open_in(repository.root, project=None) as hf:
+        hf.remember("from before")
+        assert hf.project.startswith("path:")
+    repository.git("remote", "add", "origin", "https://example.com/team/tool.git")
+    with open_in(repository.root, project=None) as hf:
+        assert [m.content for m in hf.list().items] == ["from before"]
+        assert hf.projects() == [("git:example.com/team/tool", 1)]
+
+
+@pytest.mark.feature("B1")
+def test_recall_finds_by_words_and_respects_every_filter(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with open_in(tmp_path, clock=clock) as hf:
+        hf.remember("Deploys go through staging", tags=["ops"], author="Ada")
+        clock.advance(days=10)
+        hf.remember("Deploys are on Tuesdays", type="convention", author="Bob")
+        assert len(hf.recall("deploys")) == 2
+        assert [h.memory.author for h in hf.recall("deploys", types="convention")] == ["Bob"]
+        assert [h.memory.author for h in hf.recall("deploys", tags="ops")] == ["Ada"]
+        assert [h.memory.author for h in hf.recall("deploys", since="5d")] == ["Bob"]
+        assert [h.memory.author for h in hf.recall("deploys", authors=["Ada"])] == ["Ada"]
+        assert len(hf.recall("deploys", limit=1)) == 1
+        assert len(hf.recall("deploys", min_importance=0.9)) == 0
+
+
+@pytest.mark.feature("A4")
+def test_a_new_value_for_a_key_takes_the_place_of_the_old_one_and_history_stays(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    with open_in(tmp_path, clock=clock) as hf:
+        hf.remember("port 8080", key="port")
+        clock.advance(days=30)
+        kept = hf.remember("port 9090", key="port")
+        assert kept.outcome is Outcome.SUPERSEDED
+        assert [m.content for m in hf.list().items] == ["port 9090"]
+        assert [m.content for m in hf.list(as_of="20d").items] == ["port 8080"]
+
+
+@pytest.mark.feature("A3")
+def test_a_project_sees_its_own_memories_and_those_about_the_person(tmp_path: Path) -> None:
+    with open_in(tmp_path, project="one") as hf:
+        hf.remember("only here")
+        hf.remember("likes tabs", scope="user", type="preference")
+    with open_in(tmp_path, project="two") as hf:
+        assert [m.content for m in hf.list().items] == ["likes tabs"]
+        assert hf.list(all_projects=True).total == 2
+        assert hf.projects() == [("name:one", 2)]
+
+
+@pytest.mark.feature("A3")
+def test_an_identity_as_listed_names_a_project_too(tmp_path: Path) -> None:
+    with open_in(tmp_path, project="One") as hf:
+        hf.remember("x")
+        (identity, _), *_ = hf.projects()
+    with open_in(tmp_path, project=identity) as hf:
+        assert hf.list().total == 1
+
+
+@pytest.mark.feature("A3")
+def test_editing_content_opens_a_successor_and_anything_else_is_changed_in_place(
+    tmp_path: Path,
+) -> None:
+    with open_in(tmp_path) as hf:
+        first = hf.remember("port 8080").memory
+        tagged = hf.edit(first.short, tags=["net"], pinned=True, scope="module", files="a.py")
+        assert (tagged.id, tagged.tags, tagged.pinned) == (first.id, ("net",), True)
+        second = hf.edit(first.short, content="port 9090", type="gotcha", modules="net")
+        assert second.id != first.id
+        assert hf.get(first.id).superseded_by == second.id
+
+
+@pytest.mark.feature("A3")
+def test_forgetting_deletes_or_only_closes_and_can_be_previewed(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        one, two = (hf.remember(text).memory for text in ("alpha", "omega"))
+        assert hf.forget(one.short, dry_run=True) == [one]
+        assert hf.list().total == 2
+        hf.forget(one.short)
+        hf.forget(two.short, keep_history=True)
+        assert hf.list().total == 0
+        assert [m.id for m in hf.list(validity="any").items] == [two.id]
+        with pytest.raises(NotFoundError):
+            hf.get(one.id)
+
+
+@pytest.mark.feature("A3")
+def test_clearing_a_project_leaves_other_projects_alone(tmp_path: Path) -> None:
+    with open_in(tmp_path, project="other") as hf:
+        hf.remember("stays")
+    with open_in(tmp_path) as hf:
+        hf.remember("goes")
+        assert hf.clear_project(dry_run=True) == 1
+        assert hf.clear_project() == 1
+        assert hf.projects() == [("name:other", 1)]
+
+
+@pytest.mark.feature("A3")
+def test_an_ambiguous_name_lists_what_it_fits(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        ids = [hf.remember(f"number {n}", merge_similar=False).memory.short for n in range(3)]
+        assert len({hf.get(short).id for short in ids}) == 3
+        with pytest.raises((ConflictError, NotFoundError)):
+            hf.get("zz")
+
+
+@pytest.mark.feature("B5")
+def test_three_layers_go_from_rows_to_the_time_around_to_the_record(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with open_in(tmp_path, clock=clock) as hf:
+        for day in range(5):
+            hf.remember(f"Day {day}: worked on the parser", merge_similar=False)
+            clock.advance(days=1)
+        rows = hf.search("parser", limit=2)
+        assert len(rows) == 2
+        assert all(row.read_tokens > 0 and row.score is not None for row in rows)
+        middle = next(m for m in hf.list().items if m.content.startswith("Day 2"))
+        around = hf.timeline(middle.short, before=1, after=1)
+        assert [r.title[:5] for r in (*around.before, around.anchor, *around.after)] == [
+            "Day 1",
+            "Day 2",
+            "Day 3",
+        ]
+
+
+@pytest.mark.feature("B9")
+def test_context_tells_its_moment_from_what_is_given_and_keeps_to_its_budget(
+    tmp_path: Path,
+) -> None:
+    with open_in(tmp_path) as hf:
+        hf.remember("Always run the linter", type="convention", source="user_taught")
+        hf.remember("The linter needs node", type="gotcha", source="user_taught")
+        assert hf.context().moment == "session"
+        assert hf.context("why does the linter fail?").moment == "prompt"
+        assert hf.context(files=["a.py"]).moment == "file"
+        pack = hf.context(budget_tokens=60)
+        assert 0 < pack.used_tokens <= 60
+
+
+@pytest.mark.feature("A8")
+def test_a_persons_message_is_obeyed(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        (done,) = hf.obey("Remember that the demo database is called kiwi")
+        assert done.kept is not None
+        assert hf.obey("What is a database?") == []
+        assert hf.list().total == 1
+
+
+@pytest.mark.feature("A9")
+def test_project_state_is_there_for_the_next_process(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        hf.state().put("project:branch", "main")
+    with open_in(tmp_path) as hf:
+        assert hf.state().get("project:branch") == "main"
+
+
+@pytest.mark.feature("A5")
+def test_upkeep_can_be_previewed_and_run(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with open_in(tmp_path, clock=clock) as hf:
+        hf.remember("fades", importance=0.5, files=["gone.py"])
+        clock.advance(days=70)
+        for run in (hf.decay, hf.prune, hf.sweep, hf.compact, hf.upkeep):
+            assert run(dry_run=True).dry_run
+        assert hf.get(hf.list().items[0].id).importance == 0.5
+        assert hf.decay().changed == 1
+        assert hf.list().items[0].importance < 0.5
+
+
+@pytest.mark.feature("A6")
+def test_the_job_of_opening_a_project_runs_once_a_day(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with open_in(tmp_path, clock=clock) as hf:
+        hf.remember("x")
+        assert hf.upkeep_if_due() is not None
+        assert hf.upkeep_if_due() is None
+        clock.advance(days=1)
+        assert hf.upkeep_if_due() is not None
+
+
+@pytest.mark.feature("A11")
+def test_an_export_comes_back_as_it_was(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        hf.remember("port 8080", key="port")
+        hf.remember("port 9090", key="port")
+        assert hf.export(tmp_path / "out.jsonl") == 2
+        before = list(hf.iterate(validity="any"))
+    with holdfast.open(tmp_path / "other.db", project="demo", cwd=tmp_path, embedder="none") as hf:
+        assert hf.import_jsonl(tmp_path / "out.jsonl").new == 2
+        assert list(hf.iterate(validity="any")) == before
+        assert hf.export_markdown(tmp_path / "notes") == 2
+        assert hf.import_markdown(tmp_path / "notes").new == 0
+
+
+# -- Models ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("B4")
+def test_what_is_said_is_kept_even_when_the_embedder_fails(tmp_path: Path) -> None:
+    with open_in(tmp_path, embedder=FailingEmbedder(texts=0)) as hf:
+        kept = hf.remember("still kept")
+        assert kept.outcome is Outcome.INSERTED
+        assert hf.embedding_problem == "The server went away."
+        assert [hit.memory.content for hit in hf.recall("kept")] == ["still kept"]
+
+
+@pytest.mark.feature("B4")
+def test_another_model_than_the_stores_is_said_in_the_notes(tmp_path: Path) -> None:
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as hf:
+        hf.remember("The deploy key is in the vault")
+        assert hf.recall("deploy").notes == ()
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="new")) as hf:
+        found = hf.recall("deploy")
+        assert len(found) == 1
+        assert any("old" in note and "new" in note for note in found.notes)
+        hf.reindex()
+        assert hf.recall("deploy").notes == ()
+
+
+@pytest.mark.feature("B4")
+def test_a_callers_own_wish_for_an_unknown_embedder_is_an_error(tmp_path: Path) -> None:
+    with open_in(tmp_path, embedder="abacus") as hf, pytest.raises(UsageError, match="abacus"):
+        hf.remember("x")
+
+
+@pytest.mark.feature("B4")
+def test_the_settings_choose_the_embedder_and_none_means_words_only(tmp_path: Path) -> None:
+    settings = Settings(embedding_provider="none")
+    with open_in(tmp_path, embedder=None, settings=settings) as hf:
+        hf.remember("by words")
+        assert hf.engine.embedder() is None
+        assert hf.engine.store.models() == []
+
+
+@pytest.mark.feature("B4")
+def test_the_bundled_model_works_offline_and_its_cut_offs_are_calibrated(tmp_path: Path) -> None:
+    with open_in(tmp_path, embedder="static") as hf:
+        hf.remember("We deploy to the staging cluster before production")
+        (share,) = hf.engine.store.models()
+        assert share.count == 1
+        assert len(hf.recall("rolling out a release", mode="vectors")) == 1
+        assert hf.engine.thresholds().duplicate < 0.85
+
+
+@pytest.mark.feature("B4")
+def test_a_model_without_shipped_figures_is_measured_once_and_remembered(tmp_path: Path) -> None:
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="homemade")) as hf:
+        first = hf.engine.thresholds()
+        assert hf.engine.store.get_value("calibration", "homemade") is not None
+    failing = FailingEmbedder(texts=0, model_id="homemade")
+    with open_in(tmp_path, embedder=failing) as hf:
+        assert hf.engine.thresholds() == first
+
+
+@pytest.mark.feature("A3")
+def test_a_closed_memory_says_so(tmp_path: Path) -> None:
+    hf = open_in(tmp_path)
+    hf.close()
+    with pytest.raises(StoreError, match="closed"):
+        hf.list()
+
+
+@pytest.mark.feature("A3")
+def test_a_database_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        holdfast.open(tmp_path / "file" / "m.db", project="x", cwd=tmp_path) as hf,
+        pytest.raises((UsageError, StoreError), match="cannot be made"),
+    ):
+        hf.list()
+
+
+@pytest.mark.feature("B4")
+def test_a_failing_embedder_in_a_vector_search_is_an_error_not_an_empty_answer(
+    tmp_path: Path,
+) -> None:
+    class Mute(WordEmbedder):
+        def embed_query(self, text: str) -> bytes:
+            raise ProviderError("No answer.")
+
+    with open_in(tmp_path, embedder=WordEmbedder()) as hf:
+        hf.remember("something")
+    with (
+        open_in(tmp_path, embedder=Mute()) as hf,
+        pytest.raises(ProviderError, match="No answer"),
+    ):
+        hf.recall("something", mode="vectors")
