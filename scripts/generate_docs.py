@@ -88,7 +88,7 @@ Your own file is `config.toml` in `$XDG_CONFIG_HOME/holdfast` (usually `~/.confi
 `~/Library/Application Support/holdfast` on macOS, in `%APPDATA%\\holdfast` on Windows. Memories are
 in `memory.db` in `$XDG_DATA_HOME/holdfast` (usually `~/.local/share/holdfast`), beside the settings
 on macOS, in `%LOCALAPPDATA%\\holdfast` on Windows. Folders and files are
-made when something is first written, readable by you alone.
+made when memory is first used, readable by you alone.
 
 A project's file comes with the checkout, so somebody else may have written it. It can tune how
 memory is used there, but never say where data lies, where text is sent, with which key, or which

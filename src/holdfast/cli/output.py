@@ -16,7 +16,7 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import PurePath
-from typing import cast
+from typing import TextIO, cast
 
 import click
 
@@ -55,14 +55,16 @@ def one_line(text: str) -> str:
 
 def print_json(value: object) -> None:
     """One JSON document on standard output."""
-    text = json.dumps(plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+    # Where the output is not UTF-8, escapes keep the document valid.
+    ascii_only = sys.stdout.encoding.lower().replace("-", "") != "utf8"
+    text = json.dumps(plain(value), ensure_ascii=ascii_only, indent=2, allow_nan=False)
     click.echo(_UNSEEN_IN_JSON.sub(lambda m: f"\\u{ord(m.group()):04x}", text))
 
 
 def plain(value: object) -> Json:
     """Records as JSON: fields by name, moments in ISO 8601, a memory with its short id."""
     if isinstance(value, Memory):
-        from holdfast.memory.record_json import memory_to_json
+        from holdfast.memory.portable.record_json import memory_to_json
 
         return {"id": value.id, "short": value.short, **memory_to_json(value)}
     if is_dataclass(value):
@@ -76,6 +78,14 @@ def plain(value: object) -> Json:
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in cast("dict[object, object]", value).items()}
     return str(value) if isinstance(value, PurePath) else cast("Json", value)
+
+
+def exact_stdout() -> TextIO:
+    """Standard output for a file format: UTF-8 and plain line ends on every system."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", newline="\n")
+    return sys.stdout
 
 
 # -- Lines ----------------------------------------------------------------------------------------

@@ -87,12 +87,14 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
+_NAME, _COMPLETE_VARIABLE = "holdfast", "_HOLDFAST_COMPLETE"
 # Names that Python keeps for itself.
 _SUFFIX: Final = MappingProxyType({"list": "_", "import": "_"})
 
 
 @click.group(
     cls=LazyGroup,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": None},
 )
 @click.option(
@@ -105,6 +107,8 @@ _SUFFIX: Final = MappingProxyType({"list": "_", "import": "_"})
 def root(ctx: click.Context, store: str | None) -> None:
     """A memory for coding agents that outlives the session."""
     ctx.obj = store
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -122,9 +126,9 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     try:
-        code = root.main(arguments, prog_name="holdfast", standalone_mode=False)
-        sys.stdout.flush()
-        return code if isinstance(code, int) else exits.OK
+        return _invoke(arguments)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.Abort:
         click.echo("Nothing was done.", err=True)
         return exits.NOTHING
@@ -136,6 +140,16 @@ def _run(arguments: list[str]) -> int:
             raise
         _show(error)
         return exits.exit_code(error)
+
+
+def _invoke(arguments: list[str]) -> int:
+    """Run the command without click's own handling of pipes and interrupts."""
+    if _COMPLETE_VARIABLE in os.environ:
+        root.main(arguments, prog_name=_NAME, complete_var=_COMPLETE_VARIABLE)
+    with root.make_context(_NAME, arguments) as ctx:
+        code = root.invoke(ctx)
+    sys.stdout.flush()
+    return code if isinstance(code, int) else exits.OK
 
 
 def _show(error: HoldfastError) -> None:

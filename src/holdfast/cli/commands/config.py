@@ -18,9 +18,12 @@ project_file_option = click.option(
 )
 
 
-@click.group()
-def config() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def config(ctx: click.Context) -> None:
     """Show and change settings."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(show)
 
 
 def _sources() -> app_settings.Sources:
@@ -34,7 +37,7 @@ def _shown(rule: app_settings.Rule, value: object) -> object:
 
 @config.command()
 @options.json_option
-def show(*, as_json: bool) -> None:
+def show(*, as_json: bool = False) -> None:
     """Show every setting, and where its value comes from."""
     known, problems = app_settings.inspect_settings(_sources())
     rows = [

@@ -1,0 +1,323 @@
+"""Where the command line meets the world: exit codes, terminals, pipes, documentation, start-up."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import click
+import pytest
+
+from holdfast.cli import output
+from holdfast.cli.exits import EXIT_CODES, OTHER_CODES, exit_code
+from holdfast.cli.root import COMMANDS, root
+from holdfast.core.errors import HoldfastError, StoreBusyError
+from scripts.generate_docs import DOCS, PAGES
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.feature("A3")
+_ESCAPE = "\x1b]0;title\x07\x1b[31mred\x9b2J\u202egnp.exe\r"
+
+
+def _tree(kind: type[HoldfastError]) -> Iterator[type[HoldfastError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _tree(child)
+
+
+def test_every_error_has_an_exit_code_of_its_own() -> None:
+    own = {kind for kind in _tree(HoldfastError) if kind.__module__.startswith("holdfast.")}
+    assert own <= set(EXIT_CODES)
+    codes = [*EXIT_CODES.values(), *OTHER_CODES]
+    assert len(codes) == len(set(codes))
+
+
+def test_an_error_unknown_to_the_table_gets_its_ancestors_code() -> None:
+    class VeryBusyError(StoreBusyError):
+        pass
+
+    assert exit_code(VeryBusyError("x")) == EXIT_CODES[StoreBusyError]
+
+
+# -- Documentation --------------------------------------------------------------------------------
+
+
+def _commands(
+    command: click.Command, context: click.Context
+) -> Iterator[tuple[str, click.Command, click.Context]]:
+    yield context.command_path, command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _commands(inner, click.Context(inner, info_name=name, parent=context))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_generated_pages_are_fresh(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), (
+        "run scripts/generate_docs.py"
+    )
+
+
+def test_every_command_and_option_is_documented() -> None:
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    for path, command, _ in _commands(root, click.Context(root, info_name="holdfast")):
+        if path != "holdfast":
+            assert f"### `{path}`" in page
+        assert command.help
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, f"{path} {parameter.opts}"
+                assert any(option in page for option in parameter.opts)
+
+
+def test_the_short_help_of_the_command_table_is_that_of_the_command() -> None:
+    context = click.Context(root, info_name="holdfast")
+    for name, (_, text) in COMMANDS.items():
+        command = root.get_command(context, name)
+        assert command is not None
+        assert (command.help or "").splitlines()[0] == text
+
+
+def test_every_listing_has_json_and_every_destructive_command_a_preview_or_a_question() -> None:
+    context = click.Context(root, info_name="holdfast")
+    for path, command, _ in _commands(root, context):
+        options = {option for parameter in command.params for option in parameter.opts}
+        if not isinstance(command, click.Group) and path.split()[1] not in {"completion", "tour"}:
+            assert "--json" in options or path in {"holdfast config set", "holdfast config unset"}
+        if path.split()[-1] in {"forget", "prune", "compact", "upkeep"}:
+            assert {"--dry-run", "--yes"} <= options
+
+
+# -- Terminals ------------------------------------------------------------------------------------
+
+
+def test_escape_sequences_in_a_memory_never_reach_the_terminal(cli: Cli) -> None:
+    short = cli("remember", "--json", f"look {_ESCAPE} here", "--tag", _ESCAPE).json["memory"][
+        "short"
+    ]
+    printed = [
+        cli("list"),
+        cli("show", short),
+        cli("recall", "look"),
+        cli("recall", "--json", "look"),
+        cli("context", "--json", "look here"),
+        cli("timeline", short),
+        cli("forget", short, "--dry-run"),
+        cli("show", _ESCAPE),
+    ]
+    for done in printed:
+        for text in (done.out, done.err):
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+
+
+def test_neutralising_leaves_ordinary_text_alone() -> None:
+    text = "Größe 記憶 😀\n\tindented"
+    assert output.safe(text) == text
+    assert output.safe("\x1b[31m") == "␛[31m"
+    assert output.safe("\x9b") == "\\u009b"
+
+
+def test_help_works_for_every_command(cli: Cli) -> None:
+    for name in COMMANDS:
+        done = cli(name, "--help")
+        assert done.code == 0
+        assert done.out.startswith("Usage: holdfast")
+    assert "Commands:" in cli("--help").out
+    assert cli("--version").out.startswith("holdfast ")
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(cli: Cli) -> None:
+    assert "Did you mean 'recall'?" in cli("recal", "x").err
+
+
+def test_without_a_command_the_help_is_shown(cli: Cli) -> None:
+    assert "Commands:" in cli().out
+    assert "recall.limit" in cli("config").out
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))
+    done = cli("remember", "-")
+    assert (done.code, done.out, done.err) == (130, "", "Stopped.\n")
+
+
+def test_a_locked_database_has_an_exit_code_of_its_own(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("remember", "before")
+    monkeypatch.setenv("HOLDFAST_STORE_BUSY_TIMEOUT_MS", "0")
+    with closing(sqlite3.connect(home / "memory.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert cli("remember", "meanwhile").code == 51
+        assert cli("list", "--json").json["total"] == 1
+        other.execute("ROLLBACK")
+    assert cli("remember", "meanwhile").code == 0
+
+
+# -- Real processes -------------------------------------------------------------------------------
+
+
+def _environment(home: Path, **more: str) -> dict[str, str]:
+    # Unbuffered, Python itself drops what does not fit into the pipe at once.
+    unwanted = ("HOLDFAST_", "PYTHONUNBUFFERED")
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
+    kept.update(
+        HOLDFAST_HOME=str(home), HOLDFAST_PROJECT="demo", HOLDFAST_EMBEDDING_PROVIDER="none"
+    )
+    return kept | more
+
+
+def _start(*arguments: str, home: Path, **more: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "holdfast.cli", *arguments],
+        env=_environment(home, **more),
+        capture_output=True,
+        cwd=home.parent,
+        check=False,
+    )
+
+
+def test_a_terminal_without_the_characters_shows_escapes_instead_of_failing(home: Path) -> None:
+    assert _start("remember", "記憶は残る", home=home).returncode == 0
+    listed = _start("list", home=home, PYTHONIOENCODING="latin-1")
+    assert listed.returncode == 0
+    assert b"\\u8a18" in listed.stdout
+
+
+def test_words_survive_a_locale_that_knows_no_unicode(home: Path) -> None:
+    plain = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    assert _start("remember", "記憶は残る", home=home, **plain).returncode == 0
+    assert "記憶は残る" in _start("list", home=home).stdout.decode()
+
+
+def test_an_error_shows_its_traceback_only_on_request(home: Path) -> None:
+    plain = _start("show", "nothing", home=home)
+    assert (plain.returncode, b"Traceback" in plain.stderr) == (3, False)
+    assert b"Traceback" in _start("show", "nothing", home=home, HOLDFAST_DEBUG="1").stderr
+
+
+def test_a_reader_that_goes_away_is_no_error_message(home: Path) -> None:
+    for n in range(3):
+        _start("remember", f"number {n} " + "long " * 20_000, "--no-merge", home=home)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "holdfast.cli", "recall", "--json", "long"],
+        env=_environment(home),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=home.parent,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 141
+    assert errors == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_terminal_forget_asks_and_no_means_no(home: Path) -> None:
+    short = _start("remember", "stays", "--key", "k", home=home) and "k"
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "holdfast.cli", "forget", short],
+        env=_environment(home, TERM="xterm"),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        cwd=home.parent,
+    )
+    os.close(slave)
+    os.write(master, b"n\n")
+    shown = _drain(master)
+    assert process.wait() == 1
+    assert b"Delete 1 for good?" in shown
+    assert _start("show", "k", home=home).returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("more", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_gets_a_coloured_table_and_no_color_is_respected(
+    home: Path, more: dict[str, str], coloured: bool
+) -> None:
+    _start("remember", "shown in a table", home=home)
+    for arguments in (("list",), ("recall", "table", "--explain")):
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "holdfast.cli", *arguments],
+            env=_environment(home, TERM="xterm-256color", COLUMNS="30", **more),
+            stdout=slave,
+            stderr=subprocess.DEVNULL,
+            cwd=home.parent,
+        )
+        os.close(slave)
+        shown = _drain(master)
+        assert process.wait() == 0
+        assert b"shown" in shown
+        assert (re.search(rb"\x1b\[[0-9;]*3[0-7]m", shown) is not None) is coloured
+
+
+def _drain(master: int) -> bytes:
+    """Everything a process writes to a pseudo-terminal, until it lets go."""
+    shown = b""
+    try:
+        while chunk := os.read(master, 4096):
+            shown += chunk
+    except OSError:
+        pass
+    os.close(master)
+    return shown
+
+
+@pytest.mark.feature("B4")
+def test_words_only_commands_import_no_numpy_no_rich_and_no_tokenizer(home: Path) -> None:
+    _start("remember", "a thing by words", home=home)
+    program = (
+        "import sys\n"
+        "import holdfast\n"
+        "from holdfast.cli.root import run\n"
+        "heavy = {'numpy', 'rich', 'tokenizers', 'wordllama', 'onnxruntime'}\n"
+        "assert not heavy & set(sys.modules), 'by importing'\n"
+        "for line in (['recall', '--mode', 'words', 'thing'], ['list'], ['stats'], ['--help']):\n"
+        "    assert run(line) == 0\n"
+        "    assert not heavy & set(sys.modules), line\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=_environment(home),
+        capture_output=True,
+        cwd=home.parent,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_importing_holdfast_makes_nothing_and_loads_no_engine(home: Path) -> None:
+    program = (
+        "import sys, holdfast\n"
+        "assert not {'sqlite3', 'click', 'holdfast.store', 'holdfast.app'} & set(sys.modules)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=_environment(home),
+        capture_output=True,
+        cwd=home.parent,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert not home.exists()

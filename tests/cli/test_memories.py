@@ -1,0 +1,274 @@
+"""The everyday commands: remember, recall, list, show, edit, forget, context, timeline, obey."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+
+def _feed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+
+
+def _remember(cli: Cli, *arguments: str) -> str:
+    return cli("remember", "--json", *arguments).json["memory"]["short"]
+
+
+@pytest.mark.feature("A3")
+def test_remember_takes_words_without_quotes_and_says_what_became_of_them(cli: Cli) -> None:
+    done = cli("remember", "Deploys", "go", "through", "staging", "-t", "convention")
+    assert done.code == 0
+    assert done.out.startswith("inserted m:")
+    assert "[CONV] Deploys go through staging" in done.out
+    assert cli("remember", "Deploys go through staging", "-t", "convention").out.startswith("unch")
+
+
+@pytest.mark.feature("A3")
+def test_remember_json_is_one_document_with_the_whole_record(cli: Cli) -> None:
+    kept = cli(
+        "remember", "--json", "We use SQLite", "--type", "decision", "--key", "engine",
+        "--tag", "a", "--tag", "b", "--file", "src/x.py", "--module", "store", "--importance", "0.4",
+        "--confidence", "0.9", "--scope", "module", "--source", "agent_explicit", "--author", "Ada",
+        "--session", "s1", "--seq", "2", "--at", "2026-01-02", "--pin",
+        "--payload", '{"rationale": "small"}',
+    ).json  # fmt: skip
+    memory = kept["memory"]
+    assert (kept["outcome"], kept["reason"], kept["previous"]) == ("inserted", "new", None)
+    assert memory["tags"] == ["a", "b"]
+    assert memory["payload"] == {"rationale": "small", "alternatives": []}
+    assert memory["valid_from"] == "2026-01-02T00:00:00.000Z"
+    assert len(memory["short"]) == 8
+    assert memory["pinned"] is True
+
+
+@pytest.mark.feature("A3")
+def test_a_dash_reads_the_statement_from_standard_input(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _feed(monkeypatch, "First line\n記憶は残る\n".encode())
+    assert cli("remember", "--json", "-").json["memory"]["content"] == "First line\n記憶は残る"
+    _feed(monkeypatch, b"\xff\xfe\x00")
+    assert cli("remember", "-").code == 2
+
+
+@pytest.mark.feature("A3")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("remember",),
+        ("remember", ""),
+        ("remember", "x", "--type", "hunch"),
+        ("remember", "x", "--importance", "nan"),
+        ("remember", "x", "--payload", "[1]"),
+        ("remember", "x", "--payload", "{"),
+        ("remember", "x", "--at", "someday"),
+        ("list", "--limit", "-3"),
+        ("list", "--cursor", "nonsense"),
+        ("list", "--since", "whenever"),
+        ("recall",),
+        ("recall", "x", "--limit", "0"),
+        ("recall", "x", "--profile", "nope"),
+        ("recall", "x", "--mode", "psychic"),
+        ("forget",),
+        ("frobnicate",),
+        ("--nope",),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(cli: Cli, arguments: tuple[str, ...]) -> None:
+    done = cli(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith("Error: ")
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.feature("B1")
+def test_recall_shows_what_was_found_and_exits_1_when_nothing_was(cli: Cli) -> None:
+    short = _remember(cli, "Deploys go through staging")
+    found = cli("recall", "how", "do", "deploys", "work")
+    assert found.code == 0
+    assert f"m:{short}" in found.out
+    assert "Deploys go through staging" in found.out
+    nothing = cli("recall", "xylophone")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert cli("recall", "-q", "deploys").out == f"{short}\n"
+
+
+@pytest.mark.feature("B2")
+def test_recall_explains_each_score_and_its_json_holds_the_parts(cli: Cli) -> None:
+    _remember(cli, "Deploys go through staging")
+    hit = cli("recall", "--json", "staging").json["hits"][0]
+    assert hit["parts"]
+    assert {"name", "value", "weight", "effect"} == set(hit["parts"][0])
+    explained = cli("recall", "--explain", "staging").out
+    assert hit["parts"][0]["name"] in explained
+
+
+@pytest.mark.feature("B6")
+def test_recall_filters_by_time_type_tag_and_file(cli: Cli) -> None:
+    _remember(cli, "old deploy rule", "--at", "2020-01-01", "--tag", "ops")
+    _remember(cli, "new deploy rule", "--file", "deploy.sh", "--type", "gotcha")
+    shown = {
+        option: [hit["memory"]["content"] for hit in cli("recall", "--json", *option, "deploy").json["hits"]]
+        for option in (
+            ("--since", "2025-01-01"),
+            ("--until", "2021-01-01"),
+            ("--type", "gotcha"),
+            ("--tag", "ops"),
+            ("--file", "deploy.sh"),
+        )
+    }  # fmt: skip
+    assert shown[("--since", "2025-01-01")] == ["new deploy rule"]
+    assert shown[("--until", "2021-01-01")] == ["old deploy rule"]
+    assert shown[("--type", "gotcha")] == ["new deploy rule"]
+    assert shown[("--tag", "ops")] == ["old deploy rule"]
+    assert shown[("--file", "deploy.sh")] == ["new deploy rule"]
+
+
+@pytest.mark.feature("A3")
+def test_list_pages_without_gaps(cli: Cli) -> None:
+    names = {f"number {n}" for n in range(5)}
+    for name in sorted(names):
+        _remember(cli, name, "--no-merge")
+    seen: list[str] = []
+    cursor: list[str] = []
+    while True:
+        page = cli("list", "--json", "--limit", "2", *cursor).json
+        seen += [memory["content"] for memory in page["items"]]
+        assert page["total"] == 5
+        if page["next_cursor"] is None:
+            break
+        cursor = ["--cursor", page["next_cursor"]]
+    assert len(seen) == 5
+    assert set(seen) == names
+    assert "--cursor" in cli("list", "--limit", "2").err
+
+
+@pytest.mark.feature("A3")
+def test_projects_are_kept_apart_unless_asked(cli: Cli) -> None:
+    _remember(cli, "here")
+    _remember(cli, "there", "--project", "other")
+    assert [m["content"] for m in cli("list", "--json").json["items"]] == ["here"]
+    assert cli("list", "--json", "--all-projects").json["total"] == 2
+    listed = cli("projects", "list", "--json").json
+    assert listed["here"] == "name:demo"
+    assert {item["project"] for item in listed["items"]} == {"name:demo", "name:other"}
+    assert cli("projects").code == 0
+    merged = cli("projects", "merge", "name:other", "--yes", "--json").json
+    assert merged == {"alias": "name:other", "into": "name:demo", "moved": 1}
+    assert cli("list", "--json").json["total"] == 2
+
+
+@pytest.mark.feature("A3")
+def test_show_prints_everything_about_a_memory(cli: Cli) -> None:
+    short = _remember(cli, "The answer", "--key", "answer", "--tag", "deep")
+    shown = cli("show", short)
+    assert "The answer" in shown.out
+    assert "tags: deep" in shown.out
+    assert cli("show", "answer", "--json").json["items"][0]["short"] == short
+    missing = cli("show", "nothing-like-it")
+    assert missing.code == 3
+    assert missing.err.startswith("Error: No memory has the id or key")
+
+
+@pytest.mark.feature("A3")
+def test_edit_changes_what_is_named(cli: Cli) -> None:
+    short = _remember(cli, "port 8080")
+    edited = cli("edit", short, "--tag", "net", "--pin", "--json").json
+    assert edited["changed"] is True
+    assert (edited["memory"]["tags"], edited["memory"]["pinned"]) == (["net"], True)
+    successor = cli("edit", short, "--content", "port 9090", "--json").json["memory"]
+    assert successor["short"] != short
+    assert cli("show", short, "--json").json["items"][0]["superseded_by"] == successor["id"]
+
+
+@pytest.mark.feature("A3")
+def test_edit_without_options_opens_the_editor(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = _remember(cli, "port 8080")
+    editor = tmp_path / "editor.py"
+    editor.write_text(
+        "import sys, pathlib\np = pathlib.Path(sys.argv[-1])\n"
+        "p.write_text(p.read_text().replace('8080', '9090'))\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
+    assert "port 9090" in cli("edit", short).out
+    monkeypatch.setenv("EDITOR", "true")
+    last = cli("list", "--json").json["items"][0]["short"]
+    assert cli("edit", last).out.startswith("unchanged")
+
+
+@pytest.mark.feature("A3")
+def test_forget_shows_asks_and_deletes(cli: Cli) -> None:
+    short = _remember(cli, "goes away")
+    preview = cli("forget", short, "--dry-run", "--json").json
+    assert (preview["dry_run"], preview["count"]) == (True, 1)
+    refused = cli("forget", short)
+    assert refused.code == 2
+    assert "--yes" in refused.err
+    assert cli("list", "--json").json["total"] == 1
+    assert cli("forget", short, "--yes").code == 0
+    assert cli("show", short).code == 3
+
+
+@pytest.mark.feature("A3")
+def test_forget_can_keep_history_or_clear_the_project(cli: Cli) -> None:
+    short = _remember(cli, "once believed")
+    assert cli("forget", short, "--keep-history").code == 0
+    assert cli("list", "--json").json["total"] == 0
+    assert cli("list", "--json", "--validity", "closed").json["total"] == 1
+    assert cli("forget", "--all").code == 2
+    assert cli("forget", "--all", short, "--yes").code == 2
+    assert cli("forget", "--all", "--dry-run", "--json").json["count"] == 1
+    assert cli("forget", "--all", "--yes").out == "Forgotten: 1\n"
+    assert cli("list", "--json", "--validity", "any").json["total"] == 0
+
+
+@pytest.mark.feature("B9")
+def test_context_prints_the_pack_and_what_it_cost(cli: Cli) -> None:
+    _remember(cli, "Always run the linter", "--type", "convention")
+    shown = cli("context", "--reasons")
+    assert "Always run the linter" in shown.out
+    assert "tokens" in shown.err
+    packed = cli("context", "--json", "--budget", "80").json
+    assert 0 < packed["pack"]["used_tokens"] <= 80
+    assert "Always run the linter" in packed["text"]
+    hidden = packed["pack"]["items"][0]["memory"]["short"]
+    assert cli("context", "--json", "--shown", hidden).json["text"] == ""
+
+
+@pytest.mark.feature("B5")
+def test_timeline_shows_what_stands_around(cli: Cli) -> None:
+    shorts = [
+        _remember(cli, f"event {n}", "--no-merge", "--at", f"2026-01-0{n}") for n in range(1, 6)
+    ]
+    found = cli("timeline", shorts[2], "--before", "1", "--after", "1", "--json").json
+    assert [row["short"] for row in found["before"]] == [shorts[1]]
+    assert found["anchor"]["short"] == shorts[2]
+    assert [row["short"] for row in found["after"]] == [shorts[3]]
+    assert "→" in cli("timeline", shorts[2]).out
+
+
+@pytest.mark.feature("A8")
+def test_obey_acts_on_commands_and_leaves_other_messages_alone(cli: Cli) -> None:
+    done = cli("obey", "--json", "Remember that the test user is called kiwi").json["done"]
+    assert [item["command"] for item in done] == ["remember"]
+    assert cli("obey", "What is the weather like?").code == 1
+    assert cli("list", "--json").json["total"] == 1
+
+
+@pytest.mark.feature("A3")
+def test_stats_count_by_type(cli: Cli) -> None:
+    _remember(cli, "a fact about cats")
+    _remember(cli, "mind the gap", "--type", "gotcha")
+    stats = cli("stats", "--json").json
+    assert stats["total"] == 2
+    assert stats["by_type"] == {"fact": 1, "gotcha": 1}
+    assert "gotcha" in cli("stats").out

@@ -1,0 +1,263 @@
+"""Commands that look after the store: upkeep, export, import, reindex, backup, doctor, config."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.app.git_repositories import GitRepository
+from tests.cli.conftest import Cli
+
+
+def _remember(cli: Cli, *arguments: str) -> str:
+    return cli("remember", "--json", *arguments).json["memory"]["short"]
+
+
+# -- Upkeep ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("A5")
+@pytest.mark.parametrize("command", ["decay", "prune", "compact", "sweep", "upkeep"])
+def test_each_pass_can_be_previewed_and_reports(cli: Cli, command: str) -> None:
+    _remember(cli, "something worth keeping")
+    report = cli(command, "--dry-run", "--json").json
+    assert (report["action"], report["dry_run"]) == (command, True)
+    done = cli(command, *(() if command in {"decay", "sweep"} else ("--yes",)))
+    assert done.code == 0
+    assert f"{command}: " in done.err
+
+
+@pytest.mark.feature("A5")
+def test_pruning_asks_before_it_removes(cli: Cli) -> None:
+    _remember(cli, "hardly matters", "--importance", "0.01", "--source", "observer_inferred")
+    assert cli("prune", "--dry-run", "--json").json["items"]
+    assert cli("prune").code == 2
+    assert cli("list", "--json").json["total"] == 1
+    assert cli("prune", "--yes").code == 0
+    assert cli("list", "--json").json["total"] == 0
+
+
+@pytest.mark.feature("A5")
+def test_a_sweep_marks_what_lost_its_file(cli: Cli) -> None:
+    _remember(cli, "about a lost file", "--file", "gone.py")
+    assert len(cli("sweep", "--json").json["items"]) == 1
+    assert cli("list", "--json", "--no-stale").json["total"] == 0
+
+
+# -- In and out -----------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("A11")
+def test_an_export_round_trips_and_a_second_import_changes_nothing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _remember(cli, "port 8080", "--key", "port")
+    _remember(cli, "port 9090", "--key", "port")
+    assert cli("export", "out.jsonl", "--json").json == {
+        "target": "out.jsonl",
+        "format": "jsonl",
+        "count": 2,
+    }
+    assert cli("export", "out.jsonl").code != 0
+    assert cli("export", "out.jsonl", "--overwrite").code == 0
+    assert cli("export", "open.jsonl", "--validity", "open", "--json").json["count"] == 1
+    text = cli("export", "-").out
+    assert text == Path("out.jsonl").read_text(encoding="utf-8")
+    cli("forget", "--all", "--yes")
+    assert cli("import", "out.jsonl", "--dry-run", "--json").json["report"]["new"] == 2
+    assert cli("import", "out.jsonl", "--json").json["report"]["new"] == 2
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
+    again = cli("import", "-", "--json").json["report"]
+    assert (again["new"], again["skipped"]) == (0, 2)
+    assert cli("import", "out.jsonl").out.startswith("new 0, merged 0, skipped 2")
+
+
+@pytest.mark.feature("A11")
+def test_markdown_can_be_edited_and_read_back(cli: Cli) -> None:
+    _remember(cli, "The port is 8080")
+    assert cli("export", "notes").code == 0
+    page = next(
+        p
+        for p in Path("notes").rglob("*.md")
+        if p.name != "INDEX.md" and "8080" in p.read_text(encoding="utf-8")
+    )
+    page.write_text(page.read_text(encoding="utf-8").replace("8080", "9090"), encoding="utf-8")
+    report = cli("import", "notes", "--json").json["report"]
+    assert report["corrected"] == 1
+    assert [m["content"] for m in cli("list", "--json").json["items"]] == ["The port is 9090"]
+
+
+@pytest.mark.feature("A11")
+def test_a_bad_line_is_named_and_the_rest_is_taken_in(cli: Cli) -> None:
+    _remember(cli, "fine")
+    cli("export", "out.jsonl")
+    with Path("out.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"half a li\n')
+    cli("forget", "--all", "--yes")
+    strict = cli("import", "out.jsonl", "--strict", "--json").json["report"]
+    assert (strict["applied"], strict["refused"][0]["line"]) == (False, 3)
+    assert "line 3" in cli("import", "out.jsonl").err
+    assert cli("list", "--json").json["total"] == 1
+
+
+@pytest.mark.feature("A11")
+def test_only_jsonl_goes_to_standard_output(cli: Cli) -> None:
+    assert cli("export", "-", "--format", "markdown").code == 2
+    assert cli("export", "-", "--json").code == 2
+    assert cli("import", "nowhere.jsonl").code in {2, 3}
+
+
+# -- The whole store ------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("B4")
+def test_reindex_gives_vectors_to_what_was_kept_without(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _remember(cli, "kept by words only")
+    assert cli("reindex", "--json").json["model_id"] is None
+    monkeypatch.setenv("HOLDFAST_EMBEDDING_PROVIDER", "static")
+    done = cli("reindex", "--json").json
+    assert (done["indexed"], done["dropped"], done["resumed"]) == (1, 0, False)
+    assert cli("reindex").out.splitlines()[1].startswith("Indexed: 0")
+    assert cli("reindex", "--force", "--json").json["indexed"] == 1
+
+
+@pytest.mark.feature("A3")
+def test_a_backup_is_a_store_of_its_own_and_never_overwrites(cli: Cli, tmp_path: Path) -> None:
+    _remember(cli, "safe and sound")
+    target = tmp_path / "copy.db"
+    assert cli("backup", str(target), "--json").json["path"] == str(target)
+    assert cli("backup", str(target)).code == 2
+    assert cli("backup", str(tmp_path / "no" / "folder.db")).code == 2
+    assert cli("--store", str(target), "list", "--json").json["total"] == 1
+
+
+@pytest.mark.feature("B4")
+def test_doctor_tells_by_its_exit_code_and_mends_what_it_can(cli: Cli, home: Path) -> None:
+    assert cli("doctor").code == 0
+    assert not home.exists()
+    _remember(cli, "well")
+    health = cli("doctor", "--json", "--deep").json
+    assert health["healthy"] is True
+    assert [tier["name"] for tier in health["health"]["tiers"]][-1] == "static"
+    assert "All is well." in cli("doctor").out
+    assert cli("doctor", "--repair").code == 0
+    (home / "memory.db").write_bytes(b"garbage" * 1000)
+    broken = cli("doctor")
+    assert broken.code == 1
+    assert "error: " in broken.out
+    assert cli("list").code == 54
+
+
+@pytest.mark.feature("A3")
+def test_doctor_reports_settings_that_stop_every_other_command(cli: Cli, home: Path) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text("[recall]\nlimit = 'x'\n", encoding="utf-8")
+    assert cli("list").code == 2
+    sick = cli("doctor", "--json")
+    assert sick.code == 1
+    assert "line 2" in sick.json["health"]["findings"][0]["message"]
+
+
+# -- Settings -------------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("A3")
+def test_config_sets_shows_and_names_the_origin(cli: Cli, home: Path) -> None:
+    assert cli("config", "set", "recall.limit", "3").code == 0
+    shown = {item["key"]: item for item in cli("config", "show", "--json").json["items"]}
+    assert shown["recall.limit"]["value"] == 3
+    assert shown["recall.limit"]["origin"].startswith(str(home / "config.toml"))
+    assert shown["embedding.provider"]["origin"] == "HOLDFAST_EMBEDDING_PROVIDER"
+    assert cli("config", "get", "recall.limit").out == "3\n"
+    assert cli("config", "get", "recall.limit", "--json").json["value"] == 3
+    assert cli("config", "unset", "recall.limit").code == 0
+    assert cli("config", "get", "recall.limit").out == "10\n"
+    assert str(home) in cli("config", "path").out
+    assert cli("config", "path", "--json").json["user"] == str(home / "config.toml")
+
+
+@pytest.mark.feature("A3")
+def test_config_refuses_what_does_not_fit_and_warns_of_what_is_overruled(cli: Cli) -> None:
+    assert cli("config", "set", "recall.limit", "none").code == 2
+    assert cli("config", "set", "recall.limits", "3").code == 2
+    assert cli("config", "get", "nope").code == 2
+    overruled = cli("config", "set", "embedding.provider", "static")
+    assert "HOLDFAST_EMBEDDING_PROVIDER says otherwise" in overruled.err
+
+
+@pytest.mark.feature("A10")
+def test_a_key_is_never_printed(cli: Cli) -> None:
+    cli("config", "set", "embedding.api_key", "very-secret-value")
+    for command in (("show",), ("show", "--json"), ("get", "embedding.api_key")):
+        done = cli("config", *command)
+        assert "very-secret-value" not in done.out + done.err
+        assert "(set)" in done.out
+
+
+@pytest.mark.feature("A3")
+def test_a_projects_file_takes_only_what_is_safe(cli: Cli) -> None:
+    assert cli("config", "set", "recall.limit", "4", "--project-file").code == 0
+    assert Path(".holdfast.toml").read_text(encoding="utf-8") == "[recall]\nlimit = 4\n"
+    assert cli("config", "get", "recall.limit").out == "4\n"
+    refused = cli("config", "set", "embedding.base_url", "http://evil", "--project-file")
+    assert refused.code == 2
+    Path(".holdfast.toml").write_text("[store]\npath = '/tmp/x'\n", encoding="utf-8")
+    assert cli("list").code == 2
+    assert "ignored: " in cli("config", "show").err
+
+
+# -- First steps ----------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("A3")
+def test_init_and_tour_take_in_a_repository(cli: Cli) -> None:
+    repository = GitRepository.create(Path.cwd())
+    repository.write(
+        "README.md", "# Kiwi\n\nA tool that peels fruit.\n\n## Tests\n\nRun make test.\n"
+    )
+    repository.commit("Peel kiwis before slicing, since the skin is bitter")
+    report = cli("init", "--json").json
+    assert report["documents"] >= 1
+    assert cli("init", "--json").json["new"] == 0
+    shown = cli("tour", "--ask", "how do I run the tests?")
+    assert shown.code == 0
+    assert "make test" in shown.out
+
+
+@pytest.mark.feature("A3")
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(cli: Cli, shell: str) -> None:
+    script = cli("completion", shell)
+    assert script.code == 0
+    assert "_HOLDFAST_COMPLETE" in script.out
+
+
+@pytest.mark.feature("A3")
+def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
+    from scripts.generate_docs import JSON_FIELDS
+
+    first = _remember(cli, "one thing")
+    _remember(cli, "another matter", "--project", "other")
+    arguments = {
+        "remember": ["a third kind of statement"],
+        "recall": ["thing"],
+        "show": [first],
+        "edit": [first, "--pin"],
+        "forget": [first, "--dry-run"],
+        "timeline": [first],
+        "obey": ["Remember that tests are run with make"],
+        "export": ["fields.jsonl"],
+        "import": ["fields.jsonl"],
+        "backup": ["fields.db"],
+        "config get": ["recall.limit"],
+        "projects merge": ["name:other", "--yes"],
+    }
+    for command, expected in JSON_FIELDS.items():
+        done = cli(*command.split(), *arguments.get(command, []), "--json")
+        assert tuple(json.loads(done.out)) == expected, command
