@@ -1,0 +1,92 @@
+"""A question made ready for searching: its words, what it means, whom it names, which time.
+
+The name of an author says who spoke, not what about: once the authors are known, it is taken out
+of the text that is embedded and becomes a signal of its own. Invariant: a plan never narrows what
+may be found; dates and names only change the order. Knows nothing of scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from holdfast.core.text import STOP_WORDS, cjk_runs, fold, identifiers, query_terms, words
+from holdfast.memory.wording.dates import DateWindow, parse_window
+
+MAX_TERMS = 64
+MAX_FRAGMENTS = 8
+_SHORTEST_FRAGMENT = 3
+
+_WORD = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")
+_ASKS_WHEN = re.compile(
+    r"\b(?:when|(?:what|which) (?:date|day|month|year|time|week)|how (?:long|soon|recently)"
+    r"|how many (?:days|weeks|months|years)|since when|wann|quand|cuándo)\b",
+    re.IGNORECASE,
+)
+_OF_SELF = frozenset({"i", "me", "my", "mine", "myself", "we", "our"})
+_OF_OTHER = frozenset({"you", "your", "yours"})
+_PERSON_ROLES = frozenset({"user", "human"})
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """What to look up, and what the question says beside its subject."""
+
+    query: str
+    terms: tuple[str, ...]
+    fragments: tuple[str, ...]
+    meaning: str
+    speakers: frozenset[str] = frozenset()
+    of_self: bool = False
+    asks_when: bool = False
+    window: DateWindow | None = None
+
+    def knowing(self, authors: Iterable[str]) -> QueryPlan:
+        """The plan once it is known who speaks in the memories that may answer.
+
+        `speakers` (folded) is set when the question singles one of them out, by name or, where
+        the person is an author, by speaking of "I" and "my".
+        """
+        known = {fold(author) for author in authors}
+        asked = {_bare(word) for word in _WORD.findall(self.query)}
+        named = {author for author in known if not asked.isdisjoint(author.split())}
+        speakers = named or (known & _PERSON_ROLES if self.of_self else set[str]())
+        names = {part for author in named for part in author.split()}
+        return replace(
+            self,
+            speakers=frozenset(speakers) if len(speakers) == 1 else frozenset[str](),
+            meaning=_meaning(self.query, without=names),
+        )
+
+
+def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPlan:
+    """Read a question."""
+    every = words(query)
+    return QueryPlan(
+        query=query,
+        terms=tuple(query_terms(query))[:MAX_TERMS],
+        fragments=_fragments(query),
+        meaning=_meaning(query),
+        of_self=not _OF_SELF.isdisjoint(every) and _OF_OTHER.isdisjoint(every),
+        asks_when=_ASKS_WHEN.search(query) is not None,
+        window=parse_window(query, now=now) if read_dates else None,
+    )
+
+
+def _fragments(query: str) -> tuple[str, ...]:
+    """What may stand inside a longer word: code names, and text written without spaces."""
+    found = [f for f in (*identifiers(query), *cjk_runs(query)) if len(f) >= _SHORTEST_FRAGMENT]
+    return tuple(dict.fromkeys(found))[:MAX_FRAGMENTS]
+
+
+def _meaning(query: str, *, without: Iterable[str] = ()) -> str:
+    """The question without names and function words: they pull a vector towards small talk."""
+    dropped = STOP_WORDS.union(without)
+    kept = [word for word in _WORD.findall(query) if _bare(word) not in dropped]
+    return " ".join(kept) or query
+
+
+def _bare(word: str) -> str:
+    return fold(word).replace("’", "'").removesuffix("'s")

@@ -1,0 +1,210 @@
+"""The order of a pool: weighed signals, then priors as bounded multipliers.
+
+The weights were learned listwise on conversations (see `data/fusion.json` and `bench.fusion_train`
+for where they come from). A score lies between 0 and 1: how well the question is answered at all,
+times how close a candidate comes to the best one, times its priors. Invariant: no prior takes
+more than a third (a stale memory: half) of a score, so that priors break ties and never bury a
+clear match. Equal scores are ordered by id; the same pool always gives the same order.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import mul
+from pathlib import Path
+
+from holdfast.core.memory import Memory
+from holdfast.core.query import Candidate
+from holdfast.core.text import content_words
+from holdfast.core.types import Phase
+from holdfast.memory.arms import Pool
+from holdfast.memory.phases import STRONGEST_PHASE_WEIGHT, phase_weight
+from holdfast.memory.plan import QueryPlan
+from holdfast.memory.requests import Part
+from holdfast.memory.signals import Signal, SignalTable
+
+WEIGHTS_FILE = Path(__file__).parent / "data" / "fusion.json"
+READ_TEXTS = 48
+STALE_FACTOR = 0.5
+_SOFTNESS = 3.0
+_CLARITY_FROM = 5
+_FEWEST_WORDS = 3
+_DAY_MS = 86_400_000
+_RECENCY_DAYS = 30.0
+_IMPORTANCE = 0.15
+_CONFIDENCE = 0.15
+_RECENCY = 0.05
+_CLOSED = 0.8
+_UNREVIEWED = 0.95
+_PHASE_POWER = 0.25
+_ENDINGS = ("ations", "ation", "ings", "ing", "edly", "ers", "ies", "ed", "er", "es", "ly", "s")
+_SHORTEST_STEM = 3
+
+ReadTexts = Callable[[Sequence[str]], list[Memory]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What ranking needs to know beside the pool and the question."""
+
+    now_ms: int
+    read: ReadTexts
+    near: float
+    phase: Phase | None = None
+    past: bool = False
+    weight_set: str = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate with its score."""
+
+    candidate: Candidate
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates, best first, with an account of each score on request."""
+
+    order: tuple[Ranked, ...]
+    parts: Callable[[str], tuple[Part, ...]]
+
+
+def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
+    """The default profile: learned weights over the signals, then the priors."""
+    weights = load_weights()[setting.weight_set]
+    table = SignalTable(pool, plan)
+    sums = {c.id: sum(map(mul, weights, table[c.id])) for c in pool.candidates}
+    best = _first(sums, READ_TEXTS)
+    texts = {memory.id: memory for memory in setting.read(best)}
+    table.read_texts(texts, [c for c in pool.candidates if c.id in texts])
+    sums.update((each, sum(map(mul, weights, table[each]))) for each in texts)
+    clarity = _clarity(plan, pool, texts, sums, near=setting.near)
+    top = max(sums.values(), default=0.0)
+
+    def score(c: Candidate) -> float:
+        return clarity * math.exp((sums[c.id] - top) / _SOFTNESS) * prior(c, setting)
+
+    def parts(c: Candidate) -> tuple[Part, ...]:
+        row = table[c.id]
+        felt = [s for s in Signal if row[s]]
+        return (
+            Part("clarity", clarity, 1.0, clarity),
+            *(Part(s.label, row[s], weights[s], row[s] * weights[s]) for s in felt),
+            *priors_of(c, setting),
+        )
+
+    return ranking_by(pool.candidates, score, parts)
+
+
+def _first(sums: Mapping[str, float], count: int) -> list[str]:
+    return sorted(sums, key=lambda memory_id: (-sums[memory_id], memory_id))[:count]
+
+
+def ranking_by(
+    candidates: Sequence[Candidate],
+    score: Callable[[Candidate], float],
+    parts: Callable[[Candidate], tuple[Part, ...]],
+) -> Ranking:
+    """Best first; ids decide between equals."""
+    scored = sorted((-score(c), c.id, c) for c in candidates)
+    by_id = {c.id: c for c in candidates}
+    order = tuple(Ranked(c, -negative) for negative, _, c in scored)
+    return Ranking(order, lambda memory_id: parts(by_id[memory_id]))
+
+
+@lru_cache(maxsize=1)
+def load_weights() -> Mapping[str, tuple[float, ...]]:
+    """The shipped weights by set, in the order of `Signal`; a signal not named weighs nothing."""
+    sets = json.loads(WEIGHTS_FILE.read_text("utf-8"))["weights"]
+    return {
+        name: tuple(float(weights.get(signal.label, 0.0)) for signal in Signal)
+        for name, weights in sets.items()
+    }
+
+
+# -- Priors ---------------------------------------------------------------------------------------
+
+
+def priors_of(candidate: Candidate, setting: Setting) -> tuple[Part, ...]:
+    """What is known of a memory before any question, each as a multiplier of at most 1."""
+    return tuple(Part(*prior) for prior in _priors(candidate, setting))
+
+
+def prior(candidate: Candidate, setting: Setting) -> float:
+    """The product of a memory's priors."""
+    return math.prod(effect for _, _, _, effect in _priors(candidate, setting))
+
+
+def _priors(c: Candidate, setting: Setting) -> list[tuple[str, float, float, float]]:
+    """Name, value, weight and effect; plain tuples, because every candidate needs them."""
+    age_days = max(0, setting.now_ms - c.valid_from_ms) / _DAY_MS
+    recency = math.exp(-age_days / _RECENCY_DAYS)
+    found = [
+        ("importance", c.importance, _IMPORTANCE, 1.0 - _IMPORTANCE * (1.0 - c.importance)),
+        ("confidence", c.confidence, _CONFIDENCE, 1.0 - _CONFIDENCE * (1.0 - c.confidence)),
+        ("recency", recency, _RECENCY, 1.0 - _RECENCY * (1.0 - recency)),
+    ]
+    if setting.phase is not None:
+        weight = phase_weight(setting.phase, c.type)
+        share = (weight / STRONGEST_PHASE_WEIGHT) ** _PHASE_POWER
+        found.append((f"phase {setting.phase.value}", weight, _PHASE_POWER, share))
+    if c.closed and not setting.past:
+        found.append(("no longer valid", 1.0, _CLOSED, _CLOSED))
+    if c.needs_review:
+        found.append(("needs review", 1.0, _UNREVIEWED, _UNREVIEWED))
+    if c.stale:
+        found.append(("stale", 1.0, STALE_FACTOR, STALE_FACTOR))
+    return found
+
+
+# -- Clarity --------------------------------------------------------------------------------------
+
+
+def _clarity(
+    plan: QueryPlan,
+    pool: Pool,
+    texts: Mapping[str, Memory],
+    sums: Mapping[str, float],
+    *,
+    near: float,
+) -> float:
+    """How well the best candidates answer at all, on a scale that does not depend on the rest."""
+    best = _first({each: sums[each] for each in texts}, _CLARITY_FROM)
+    wanted = {stem(word) for word in content_words(plan.meaning)}
+    strengths = (
+        max(
+            _overlap(wanted, texts[each]),
+            _similarity(pool, each, near=near),
+            float(any(hits and each in hits for hits in (pool.fragments, pool.links))),
+        )
+        for each in best
+    )
+    return max(strengths, default=0.0)
+
+
+def _similarity(pool: Pool, memory_id: str, *, near: float) -> float:
+    """1 where two texts of this model would count as saying the same; falls with the square."""
+    cosine = max(0.0, (pool.meaning or {}).get(memory_id, 0.0))
+    return min(1.0, (cosine / near) ** 2) if near > 0 else 0.0
+
+
+def _overlap(wanted: set[str], memory: Memory) -> float:
+    """Shared words over the shorter side, so that a long prompt can match a short memory."""
+    text = " ".join((memory.content, *memory.tags, memory.key or "", *memory.files))
+    held = {stem(word) for word in content_words(text)}
+    shared = len(wanted & held)
+    return shared / max(min(len(wanted), len(held)), min(_FEWEST_WORDS, len(wanted)), 1)
+
+
+def stem(word: str) -> str:
+    """A word without its common English ending; rough, and only for comparing."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word.removesuffix(ending).removesuffix("e")
+    return word.removesuffix("e") if len(word) > _SHORTEST_STEM else word
