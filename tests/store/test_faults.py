@@ -101,6 +101,21 @@ class TestSeveralAtOnce:
         assert {m.access_count for m in store.iterate(EVERYTHING)} == {1}
         assert store.check(deep=True) == []
 
+    def test_a_forked_child_uses_connections_of_its_own(self, store: Store) -> None:
+        samples = Samples()
+        store.apply([samples.insert("before")])
+        child = os.fork()
+        if child == 0:
+            try:
+                store.apply([Samples(seed=1).insert("from the child")])
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        store.apply([samples.insert("after")])
+        contents = {m.content for m in store.iterate(EVERYTHING)}
+        assert contents == {"before", "from the child", "after"}
+        assert store.check(deep=True) == []
+
 
 class TestSuddenDeath:
     def test_a_killed_writer_leaves_every_acknowledged_row_and_a_sound_file(
@@ -232,6 +247,16 @@ class TestReadOnly:
     def test_a_file_and_folder_that_cannot_be_written_can_be_read(
         self, filled: Path, powerless: None
     ) -> None:
+        self.check_reading_only(open_sqlite(filled))
+
+    def test_a_writable_file_in_a_folder_that_is_not_can_be_read(
+        self, filled: Path, powerless: None
+    ) -> None:
+        os.seteuid(os.getuid())
+        filled.chmod(0o666)
+        filled.parent.chmod(0o555)
+        if os.getuid() == 0:
+            os.seteuid(NOBODY)
         self.check_reading_only(open_sqlite(filled))
 
     def test_a_file_that_another_is_writing_can_be_read_without_permission(

@@ -1,9 +1,10 @@
 """Connections to one SQLite file: borrowed for one piece of work, then given back.
 
 A connection serves one thread at a time but is tied to none, so readers in several threads run
-beside each other and no thread that ends leaves a connection behind. Writes are short
-`BEGIN IMMEDIATE` transactions: threads of this store queue on a lock, other processes on SQLite's
-busy time-out. Invariant: a connection in the pool is outside any transaction.
+beside each other and no thread that ends leaves a connection behind; a forked child opens its own.
+Writes are short `BEGIN IMMEDIATE` transactions: threads of this store queue on a lock, other
+processes on SQLite's busy time-out. Invariant: a connection in the pool is outside any
+transaction.
 
 Durability: in WAL mode a commit survives the death of the process with synchronous NORMAL, and
 a loss of power with FULL.
@@ -11,6 +12,7 @@ a loss of power with FULL.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Generator, Sequence
@@ -54,6 +56,8 @@ class Database:
         self._idle_lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
+        self._process = os.getpid()
+        self._inherited: list[Connection] = []
 
     @property
     def read_only(self) -> bool:
@@ -96,11 +100,15 @@ class Database:
             try:
                 yield db
             finally:
-                db.execute("ROLLBACK")
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
 
     @contextmanager
     def writing(self, *, busy_timeout_ms: int | None = None) -> Generator[Connection, None, None]:
-        """One write transaction: committed at the end, undone by any exception."""
+        """One write transaction: committed at the end, undone by any exception.
+
+        It waits for other processes as long as the store was told to, or for a time of its own.
+        """
         self._require_writable()
         with self._write_lock, self.reading() as db:
             if busy_timeout_ms is not None:
@@ -119,8 +127,7 @@ class Database:
         for connection in idle:
             connection.close()
 
-    def connect(self) -> Connection:
-        """A new connection outside the pool, set up like the others."""
+    def _connect(self) -> Connection:
         connection = sqlite3.connect(
             f"{self.path.absolute().as_uri()}{self._uri_query}",
             timeout=self._busy_timeout_ms / 1000,
@@ -151,11 +158,18 @@ class Database:
 
     def _borrow(self) -> Connection:
         with self._idle_lock:
+            if os.getpid() != self._process:
+                self._let_go_after_fork()
             if self._closed:
                 raise StoreError(f"The store {self.path} is closed.", hint="Open it again.")
             if self._idle:
                 return self._idle.pop()
-        return self.connect()
+        return self._connect()
+
+    def _let_go_after_fork(self) -> None:
+        """SQLite forbids a child to use or close its parent's connections: keep them aside."""
+        self._process = os.getpid()
+        self._inherited, self._idle = self._idle, []
 
     def _give_back(self, connection: Connection) -> None:
         with self._idle_lock:
@@ -179,11 +193,9 @@ def _transaction(db: Connection) -> Generator[Connection, None, None]:
 
 def bindable(text: str) -> str:
     """Text to look up: a lone surrogate, which no stored text can hold, becomes U+FFFD."""
-    return (
-        text
-        if text.isascii()
-        else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def placeholders(values: Sequence[object]) -> str:

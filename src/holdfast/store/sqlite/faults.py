@@ -38,7 +38,8 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError | UsageError:
             f"The database {path} is locked by another process.",
             hint="Try again, end the process that holds it, or raise the busy time-out.",
         )
-    if code == sqlite3.SQLITE_READONLY:
+    # A file that is there but cannot be opened lacks the permission for its side files.
+    if code == sqlite3.SQLITE_READONLY or (code == sqlite3.SQLITE_CANTOPEN and path.is_file()):
         return StoreReadOnlyError(
             f"The database {path} cannot be written.",
             hint="Check the permissions of the file and of its folder.",

@@ -23,6 +23,7 @@ _STREAM_ROWS = 500
 _LOOKUP_IDS = 500
 _RESOLVED = 10
 _PREFIX_CHARS = 4
+_FLUSH_PATIENCE_MS = 200
 _LATER = (StoreBusyError, StoreReadOnlyError, StoreFullError)
 
 
@@ -142,7 +143,7 @@ class SqliteRows(Part):
         if not accesses:
             return
         try:
-            with self._database.writing() as db:
+            with self._database.writing(busy_timeout_ms=_FLUSH_PATIENCE_MS) as db:
                 write_accesses(db, accesses)
         except _LATER:
             self._accesses.add(accesses.items())

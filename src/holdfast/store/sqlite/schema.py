@@ -57,7 +57,8 @@ CREATE TABLE memories (
 
 _MEMORY_INDEXES = (
     "CREATE INDEX memories_short ON memories (short)",
-    "CREATE INDEX memories_home ON memories (home, created_ms, id)",
+    # With the two columns at the end, the usual listing is counted and sorted in the index alone.
+    """CREATE INDEX memories_home ON memories (home, created_ms, id, valid_to_ms, archived_ms)""",
     "CREATE INDEX memories_project ON memories (project)",
     "CREATE INDEX memories_created ON memories (created_ms, id)",
     "CREATE INDEX memories_session ON memories (session_id, seq) WHERE session_id IS NOT NULL",

@@ -93,6 +93,11 @@ class VectorIndex:
         """The newest seq that is in; 0 when empty."""
         return int(self._seqs[self._count - 1]) if self._count else 0
 
+    def reserve(self, count: int) -> None:
+        """Make room for so many vectors at once."""
+        if count > len(self._seqs):
+            self._grow(count)
+
     def home_number(self, name: str) -> int:
         """The number that stands for a home in the views."""
         return self._home_numbers.setdefault(name, len(self._home_numbers))

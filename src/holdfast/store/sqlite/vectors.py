@@ -130,17 +130,23 @@ class VectorSearch:
         return np.flatnonzero(np.isin(view.seqs, seqs, assume_unique=True))
 
     def _drop_if_worn(self, db: Connection, model: Model, view: View) -> None:
-        (standing,) = db.execute(
-            "SELECT count(*) FROM vectors WHERE model = ?", (model.number,)
-        ).fetchone()
-        if standing < len(view.seqs) * (1 - _DEAD_SHARE):
+        if _standing_count(db, model) < len(view.seqs) * (1 - _DEAD_SHARE):
             with self._lock:
                 self._indexes.pop(model, None)
+
+
+def _standing_count(db: Connection, model: Model) -> int:
+    (count,) = db.execute(
+        "SELECT count(*) FROM vectors WHERE model = ?", (model.number,)
+    ).fetchone()
+    return int(count)
 
 
 def _load_new(db: Connection, model: Model, index: VectorIndex) -> None:
     import numpy as np
 
+    if index.last_seq == 0:
+        index.reserve(_standing_count(db, model))
     cursor = db.execute(
         "SELECT seq, scale, home, codes FROM vectors WHERE seq > ? AND model = ? ORDER BY seq",
         (index.last_seq, model.number),
