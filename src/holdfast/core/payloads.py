@@ -153,6 +153,48 @@ class Episode(Payload):
     tools_used: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Observation(Payload):
+    """Something that happened in a session and is worth knowing later."""
+
+    kind: Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
+    title: str
+    subtitle: str | None = None
+    facts: tuple[str, ...] = ()
+    narrative: str | None = None
+    concepts: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    prompt_number: int | None = None
+    branch: str | None = None
+    commit: str | None = None
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt(Payload):
+    """Something a person said to the agent: the how-manieth of its session."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary(Payload):
+    """What a session was about and how far it got. `made_by` names a model, if one wrote it."""
+
+    request: str | None = None
+    investigated: str | None = None
+    learned: str | None = None
+    completed: str | None = None
+    next_steps: str | None = None
+    notes: str | None = None
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    branch: str | None = None
+    commit: str | None = None
+    made_by: Literal["rules", "model"] = "rules"
+
+
 _Record = TypeVar("_Record")
 
 

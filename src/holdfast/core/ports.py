@@ -26,6 +26,7 @@ from holdfast.core.query import (
     Page,
     Stats,
 )
+from holdfast.core.sessions import ReadingMark, SessionRecord, SpoolDamage, SpoolEntry
 
 Vector: TypeAlias = bytes
 """A unit-length embedding as packed little-endian float32."""
@@ -105,7 +106,26 @@ class Delete:
     id: str
 
 
-Change: TypeAlias = Insert | Replace | Close | Rescore | Mark | Delete
+@dataclass(frozen=True, slots=True)
+class PutSession:
+    """Write a session whose revision is still the stored one, and count it up.
+
+    `taken` are the ids of the events that made the difference. A session that someone else wrote
+    meanwhile, or an event that was taken before, raises ConflictError.
+    """
+
+    session: SessionRecord
+    taken: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Note how far a file of events was taken in, together with what was made of them."""
+
+    mark: ReadingMark
+
+
+Change: TypeAlias = Insert | Replace | Close | Rescore | Mark | Delete | PutSession | Advance
 
 
 # -- Storage ------------------------------------------------------------------------------------
@@ -265,6 +285,50 @@ class Shelf(Protocol):
         ...
 
 
+class SessionBook(Protocol):
+    """Sessions, which events they were made of, and how far event files were read.
+
+    They are written through `apply` (`PutSession`, `Advance`), together with what was made of the
+    events, so that each event counts exactly once.
+    """
+
+    def get_session(self, session_id: str) -> SessionRecord | None:
+        """The session with that id."""
+        ...
+
+    def sessions(
+        self,
+        *,
+        project: str | None,
+        open_only: bool = False,
+        idle_since: datetime | None = None,
+        limit: int = 50,
+    ) -> list[SessionRecord]:
+        """Sessions, the latest active first; None means every project. With `idle_since` only
+        those without an event at or after that moment."""
+        ...
+
+    def resolve_session(self, text: str) -> list[str]:
+        """Ids that an id or the beginning (>= 4) of one stands for; at most 10."""
+        ...
+
+    def taken_events(self, event_ids: Sequence[str]) -> set[str]:
+        """Those of the events that were taken before."""
+        ...
+
+    def forget_taken(self, *, before: datetime) -> int:
+        """Drop the record of events of sessions last active before a moment; returns how many."""
+        ...
+
+    def reading_mark(self, source: str) -> ReadingMark | None:
+        """How far a file was read."""
+        ...
+
+    def drop_mark(self, mark: ReadingMark) -> None:
+        """Forget a mark whose file is gone, unless it moved on meanwhile."""
+        ...
+
+
 class Upkeep(Protocol):
     """Checking, mending and copying a whole store."""
 
@@ -297,8 +361,37 @@ class Upkeep(Protocol):
         ...
 
 
-class Store(MemoryRows, SearchIndex, VectorShelf, ProjectBook, Shelf, Upkeep, Protocol):
+class Store(
+    MemoryRows, SearchIndex, VectorShelf, ProjectBook, Shelf, SessionBook, Upkeep, Protocol
+):
     """A whole storage engine."""
+
+
+# -- Events on their way in -----------------------------------------------------------------------
+
+
+class Spool(Protocol):
+    """Files of caught events, each read from a place on and removed when it was taken in."""
+
+    def sources(self) -> list[str]:
+        """The names of the files, the longest untouched first."""
+        ...
+
+    def read(self, source: str, *, offset: int) -> Iterator[SpoolEntry | SpoolDamage]:
+        """The items of a file from an offset on; nothing when the file is gone."""
+        ...
+
+    def idle_since(self, source: str) -> datetime | None:
+        """When a file was last written to; None when it is gone."""
+        ...
+
+    def remove(self, source: str, *, offset: int) -> bool:
+        """Remove a file that was read up to `offset`, unless more came in; tells if it is gone."""
+        ...
+
+    def set_aside(self, source: str, entry: SpoolEntry) -> None:
+        """Keep a copy of an entry that cannot be taken in, for a later attempt."""
+        ...
 
 
 # -- Models -------------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ class MemoryType(StrEnum):
     CONTEXT_COST = "context_cost"
     TIMELINE = "timeline"
     EPISODE = "episode"
+    OBSERVATION = "observation"
+    PROMPT = "prompt"
 
 
 class Scope(StrEnum):
@@ -145,8 +147,12 @@ TYPE_RULES: Mapping[MemoryType, TypeRule] = MappingProxyType(
         MemoryType.CONTEXT_COST: TypeRule(
             _FACT, embedded=False, payload=payloads.ContextCost, payload_required=True
         ),
-        MemoryType.TIMELINE: TypeRule(_FACT),
+        MemoryType.TIMELINE: TypeRule(_FACT, payload=payloads.SessionSummary),
         MemoryType.EPISODE: TypeRule(_FACT, payload=payloads.Episode),
+        MemoryType.OBSERVATION: TypeRule(
+            _FACT, payload=payloads.Observation, payload_required=True
+        ),
+        MemoryType.PROMPT: TypeRule(_FACT, payload=payloads.Prompt),
     }
 )
 

@@ -27,7 +27,15 @@ _NEIGHBOURS = 8
 _BATCH = 256
 _ATTEMPTS = 5
 _REINFORCEMENT = 0.25
-_LOG_TYPES = frozenset({MemoryType.EPISODE, MemoryType.TIMELINE, MemoryType.WORK_UNIT_OUTCOME})
+_LOG_TYPES = frozenset(
+    {
+        MemoryType.EPISODE,
+        MemoryType.TIMELINE,
+        MemoryType.WORK_UNIT_OUTCOME,
+        MemoryType.OBSERVATION,
+        MemoryType.PROMPT,
+    }
+)
 _Result = TypeVar("_Result")
 
 

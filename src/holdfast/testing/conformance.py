@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from holdfast.testing.conformance_rows import RowsConformance
 from holdfast.testing.conformance_search import SearchConformance
+from holdfast.testing.conformance_sessions import SessionsConformance
 from holdfast.testing.conformance_shelf import ShelfConformance
 from holdfast.testing.conformance_vectors import VectorConformance
 
 __all__ = ["StoreConformance"]
 
 
-class StoreConformance(RowsConformance, SearchConformance, VectorConformance, ShelfConformance):
+class StoreConformance(
+    RowsConformance, SearchConformance, VectorConformance, ShelfConformance, SessionsConformance
+):
     """Every promise of `holdfast.core.ports.Store`."""

@@ -10,16 +10,19 @@ from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory
 from holdfast.core.ports import (
+    Advance,
     Change,
     Close,
     Delete,
     IndexCard,
     Insert,
     Mark,
+    PutSession,
     Replace,
     Rescore,
     Vector,
 )
+from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.core.types import Scope
 
 
@@ -35,6 +38,9 @@ class ModelData:
     links: dict[tuple[str, str, str], tuple[float, int]] = field(
         default_factory=dict[tuple[str, str, str], tuple[float, int]]
     )
+    sessions: dict[str, SessionRecord] = field(default_factory=dict[str, SessionRecord])
+    taken: dict[str, str] = field(default_factory=dict[str, str])
+    marks: dict[str, ReadingMark] = field(default_factory=dict[str, ReadingMark])
 
 
 def make_change(data: ModelData, change: Change) -> None:
@@ -66,6 +72,24 @@ def make_change(data: ModelData, change: Change) -> None:
             _put(data, replace(m, stale_at=at) if what == "stale" else replace(m, archived_at=at))
         case Delete(memory_id):
             _delete(data, memory_id)
+        case PutSession(session, taken):
+            _put_session(data, session, taken)
+        case Advance(mark):
+            if mark.offset < 0 or not mark.source:
+                raise UsageError(f"{mark} is no place in a file.")
+            data.marks[mark.source] = mark
+
+
+def _put_session(data: ModelData, session: SessionRecord, taken: tuple[str, ...]) -> None:
+    if not session.id or not session.project:
+        raise UsageError("A session needs an id and a project.")
+    before = data.sessions.get(session.id)
+    if (before.revision if before else 0) != session.revision:
+        raise ConflictError(f"The session {session.id} was changed meanwhile.")
+    if data.taken.keys() & set(taken) or len(set(taken)) < len(taken):
+        raise ConflictError(f"An event of the session {session.id} was taken before.")
+    data.sessions[session.id] = replace(session, revision=session.revision + 1)
+    data.taken |= dict.fromkeys(taken, session.id)
 
 
 def _find(data: ModelData, memory_id: str) -> Memory:

@@ -45,10 +45,11 @@ from holdfast.core.query import (
 )
 from holdfast.core.types import Scope
 from holdfast.testing.model_data import ModelData, make_change, open_key, put_card, require_vector
+from holdfast.testing.model_sessions import ModelSessions
 from holdfast.testing.plain_filter import holds_phrase, passes, stems
 
 
-class ModelStore:
+class ModelStore(ModelSessions):
     """A `Store` in memory."""
 
     def __init__(self, data: ModelData | None = None, *, clock: Clock = system_clock) -> None:
@@ -75,10 +76,13 @@ class ModelStore:
             draft = copy.copy(self._data)
             draft.memories, draft.extras = dict(draft.memories), dict(draft.extras)
             draft.vectors = dict(draft.vectors)
+            draft.sessions, draft.taken = dict(draft.sessions), dict(draft.taken)
+            draft.marks = dict(draft.marks)
             for change in changes:
                 make_change(draft, change)
             kept = self._data
             kept.memories, kept.extras, kept.vectors = draft.memories, draft.extras, draft.vectors
+            kept.sessions, kept.taken, kept.marks = draft.sessions, draft.taken, draft.marks
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         return [self._data.memories[i] for i in ids if i in self._data.memories]
@@ -259,6 +263,9 @@ class ModelStore:
                 self._data.aliases[name] = target
         self._data.aliases[alias] = target
         self._move_links(alias, target)
+        for key, session in self._data.sessions.items():
+            if session.project == alias:
+                self._data.sessions[key] = replace(session, project=target)
         return len(moved)
 
     def _move(self, memory: Memory, target: str) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from holdfast.core.clock import Clock, to_ms
 from holdfast.core.errors import StoreCorruptError, StoreVersionError
 from holdfast.store.sqlite.database import Connection, Database
-from holdfast.store.sqlite.schema import FIRST_SCHEMA
+from holdfast.store.sqlite.schema import FIRST_SCHEMA, SESSION_SCHEMA
 
 # "Hold" in ASCII: tells a Holdfast file from any other SQLite database.
 APPLICATION_ID = 0x486F6C64
@@ -35,7 +35,15 @@ def _first_schema(db: Connection) -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Step, ...] = (Step(1, "memories, text indexes, vectors, shelf", _first_schema),)
+def _sessions(db: Connection) -> None:
+    for statement in SESSION_SCHEMA:
+        db.execute(statement)
+
+
+STEPS: tuple[Step, ...] = (
+    Step(1, "memories, text indexes, vectors, shelf", _first_schema),
+    Step(2, "sessions and how far event files were read", _sessions),
+)
 
 
 def schema_version(db: Connection) -> int:

@@ -1,6 +1,7 @@
-"""The tables as the first migration makes them.
+"""The tables as the migrations make them; what a step made is never changed here afterwards.
 
-Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`.
+Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`,
+`sessions`, `taken_events`, `reading_marks`.
 Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, and the columns
 `short` and `extra`. `row` is the integer that joins them and never leaves the engine.
 """
@@ -180,4 +181,48 @@ FIRST_SCHEMA: tuple[str, ...] = (
     *_TEXT_INDEXES,
     *_VECTORS,
     *_SHELF,
+)
+
+# -- Step 2 ---------------------------------------------------------------------------------------
+
+SESSION_SCHEMA: tuple[str, ...] = (
+    """CREATE TABLE sessions (
+        row INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE CHECK (id <> ''),
+        client TEXT NOT NULL,
+        project TEXT NOT NULL CHECK (project <> ''),
+        started_ms INTEGER NOT NULL,
+        last_event_ms INTEGER NOT NULL,
+        cwd TEXT,
+        ended_ms INTEGER,
+        end_reason TEXT,
+        title TEXT,
+        model TEXT,
+        branch TEXT,
+        commit_sha TEXT,
+        prompt_count INTEGER NOT NULL,
+        turn_count INTEGER NOT NULL,
+        tool_count INTEGER NOT NULL,
+        error_count INTEGER NOT NULL,
+        agent_count INTEGER NOT NULL,
+        observation_count INTEGER NOT NULL,
+        discovery_tokens INTEGER NOT NULL,
+        summarised_ms INTEGER,
+        summarised_turn INTEGER NOT NULL,
+        revision INTEGER NOT NULL CHECK (revision > 0),
+        work TEXT NOT NULL
+    ) STRICT""",
+    "CREATE INDEX sessions_latest ON sessions (last_event_ms, id)",
+    "CREATE INDEX sessions_project ON sessions (project, last_event_ms, id)",
+    # A session's row number keeps the many rows of this table short.
+    """CREATE TABLE taken_events (
+        event_id TEXT PRIMARY KEY,
+        session INTEGER NOT NULL REFERENCES sessions (row) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX taken_events_session ON taken_events (session)",
+    """CREATE TABLE reading_marks (
+        source TEXT PRIMARY KEY,
+        head TEXT NOT NULL,
+        offset INTEGER NOT NULL CHECK (offset >= 0)
+    ) STRICT, WITHOUT ROWID""",
 )

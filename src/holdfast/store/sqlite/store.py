@@ -12,6 +12,7 @@ from holdfast.store.sqlite.database import Database, Durability, require_sqlite
 from holdfast.store.sqlite.memories import SqliteRows
 from holdfast.store.sqlite.migrations import migrate, pending
 from holdfast.store.sqlite.search import SqliteSearch
+from holdfast.store.sqlite.sessions import SqliteSessions
 from holdfast.store.sqlite.shelf import SqliteProjects, SqliteShelf, SqliteVectors
 from holdfast.store.sqlite.upkeep import SqliteUpkeep
 from holdfast.store.sqlite.vectors import VectorSearch
@@ -20,7 +21,13 @@ _READING = ("?mode=ro", "?mode=ro&immutable=1")
 
 
 class SqliteStore(
-    SqliteRows, SqliteSearch, SqliteVectors, SqliteProjects, SqliteShelf, SqliteUpkeep
+    SqliteRows,
+    SqliteSearch,
+    SqliteVectors,
+    SqliteProjects,
+    SqliteShelf,
+    SqliteSessions,
+    SqliteUpkeep,
 ):
     """A `Store` in one SQLite file."""
 

@@ -1,4 +1,4 @@
-"""The six changes as SQL, inside a transaction that someone else opened.
+"""The changes as SQL, inside a transaction that someone else opened.
 
 Invariant: a memory's labels are written with its row; the text indexes follow by trigger.
 A constraint that fails is told in terms of what the caller asked for.
@@ -14,18 +14,21 @@ from holdfast.core.clock import to_ms
 from holdfast.core.errors import ConflictError, NotFoundError, StoreError, UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import (
+    Advance,
     Change,
     Close,
     Delete,
     IndexCard,
     Insert,
     Mark,
+    PutSession,
     Replace,
     Rescore,
 )
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, SqlValue
 from holdfast.store.sqlite.rows import COLUMNS, require_unit, to_row
+from holdfast.store.sqlite.session_rows import put_mark, put_session
 
 _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}, extra) "
@@ -54,6 +57,10 @@ def make_change(db: Connection, change: Change) -> None:
             _update(db, id, f"{_mark_column(what)} = ?", moment)
         case Delete(id):
             _delete(db, id)
+        case PutSession(session, taken):
+            put_session(db, session, taken)
+        case Advance(mark):
+            put_mark(db, mark)
 
 
 def put_card(db: Connection, row: int, card: IndexCard) -> None:
