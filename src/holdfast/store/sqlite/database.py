@@ -29,7 +29,8 @@ Connection: TypeAlias = sqlite3.Connection
 
 OLDEST_SQLITE = (3, 37, 0)
 _IDLE_CONNECTIONS = 4
-_CACHE_KIB = 16_384
+_CACHE_KIB = 32_768
+_LOG_BYTES = 16 * 1024 * 1024
 
 
 def require_sqlite(version: tuple[int, int, int]) -> None:
@@ -155,6 +156,7 @@ class Database:
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
 
     def _borrow(self) -> Connection:
         with self._idle_lock:

@@ -44,7 +44,9 @@ class View:
 
     def at(self, homes: Sequence[int]) -> Positions | None:
         """Positions of the vectors of some homes; None when that is nearly all of them."""
-        here = np.isin(self.homes, np.array(homes, dtype=np.int32))
+        here = np.zeros(len(self.homes), dtype=bool)
+        for home in homes:  # a tenth of the time that isin takes for two or three values
+            here |= self.homes == home
         positions = np.flatnonzero(here)
         return None if len(positions) > _NEARLY_ALL * len(self.seqs) else positions
 
@@ -64,11 +66,11 @@ class View:
         """The cosine of the query with every vector, or with those at some positions."""
         if among is None:
             return (self.codes.astype(np.float32) @ query) * self.scales
-        return (self.codes[among].astype(np.float32) @ query) * self.scales[among]
+        return (np.take(self.codes, among, axis=0).astype(np.float32) @ query) * self.scales[among]
 
     def _closest_by_sign(self, query: Floats, *, among: Positions | None, kept: int) -> Positions:
         signs = sign_bits(query[np.newaxis, :])[:, 0]
-        columns = self.bits if among is None else self.bits[:, among]
+        columns = self.bits if among is None else np.take(self.bits, among, axis=1)
         distance = np.zeros(columns.shape[1], dtype=np.uint16)
         for column, sign in zip(columns, signs, strict=True):
             distance += np.bitwise_count(column ^ sign)
