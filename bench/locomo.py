@@ -1,0 +1,151 @@
+"""Evidence retrieval on LoCoMo, through the shipped `remember` and `recall`.
+
+    python -m bench.locomo --data FILE [--embedder static] [--json]
+
+Each conversation is one memory; each turn is remembered with its speaker, session, place and
+date; each question (categories 1-4) is recalled as it stands, after the last session. A session
+ranks by its best turn. Plain BM25, the embedder alone and naive rank fusion run on the same turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from bench.baselines import Baselines
+from bench.locomo_data import CATEGORIES, Conversation, Question, load
+from bench.measures import Answer, Measures, measure
+from bench.report import Target, Timing, finish, machine, parser, say, table
+from holdfast import open as open_memory
+from holdfast.app import Holdfast
+from holdfast.core.payloads import Json
+
+Method = Callable[[str], list[str]]
+
+DEPTH = 100
+RECALL, WORDS_ONLY = "holdfast recall", "holdfast recall, words only"
+BM25, EMBEDDER, RRF = "BM25 (FTS5, no stop words)", "embedder alone", "naive RRF of both"
+
+
+@dataclass(slots=True)
+class Run:
+    """Everything measured so far: answers by method, with the category of each question."""
+
+    answers: dict[str, list[tuple[int, Answer]]] = field(
+        default_factory=dict[str, list[tuple[int, Answer]]]
+    )
+    seconds: list[float] = field(default_factory=list[float])
+    turns: int = 0
+
+    def add(self, method: str, category: int, answer: Answer) -> None:
+        """Note one answer."""
+        self.answers.setdefault(method, []).append((category, answer))
+
+    def measures(self, method: str, *, category: int | None = None) -> Measures:
+        """The figures of one method, over all questions or one category."""
+        chosen = self.answers[method]
+        return measure([a for c, a in chosen if category is None or c == category])
+
+
+def ask(conversation: Conversation, run: Run, *, folder: Path, embedder: str) -> None:
+    """Remember one conversation and ask its questions."""
+    now = conversation.ends_at
+    path = folder / f"{conversation.name}.db"
+    with open_memory(
+        path, project=conversation.name, embedder=embedder, clock=lambda: now
+    ) as memory:
+        kept = memory.remember_many([t.draft() for t in conversation.turns], merge_similar=False)
+        turn_of = {k.memory.id: t.id for k, t in zip(kept, conversation.turns, strict=True)}
+        run.turns += len(kept)
+        session_of = {turn.id: turn.session for turn in conversation.turns}
+        methods = {
+            **_recalls(memory, turn_of, run),
+            **_plain_methods(memory, conversation),
+        }
+        for question in conversation.questions:
+            for name, method in methods.items():
+                answer = _answer(method(question.text), question, session_of)
+                run.add(name, question.category, answer)
+
+
+def _recalls(memory: Holdfast, turn_of: dict[str, str], run: Run) -> dict[str, Method]:
+    def recall(query: str, mode: str) -> list[str]:
+        found = memory.recall(query, limit=DEPTH, mode=mode, count_access=False)
+        return [turn_of[hit.memory.id] for hit in found]
+
+    def timed_recall(query: str) -> list[str]:
+        started = perf_counter()
+        memory.recall(query, limit=10, count_access=False)
+        run.seconds.append(perf_counter() - started)
+        return recall(query, "hybrid")
+
+    return {RECALL: timed_recall, WORDS_ONLY: lambda query: recall(query, "words")}
+
+
+def _plain_methods(memory: Holdfast, conversation: Conversation) -> dict[str, Method]:
+    embedder = memory.engine.embedder()
+    if embedder is None:
+        return {}
+    plain = Baselines({turn.id: turn.text for turn in conversation.turns}, embedder)
+    return {BM25: plain.bm25, EMBEDDER: plain.embedder, RRF: plain.rrf}
+
+
+def _answer(turns: Iterable[str], question: Question, session_of: dict[str, str]) -> Answer:
+    items = list(turns)
+    return Answer(
+        items=items,
+        groups=[session_of[turn] for turn in items],
+        wanted=question.evidence,
+        wanted_groups=frozenset(session_of[turn] for turn in question.evidence),
+    )
+
+
+def main() -> None:
+    """Run the benchmark."""
+    options = parser(__doc__)
+    options.add_argument("--data", type=Path, required=True, help="a LoCoMo file")
+    options.add_argument("--embedder", default="static", help="which embedder (default: static)")
+    asked = options.parse_args()
+    run = Run()
+    with TemporaryDirectory() as folder:
+        for conversation in load(asked.data):
+            say(f"{conversation.name}: {len(conversation.turns)} turns")
+            ask(conversation, run, folder=Path(folder), embedder=asked.embedder)
+    finish("locomo", _figures(run, asked.embedder), as_json=asked.json, lines=_lines(run))
+
+
+def _figures(run: Run, embedder: str) -> dict[str, Json]:
+    shipped = run.measures(RECALL)
+    targets = [
+        Target("turn recall@10", 76.0, shipped.recall_10, at_least=True),
+        Target("session recall@10", 94.0, shipped.group_recall_10, at_least=True),
+    ]
+    return {
+        "embedder": embedder,
+        "questions": len(run.answers[RECALL]),
+        "turns": run.turns,
+        "methods": {name: run.measures(name).as_json() for name in run.answers},
+        "by_category": {
+            label: run.measures(RECALL, category=number).as_json()
+            for number, label in CATEGORIES.items()
+        },
+        "recall_time": Timing.of(run.seconds).as_json(),
+        "targets": [target.as_json() for target in targets],
+        "machine": machine(),
+    }
+
+
+def _lines(run: Run) -> list[str]:
+    rows = [(name, *run.measures(name).cells()) for name in run.answers]
+    rows += [
+        (f"  {label}", *run.measures(RECALL, category=number).cells())
+        for number, label in CATEGORIES.items()
+    ]
+    return table(("LoCoMo", *Measures.HEADER), rows)
+
+
+if __name__ == "__main__":
+    main()
