@@ -20,7 +20,7 @@ from holdfast.memory.engine import Engine, is_embedded
 from holdfast.memory.indexing import INDEX_VERSION
 
 SPACE = "index"
-PAGE = 256
+PAGE = 64
 _VERSION, _PLACE = "version", "reindex"
 _EVERYTHING = Filter(project=None, validity=Validity.ANY, archived=None)
 _NOT_EMBEDDED = tuple(kind.value for kind, rule in TYPE_RULES.items() if not rule.embedded)

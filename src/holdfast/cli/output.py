@@ -11,12 +11,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import PurePath
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
@@ -27,10 +27,14 @@ from holdfast.core.ports import Progress
 from holdfast.core.text import first_line, shorten
 from holdfast.core.types import TYPE_RULES, MemoryType
 
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _UNSEEN_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BADGE_COLOURS = {"PREF": "magenta", "CONV": "blue", "PATN": "cyan", "WARN": "yellow"}
 _NARROWEST, _USUAL_WIDTH = 40, 100
+_WHOLE_CELL = 16  # a column of such short cells is never broken
 
 
 def safe(text: str) -> str:
@@ -97,9 +101,10 @@ def width() -> int:
     if given.isdecimal():
         return max(_NARROWEST, int(given))
     try:
-        return max(_NARROWEST, os.get_terminal_size().columns)
+        columns = os.get_terminal_size().columns
     except OSError:
-        return _USUAL_WIDTH
+        columns = 0
+    return max(_NARROWEST, columns or _USUAL_WIDTH)
 
 
 def badge(type: MemoryType) -> str:
@@ -146,10 +151,10 @@ def indented(text: str, *, by: int = 4) -> str:
 # -- Tables ---------------------------------------------------------------------------------------
 
 
-def print_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, heading: str = ""
-) -> None:
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table on a terminal; elsewhere the same cells, tab-separated, one row a line."""
+    if not rows:
+        return
     if not sys.stdout.isatty() and not _colour_is_forced():
         for row in rows:
             click.echo("\t".join(one_line(cell) for cell in row))
@@ -158,10 +163,15 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=heading or None, title_justify="left", title_style="bold", box=None)
-    for name in headings:
-        style = "cyan" if name == "id" else ""
-        table.add_column(name, header_style="bold", style=style, overflow="fold")
+    table = Table(box=None, show_header=any(headings))
+    for name, cells in zip(headings, zip(*rows, strict=True), strict=True):
+        table.add_column(
+            name,
+            header_style="bold",
+            style="cyan" if name == "id" else "",
+            overflow="fold",
+            no_wrap=all(len(cell) <= _WHOLE_CELL for cell in cells),
+        )
     for row in rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
     colourless = click.get_current_context().color is False
@@ -192,15 +202,22 @@ def confirm(question: str, *, yes: bool) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Generator[Progress | None, None, None]:
-    """A progress callback that draws on standard error when that is a terminal."""
+    """A progress callback that draws on standard error when that is a terminal.
+
+    Nothing is drawn before there is something to tell.
+    """
     if not sys.stderr.isatty():
         yield None
         return
-    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+    with ExitStack() as stack:
+        bars: list[ProgressBar[int]] = []
 
         def tell(done: int, total: int) -> None:
-            bar.length = max(total, 1)
-            bar.update(done - bar.pos)
+            if not bars:
+                made: ProgressBar[int] = click.progressbar(length=1, label=label, file=sys.stderr)
+                bars.append(stack.enter_context(made))
+            bars[0].length = max(total, 1)
+            bars[0].update(done - bars[0].pos)
 
         yield tell
 
