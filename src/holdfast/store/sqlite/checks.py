@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.core.errors import StoreCorruptError
-from holdfast.core.ids import is_full_id, short_id
 from holdfast.core.query import Finding, Severity
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.rows import SELECTED, to_memory
@@ -47,7 +46,6 @@ def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
         questions.append(_unreadable)
         if may_write:
             questions.append(_index_integrity)
-    db.create_function("short_of", 1, _short_of, deterministic=True)
     return [finding for ask in questions for finding in _asked(db, ask)]
 
 
@@ -207,7 +205,3 @@ def _unreadable(db: Connection) -> Iterator[Finding]:
             "rows", f"{len(broken)} memories cannot be read, the first is {broken[0]}.",
             repairable=False, count=len(broken),
         )  # fmt: skip
-
-
-def _short_of(id: str) -> str | None:
-    return short_id(id) if is_full_id(id) else None

@@ -21,11 +21,6 @@ _MOST_CONTINUATIONS = 1_000
 _MOST_HOLDERS = 2_000
 
 
-def holds(content: str, folded_fragment: str) -> bool:
-    """Whether a content holds a fragment that is already in lower case."""
-    return folded_fragment in content.lower()
-
-
 def search_fragments(
     db: Connection, fragments: Sequence[str], where: Filter, *, limit: int
 ) -> list[Hit]:
@@ -36,7 +31,6 @@ def search_fragments(
     """
     if not limit:
         return []
-    db.create_function("holds", 2, holds, deterministic=True)
     fits = condition(where)
     scores: dict[int, float] = {}
     ids: dict[int, str] = {}

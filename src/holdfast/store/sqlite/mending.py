@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.core.ids import short_id
 from holdfast.store.sqlite.checks import EXPECTED_LABELS
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.schema import FRAGMENTS_TABLE, WORDS_TABLE
@@ -32,9 +31,7 @@ def _mend_homes(db: Connection) -> None:
 
 
 def _mend_shorts(db: Connection) -> None:
-    rows = db.execute("SELECT row, id, short FROM memories").fetchall()
-    wrong = [(short_id(full), row) for row, full, short in rows if short != short_id(full)]
-    db.executemany("UPDATE memories SET short = ? WHERE row = ?", wrong)
+    db.execute("UPDATE memories SET short = short_of(id) WHERE short IS NOT short_of(id)")
 
 
 def _rebuild_indexes(db: Connection) -> None:
