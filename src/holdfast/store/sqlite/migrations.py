@@ -16,7 +16,7 @@ from typing import NamedTuple
 from holdfast.core.clock import Clock, to_ms
 from holdfast.core.errors import StoreCorruptError, StoreVersionError
 from holdfast.store.sqlite.database import Connection, Database
-from holdfast.store.sqlite.schema import FIRST_SCHEMA, SESSION_SCHEMA
+from holdfast.store.sqlite.schema import FIRST_SCHEMA, KIND_INDEXES, SESSION_SCHEMA
 
 # "Hold" in ASCII: tells a Holdfast file from any other SQLite database.
 APPLICATION_ID = 0x486F6C64
@@ -40,9 +40,15 @@ def _sessions(db: Connection) -> None:
         db.execute(statement)
 
 
+def _kind_indexes(db: Connection) -> None:
+    for statement in KIND_INDEXES:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
+    Step(3, "listing memories of a kind by importance", _kind_indexes),
 )
 
 

@@ -226,3 +226,13 @@ SESSION_SCHEMA: tuple[str, ...] = (
         offset INTEGER NOT NULL CHECK (offset >= 0)
     ) STRICT, WITHOUT ROWID""",
 )
+
+# -- Step 3 ---------------------------------------------------------------------------------------
+
+# A hook that begins a session lists a few kinds of memories by importance; without these every
+# memory of the project would be read for each kind.
+KIND_INDEXES: tuple[str, ...] = (
+    """CREATE INDEX memories_kind ON memories
+       (home, type, importance, id, valid_to_ms, stale_ms, archived_ms)""",
+    "CREATE INDEX memories_pinned ON memories (home) WHERE pinned = 1",
+)
