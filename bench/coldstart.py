@@ -8,11 +8,13 @@ of them alike.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 from bench.corpus import PROJECT_NAME, Query
 from bench.peers import match_any
@@ -35,29 +37,41 @@ with holdfast.open(sys.argv[1], project=sys.argv[3]) as hf:
 """
 
 
+class _Took(NamedTuple):
+    seconds: float
+    cpu_seconds: float
+
+
 def figures(database: Path, queries: Sequence[Query], *, rounds: int) -> dict[str, Json]:
     """Times of new processes, and how many times the reference they take."""
-    seconds: dict[str, list[float]] = {"reference": [], "library": [], "command": []}
-    environment = {**os.environ, "HOLDFAST_HOME": str(database.parent)}
+    took: dict[str, list[_Took]] = {"reference": [], "library": [], "command": []}
+    environment = {
+        **os.environ,
+        "HOLDFAST_HOME": str(database.parent),
+        "HOLDFAST_PROJECT": PROJECT_NAME,
+    }
     for number in range(rounds + 1):
         query = queries[number % len(queries)]
         for name, command in _commands(database, query).items():
-            took = _run(command, environment)
+            run = _run(command, environment)
             if number:  # the first round fills the page cache and writes byte code
-                seconds[name].append(took)
-    timings = {name: Timing.of(series) for name, series in seconds.items()}
-    reference = timings["reference"].p50_ms
-    return {
-        **{name: timing.as_json() for name, timing in timings.items()},
-        "library_ratio": ratio(timings["library"].p50_ms, reference),
-        "command_ratio": ratio(timings["command"].p50_ms, reference),
+                took[name].append(run)
+    timings = {
+        name: Timing.of([r.seconds for r in runs], cpu_seconds=[r.cpu_seconds for r in runs])
+        for name, runs in took.items()
     }
+    reference, result = timings["reference"], dict[str, Json]()
+    for name, timing in timings.items():
+        result[name] = timing.as_json()
+        result[f"{name}_ratio"] = ratio(timing.p50_ms, reference.p50_ms)
+        result[f"{name}_cpu_ratio"] = ratio(timing.cpu_p50_ms or 0.0, reference.cpu_p50_ms or 0.0)
+    return result
 
 
 def _commands(database: Path, query: Query) -> dict[str, list[str]]:
     python, path = sys.executable, str(database)
     script = Path(sys.executable).with_name("holdfast")
-    ask = ["--project", PROJECT_NAME, "recall", "--mode", "words", "--json", query.text]
+    ask = ["recall", "--mode", "words", "--json", query.text]
     return {
         "reference": [python, "-c", _REFERENCE, path, match_any(query.text)],
         "library": [python, "-c", _LIBRARY, path, query.text, PROJECT_NAME],
@@ -65,10 +79,15 @@ def _commands(database: Path, query: Query) -> dict[str, list[str]]:
     }
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> float:
-    started = perf_counter()
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> _Took:
+    cpu_before, started = _cpu_of_children(), perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    took = perf_counter() - started
+    took = _Took(perf_counter() - started, _cpu_of_children() - cpu_before)
     if done.returncode or not done.stdout.strip():
         raise RuntimeError(f"{' '.join(command[:3])} found nothing or failed: {done.stderr[-800:]}")
     return took
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -31,9 +31,16 @@ _BATCH = 2_000
 
 
 def missing(*modules: str) -> dict[str, Json] | None:
-    """The figures of a peer that is not there, or None when it is."""
+    """The figures of a peer that is not there or does not load, or None when it does."""
     absent = [name for name in modules if find_spec(name) is None]
-    return {"status": f"not installed: {', '.join(absent)}"} if absent else None
+    if absent:
+        return {"status": f"not installed: {', '.join(absent)}"}
+    try:
+        for name in modules:
+            import_module(name)
+    except ImportError as error:
+        return {"status": f"does not load: {error}"}
+    return None
 
 
 def match_any(text: str) -> str:
@@ -100,10 +107,10 @@ def chroma_figures(
     corpus: Corpus, rows: int, queries: Sequence[Query], *, folder: Path, budget_s: float
 ) -> dict[str, Json]:
     """ChromaDB on disk with the same vectors and texts: load, query, one durable insert."""
+    os.environ["ANONYMIZED_TELEMETRY"] = "False"
     absent = missing("chromadb")
     if absent:
         return absent
-    os.environ["ANONYMIZED_TELEMETRY"] = "False"
     # Typed as Any: the checks also run where the peers are not installed.
     chromadb: Any = import_module("chromadb")
     settings: Any = import_module("chromadb.config").Settings(anonymized_telemetry=False)
