@@ -27,7 +27,7 @@ def test_looking_at_nothing_makes_nothing(tmp_path: Path) -> None:
 def test_every_tier_is_named_with_a_reason(tmp_path: Path) -> None:
     with open_in(tmp_path, embedder="static") as hf:
         hf.remember("x")
-        health = hf.doctor()
+        health = hf.doctor(deep=True)
     assert [tier.name for tier in health.tiers] == ["ollama", "openai", "minilm", "static"]
     assert all(tier.reason for tier in health.tiers)
     assert health.model is not None

@@ -77,6 +77,23 @@ def test_a_stopped_run_keeps_the_old_vectors_and_goes_on_where_it_ended(tmp_path
     assert _models(tmp_path) == {"new": count}
 
 
+def test_search_by_the_old_vectors_goes_on_meanwhile(tmp_path: Path) -> None:
+    count = PAGE + 5
+    found: list[int] = []
+
+    def look(done: int, total: int) -> None:
+        with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as other:
+            found.append(len(other.recall("fact number", mode="vectors", limit=5)))
+
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as hf:
+        hf.remember_many(_drafts(count))
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="new")) as hf:
+        hf.reindex(progress=look)
+        assert len(hf.recall("fact number", mode="vectors", limit=5)) == 5
+    assert found == [5] * len(found)
+    assert len(found) >= 2
+
+
 def test_a_stopped_run_for_another_model_is_not_resumed(tmp_path: Path) -> None:
     with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as hf:
         hf.remember_many(_drafts(PAGE + 1))

@@ -155,6 +155,32 @@ def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli, monkeypatch: pytest.Mon
     assert (done.code, done.out, done.err) == (130, "", "Stopped.\n")
 
 
+def test_a_crash_is_not_mistaken_for_nothing_found(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Broken()))
+    done = cli("recall", "-")
+    assert done.code == 70
+    assert "Traceback" in done.err
+
+
+def test_a_working_folder_that_vanished_is_a_clear_error(cli: Cli) -> None:
+    Path.cwd().rmdir()
+    done = cli("list")
+    assert (done.code, done.out) == (2, "")
+    assert "does not exist any more" in done.err
+
+
+def test_a_folder_in_place_of_the_database_is_a_clear_error(cli: Cli, tmp_path: Path) -> None:
+    done = cli("--store", str(tmp_path), "list")
+    assert done.code in {2, 5, 52, 54}
+    assert "Traceback" not in done.err
+
+
 def test_a_locked_database_has_an_exit_code_of_its_own(
     cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ def test_projects_are_kept_apart_unless_asked(cli: Cli) -> None:
     _remember(cli, "there", "--project", "other")
     assert [m["content"] for m in cli("list", "--json").json["items"]] == ["here"]
     assert cli("list", "--json", "--all-projects").json["total"] == 2
+    assert "name:other" in cli("list", "--all-projects").out
     listed = cli("projects", "list", "--json").json
     assert listed["here"] == "name:demo"
     assert {item["project"] for item in listed["items"]} == {"name:demo", "name:other"}
@@ -182,6 +183,7 @@ def test_edit_changes_what_is_named(cli: Cli) -> None:
     edited = cli("edit", short, "--tag", "net", "--pin", "--json").json
     assert edited["changed"] is True
     assert (edited["memory"]["tags"], edited["memory"]["pinned"]) == (["net"], True)
+    assert cli("edit", short, "--tag", "", "--file", "", "--json").json["memory"]["tags"] == []
     successor = cli("edit", short, "--content", "port 9090", "--json").json["memory"]
     assert successor["short"] != short
     assert cli("show", short, "--json").json["items"][0]["superseded_by"] == successor["id"]

@@ -199,9 +199,9 @@ class Asker:
 
         def start(text: str) -> str:
             here = self.folder / text
-            return str(here) if text and "\0" not in text and here.exists() else text
+            return str(here) if "\0" not in text and here.exists() else text
 
-        return tuple(relative_path(self.root, start(text)) for text in _texts(paths))
+        return tuple(relative_path(self.root, start(text)) for text in _texts(paths) if text)
 
     def moment(self, when: When) -> datetime | None:
         """A moment from a datetime, an ISO date, or how long ago."""

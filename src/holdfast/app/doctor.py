@@ -99,6 +99,8 @@ def _with_store(
     findings = [*health.findings, *wires.store.check(deep=deep or repair)]
     model = _model_in_use(wires)
     findings += [*_file_findings(wires), *_index_findings(wires, model)]
+    if deep:
+        findings += _weight_findings(wires)
     facts = {
         **wires.store.describe(),
         "size": f"{wires.store.size_bytes():,} bytes",
@@ -116,8 +118,10 @@ def _model_in_use(wires: Wires) -> ModelInUse:
         return ModelInUse(None, str(error))
     if embedder is None:
         return ModelInUse(None, wires.embedding_problem or "the settings ask for words only")
-    plan = getattr(embedder, "plan", None)
-    reason = str(plan.reason) if plan is not None else "given by the caller"
+    from holdfast.providers.registry import LazyEmbedder
+
+    is_planned = isinstance(embedder, LazyEmbedder)
+    reason = embedder.plan.reason if is_planned else "given by the caller"
     return ModelInUse(embedder.model_id, reason, *vector_coverage(wires.store, embedder.model_id))
 
 
@@ -135,6 +139,20 @@ def _index_findings(wires: Wires, model: ModelInUse) -> list[Finding]:
         message = "The index texts are of another version; `holdfast reindex` makes them anew."
         found.append(_warning("index version", message))
     return found
+
+
+def _weight_findings(wires: Wires) -> list[Finding]:
+    """Whether the bundled model in use is the one its figures were measured with."""
+    from holdfast.providers.registry import LazyEmbedder, verify_weights
+
+    embedder = wires.embedder
+    if not isinstance(embedder, LazyEmbedder):
+        return []
+    try:
+        verify_weights(embedder.plan.model.tier)
+    except ProviderError as error:
+        return [_error("weights", str(error))]
+    return []
 
 
 def _file_findings(wires: Wires) -> list[Finding]:

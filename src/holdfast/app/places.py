@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from holdfast.core.errors import UsageError
+
 HOME_VARIABLE = "HOLDFAST_HOME"
 PROJECT_FILE = ".holdfast.toml"
 _APP = "holdfast"
@@ -40,6 +42,16 @@ def project_file(start: Path) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
+def current_folder() -> Path:
+    """The working folder; one that was deleted meanwhile is a clear error."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "The current folder does not exist any more.", hint="Change to another one."
+        ) from None
+
+
 def make_private_folder(folder: Path) -> None:
     """Create a folder that only its owner may enter; one that exists is left as it is."""
     for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
@@ -55,7 +67,7 @@ def _config_folder(environment: Mapping[str, str]) -> Path:
     if sys.platform == "win32":
         return _folder(environment, "APPDATA", "AppData/Roaming")
     if sys.platform == "darwin":
-        return Path.home() / "Library/Application Support" / _APP
+        return _home() / "Library/Application Support" / _APP
     return _folder(environment, "XDG_CONFIG_HOME", ".config")
 
 
@@ -63,11 +75,20 @@ def _data_folder(environment: Mapping[str, str]) -> Path:
     if sys.platform == "win32":
         return _folder(environment, "LOCALAPPDATA", "AppData/Local")
     if sys.platform == "darwin":
-        return Path.home() / "Library/Application Support" / _APP
+        return _home() / "Library/Application Support" / _APP
     return _folder(environment, "XDG_DATA_HOME", ".local/share")
 
 
 def _folder(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
     # The XDG rules say that a relative path is to be ignored.
     given = Path(environment.get(variable, ""))
-    return (given if given.is_absolute() else Path.home() / fallback) / _APP
+    return (given if given.is_absolute() else _home() / fallback) / _APP
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise UsageError(
+            "This user has no home folder.", hint=f"Name a folder in {HOME_VARIABLE}."
+        ) from None

@@ -63,7 +63,7 @@ def open(  # noqa: A001 - the package reads `holdfast.open()`
     from holdfast.app.facade import Holdfast
 
     env = os.environ if environment is None else environment
-    folder = Path.cwd() if cwd is None else Path(cwd)
+    folder = places.current_folder() if cwd is None else Path(cwd)
     known = settings or load_settings(Sources.of(env, cwd=folder))
     return Holdfast(
         Wires(

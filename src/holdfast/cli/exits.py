@@ -11,6 +11,7 @@ from holdfast.core import errors
 OK: Final = 0
 NOTHING: Final = 1
 USAGE: Final = 2
+CRASHED: Final = 70
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 
@@ -35,6 +36,7 @@ OTHER_CODES: Final[Mapping[int, str]] = MappingProxyType(
     {
         OK: "done",
         NOTHING: "recall found nothing; doctor found an error; a question was answered with no",
+        CRASHED: "a mistake in Holdfast itself; the traceback is on standard error",
         INTERRUPTED: "stopped with Ctrl-C",
         BROKEN_PIPE: "the reader of the output went away",
     }

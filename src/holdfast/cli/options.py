@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import click
 
 import holdfast
 from holdfast.app.asking import Which
+from holdfast.app.places import current_folder
 from holdfast.app.settings import Sources, inspect_settings, load_settings
 from holdfast.core.query import Order
 from holdfast.core.types import MemoryType, Phase, Scope, Source
@@ -161,7 +161,7 @@ def opened(project: str | None = None, *, lenient: bool = False) -> holdfast.Hol
     `lenient` leaves out settings that cannot be used instead of failing, for looking into them.
     """
     ctx = click.get_current_context()
-    sources = Sources.of(os.environ, cwd=Path.cwd())
+    sources = Sources.of(os.environ, cwd=current_folder())
     settings = inspect_settings(sources)[0] if lenient else load_settings(sources)
     ctx.color = _colour(settings.output_colour)
     store = cast("str | None", ctx.find_root().obj)

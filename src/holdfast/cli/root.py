@@ -122,6 +122,11 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)
         return exits.INTERRUPTED
+    except Exception:  # noqa: BLE001 - a crash must not end with the code of "nothing found"
+        from traceback import print_exc
+
+        print_exc()
+        return exits.CRASHED
 
 
 def _run(arguments: list[str]) -> int:
@@ -137,7 +142,9 @@ def _run(arguments: list[str]) -> int:
         return exits.USAGE
     except HoldfastError as error:
         if os.environ.get("HOLDFAST_DEBUG") == "1":
-            raise
+            from traceback import print_exc
+
+            print_exc()
         _show(error)
         return exits.exit_code(error)
 

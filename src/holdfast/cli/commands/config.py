@@ -27,7 +27,7 @@ def config(ctx: click.Context) -> None:
 
 
 def _sources() -> app_settings.Sources:
-    return app_settings.Sources.of(os.environ, cwd=Path.cwd())
+    return app_settings.Sources.of(os.environ, cwd=places.current_folder())
 
 
 def _shown(rule: app_settings.Rule, value: object) -> object:
@@ -121,7 +121,9 @@ def _target(rule: app_settings.Rule, *, project_file: bool) -> Path:
         )
     from holdfast.app.projects import resolve_project
 
-    return sources.project_file or resolve_project(Path.cwd()).root / places.PROJECT_FILE
+    return (
+        sources.project_file or resolve_project(places.current_folder()).root / places.PROJECT_FILE
+    )
 
 
 def _tell_if_overruled(key: str, path: Path) -> None:

@@ -22,11 +22,22 @@ if TYPE_CHECKING:
     "--type", type=options.choice(MemoryType), metavar="TYPE", help="New type. Opens a successor."
 )
 @click.option("--key", help="New key.")
-@click.option("--tag", "tags", multiple=True, help="The tags it shall have.")
 @click.option(
-    "--file", "files", multiple=True, metavar="PATH", help="The files it shall be tied to."
+    "--tag", "tags", multiple=True, help="The tags it shall have; an empty one clears them."
 )
-@click.option("--module", "modules", multiple=True, help="The modules it shall be tied to.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="PATH",
+    help="The files it shall be tied to; an empty one clears them.",
+)
+@click.option(
+    "--module",
+    "modules",
+    multiple=True,
+    help="The modules it shall be tied to; an empty one clears them.",
+)
 @click.option("--importance", type=float, help="How much it matters, 0 to 1.")
 @click.option("--confidence", type=float, help="How sure it is, 0 to 1.")
 @click.option("--scope", type=options.choice(Scope), help="How far it reaches.")

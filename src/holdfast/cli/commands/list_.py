@@ -6,6 +6,7 @@ import click
 
 from holdfast.app.asking import Which
 from holdfast.cli import options, output
+from holdfast.core.memory import Memory
 from holdfast.core.query import Order
 
 
@@ -60,17 +61,21 @@ def list_(
     if as_json:
         output.print_json(page)
         return
-    rows = [
-        (
-            m.short,
-            m.type.value,
-            output.day(m.valid_from),
-            f"{m.importance:.2f}",
-            output.title(m, limit=100),
-        )
-        for m in page.items
-    ]
-    output.print_table(("id", "type", "date", "weight", "memory"), rows)
+    everywhere = which.get("all_projects", False)
+    rows = [_cells(memory, everywhere=everywhere) for memory in page.items]
+    headings = ("id", "type", "date", "weight", "memory")
+    output.print_table((*headings, "project") if everywhere else headings, rows)
     output.note(f"{len(page.items)} of {page.total}")
     if page.next_cursor:
         output.note(f"More: --cursor {page.next_cursor}")
+
+
+def _cells(memory: Memory, *, everywhere: bool) -> tuple[str, ...]:
+    cells = (
+        memory.short,
+        memory.type.value,
+        output.day(memory.valid_from),
+        f"{memory.importance:.2f}",
+        output.title(memory, limit=100),
+    )
+    return (*cells, memory.project) if everywhere else cells
