@@ -15,31 +15,23 @@ from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.rows import SELECTED, to_memory
 from holdfast.store.sqlite.words import quote
 
-_SAMPLE = 200
+_SAMPLE = 400
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _TEXT_INDEXES = ("words", "fragments")
-
-EXPECTED_LABELS = """
-    SELECT 'tag' AS kind, j.value AS value, m.row AS memory
-        FROM memories m, json_each(m.tags) j WHERE m.tags <> '[]'
-    UNION SELECT 'file', j.value, m.row
-        FROM memories m, json_each(m.files) j WHERE m.files <> '[]'
-    UNION SELECT 'module', j.value, m.row
-        FROM memories m, json_each(m.modules) j WHERE m.modules <> '[]'
-"""
 
 
 def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
     """Every finding; a file so damaged that a question cannot be asked is a finding too."""
+    step = 1 if deep else _sampling_step(db)
     questions: list[Callable[[Connection], Iterator[Finding]]] = [
         lambda db: _damage(db, deep=deep),
         _orphans,
         _index_counts,
         _index_samples,
-        _labels,
+        lambda db: _labels(db, step=step),
         _dimensions,
         _homes,
-        _shorts,
+        lambda db: _shorts(db, step=step),
         _successors,
     ]
     if deep:
@@ -47,6 +39,15 @@ def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
         if may_write:
             questions.append(_index_integrity)
     return [finding for ask in questions for finding in _asked(db, ask)]
+
+
+def _sampling_step(db: Connection) -> int:
+    """Every how manieth row a quick check looks at; a damaged file is looked at row by row."""
+    try:
+        (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
+    except sqlite3.DatabaseError:
+        return 1
+    return max(1, int(newest) // _SAMPLE)
 
 
 def _asked(db: Connection, ask: Callable[[Connection], Iterator[Finding]]) -> Sequence[Finding]:
@@ -94,11 +95,9 @@ def _index_counts(db: Connection) -> Iterator[Finding]:
 
 def _index_samples(db: Connection) -> Iterator[Finding]:
     """Whether sampled memories are found by their own text."""
-    (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
-    step = max(1, newest // _SAMPLE)
     rows = db.execute(
-        "SELECT row, content FROM memories WHERE row % ? = 0 OR row > ?", (step, newest - 20)
-    ).fetchmany(2 * _SAMPLE)
+        "SELECT row, content FROM memories WHERE row % ? = 0", (_sampling_step(db),)
+    ).fetchall()
     for index, probe in (("words", _word_probe), ("fragments", _fragment_probe)):
         lost = sum(not _is_found(db, index, row, probe(content)) for row, content in rows)
         if lost:
@@ -139,12 +138,24 @@ def _index_integrity(db: Connection) -> Iterator[Finding]:
             db.execute("ROLLBACK")
 
 
-def _labels(db: Connection) -> Iterator[Finding]:
+def expected_labels(*, step: int) -> str:
+    """A query for the labels that the rows call for, of every so manieth row."""
+    parts = (
+        f"SELECT '{kind}', j.value, m.row FROM memories m, json_each(m.{column}) j"
+        f" WHERE m.{column} <> '[]' AND m.row % {step} = 0"
+        for kind, column in (("tag", "tags"), ("file", "files"), ("module", "modules"))
+    )
+    return " UNION ALL ".join(parts)
+
+
+def _labels(db: Connection, *, step: int) -> Iterator[Finding]:
+    expected = expected_labels(step=step)
+    actual = f"SELECT * FROM labels WHERE memory % {step} = 0"
     (missing,) = db.execute(
-        f"SELECT count(*) FROM (SELECT * FROM ({EXPECTED_LABELS}) EXCEPT SELECT * FROM labels)"
+        f"SELECT count(*) FROM (SELECT * FROM ({expected}) EXCEPT {actual})"
     ).fetchone()
     (extra,) = db.execute(
-        f"SELECT count(*) FROM (SELECT * FROM labels EXCEPT SELECT * FROM ({EXPECTED_LABELS}))"
+        f"SELECT count(*) FROM ({actual} EXCEPT SELECT * FROM ({expected}))"
     ).fetchone()
     if missing or extra:
         yield _error(
@@ -170,9 +181,9 @@ def _homes(db: Connection) -> Iterator[Finding]:
         yield _error("homes", f"{wrong} vectors stand under the wrong project.", count=wrong)
 
 
-def _shorts(db: Connection) -> Iterator[Finding]:
+def _shorts(db: Connection, *, step: int) -> Iterator[Finding]:
     (wrong,) = db.execute(
-        "SELECT count(*) FROM memories WHERE short IS NOT short_of(id)"
+        "SELECT count(*) FROM memories WHERE row % ? = 0 AND short IS NOT short_of(id)", (step,)
     ).fetchone()
     if wrong:
         yield _error("short ids", f"{wrong} memories carry a wrong short id.", count=wrong)

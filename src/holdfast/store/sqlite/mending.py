@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from holdfast.store.sqlite.checks import EXPECTED_LABELS
+from holdfast.store.sqlite.checks import expected_labels
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.schema import FRAGMENTS_TABLE, WORDS_TABLE
 
@@ -40,7 +40,7 @@ def _rebuild_indexes(db: Connection) -> None:
 
 def _rebuild_labels(db: Connection) -> None:
     db.execute("DELETE FROM labels")
-    db.execute(f"INSERT INTO labels {EXPECTED_LABELS}")
+    db.execute(f"INSERT OR IGNORE INTO labels {expected_labels(step=1)}")
 
 
 def _rebuild_words(db: Connection) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import Progress
 from holdfast.core.query import Finding
-from holdfast.store.sqlite import checks, mending
 from holdfast.store.sqlite.faults import translated
 from holdfast.store.sqlite.migrations import schema_version
 from holdfast.store.sqlite.part import Part
@@ -29,10 +28,14 @@ class SqliteUpkeep(Part):
     _vector_search: VectorSearch
 
     def check(self, *, deep: bool = False) -> list[Finding]:
+        from holdfast.store.sqlite import checks
+
         with self._database.reading() as db:
             return checks.run(db, deep=deep, may_write=not self._database.read_only)
 
     def repair(self, *, progress: Progress | None = None) -> list[Finding]:
+        from holdfast.store.sqlite import mending
+
         before = self.check(deep=True)
         for done, mend in enumerate(mending.MENDS):
             if progress is not None:
