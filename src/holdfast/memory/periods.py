@@ -15,6 +15,7 @@ from holdfast.memory.engine import Engine
 from holdfast.memory.requests import RecallRequest
 
 AROUND = timedelta(days=1)
+_INCLUSIVE = timedelta(milliseconds=1)  # the upper bound of a filter is open
 _PAGE = 200
 
 
@@ -51,7 +52,7 @@ def _around(engine: Engine, memory_id: str, where: Filter) -> Filter:
             f"No memory has the id {memory_id!r}.", hint="Look it up with `holdfast list`."
         )
     first, last = _extent(engine, found[0].session_id, found[0].valid_from, where)
-    since, until = first - AROUND, last + AROUND
+    since, until = first - AROUND, last + AROUND + _INCLUSIVE
     return replace(
         where,
         since=max(since, where.since) if where.since else since,

@@ -87,8 +87,8 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     clarity = _clarity(plan, pool, texts, sums, near=setting.near)
     top = max(sums.values(), default=0.0)
 
-    def score(c: Candidate) -> float:
-        return clarity * math.exp((sums[c.id] - top) / _SOFTNESS) * prior(c, setting)
+    def closeness(c: Candidate) -> float:
+        return math.exp((sums[c.id] - top) / _SOFTNESS) * prior(c, setting)
 
     def parts(c: Candidate) -> tuple[Part, ...]:
         row = table[c.id]
@@ -99,7 +99,7 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
             *priors_of(c, setting),
         )
 
-    return ranking_by(pool.candidates, score, parts)
+    return ranking_by(pool.candidates, closeness, parts, scale=clarity)
 
 
 def _first(sums: Mapping[str, float], count: int) -> list[str]:
@@ -110,11 +110,13 @@ def ranking_by(
     candidates: Sequence[Candidate],
     score: Callable[[Candidate], float],
     parts: Callable[[Candidate], tuple[Part, ...]],
+    *,
+    scale: float = 1.0,
 ) -> Ranking:
-    """Best first; ids decide between equals."""
+    """Best first, ids decide between equals; `scale` applies to all and changes no order."""
     scored = sorted((-score(c), c.id, c) for c in candidates)
     by_id = {c.id: c for c in candidates}
-    order = tuple(Ranked(c, -negative) for negative, _, c in scored)
+    order = tuple(Ranked(c, -negative * scale) for negative, _, c in scored)
     return Ranking(order, lambda memory_id: parts(by_id[memory_id]))
 
 
@@ -177,9 +179,11 @@ def _clarity(
     """How well the best candidates answer at all, on a scale that does not depend on the rest."""
     best = _first({each: sums[each] for each in texts}, _CLARITY_FROM)
     wanted = {stem(word) for word in content_words(plan.meaning)}
+    one_word = 1 / max(len(wanted), 1)
     strengths = (
         max(
             _overlap(wanted, texts[each]),
+            one_word if pool.words and each in pool.words else 0.0,
             _similarity(pool, each, near=near),
             float(any(hits and each in hits for hits in (pool.fragments, pool.links))),
         )
