@@ -82,9 +82,10 @@ def embedding_note(wires: Wires) -> str | None:
     if stored is None:
         return None
     embedder = wires.embedder
-    if wires.embedding_problem:
-        return f"Without vectors: {wires.embedding_problem}"
-    if embedder is None or stored == embedder.model_id:
+    if embedder is None:
+        problem = wires.embedding_problem
+        return f"Without vectors: {problem}" if problem else None
+    if stored == embedder.model_id:
         return None
     return (
         f"Most memories have vectors of {stored}, but {embedder.model_id} is in use: they are"

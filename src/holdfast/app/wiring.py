@@ -278,7 +278,8 @@ class Wires:
         return Endpoint(base_url, api_key=api_key, timeout_s=self.settings.embedding_timeout_s)
 
     def look_again(self) -> None:
-        """Forget which model the store has, after a re-index."""
+        """Forget which model the store had and what went wrong before a re-index."""
+        self.embedding_problem = None
         self.__dict__.pop("stored_model_id", None)
 
     # -- The end --------------------------------------------------------------------------------
