@@ -9,6 +9,7 @@ import pytest
 from holdfast.app.reindex import PAGE, index_version, reindex, set_index_version
 from holdfast.core.errors import ProviderError
 from holdfast.core.memory import MemoryDraft
+from holdfast.core.payloads import Json
 from holdfast.core.ports import IndexCard
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Source
@@ -104,6 +105,15 @@ def test_a_stopped_run_for_another_model_is_not_resumed(tmp_path: Path) -> None:
         done = hf.reindex()
         assert (done.indexed, done.resumed) == (PAGE + 1, False)
     assert _models(tmp_path) == {"third": PAGE + 1}
+
+
+def test_a_kept_place_that_no_longer_makes_sense_means_beginning_again(tmp_path: Path) -> None:
+    with open_in(tmp_path, embedder=WordEmbedder()) as hf:
+        hf.remember_many(_drafts(3))
+        place: dict[str, Json] = {"version": INDEX_VERSION, "model": "words-256", "cursor": "?"}
+        hf.engine.store.put_value("index", "reindex", place)
+        assert hf.reindex().indexed == 3
+        assert hf.engine.store.get_value("index", "reindex") is None
 
 
 def test_texts_of_another_index_version_are_made_anew(tmp_path: Path) -> None:

@@ -7,20 +7,21 @@ on the shelf with each page. Running it on a store that is up to date changes no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.core.codec import Json
 from holdfast.core.errors import ProviderError, UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.payloads import Json
 from holdfast.core.ports import Progress, Store
-from holdfast.core.query import Filter, Order, Validity
+from holdfast.core.query import Filter, Order, Page, Validity
 from holdfast.core.types import TYPE_RULES
 from holdfast.memory.engine import Engine, is_embedded
 from holdfast.memory.indexing import INDEX_VERSION
 
 SPACE = "index"
-PAGE = 64
+PAGE = 256
+_EMBEDDED_AT_ONCE = 64
 _VERSION, _PLACE = "version", "reindex"
 _EVERYTHING = Filter(project=None, validity=Validity.ANY, archived=None)
 _NOT_EMBEDDED = tuple(kind.value for kind, rule in TYPE_RULES.items() if not rule.embedded)
@@ -115,22 +116,30 @@ def _walk(engine: Engine, place: _Place, progress: Progress | None) -> int:
     """Make the cards of every memory anew, page by page; returns how many were made."""
     made = 0
     while True:
-        try:
-            page = engine.store.list(
-                _EVERYTHING, order=Order.OLDEST, limit=PAGE, cursor=place.cursor
-            )
-        except UsageError:
-            # A cursor of another version of the engine: begin again.
+        page = _page(engine.store, place)
+        if page is None:
             place = _Place(place.model_id)
             continue
-        _make_cards(engine, list(page.items))
-        made += len(page.items)
-        place = replace(place, cursor=page.next_cursor, done=place.done + len(page.items))
-        if progress:
-            progress(place.done, max(page.total, place.done))
+        for start in range(0, len(page.items), _EMBEDDED_AT_ONCE):
+            batch = page.items[start : start + _EMBEDDED_AT_ONCE]
+            made += _make_cards(engine, batch)
+            place = replace(place, done=place.done + len(batch))
+            if progress:
+                progress(place.done, max(page.total, place.done))
         if page.next_cursor is None:
             return made
+        place = replace(place, cursor=page.next_cursor)
         engine.store.put_value(SPACE, _PLACE, place.as_json())
+
+
+def _page(store: Store, place: _Place) -> Page[Memory] | None:
+    """The next page; None when the kept cursor is of another version of the engine."""
+    try:
+        return store.list(_EVERYTHING, order=Order.OLDEST, limit=PAGE, cursor=place.cursor)
+    except UsageError:
+        if place.cursor is None:
+            raise
+        return None
 
 
 def _fill(engine: Engine, model_id: str, progress: Progress | None) -> int:
@@ -140,11 +149,11 @@ def _fill(engine: Engine, model_id: str, progress: Progress | None) -> int:
     for memory in _lacking(engine.store, model_id):
         if is_embedded(memory):
             waiting.append(memory)
-        if len(waiting) == PAGE:
+        if len(waiting) == _EMBEDDED_AT_ONCE:
             made += _make_cards(engine, waiting)
             waiting = []
             if progress:
-                progress(made, made + PAGE)
+                progress(made, made + _EMBEDDED_AT_ONCE)
     made += _make_cards(engine, waiting)
     if progress and made:
         progress(made, made)
@@ -160,8 +169,8 @@ def _lacking(store: Store, model_id: str) -> Iterator[Memory]:
         after = batch[-1].id
 
 
-def _make_cards(engine: Engine, memories: list[Memory]) -> int:
+def _make_cards(engine: Engine, memories: Sequence[Memory]) -> int:
     if memories:
-        cards = engine.cards(memories)
+        cards = engine.cards(list(memories))
         engine.store.put_cards([(m.id, c) for m, c in zip(memories, cards, strict=True)])
     return len(memories)
