@@ -10,12 +10,10 @@
 Importing this package is cheap and has no side effects; the engine is loaded by `open`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+# Not from typing: its import would double the start of the hook process.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.app import Holdfast, open
+    from holdfast.app import Holdfast, open  # noqa: A004 - the package reads `holdfast.open()`
 
 __all__ = ["Holdfast", "__version__", "open"]
 

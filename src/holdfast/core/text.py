@@ -16,7 +16,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[./:\-][A-Za-z0-9_]+)*")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _QUOTED = re.compile(r'"([^"]{2,80})"')
-_CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
+_CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]+"
 
 STOP_WORDS = frozenset(
     """a about above after again against all also am an and any are as at be because been before
@@ -34,6 +34,12 @@ STOP_WORDS = frozenset(
 )
 
 
+@lru_cache(maxsize=1)
+def _cjk_run() -> re.Pattern[str]:
+    """Made on first use: compiling these ranges takes longer than all else in this module."""
+    return re.compile(_CJK)
+
+
 def clean(text: str) -> str:
     """The text with NUL and lone surrogates replaced by U+FFFD, so that it can be stored."""
     return _UNSTORABLE.sub("\ufffd", text)
@@ -49,7 +55,7 @@ def words(text: str) -> list[str]:
     found: list[str] = []
     for match in _WORD.finditer(fold(text)):
         word = match.group()
-        if _CJK_RUN.search(word):
+        if not word.isascii() and _cjk_run().search(word):
             found.extend(_split_mixed(word))
         else:
             found.append(word.replace("’", "'").removesuffix("'s"))
@@ -58,7 +64,7 @@ def words(text: str) -> list[str]:
 
 def _split_mixed(word: str) -> Iterable[str]:
     position = 0
-    for run in _CJK_RUN.finditer(word):
+    for run in _cjk_run().finditer(word):
         if run.start() > position:
             yield word[position : run.start()]
         yield from cjk_pairs(run.group())
@@ -74,7 +80,7 @@ def cjk_pairs(run: str) -> list[str]:
 
 def cjk_runs(text: str) -> list[str]:
     """The stretches of Chinese, Japanese or Korean in a text."""
-    return _CJK_RUN.findall(text)
+    return [] if text.isascii() else _cjk_run().findall(text)
 
 
 def content_words(text: str) -> list[str]:
@@ -125,14 +131,14 @@ def keywords(text: str, *, limit: int = 12) -> tuple[str, ...]:
 
 def jaccard(left: Iterable[str], right: Iterable[str]) -> float:
     """Shared over all distinct items; 0 when both sides are empty."""
-    a, b = set(left), set(right)
+    a, b = frozenset(left), frozenset(right)  # of a frozenset this makes no copy
     return len(a & b) / len(a | b) if a or b else 0.0
 
 
 @lru_cache(maxsize=4096)
 def estimate_tokens(text: str) -> int:
     """About how many model tokens a text takes: a quarter of its characters, CJK one each."""
-    cjk = sum(map(len, _CJK_RUN.findall(text)))
+    cjk = sum(map(len, cjk_runs(text)))
     return cjk + (len(text) - cjk + 3) // 4
 
 

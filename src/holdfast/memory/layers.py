@@ -15,7 +15,6 @@ from holdfast.core.memory import Memory
 from holdfast.core.query import Filter, Order
 from holdfast.core.text import first_line
 from holdfast.core.types import TYPE_RULES, MemoryType
-from holdfast.memory.correct import get_one
 from holdfast.memory.engine import Engine
 
 TITLE_CHARS = 80
@@ -67,6 +66,8 @@ def timeline(
     engine: Engine, anchor_id: str, *, where: Filter, before: int = 5, after: int = 5
 ) -> Timeline:
     """The memories around an anchor in time, inside the filter."""
+    from holdfast.memory.correct import get_one
+
     for depth in (before, after):
         if not 0 <= depth <= MAX_DEPTH:
             raise UsageError(f"A depth of {depth} is out of range.", hint=f"Use 0 to {MAX_DEPTH}.")

@@ -16,6 +16,7 @@ side that reads.
 """
 
 import os
+import sys
 import zlib
 
 try:
@@ -23,6 +24,11 @@ try:
 except ImportError:  # Windows: a reader there removes only files that were long left alone
     fcntl = None
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER_NAME = "spool"
 SUFFIX = ".spool"
 DROPPED_NAME = "dropped"
 MAX_ENTRY_BYTES = 64 << 20
@@ -97,6 +103,28 @@ def file_name(client: str, session: str) -> str:
 def plain_name(text: str) -> str:
     """The text as one word of a header; never empty and of bounded length."""
     return "".join(c if c in _PLAIN else "_" for c in text[:_NAME_CHARS]) or "_"
+
+
+def state_folder(environment: "Mapping[str, str]") -> str | None:
+    """Where state that outlives a process is kept on this machine; None when there is no home.
+
+    `HOLDFAST_HOME` overrides each system's own habit. The spool is its folder `FOLDER_NAME`.
+    """
+    own = environment.get("HOLDFAST_HOME")
+    if own:
+        return os.path.expanduser(own)
+    if sys.platform == "win32":
+        return _below_home(environment.get("LOCALAPPDATA"), "AppData/Local")
+    if sys.platform == "darwin":
+        return _below_home(None, "Library/Application Support")
+    return _below_home(environment.get("XDG_STATE_HOME"), ".local/state")
+
+
+def _below_home(given: str | None, usual: str) -> str | None:
+    if given and os.path.isabs(given):
+        return os.path.join(given, "holdfast")
+    home = os.path.expanduser("~")
+    return os.path.join(home, usual, "holdfast") if os.path.isabs(home) else None
 
 
 def make_private_folder(directory: str) -> None:
