@@ -24,8 +24,8 @@ from holdfast.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1")
 
-UNBOUNDED = Effort(first_look=10_000, scored_rows=10_000, everywhere_rows=10_000)
-FRUGAL = Effort(first_look=10, scored_rows=40, everywhere_rows=250)
+UNBOUNDED = Effort(small_project=0, first_look=10_000, scored_rows=10_000, everywhere_rows=10_000)
+FRUGAL = Effort(small_project=0, first_look=10, scored_rows=40, everywhere_rows=250)
 VOCABULARY = [f"w{i}" for i in range(200)]
 anything = st.text(st.characters(codec=None), max_size=12) | st.sampled_from(
     ('"', "OR", "NEAR(a b)", "*", "^", "content:", "-", "\0", "\ud800", "w1*", "(", "{}")
@@ -83,14 +83,16 @@ def test_filtering_what_was_found_first_equals_searching_inside_the_filter(
     database: Database, terms: list[str], limit: int, first_look: int
 ) -> None:
     narrow = replace(UNBOUNDED, first_look=first_look)
+    alone = replace(UNBOUNDED, small_project=1_000, scored_rows=1)
     with database.snapshot() as db:
         for where in (HERE, EVERYTHING, replace(HERE, types=(MemoryType.GOTCHA,))):
             plain = search_words(db, terms, EVERYTHING, limit=600, effort=UNBOUNDED)
             allowed = set(ids(search_words(db, terms, where, limit=600, effort=UNBOUNDED)))
             expected = [hit for hit in plain if hit.id in allowed][:limit]
-            found = search_words(db, terms, where, limit=limit, effort=narrow)
-            assert ids(found) == ids(expected)
-            assert [h.score for h in found] == pytest.approx([h.score for h in expected])
+            for effort in (narrow, *([alone] if where.project else [])):
+                found = search_words(db, terms, where, limit=limit, effort=effort)
+                assert ids(found) == ids(expected)
+                assert [h.score for h in found] == pytest.approx([h.score for h in expected])
 
 
 @given(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
-from holdfast.core.payloads import Json
 from holdfast.core.ports import Store
 from holdfast.core.query import FileLink
 from holdfast.core.types import Scope

@@ -19,13 +19,13 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.core.clock import Clock, system_clock, to_ms
+from holdfast.core.codec import Json
 from holdfast.core.errors import (
     StoreError,
     UsageError,
 )
 from holdfast.core.ids import is_full_id, normalise_short
 from holdfast.core.memory import Memory
-from holdfast.core.payloads import Json
 from holdfast.core.ports import (
     Change,
     IndexCard,

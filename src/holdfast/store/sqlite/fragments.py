@@ -17,6 +17,7 @@ from holdfast.store.sqlite.words import quote
 
 _WIDTH = 3
 _MOST_TRIGRAMS = 24
+_ENOUGH_TRIGRAMS = 3
 _MOST_CONTINUATIONS = 1_000
 _MOST_HOLDERS = 2_000
 
@@ -58,6 +59,21 @@ def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> li
     ).fetchall()
 
 
+def _rarest(db: Connection, trigrams: list[str]) -> list[str]:
+    """The few trigrams that narrow most: the rows are looked at anyway."""
+    if len(trigrams) <= _ENOUGH_TRIGRAMS:
+        return trigrams
+    rows = {
+        trigram: db.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM fragments WHERE fragments MATCH ? LIMIT ?)",
+            (trigram, _MOST_HOLDERS),
+        ).fetchone()[0]
+        for trigram in trigrams
+    }
+    rare = [trigram for trigram in trigrams if rows[trigram] < _MOST_HOLDERS]
+    return sorted(rare, key=lambda trigram: rows[trigram])[:_ENOUGH_TRIGRAMS] or trigrams
+
+
 def _expression(db: Connection, fragment: str) -> str | None:
     """What to ask the index; empty when nothing can match, None to look at the rows themselves.
 
@@ -66,8 +82,8 @@ def _expression(db: Connection, fragment: str) -> str | None:
     if len(fragment) >= _WIDTH:
         starts = range(len(fragment) - _WIDTH + 1)
         step = -(-len(starts) // _MOST_TRIGRAMS)
-        trigrams = dict.fromkeys(fragment[i : i + _WIDTH] for i in starts[::step])
-        return " AND ".join(map(quote, trigrams))
+        trigrams = dict.fromkeys(quote(fragment[i : i + _WIDTH]) for i in starts[::step])
+        return " AND ".join(_rarest(db, list(trigrams)))
     rows = db.execute(
         "SELECT term FROM fragment_terms WHERE term >= ? AND term < ? LIMIT ?",
         (fragment, fragment + "\U0010ffff", _MOST_CONTINUATIONS + 1),

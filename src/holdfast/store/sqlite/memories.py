@@ -150,7 +150,7 @@ class SqliteRows(Part):
 
 
 def _reach(project: str | None) -> tuple[str, tuple[SqlValue, ...]]:
-    return ("1", ()) if project is None else ("m.home IN (?, '')", (project,))
+    return ("1", ()) if project is None else ("+m.home IN (?, '')", (project,))
 
 
 def _ids(db: Connection, where: str, params: Sequence[SqlValue]) -> list[str]:

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Any, TypeAlias, cast
 
 from holdfast.core.clock import from_ms, to_ms
+from holdfast.core.codec import Json, Payload, payload_from_json, payload_to_json
 from holdfast.core.errors import StoreCorruptError, UsageError
 from holdfast.core.ids import is_full_id, short_id
 from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
-from holdfast.core.payloads import Json, Payload, payload_from_json, payload_to_json
 from holdfast.core.query import Candidate
 from holdfast.core.types import (
     TYPE_RULES,

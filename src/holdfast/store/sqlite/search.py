@@ -76,9 +76,9 @@ class SqliteSearch(Part):
         )
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {SELECTED_CANDIDATE} FROM memories m WHERE m.row IN"
-                f" (SELECT row FROM memories WHERE id IN ({listed}){neighbours if span else ''})"
-                f" AND {fits.sql} ORDER BY m.row",
+                f"SELECT {SELECTED_CANDIDATE} FROM (SELECT row FROM memories"
+                f" WHERE id IN ({listed}){neighbours if span else ''}) c"
+                f" CROSS JOIN memories m ON m.row = c.row WHERE {fits.sql} ORDER BY m.row",
                 (*ids, *(ids if span else ()), *fits.params),
             ).fetchall()
         return list(map(to_candidate, rows))

@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from holdfast.core.clock import to_ms
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.payloads import Json
 from holdfast.core.ports import IndexCard, Vector
 from holdfast.core.query import FileLink, Filter, ModelShare
 from holdfast.store.sqlite import codes

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from holdfast.core.query import Filter, Hit
 from holdfast.core.text import clean
-from holdfast.store.sqlite.database import Connection
+from holdfast.store.sqlite.database import Connection, bindable
 from holdfast.store.sqlite.filters import Condition, condition
 
 
@@ -25,10 +25,12 @@ from holdfast.store.sqlite.filters import Condition, condition
 class Effort:
     """How much work one search may take.
 
-    `first_look` best matches are filtered before all are. At most about `scored_rows` are scored.
-    A term in `everywhere_rows` or more is left out when others are there.
+    A project of at most `small_project` rows is searched by itself. Otherwise the `first_look`
+    best matches are filtered before all are. At most about `scored_rows` are scored. A term in
+    `everywhere_rows` or more is left out when others are there.
     """
 
+    small_project: int = 20_000
     first_look: int = 1_000
     scored_rows: int = 10_000
     everywhere_rows: int = 50_000
@@ -57,6 +59,11 @@ def search_words(
     if not wanted or not limit:
         return []
     fits = condition(where)
+    (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
+    if newest <= effort.scored_rows:
+        return _ranked(db, Query(_any_of(wanted)), fits, limit=limit, effort=effort)
+    if where.project is not None and _is_small(db, where.project, effort=effort):
+        return _within(db, _any_of(wanted), fits, limit=limit)
     query = _cheap_query(db, wanted, limit=limit, effort=effort)
     hits = _ranked(db, query, fits, limit=limit, effort=effort)
     if len(hits) < limit and query.copies > 1:
@@ -70,8 +77,7 @@ def _cheap_query(db: Connection, wanted: Sequence[str], *, limit: int, effort: E
     In `rare AND (rare OR common OR common)` each term stands twice, so that every score is twice
     what it would be: the order is that of the plain query.
     """
-    (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
-    if newest <= effort.scored_rows or len(wanted) == 1:
+    if len(wanted) == 1:
         return Query(_any_of(wanted))
     rows = {term: _rows_holding(db, term, most=effort.everywhere_rows) for term in wanted}
     rare, common = _split(rows, least=limit, effort=effort)
@@ -99,6 +105,14 @@ def _rows_holding(db: Connection, term: str, *, most: int) -> int:
         "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)", (term, most)
     ).fetchone()
     return int(count)
+
+
+def _is_small(db: Connection, project: str, *, effort: Effort) -> bool:
+    (rows,) = db.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM memories WHERE home IN (?, '') LIMIT ?)",
+        (bindable(project), effort.small_project + 1),
+    ).fetchone()
+    return int(rows) <= effort.small_project
 
 
 def _any_of(terms: Sequence[str]) -> str:
@@ -131,12 +145,26 @@ def _passing(db: Connection, rows: list[int], fits: Condition) -> dict[int, str]
     """The ids of those rows that pass the filter."""
     if not rows:
         return {}
+    # CROSS JOIN, lest SQLite walk through a whole project to find these few rows.
     found = db.execute(
-        "SELECT m.row, m.id FROM memories m"
-        f" WHERE m.row IN (SELECT value FROM json_each(?)) AND {fits.sql}",
+        "SELECT m.row, m.id FROM json_each(?) j CROSS JOIN memories m ON m.row = j.value"
+        f" WHERE {fits.sql}",
         (str(rows), *fits.params),
     )
     return dict(found.fetchall())
+
+
+def _within(db: Connection, expression: str, fits: Condition, *, limit: int) -> list[Hit]:
+    """The best matches among the few rows that pass the filter; only those are scored."""
+    # The plus keeps FTS5 from looking up each of the rows by itself.
+    rows = db.execute(
+        "SELECT m.id, best.score FROM (SELECT rowid AS row, -rank AS score FROM words"
+        f" WHERE words MATCH ? AND +rowid IN (SELECT m.row FROM memories m WHERE {fits.sql})"
+        " ORDER BY rank, rowid LIMIT ?) best CROSS JOIN memories m ON m.row = best.row"
+        " ORDER BY best.score DESC, best.row",
+        (expression, *fits.params, limit),
+    )
+    return [Hit(full_id, score) for full_id, score in rows]
 
 
 def _filtered(db: Connection, query: Query, fits: Condition, *, limit: int) -> list[Hit]:
