@@ -19,7 +19,7 @@ from typing import NamedTuple
 from bench.corpus import PROJECT_NAME, Query
 from bench.peers import match_any
 from bench.report import Timing, ratio
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 
 _REFERENCE = """
 import sqlite3, json, sys

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import cast
 
 from bench.report import finish, machine, parser, ratio, resident_mb, say, table, timed, timed_each
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 from holdfast.core.ports import Embedder
 
 _REFERENCE = "plain"

@@ -26,7 +26,7 @@ from bench.measures import Answer, Measures, measure
 from bench.report import finish, parser, say, table
 from holdfast import open as open_memory
 from holdfast.app import Holdfast
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 from holdfast.core.query import Filter
 from holdfast.memory.arms import ARM_CAP, Pool, QueryVector, gather
 from holdfast.memory.plan import plan_query

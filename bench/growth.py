@@ -20,7 +20,7 @@ from bench.corpus import Corpus
 from bench.loading import load
 from bench.report import Timing, finish, machine, parser, resident_mb, room_bytes, say, table
 from bench.warm import Warm
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 from holdfast.store import open_sqlite
 
 _FIRST_STEP = 1_000

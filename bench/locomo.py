@@ -21,7 +21,7 @@ from bench.measures import Answer, Measures, measure
 from bench.report import Target, Timing, finish, machine, parser, say, table
 from holdfast import open as open_memory
 from holdfast.app import Holdfast
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 
 Method = Callable[[str], list[str]]
 

@@ -23,8 +23,8 @@ from bench.baselines import Baselines
 from bench.measures import ndcg, recall_all, recall_any
 from bench.report import Target, Timing, finish, machine, parser, say, table
 from holdfast import open as open_memory
+from holdfast.core.codec import Json
 from holdfast.core.memory import MemoryDraft
-from holdfast.core.payloads import Json
 from holdfast.core.types import MemoryType
 
 DEPTH = 100

@@ -21,8 +21,8 @@ import numpy as np
 
 from bench.corpus import BLOCK, DIMENSION, Corpus, Query, Vectors, packed
 from bench.report import room_bytes, timed_each
+from holdfast.core.codec import Json
 from holdfast.core.memory import Memory
-from holdfast.core.payloads import Json
 from holdfast.core.text import query_terms
 from holdfast.memory.indexing import extra_text
 

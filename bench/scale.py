@@ -31,7 +31,7 @@ from bench.report import (
     table,
 )
 from bench.warm import JUDGED, LIMIT
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 from holdfast.store import open_sqlite
 
 

@@ -4,18 +4,16 @@ import math
 
 import pytest
 
+from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.payloads import (
     DeadEnd,
     E2EObservation,
-    Json,
     RecipeStep,
     TaskCalibration,
     WorkflowRecipe,
     WorkState,
     WorkUnitOutcome,
-    payload_from_json,
-    payload_to_json,
 )
 from holdfast.core.types import TYPE_RULES, MemoryType, parse_type
 

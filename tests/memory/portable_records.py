@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from holdfast.core import payloads
+from holdfast.core.codec import Payload
 from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
-from holdfast.core.payloads import Payload
 from holdfast.core.text import clean
 from holdfast.core.types import (
     TYPE_RULES,
@@ -78,6 +78,11 @@ payload_kinds: dict[type[Payload], st.SearchStrategy[Payload]] = {
     payloads.Episode: st.builds(
         payloads.Episode, st.sampled_from(["success", "failure"]), st.none() | texts
     ),
+    payloads.Observation: st.builds(
+        payloads.Observation, st.sampled_from(["bugfix", "change"]), texts, facts=some(texts)
+    ),
+    payloads.Prompt: st.builds(payloads.Prompt, st.integers(0, 99)),
+    payloads.SessionSummary: st.builds(payloads.SessionSummary, st.none() | texts),
 }
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from holdfast.core.codec import Json
 from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.memory import Memory
-from holdfast.core.payloads import Json
 from holdfast.core.ports import Insert, Rescore
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Scope, Source

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
-from holdfast.core.payloads import Json
 from holdfast.memory.state import (
     MAX_VALUE_BYTES,
     State,

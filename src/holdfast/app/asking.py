@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TypeAlias, TypedDict, TypeVar
 
 from holdfast.core.clock import parse_moment, whole_ms
+from holdfast.core.codec import Json, Payload, payload_from_json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Evidence, MemoryDraft, MemoryPatch
-from holdfast.core.payloads import Json, Payload, payload_from_json
 from holdfast.core.query import Filter, Validity
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
 

@@ -21,8 +21,8 @@ from holdfast.app.documents import (
     read_document,
 )
 from holdfast.app.history import Commit, co_changes, commit_draft, read_history
+from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.payloads import Json
 from holdfast.core.ports import Close, Progress
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.passages import Passage, fingerprint, keep_passages

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.payloads import Json
 from holdfast.core.ports import Progress
 from holdfast.core.text import first_line, shorten
 from holdfast.core.types import TYPE_RULES, MemoryType

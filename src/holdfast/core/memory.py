@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from holdfast.core.codec import Payload
 from holdfast.core.ids import short_id
-from holdfast.core.payloads import Payload
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 
 MAX_CONTENT_CHARS = 1_048_576

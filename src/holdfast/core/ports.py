@@ -7,26 +7,30 @@ passes `holdfast.testing.conformance`. All of it is synchronous.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from holdfast.core.memory import Memory
-from holdfast.core.payloads import Json
-from holdfast.core.query import (
-    Candidate,
-    FileLink,
-    Filter,
-    Finding,
-    Hit,
-    ModelShare,
-    Order,
-    Page,
-    Stats,
-)
-from holdfast.core.sessions import ReadingMark, SessionRecord, SpoolDamage, SpoolEntry
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from holdfast.core.codec import Json
+    from holdfast.core.memory import Memory
+    from holdfast.core.query import (
+        Candidate,
+        FileLink,
+        Filter,
+        Finding,
+        Hit,
+        ModelShare,
+        Page,
+        Stats,
+    )
+    from holdfast.core.sessions import ReadingMark, SessionRecord, SpoolDamage, SpoolEntry
+
+from holdfast.core.query import Order
 
 Vector: TypeAlias = bytes
 """A unit-length embedding as packed little-endian float32."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

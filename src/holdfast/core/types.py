@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.core import payloads
 from holdfast.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from holdfast.core.codec import Payload
 
 
 class MemoryType(StrEnum):
@@ -101,14 +103,26 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeRule:
-    """How memories of one type behave."""
+    """How memories of one type behave.
+
+    The payload class is named, not held: most commands never meet one and need not load them.
+    """
 
     badge: str
     half_life_days: float | None = None
     embedded: bool = True
     warns: bool = False
-    payload: type[payloads.Payload] | None = None
+    payload_name: str | None = None
     payload_required: bool = False
+
+    @property
+    def payload(self) -> type[Payload] | None:
+        """The class of the payload that this type carries."""
+        if self.payload_name is None:
+            return None
+        from holdfast.core import payloads
+
+        return getattr(payloads, self.payload_name)
 
 
 _PREF, _CONV, _PATN, _WARN, _FACT = "PREF", "CONV", "PATN", "WARN", "FACT"
@@ -121,38 +135,34 @@ TYPE_RULES: Mapping[MemoryType, TypeRule] = MappingProxyType(
         MemoryType.CORRECTION: TypeRule(_WARN),
         MemoryType.FACT: TypeRule(_FACT),
         MemoryType.GOTCHA: TypeRule(_WARN, warns=True),
-        MemoryType.DECISION: TypeRule(_FACT, payload=payloads.Decision),
+        MemoryType.DECISION: TypeRule(_FACT, payload_name="Decision"),
         MemoryType.REQUIREMENT: TypeRule(_CONV),
-        MemoryType.ERROR_PATTERN: TypeRule(_WARN, warns=True, payload=payloads.ErrorPattern),
+        MemoryType.ERROR_PATTERN: TypeRule(_WARN, warns=True, payload_name="ErrorPattern"),
         MemoryType.MODULE_INSIGHT: TypeRule(_FACT),
         MemoryType.WORKFLOW: TypeRule(_PATN),
         MemoryType.PREFETCH_PATTERN: TypeRule(
-            _PATN, payload=payloads.PrefetchPattern, payload_required=True
+            _PATN, payload_name="PrefetchPattern", payload_required=True
         ),
-        MemoryType.WORK_STATE: TypeRule(_FACT, half_life_days=7, payload=payloads.WorkState),
-        MemoryType.CAUSAL_DEPENDENCY: TypeRule(_PATN, payload=payloads.CausalDependency),
+        MemoryType.WORK_STATE: TypeRule(_FACT, half_life_days=7, payload_name="WorkState"),
+        MemoryType.CAUSAL_DEPENDENCY: TypeRule(_PATN, payload_name="CausalDependency"),
         MemoryType.TASK_CALIBRATION: TypeRule(
-            _FACT, payload=payloads.TaskCalibration, payload_required=True
+            _FACT, payload_name="TaskCalibration", payload_required=True
         ),
-        MemoryType.E2E_OBSERVATION: TypeRule(_WARN, warns=True, payload=payloads.E2EObservation),
-        MemoryType.DEAD_END: TypeRule(
-            _WARN, half_life_days=90, warns=True, payload=payloads.DeadEnd
-        ),
+        MemoryType.E2E_OBSERVATION: TypeRule(_WARN, warns=True, payload_name="E2EObservation"),
+        MemoryType.DEAD_END: TypeRule(_WARN, half_life_days=90, warns=True, payload_name="DeadEnd"),
         MemoryType.WORK_UNIT_OUTCOME: TypeRule(
-            _FACT, embedded=False, payload=payloads.WorkUnitOutcome, payload_required=True
+            _FACT, embedded=False, payload_name="WorkUnitOutcome", payload_required=True
         ),
         MemoryType.WORKFLOW_RECIPE: TypeRule(
-            _PATN, payload=payloads.WorkflowRecipe, payload_required=True
+            _PATN, payload_name="WorkflowRecipe", payload_required=True
         ),
         MemoryType.CONTEXT_COST: TypeRule(
-            _FACT, embedded=False, payload=payloads.ContextCost, payload_required=True
+            _FACT, embedded=False, payload_name="ContextCost", payload_required=True
         ),
-        MemoryType.TIMELINE: TypeRule(_FACT, payload=payloads.SessionSummary),
-        MemoryType.EPISODE: TypeRule(_FACT, payload=payloads.Episode),
-        MemoryType.OBSERVATION: TypeRule(
-            _FACT, payload=payloads.Observation, payload_required=True
-        ),
-        MemoryType.PROMPT: TypeRule(_FACT, payload=payloads.Prompt),
+        MemoryType.TIMELINE: TypeRule(_FACT, payload_name="SessionSummary"),
+        MemoryType.EPISODE: TypeRule(_FACT, payload_name="Episode"),
+        MemoryType.OBSERVATION: TypeRule(_FACT, payload_name="Observation", payload_required=True),
+        MemoryType.PROMPT: TypeRule(_FACT, payload_name="Prompt"),
     }
 )
 

@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 
 from holdfast.core.clock import whole_ms
+from holdfast.core.codec import Json, Payload, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import MAX_CONTENT_CHARS, Memory, MemoryDraft, MemoryPatch
-from holdfast.core.payloads import Json, Payload, payload_from_json, payload_to_json
 from holdfast.core.text import clean
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source
 from holdfast.memory.wording.redaction import redact

@@ -17,8 +17,8 @@ from typing import cast
 from urllib.parse import quote
 
 from holdfast.core.clock import from_ms, to_ms
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
-from holdfast.core.payloads import Json
 from holdfast.core.text import clean
 from holdfast.memory.engine import Engine
 

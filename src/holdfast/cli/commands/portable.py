@@ -11,8 +11,8 @@ from click.core import ParameterSource
 
 from holdfast.app.asking import Which
 from holdfast.cli import options, output
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
-from holdfast.core.payloads import Json
 
 if TYPE_CHECKING:
     from holdfast.memory.portable.jsonl import ImportReport

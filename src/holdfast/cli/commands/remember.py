@@ -6,8 +6,8 @@ import click
 
 from holdfast.app.asking import Details
 from holdfast.cli import options, output
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
-from holdfast.core.payloads import Json
 from holdfast.core.types import MemoryType, Scope, Source
 
 _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unchanged": "white"}

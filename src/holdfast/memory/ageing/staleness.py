@@ -18,9 +18,10 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from holdfast.core.clock import parse_moment
+from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.memory import Memory, Relation
-from holdfast.core.payloads import Json, WorkflowRecipe, payload_from_json, payload_to_json
+from holdfast.core.payloads import WorkflowRecipe
 from holdfast.core.ports import Mark, Progress, Replace
 from holdfast.core.types import MemoryType
 from holdfast.memory.ageing.upkeep import (
@@ -87,8 +88,10 @@ def exists_below(root: Path) -> Exists:
 
 def _below(root: Path, path: str) -> str:
     """An absolute path inside the root as a relative one; others as they are."""
+    if not Path(path).is_absolute():
+        return path
     for base in (root, root.resolve()):
-        if Path(path).is_absolute() and Path(path).is_relative_to(base):
+        if Path(path).is_relative_to(base):
             return Path(path).relative_to(base).as_posix()
     return path
 

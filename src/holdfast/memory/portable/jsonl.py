@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from holdfast.core.codec import Json
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory
-from holdfast.core.payloads import Json
 from holdfast.core.ports import Progress
 from holdfast.core.query import Filter, Validity
 from holdfast.memory.engine import Engine

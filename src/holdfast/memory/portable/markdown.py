@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
 _ATX = re.compile(r" {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)?[ \t]*$")

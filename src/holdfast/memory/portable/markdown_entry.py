@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import TypeVar
 
 from holdfast.core.clock import parse_moment
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory, MemoryPatch
-from holdfast.core.payloads import Json
 from holdfast.core.text import first_line
 from holdfast.core.types import MemoryType, Scope, parse_choice, parse_type
 from holdfast.memory.portable.markdown import read_front_matter, slugify, write_front_matter

@@ -18,9 +18,9 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.core.clock import parse_moment
+from holdfast.core.codec import Json
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Memory, MemoryDraft, MemoryPatch
-from holdfast.core.payloads import Json
 from holdfast.core.ports import Progress
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.correct import forget, revise

@@ -19,10 +19,10 @@ from types import UnionType
 from typing import Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from holdfast.core.clock import parse_moment
+from holdfast.core.codec import Json, Payload, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.ids import is_full_id
 from holdfast.core.memory import MAX_CONTENT_CHARS, Memory, Relation
-from holdfast.core.payloads import Json, Payload, payload_from_json, payload_to_json
 from holdfast.core.text import clean
 from holdfast.core.types import TYPE_RULES, MemoryType, parse_choice, parse_type
 
