@@ -32,7 +32,7 @@ class Effort:
 
     small_project: int = 20_000
     first_look: int = 1_000
-    scored_rows: int = 10_000
+    scored_rows: int = 6_000
     everywhere_rows: int = 50_000
 
 
