@@ -1,0 +1,57 @@
+"""What an installer needs to know of a client: which events to hook, and where its settings lie.
+
+Data only: the client modules fill it in, `install` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Mode(StrEnum):
+    """What the hook process does at an event: note it, answer it, or both."""
+
+    CAPTURE = "capture"
+    ANSWER = "answer"
+    BOTH = "both"
+
+
+class Scope(StrEnum):
+    """Whose settings are meant: the person's own, or those of one project."""
+
+    USER = "user"
+    PROJECT = "project"
+
+
+class Shell(StrEnum):
+    """What runs a client's hook commands."""
+
+    SH = "sh"
+    CMD = "cmd"
+    POWERSHELL = "powershell"
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One event to be told of. `matcher` narrows it to some tools."""
+
+    event: str
+    mode: Mode = Mode.CAPTURE
+    matcher: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where a client may look for its settings."""
+
+    home: Path
+    project: Path
+    environment: Mapping[str, str]
+
+    def from_variable(self, name: str, fallback: str) -> Path:
+        """The folder that a variable names, else one below the home folder."""
+        given = self.environment.get(name, "")
+        return Path(given).expanduser() if given else self.home / fallback

@@ -1,0 +1,97 @@
+"""OpenCode: what its plugin shim sends as events, and where an installer puts the shim.
+
+OpenCode has no hook commands, only JavaScript plugins. The shim in `data/opencode.js` tells what
+its callbacks see in Claude Code's words (session_id, tool_name, tool_input, …), so that little is
+left to do here. A sub-agent has a session of its own there; the shim names the session above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from holdfast.clients import claude_code
+from holdfast.clients.calls import Answer, answer_text, failed_shell, kind_of, tool_called
+from holdfast.clients.fields import Fields, inner, optional, text, whole
+from holdfast.clients.hook_set import Places, Scope
+from holdfast.core.events import Event, Origin, ToolKind
+
+CLIENT: Final = "opencode"
+COMMAND_MARK: Final = "__HOLDFAST_COMMAND__"
+
+_BUILT_IN: Final = frozenset(["plan_enter", "plan_exit"])
+
+
+def plugin_file(scope: Scope, places: Places) -> Path:
+    """Where the shim goes."""
+    if scope is Scope.PROJECT:
+        return places.project / ".opencode" / "plugins" / "holdfast.js"
+    config = places.from_variable("XDG_CONFIG_HOME", ".config") / "opencode"
+    return config / "plugins" / "holdfast.js"
+
+
+def plugin_source() -> str:
+    """The shim's text; `COMMAND_MARK` in it stands for the hook command."""
+    return (files("holdfast.clients") / "data" / "opencode.js").read_text("utf-8")
+
+
+def events(
+    event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
+) -> list[Event]:
+    """What a payload tells; at most one event."""
+    origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
+    return claude_code.read(_READERS, event_name, payload, origin)
+
+
+def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
+    kind = kind_of(text(payload, "tool_name"))
+    if kind in (ToolKind.EDIT, ToolKind.WRITE):
+        return _tool_called(payload, origin, Answer())
+    code = whole(payload, "exit_code") if kind is ToolKind.SHELL else None
+    output = answer_text(payload.get("tool_response"))
+    return _tool_called(payload, origin, Answer(output, f"Exit code {code}" if code else None))
+
+
+def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
+    return _tool_called(payload, origin, failed_shell(text(payload, "error")))
+
+
+def _tool_called(payload: Fields, origin: Origin, answer: Answer) -> Event | None:
+    name = text(payload, "tool_name")
+    if not name:
+        return None
+    return tool_called(
+        origin,
+        name,
+        inner(payload, "tool_input"),
+        answer,
+        call_id=optional(payload, "tool_use_id"),
+        duration_ms=whole(payload, "duration_ms"),
+        kind=_kind(name),
+    )
+
+
+def _kind(name: str) -> ToolKind:
+    """MCP tools are named `server_tool`, by nothing else told apart from the client's own."""
+    kind = kind_of(name)
+    outside = kind is ToolKind.OTHER and "_" in name and name not in _BUILT_IN
+    return ToolKind.MCP if outside else kind
+
+
+_READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
+    {
+        "SessionStart": claude_code.session_started,
+        "UserPromptSubmit": claude_code.prompt_submitted,
+        "PostToolUse": _tool_succeeded,
+        "PostToolUseFailure": _tool_failed,
+        "SubagentStart": claude_code.subagent_started,
+        "SubagentStop": claude_code.subagent_ended,
+        "PostCompact": claude_code.compacted,
+        "Stop": claude_code.turn_ended,
+        "SessionEnd": claude_code.session_ended,
+    }
+)

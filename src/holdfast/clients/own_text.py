@@ -1,0 +1,36 @@
+"""Telling what Holdfast itself put into a conversation from what was said there.
+
+Invariant: text inside a memory frame never comes out, closed or cut off, so that what was once
+injected is not taken in again. A mention of the frame's name in running text stays.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+FRAME: Final = "holdfast-memory"
+SERVER: Final = "holdfast"
+
+_CLOSED = re.compile(rf"<{FRAME}\b[^<>]*>.*?</\s*{FRAME}\s*>", re.IGNORECASE | re.DOTALL)
+# A client that shortens text may cut the end away. Ours is followed by a line end, which stands
+# escaped where a transcript is quoted.
+_CUT_OFF = re.compile(rf"<{FRAME}\b[^<>]*>[ \t\r]*(?:\n|\\+n).*\Z", re.IGNORECASE | re.DOTALL)
+_OWN_COMMAND = re.compile(r"\s*(?:\S*/)?holdfast(?:\s|\Z)")
+
+
+def without_own(text: str) -> str:
+    """The text without anything that Holdfast injected into it."""
+    if FRAME not in text.casefold():
+        return text
+    return _CUT_OFF.sub("", _CLOSED.sub("", text)).strip()
+
+
+def is_own_command(command: str) -> bool:
+    """Whether a shell command asks Holdfast, so that its output is memory already."""
+    return _OWN_COMMAND.match(command) is not None
+
+
+def is_own_server(name: str) -> bool:
+    """Whether an MCP tool's name says that Holdfast answered: plain, or from its plugin."""
+    return re.match(r"(?:mcp_+|MCP:)(?:plugin_holdfast_)?holdfast[_:]", name) is not None

@@ -1,0 +1,59 @@
+"""Which client speaks which dialect: names to modules, imported when they are needed.
+
+The one door from a client's payload to events. Knows the clients' names and nothing of payloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from importlib import import_module
+from types import MappingProxyType
+from typing import Final, Protocol, cast
+
+from holdfast.core.errors import UsageError
+from holdfast.core.events import Event
+
+CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "claude-code": "holdfast.clients.claude_code",
+        "codex": "holdfast.clients.codex",
+        "gemini": "holdfast.clients.gemini",
+        "cursor": "holdfast.clients.cursor",
+        "opencode": "holdfast.clients.opencode",
+    }
+)
+
+
+class Translator(Protocol):
+    """A client's payload as events: none, or one. Never raises, whatever the payload holds."""
+
+    def __call__(
+        self, event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
+    ) -> list[Event]: ...
+
+
+def translator(client: str) -> Translator:
+    """The translator of a client. UsageError when there is no such client."""
+    module = CLIENTS.get(client)
+    if module is None:
+        raise UsageError(
+            f"There is no client called {client!r}.", hint=f"Known: {', '.join(CLIENTS)}."
+        )
+    return cast("Translator", import_module(module).events)
+
+
+def translate(
+    client: str, event_name: str, payload: bytes, *, event_id: str, at: datetime
+) -> list[Event]:
+    """The events in a raw payload; none when it is not a JSON object."""
+    import json
+
+    try:
+        read: object = json.loads(payload.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(read, dict):
+        return []
+    fields = cast("dict[str, object]", read)
+    return translator(client)(event_name, fields, event_id=event_id, at=at)
