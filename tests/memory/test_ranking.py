@@ -50,12 +50,19 @@ def test_two_named_speakers_single_out_nobody() -> None:
     ("query", "speakers"),
     [
         ("Where did I park my car?", {"user"}),
-        ("What did you tell me about my car?", set[str]()),
+        ("Can you recommend a garage for my car?", {"user"}),
+        ("Remind me what you recommended for my car", set[str]()),
+        ("Which user parked the car?", set[str]()),
         ("Where is the car?", set[str]()),
     ],
 )
 def test_a_question_about_oneself_is_about_the_person(query: str, speakers: set[str]) -> None:
     assert plan(query).knowing(["user", "assistant"]).speakers == speakers
+
+
+def test_a_role_is_no_name() -> None:
+    known = plan("How does the user interface start?").knowing(["user", "assistant"])
+    assert known.meaning == "user interface start"
 
 
 def test_a_question_of_names_and_function_words_alone_keeps_its_text() -> None:

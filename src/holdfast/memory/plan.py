@@ -26,8 +26,13 @@ _ASKS_WHEN = re.compile(
     re.IGNORECASE,
 )
 _OF_SELF = frozenset({"i", "me", "my", "mine", "myself", "we", "our"})
-_OF_OTHER = frozenset({"you", "your", "yours"})
+_OF_WHAT_WAS_SAID = re.compile(
+    r"\byou (?:\w+ )?(?:told|said|gave|made|wrote|suggested|recommended|mentioned|provided|listed"
+    r"|shared|explained|described|created|named|showed)\b",
+    re.IGNORECASE,
+)
 _PERSON_ROLES = frozenset({"user", "human"})
+_ROLES = _PERSON_ROLES | {"assistant", "system", "agent", "model", "tool", "bot", "ai"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +52,12 @@ class QueryPlan:
         """The plan once it is known who speaks in the memories that may answer.
 
         `speakers` (folded) is set when the question singles one of them out, by name or, where
-        the person is an author, by speaking of "I" and "my".
+        the person is an author, by speaking of "I" and "my". A role ("user") is no name: in a
+        question it is a word like any other.
         """
         known = {fold(author) for author in authors}
         asked = {_bare(word) for word in _WORD.findall(self.query)}
-        named = {author for author in known if not asked.isdisjoint(author.split())}
+        named = {a for a in known - _ROLES if not asked.isdisjoint(a.split())}
         speakers = named or (known & _PERSON_ROLES if self.of_self else set[str]())
         names = {part for author in named for part in author.split()}
         return replace(
@@ -63,13 +69,13 @@ class QueryPlan:
 
 def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPlan:
     """Read a question."""
-    every = words(query)
+    of_self = not _OF_SELF.isdisjoint(words(query))
     return QueryPlan(
         query=query,
         terms=tuple(query_terms(query))[:MAX_TERMS],
         fragments=_fragments(query),
         meaning=_meaning(query),
-        of_self=not _OF_SELF.isdisjoint(every) and _OF_OTHER.isdisjoint(every),
+        of_self=of_self and _OF_WHAT_WAS_SAID.search(query) is None,
         asks_when=_ASKS_WHEN.search(query) is not None,
         window=parse_window(query, now=now) if read_dates else None,
     )
