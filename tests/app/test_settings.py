@@ -118,10 +118,14 @@ def test_inspecting_keeps_what_is_good_and_lists_what_is_not(tmp_path: Path) -> 
     known, problems = inspect_settings(sources)
     assert known.recall_limit == 7
     assert known.recall_mode == "hybrid"
-    assert [problem.where.rsplit("/", 1)[-1] for problem in problems] == [
+    assert [problem.message.partition(": ")[0].rsplit("/", 1)[-1] for problem in problems] == [
         "config.toml, line 3",
         ".holdfast.toml, line 1",
     ]
+
+
+def test_a_key_does_not_show_in_the_representation() -> None:
+    assert "hush" not in repr(Settings(embedding_api_key="hush"))
 
 
 def test_a_bad_environment_variable_is_named(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def _settings_findings(wires: Wires) -> list[Finding]:
     _, problems = settings_module.inspect_settings(sources)
     unknown = settings_module.unknown_variables(wires.environment)
     return [
-        *(_error("settings", str(problem.as_error())) for problem in problems),
+        *(_error("settings", str(problem)) for problem in problems),
         *(_warning("settings", f"{name} is set, but no such setting exists.") for name in unknown),
     ]
 

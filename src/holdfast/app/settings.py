@@ -51,19 +51,6 @@ class Rule:
         return VARIABLE_PREFIX + self.key.upper().replace(".", "_")
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A value that cannot be used, and where it stands."""
-
-    where: str
-    message: str
-    hint: str | None = None
-
-    def as_error(self) -> UsageError:
-        """The same as an exception."""
-        return UsageError(f"{self.where}: {self.message}", hint=self.hint)
-
-
 def _says(
     key: str,
     kind: _Kind,
@@ -78,7 +65,8 @@ def _says(
     return {"rule": Rule(key, doc, kind, by_project, secret, choices, low, high)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without a repr: some values are keys, and a traceback may end up anywhere.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Settings:
     """Every setting with a usable value."""
 
@@ -234,7 +222,7 @@ class Settings:
             choices=("auto", "always", "never"),
         ),
     )
-    origins: Mapping[str, str] = field(default_factory=dict[str, str], repr=False, compare=False)
+    origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     """Where each value that is not a default came from, by key."""
 
     def origin(self, key: str) -> str:
@@ -286,20 +274,20 @@ def load_settings(sources: Sources, *, explicit: Mapping[str, Scalar] | None = N
     """The settings in force; the first value that cannot be used raises UsageError."""
     settings, problems = inspect_settings(sources, explicit=explicit)
     if problems:
-        raise problems[0].as_error()
+        raise problems[0]
     return settings
 
 
 def inspect_settings(
     sources: Sources, *, explicit: Mapping[str, Scalar] | None = None
-) -> tuple[Settings, list[Problem]]:
+) -> tuple[Settings, list[UsageError]]:
     """The settings in force without the values that cannot be used, and why those cannot."""
     values: dict[str, Scalar | Path] = {}
     origins: dict[str, str] = {}
-    problems: list[Problem] = []
+    problems: list[UsageError] = []
     for key, raw, origin, by_project in _offers(sources, explicit or {}, problems):
         value = _accepted(key, raw, where=origin, by_project=by_project)
-        if isinstance(value, Problem):
+        if isinstance(value, UsageError):
             problems.append(value)
         else:
             values[_attribute(key)] = value
@@ -310,8 +298,8 @@ def inspect_settings(
 def parse_value(rule: Rule, text: str) -> Scalar | Path:
     """The value that a typed text stands for; UsageError says what would fit."""
     value = _checked(rule, _from_text(rule, text), where=rule.key)
-    if isinstance(value, Problem):
-        raise value.as_error()
+    if isinstance(value, UsageError):
+        raise value
     return value
 
 
@@ -319,7 +307,7 @@ def parse_value(rule: Rule, text: str) -> Scalar | Path:
 
 
 def _offers(
-    sources: Sources, explicit: Mapping[str, Scalar], problems: list[Problem]
+    sources: Sources, explicit: Mapping[str, Scalar], problems: list[UsageError]
 ) -> Iterator[tuple[str, object, str, bool]]:
     """Every value that some source offers, weakest source first: key, value, origin, by project."""
     yield from ((e.key, e.value, w, False) for e, w in _entries(sources.user_file, problems))
@@ -332,11 +320,11 @@ def _offers(
     yield from ((key, value, "argument", False) for key, value in explicit.items())
 
 
-def _entries(path: Path, problems: list[Problem]) -> Iterable[tuple[Entry, str]]:
+def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[Entry, str]]:
     try:
         entries = read_entries(path)
     except UsageError as error:
-        problems.append(Problem(str(path), error.message, error.hint))
+        problems.append(error)
         return []
     return [(e, f"{path}, line {e.line}" if e.line else str(path)) for e in entries]
 
@@ -350,35 +338,33 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
 # -- Checking a value -----------------------------------------------------------------------------
 
 
-def _accepted(key: str, raw: object, *, where: str, by_project: bool) -> Scalar | Path | Problem:
+def _accepted(key: str, raw: object, *, where: str, by_project: bool) -> Scalar | Path | UsageError:
     if key not in _RULES:
-        return Problem(where, f"there is no setting {key!r}.", _nearest(key))
+        return UsageError(f"{where}: there is no setting {key!r}.", hint=_nearest(key))
     rule = _RULES[key][1]
     if by_project and not rule.by_project:
         allowed = ", ".join(r.key for r in rules() if r.by_project)
-        return Problem(
-            where,
-            f"a project's file may not set {key!r}, since it comes with the checkout.",
-            f"Set it in your own file or environment. A project may set: {allowed}.",
+        return UsageError(
+            f"{where}: a project's file may not set {key!r}, since it comes with the checkout.",
+            hint=f"Set it in your own file or environment. A project may set: {allowed}.",
         )
     return _checked(rule, raw, where=where)
 
 
-def _checked(rule: Rule, raw: object, *, where: str) -> Scalar | Path | Problem:
+def _checked(rule: Rule, raw: object, *, where: str) -> Scalar | Path | UsageError:
+    """The value as its rule has it, or the error that says what would fit (not raised)."""
     value = float(raw) if rule.kind is float and type(raw) is int else raw
     if rule.kind is Path and isinstance(value, str) and value:
         return Path(value).expanduser()
-    if type(value) is not rule.kind or value == "" or not _is_finite(value):
-        return Problem(where, f"{rule.key} must be {_wanted(rule)}, not {raw!r}.")
-    if rule.choices and value not in rule.choices:
-        return Problem(where, f"{rule.key} must be {_wanted(rule)}, not {raw!r}.")
-    if isinstance(value, (int, float)) and not _in_range(rule, value):
-        return Problem(where, f"{rule.key} must be {_wanted(rule)}, not {raw!r}.")
+    if not _fits(rule, value):
+        return UsageError(f"{where}: {rule.key} must be {_wanted(rule)}, not {raw!r}.")
     return cast("Scalar | Path", value)
 
 
-def _is_finite(value: object) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)
+def _fits(rule: Rule, value: object) -> bool:
+    if type(value) is not rule.kind or value == "" or (rule.choices and value not in rule.choices):
+        return False
+    return not isinstance(value, (int, float)) or (math.isfinite(value) and _in_range(rule, value))
 
 
 def _in_range(rule: Rule, value: float) -> bool:

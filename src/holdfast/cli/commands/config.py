@@ -46,12 +46,12 @@ def show(*, as_json: bool = False) -> None:
     ]
     if as_json:
         items = [{"key": k, "value": v, "origin": o} for k, v, o in rows]
-        output.print_json({"items": items, "problems": [str(p.as_error()) for p in problems]})
+        output.print_json({"items": items, "problems": [str(problem) for problem in problems]})
         return
     cells = [(key, "" if value is None else str(value), origin) for key, value, origin in rows]
     output.print_table(("setting", "value", "from"), cells)
     for problem in problems:
-        output.note(f"ignored: {problem.as_error()}")
+        output.note(f"ignored: {problem}")
 
 
 @config.command()
