@@ -61,7 +61,8 @@ class VectorSearch:
         view, among = self._view(db, model, where.project)
         query, fits = _query(vector), condition(where)
         count = len(view.seqs) if among is None else len(among)
-        for width in (max(_LEAST_LOOK, _OVERFETCH * limit), *_WIDER_LOOKS):
+        first = max(_LEAST_LOOK, _OVERFETCH * limit)
+        for width in (first, *(wider for wider in _WIDER_LOOKS if wider > first)):
             nearest = view.nearest(query, among=among, limit=width)
             hits = _standing(db, view, nearest, fits)
             if len(hits) >= limit or count <= width:

@@ -1,0 +1,101 @@
+"""Opening a store: what it makes, what it promises, and how SQLite's complaints are told."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import (
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+    UsageError,
+)
+from holdfast.core.ports import Store
+from holdfast.store import open_sqlite
+from holdfast.store.sqlite.access import Access, AccessBuffer
+from holdfast.store.sqlite.database import Database
+from holdfast.store.sqlite.faults import translate
+from holdfast.testing import Samples
+from holdfast.testing.conformance_stage import EVERYTHING
+
+pytestmark = pytest.mark.feature("A1")
+
+
+def test_a_new_store_makes_its_folder_and_uses_a_write_ahead_log(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "down" / "store.db"
+    store: Store = open_sqlite(str(path))
+    facts = store.describe()
+    assert (facts["engine"], facts["journal"], facts["location"]) == ("SQLite", "wal", str(path))
+    store.close()
+    assert path.is_file()
+
+
+@pytest.mark.parametrize(("durability", "level"), [("normal", 1), ("full", 2)])
+def test_durability_is_what_was_asked_for(tmp_path: Path, durability: str, level: int) -> None:
+    database = Database(tmp_path / "store.db", busy_timeout_ms=1, durability=durability)  # pyright: ignore[reportArgumentType]
+    with database.reading() as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (level,)
+        assert db.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    database.close()
+
+
+def test_a_fully_durable_store_works_like_any_other(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "store.db", durability="full")
+    store.apply([Samples().insert()])
+    assert store.stats(EVERYTHING).total == 1
+    store.close()
+
+
+def test_a_path_with_signs_that_mean_something_in_a_url_is_only_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "50% off?mode=memory#1 é.db"
+    store = open_sqlite(path)
+    store.apply([Samples().insert()])
+    store.close()
+    assert path.is_file()
+    again = open_sqlite(path, read_only=True)
+    assert again.stats(EVERYTHING).total == 1
+    again.close()
+
+
+def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        open_sqlite(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (sqlite3.SQLITE_BUSY, StoreBusyError),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, StoreBusyError),
+        (sqlite3.SQLITE_LOCKED, StoreBusyError),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, StoreReadOnlyError),
+        (sqlite3.SQLITE_FULL, StoreFullError),
+        (sqlite3.SQLITE_IOERR_WRITE, StoreFullError),
+        (sqlite3.SQLITE_CORRUPT_VTAB, StoreCorruptError),
+        (sqlite3.SQLITE_NOTADB, StoreCorruptError),
+        (sqlite3.SQLITE_CANTOPEN, StoreError),
+        (sqlite3.SQLITE_IOERR_READ, StoreError),
+        (sqlite3.SQLITE_TOOBIG, UsageError),
+    ],
+)
+def test_every_complaint_of_sqlite_says_what_to_do(
+    code: int, expected: type[Exception], tmp_path: Path
+) -> None:
+    error = sqlite3.OperationalError("as SQLite puts it")
+    error.sqlite_errorcode = code
+    told = translate(error, tmp_path / "store.db")
+    assert type(told) is expected
+    assert told.hint
+
+
+def test_waiting_accesses_are_bounded_and_the_latest_stay() -> None:
+    waiting = AccessBuffer(max_ids=3)
+    waiting.add((name, Access(1, at)) for at, name in enumerate("abcab"))
+    waiting.add([("d", Access(1, 9))])
+    assert waiting.take() == {"a": Access(2, 3), "b": Access(2, 4), "d": Access(1, 9)}
+    assert waiting.take() == {}
