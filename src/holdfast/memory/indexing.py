@@ -6,12 +6,16 @@ Both are functions of the record alone, so a rebuilt index equals the one it rep
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from holdfast.core.clock import date_words
 from holdfast.core.memory import Memory
 from holdfast.core.text import cjk_pairs, cjk_runs, identifiers, split_identifier
+from holdfast.core.types import Source
 
 INDEX_VERSION = 1
 EMBEDDED_CHARS = 8_000
+_NAMED_FILES = 5
 
 
 def extra_text(memory: Memory) -> str:
@@ -21,7 +25,7 @@ def extra_text(memory: Memory) -> str:
         date_words(memory.valid_from),
         memory.key.replace("_", " ") if memory.key else "",
         *memory.tags,
-        *(part for path in (*memory.files, *memory.modules) for part in _path_words(path)),
+        *_place_words(memory),
         *(part for name in identifiers(memory.content) for part in split_identifier(name)),
         *(pair for run in cjk_runs(memory.content) for pair in cjk_pairs(run)),
     )
@@ -33,5 +37,12 @@ def embedding_text(memory: Memory) -> str:
     return memory.content[:EMBEDDED_CHARS]
 
 
-def _path_words(path: str) -> list[str]:
-    return [path, *split_identifier(path)]
+def _place_words(memory: Memory) -> list[str]:
+    """Words of the few files and modules that a memory is about.
+
+    A commit touches files without being about each of them; it is found through its links.
+    """
+    if memory.source is Source.COMMIT_AUTO:
+        return []
+    names = [PurePosixPath(path).name for path in memory.files[:_NAMED_FILES]]
+    return [part for name in (*names, *memory.modules) for part in (name, *split_identifier(name))]
