@@ -28,7 +28,7 @@ from holdfast.memory.requests import Part
 from holdfast.memory.signals import Signal, SignalTable
 
 WEIGHTS_FILE = Path(__file__).parent / "data" / "fusion.json"
-READ_TEXTS = 48
+READ_TEXTS = 32
 STALE_FACTOR = 0.5
 _SOFTNESS = 3.0
 _CLARITY_FROM = 5

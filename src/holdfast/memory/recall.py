@@ -8,12 +8,12 @@ model that failed, a date that was read into the question) is said in `notes`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import ProviderError, UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Embedder
+from holdfast.core.ports import Embedder, Store
 from holdfast.core.query import Filter, Order
 from holdfast.memory import hyde
 from holdfast.memory.arms import ARM_CAP, Embed, Pool, QueryVector, gather
@@ -29,10 +29,25 @@ MAX_LIMIT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads memories, each at most once for one question."""
+
+    store: Store
+    read: dict[str, Memory] = field(default_factory=dict[str, Memory])
+
+    def __call__(self, ids: Sequence[str]) -> list[Memory]:
+        missing = [each for each in ids if each not in self.read]
+        if missing:
+            self.read.update((memory.id, memory) for memory in self.store.get(missing))
+        return [self.read[each] for each in ids if each in self.read]
+
+
+@dataclass(frozen=True, slots=True)
 class _Search:
     """One question on its way through the arms and the ranking."""
 
     engine: Engine
+    reader: _Reader
     request: RecallRequest
     where: Filter
     plan: QueryPlan
@@ -56,7 +71,7 @@ class _Search:
         only_vectors = self.request.mode is Mode.VECTORS
         return Setting(
             now_ms=to_ms(self.engine.clock()),
-            read=self.engine.store.get,
+            read=self.reader,
             near=self.near,
             phase=self.request.phase,
             past=self.where.as_of is not None,
@@ -77,11 +92,11 @@ def recall(engine: Engine, request: RecallRequest) -> Recollection:
     plan = plan_query(request.query, now=engine.clock(), read_dates=request.read_dates)
     embedder = _embedder(engine, request)
     near = engine.thresholds().duplicate if embedder else 1.0
-    search = _Search(engine, request, where, plan, profile, near)
+    search = _Search(engine, _Reader(engine.store), request, where, plan, profile, near)
     pool, ranking = search.look(lambda text: _embedded(text, embedder, request, notes))
     _say_if_unembedded(engine, embedder, pool, notes)
     pool, ranking = _look_again(search, embedder, pool, ranking, notes)
-    ranking = _reranked(engine, request, ranking, notes)
+    ranking = _reranked(search, ranking, notes)
     return _answer(search, pool, ranking, notes)
 
 
@@ -160,14 +175,13 @@ def _look_again(
     return search.look(lambda _: QueryVector(vector, embedder.model_id))
 
 
-def _reranked(
-    engine: Engine, request: RecallRequest, ranking: Ranking, notes: list[str]
-) -> Ranking:
-    reranker = engine.reranker()
+def _reranked(search: _Search, ranking: Ranking, notes: list[str]) -> Ranking:
+    reranker = search.engine.reranker()
     if reranker is None or not ranking.order:
         return ranking
     try:
-        return reranked(ranking, request.query, reranker=reranker, read=engine.store.get)
+        query = search.request.query
+        return reranked(ranking, query, reranker=reranker, read=search.reader)
     except ProviderError as error:
         notes.append(f"Not reranked: {error.message}")
         return ranking
@@ -202,7 +216,7 @@ def _hydrated(
     search: _Search, pool: Pool, ranking: Ranking, page: Sequence[Ranked]
 ) -> tuple[Recalled, ...]:
     ids = [ranked.candidate.id for ranked in page]
-    memories = {memory.id: memory for memory in search.engine.store.get(ids)}
+    memories = {memory.id: memory for memory in search.reader(ids)}
     around = _around(search, [memories[i] for i in ids if i in memories])
     return tuple(
         Recalled(
