@@ -25,9 +25,9 @@ from holdfast.store.sqlite.filters import Condition, condition
 class Effort:
     """How much work one search may take.
 
-    A project of at most `small_project` rows is searched by itself. Otherwise the `first_look`
-    best matches are filtered before all are. At most about `scored_rows` are scored. A term in
-    `everywhere_rows` or more is left out when others are there.
+    A project of at most `small_project` rows, and not half of all, is searched by itself. Otherwise
+    the `first_look` best matches are filtered before all are. At most about `scored_rows` are
+    scored. A term in `everywhere_rows` or more is left out when others are there.
     """
 
     small_project: int = 20_000
@@ -62,7 +62,9 @@ def search_words(
     (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
     if newest <= effort.scored_rows:
         return _ranked(db, Query(_any_of(wanted)), fits, limit=limit, effort=effort)
-    if where.project is not None and _is_small(db, where.project, effort=effort):
+    # A project that is most of the store is what a first look finds anyway, at half the cost.
+    small = min(effort.small_project, newest // 2)
+    if where.project is not None and _is_small(db, where.project, most=small):
         return _within(db, _any_of(wanted), fits, limit=limit)
     query = _cheap_query(db, wanted, limit=limit, effort=effort)
     hits = _ranked(db, query, fits, limit=limit, effort=effort)
@@ -107,12 +109,12 @@ def _rows_holding(db: Connection, term: str, *, most: int) -> int:
     return int(count)
 
 
-def _is_small(db: Connection, project: str, *, effort: Effort) -> bool:
+def _is_small(db: Connection, project: str, *, most: int) -> bool:
     (rows,) = db.execute(
         "SELECT count(*) FROM (SELECT 1 FROM memories WHERE home IN (?, '') LIMIT ?)",
-        (bindable(project), effort.small_project + 1),
+        (bindable(project), most + 1),
     ).fetchone()
-    return int(rows) <= effort.small_project
+    return int(rows) <= most
 
 
 def _any_of(terms: Sequence[str]) -> str:
