@@ -17,9 +17,10 @@ from time import perf_counter
 from bench.corpus import BLOCK, DIMENSION, PROJECT, Corpus, Query, packed, row_of
 from bench.loading import MODEL_ID, inserts
 from bench.report import parser, resident_mb, timed, timed_each
+from holdfast.core.changes import Delete
 from holdfast.core.codec import Json
 from holdfast.core.memory import MemoryDraft
-from holdfast.core.ports import Delete, Embedder, Store, Vector
+from holdfast.core.ports import Embedder, Store, Vector
 from holdfast.core.query import Filter
 from holdfast.core.text import query_terms
 from holdfast.memory.arms import ARM_CAP, SPAN

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.app.reindex import PAGE, index_version, reindex, set_index_version
+from holdfast.core.changes import IndexCard
 from holdfast.core.errors import ProviderError
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.payloads import Json
-from holdfast.core.ports import IndexCard
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Source
 from holdfast.memory.indexing import INDEX_VERSION

@@ -13,7 +13,7 @@ from bench import growth, report, scale
 from bench.__main__ import Part, last_object, run_part
 from bench.corpus import Corpus
 from bench.peers import PlainText, missing
-from holdfast.core.payloads import Json
+from holdfast.core.codec import Json
 
 pytestmark = pytest.mark.feature("B1")
 

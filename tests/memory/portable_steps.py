@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import json
 
+from holdfast.core.changes import Insert
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Insert
 from holdfast.core.query import Filter
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.jsonl import (

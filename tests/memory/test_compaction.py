@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.core.changes import Close, Delete, Mark, Replace
 from holdfast.core.memory import Memory, Relation, WorkUnitRef
 from holdfast.core.payloads import Decision
-from holdfast.core.ports import Close, Delete, Mark, Replace
 from holdfast.core.query import Filter
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope
 from holdfast.memory.ageing.compaction import compact

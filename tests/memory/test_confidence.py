@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.core.changes import Close
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import Memory, Relation
-from holdfast.core.ports import Close
 from holdfast.core.types import RelationType
 from holdfast.memory.ageing.confidence import FACTORS, SMALLEST_MOVE, set_confidence
 from tests.memory.keeping import START, Workshop, open_workshop

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from holdfast.core.changes import Insert
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Insert
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.import_lines import MAX_LINE_BYTES

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from holdfast.core.changes import Insert, Rescore
 from holdfast.core.codec import Json
 from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Insert, Rescore
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.correct import revise

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.core.changes import Close, Delete, Insert, Replace
 from holdfast.core.errors import StoreError
 from holdfast.core.memory import Memory, WorkUnitRef
 from holdfast.core.payloads import ContextCost, RecipeStep, WorkflowRecipe, WorkUnitOutcome
-from holdfast.core.ports import Close, Delete, Insert, Replace
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.ageing.pruning import PruneRule, Retention, archive_work_unit, prune
 from holdfast.memory.ageing.staleness import Exists

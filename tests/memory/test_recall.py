@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.core.changes import Close, Mark
 from holdfast.core.errors import NotFoundError, ProviderError, UsageError
 from holdfast.core.memory import MemoryDraft
-from holdfast.core.ports import Close, Mark, Vector
+from holdfast.core.ports import Vector
 from holdfast.core.query import FileLink, Filter, Validity
 from holdfast.core.types import MemoryType, Scope
 from holdfast.memory.engine import Engine

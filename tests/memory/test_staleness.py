@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.core.changes import Mark
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory, Relation
 from holdfast.core.payloads import CausalDependency, RecipeStep, WorkflowRecipe
-from holdfast.core.ports import Mark
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, RelationType
 from holdfast.memory.ageing.staleness import (

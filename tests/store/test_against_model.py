@@ -13,19 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from holdfast.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
 from holdfast.core.errors import HoldfastError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import (
-    Change,
-    Close,
-    Delete,
-    IndexCard,
-    Insert,
-    Mark,
-    Replace,
-    Rescore,
-    Store,
-)
+from holdfast.core.ports import Store
 from holdfast.core.query import Filter, Order, Validity
 from holdfast.core.types import MemoryType, Scope
 from holdfast.store import open_sqlite

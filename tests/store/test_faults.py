@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.changes import IndexCard, Insert
 from holdfast.core.errors import (
     StoreBusyError,
     StoreCorruptError,
@@ -25,7 +26,7 @@ from holdfast.core.errors import (
     UsageError,
 )
 from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
-from holdfast.core.ports import IndexCard, Insert, Store
+from holdfast.core.ports import Store
 from holdfast.core.types import EvidenceKind, RelationType
 from holdfast.store import open_sqlite
 from holdfast.testing import Samples

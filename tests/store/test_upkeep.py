@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.changes import Delete
 from holdfast.core.errors import StoreError, UsageError
-from holdfast.core.ports import Delete, Store
+from holdfast.core.ports import Store
 from holdfast.core.query import Severity
 from holdfast.store import open_sqlite
 from holdfast.testing import Samples

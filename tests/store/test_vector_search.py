@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.ports import Delete, Insert
+from holdfast.core.changes import Delete, Insert
 from holdfast.store import open_sqlite
 from holdfast.store.sqlite.codes import pack, unpack
 from holdfast.store.sqlite.vector_index import Codes, Floats, VectorIndex, View

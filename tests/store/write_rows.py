@@ -13,11 +13,11 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from holdfast.core.changes import IndexCard, Insert
 from holdfast.core.clock import whole_ms
 from holdfast.core.errors import StoreFullError
 from holdfast.core.ids import IdSource
 from holdfast.core.memory import Memory
-from holdfast.core.ports import IndexCard, Insert
 from holdfast.core.types import MemoryType
 from holdfast.store import open_sqlite
 from holdfast.testing import make_vector

@@ -137,7 +137,7 @@ class Holdfast:
     def clear_project(self, *, dry_run: bool = False) -> int:
         """Delete every memory of this project for good; returns how many. What is about the
         person stays."""
-        from holdfast.core.ports import Delete
+        from holdfast.core.changes import Delete
 
         everything = replace(self._whole({}), include_user=False)
         changes = [Delete(m.id) for m in self.engine.store.iterate(everything)]

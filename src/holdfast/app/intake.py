@@ -21,9 +21,10 @@ from holdfast.app.documents import (
     read_document,
 )
 from holdfast.app.history import Commit, co_changes, commit_draft, read_history
+from holdfast.core.changes import Close
 from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.ports import Close, Progress
+from holdfast.core.ports import Progress
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.passages import Passage, fingerprint, keep_passages
 from holdfast.memory.remember import Outcome

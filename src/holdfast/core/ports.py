@@ -8,14 +8,14 @@ passes `holdfast.testing.conformance`. All of it is synchronous.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
+    from holdfast.core.changes import Change, IndexCard
     from holdfast.core.codec import Json
     from holdfast.core.memory import Memory
     from holdfast.core.query import (
@@ -37,99 +37,6 @@ Vector: TypeAlias = bytes
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (done, total) during long work."""
-
-
-# -- Changes ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class IndexCard:
-    """What the derived indexes should hold for a memory besides its content.
-
-    `extra` is further text to find it by (dates, author, tags, split identifiers). A card without
-    a vector leaves the memory out of vector search until a re-index.
-    """
-
-    extra: str = ""
-    model_id: str | None = None
-    vector: Vector | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """Add a new memory."""
-
-    memory: Memory
-    card: IndexCard
-
-
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """Write a memory again under the same id.
-
-    With `expected_updated_at`, a memory that was changed since raises ConflictError. A None card
-    leaves the derived indexes' extra text and vector as they are.
-    """
-
-    memory: Memory
-    card: IndexCard | None = None
-    expected_updated_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """End a memory's validity, naming its successor if there is one."""
-
-    id: str
-    at: datetime
-    superseded_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Rescore:
-    """Set importance or confidence without counting as an edit."""
-
-    id: str
-    importance: float | None = None
-    confidence: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Set or clear (None) the moment since which a memory is stale or archived."""
-
-    id: str
-    what: Literal["stale", "archived"]
-    at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Remove a memory for good, with its index entries, evidence and relations."""
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class PutSession:
-    """Write a session whose revision is still the stored one, and count it up.
-
-    `taken` are the ids of the events that made the difference. A session that someone else wrote
-    meanwhile, or an event that was taken before, raises ConflictError.
-    """
-
-    session: SessionRecord
-    taken: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """Note how far a file of events was taken in, together with what was made of them."""
-
-    mark: ReadingMark
-
-
-Change: TypeAlias = Insert | Replace | Close | Rescore | Mark | Delete | PutSession | Advance
 
 
 # -- Storage ------------------------------------------------------------------------------------

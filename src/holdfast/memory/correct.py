@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.core.changes import Change, Close, Delete, Replace
 from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.memory import Memory, MemoryPatch
-from holdfast.core.ports import Change, Close, Delete, Replace
 from holdfast.core.text import first_line
 from holdfast.memory.drafting import amend
 from holdfast.memory.engine import Engine

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from holdfast.core.clock import Clock, system_clock, to_ms
 from holdfast.core.errors import ProviderError
 from holdfast.core.ids import IdSource
-from holdfast.core.memory import Memory
-from holdfast.core.ports import Embedder, IndexCard, Reranker, Store, TextModel, Vector
 from holdfast.core.text import estimate_tokens
 from holdfast.core.types import TYPE_RULES, Source
+
+if TYPE_CHECKING:
+    from holdfast.core.changes import IndexCard
+    from holdfast.core.memory import Memory
+    from holdfast.core.ports import Embedder, Reranker, Store, TextModel, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class Engine:
 
     def cards(self, memories: list[Memory]) -> list[IndexCard]:
         """Index cards for several memories, embedded in one batch."""
+        from holdfast.core.changes import IndexCard
         from holdfast.memory.indexing import extra_text
 
         embedder = self.embedder()

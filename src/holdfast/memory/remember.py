@@ -13,9 +13,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
+from holdfast.core.changes import Change, Close, IndexCard, Insert, Replace
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Evidence, Memory, MemoryDraft, Relation
-from holdfast.core.ports import Change, Close, IndexCard, Insert, Progress, Replace
+from holdfast.core.ports import Progress
 from holdfast.core.query import Filter
 from holdfast.core.text import content_words
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source

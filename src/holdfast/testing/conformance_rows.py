@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.core import payloads
+from holdfast.core.changes import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
 from holdfast.core.errors import ConflictError, NotFoundError, StoreError, UsageError
 from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
-from holdfast.core.ports import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore, Store
+from holdfast.core.ports import Store
 from holdfast.core.query import Filter, Order, Validity
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.core.changes import IndexCard, Insert, Replace
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import IndexCard, Insert, Replace, Store
+from holdfast.core.ports import Store
 from holdfast.core.query import Filter, Hit, Validity
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage

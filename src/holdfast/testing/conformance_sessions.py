@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.changes import Advance, PutSession
 from holdfast.core.errors import ConflictError, UsageError
-from holdfast.core.ports import Advance, PutSession, Store
+from holdfast.core.ports import Store
 from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.testing.conformance_stage import HERE, Stage
 from holdfast.testing.samples import START, Samples

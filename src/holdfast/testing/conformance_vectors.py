@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast.core.changes import Close, Delete, IndexCard, Replace
 from holdfast.core.errors import UsageError
-from holdfast.core.ports import Close, Delete, IndexCard, Replace, Store
+from holdfast.core.ports import Store
 from holdfast.core.query import Filter, ModelShare
 from holdfast.core.types import MemoryType, Scope
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage

@@ -6,10 +6,7 @@ import math
 from array import array
 from dataclasses import dataclass, field, replace
 
-from holdfast.core.errors import ConflictError, NotFoundError, UsageError
-from holdfast.core.ids import is_full_id
-from holdfast.core.memory import Memory
-from holdfast.core.ports import (
+from holdfast.core.changes import (
     Advance,
     Change,
     Close,
@@ -20,8 +17,11 @@ from holdfast.core.ports import (
     PutSession,
     Replace,
     Rescore,
-    Vector,
 )
+from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.core.ids import is_full_id
+from holdfast.core.memory import Memory
+from holdfast.core.ports import Vector
 from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.core.types import Scope
 

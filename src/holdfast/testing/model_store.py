@@ -18,6 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from holdfast.core.changes import Change, IndexCard
 from holdfast.core.clock import Clock, system_clock, to_ms
 from holdfast.core.codec import Json
 from holdfast.core.errors import (
@@ -26,12 +27,7 @@ from holdfast.core.errors import (
 )
 from holdfast.core.ids import is_full_id, normalise_short
 from holdfast.core.memory import Memory
-from holdfast.core.ports import (
-    Change,
-    IndexCard,
-    Progress,
-    Vector,
-)
+from holdfast.core.ports import Progress, Vector
 from holdfast.core.query import (
     Candidate,
     FileLink,

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from holdfast.core.changes import IndexCard, Insert
 from holdfast.core.clock import to_ms
 from holdfast.core.ids import IdSource
 from holdfast.core.memory import Memory
-from holdfast.core.ports import IndexCard, Insert, Vector
+from holdfast.core.ports import Vector
 from holdfast.core.types import MemoryType
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)

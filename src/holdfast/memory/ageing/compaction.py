@@ -20,9 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from holdfast.core.changes import Change, Close, IndexCard, Replace
 from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.memory import Memory, WorkUnitRef
-from holdfast.core.ports import Change, Close, IndexCard, Progress, Replace, Vector
+from holdfast.core.ports import Progress, Vector
 from holdfast.core.query import Filter
 from holdfast.core.text import fold
 from holdfast.core.types import MemoryType, Scope

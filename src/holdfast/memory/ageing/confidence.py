@@ -19,9 +19,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from holdfast.core.changes import Rescore
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import Memory, Relation
-from holdfast.core.ports import MemoryRows, Rescore
+from holdfast.core.ports import MemoryRows
 from holdfast.core.types import RelationType
 from holdfast.memory.ageing.upkeep import UpkeepAction, UpkeepItem, UpkeepReport, item_for
 from holdfast.memory.engine import Engine

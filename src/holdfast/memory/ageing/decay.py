@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from holdfast.core.changes import Rescore
 from holdfast.core.clock import days_between
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Progress, Rescore
+from holdfast.core.ports import Progress
 from holdfast.core.types import TYPE_RULES
 from holdfast.memory.ageing.upkeep import (
     Run,

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from holdfast.core.changes import Delete, Mark
 from holdfast.core.clock import days_between
 from holdfast.core.memory import Memory, WorkUnitRef
 from holdfast.core.payloads import ContextCost
-from holdfast.core.ports import Delete, Mark, Progress
+from holdfast.core.ports import Progress
 from holdfast.core.query import Filter, Validity
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.ageing.staleness import Exists, recipe_held_at

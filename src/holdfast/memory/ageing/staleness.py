@@ -17,12 +17,13 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from holdfast.core.changes import Mark, Replace
 from holdfast.core.clock import parse_moment
 from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.memory import Memory, Relation
 from holdfast.core.payloads import WorkflowRecipe
-from holdfast.core.ports import Mark, Progress, Replace
+from holdfast.core.ports import Progress
 from holdfast.core.types import MemoryType
 from holdfast.memory.ageing.upkeep import (
     UpkeepAction,

@@ -14,11 +14,12 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias
 from urllib.parse import quote
 
+from holdfast.core.changes import Delete, Mark, Rescore
 from holdfast.core.clock import from_ms, to_ms
 from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Delete, Mark, Progress, Rescore, Shelf, Store
+from holdfast.core.ports import Progress, Shelf, Store
 from holdfast.core.query import Filter, Validity
 from holdfast.core.text import first_line
 

@@ -20,9 +20,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
+from holdfast.core.changes import Change, Insert, Replace
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Evidence, Memory
-from holdfast.core.ports import Change, Insert, Replace, Store
+from holdfast.core.ports import Store
 from holdfast.core.types import EvidenceKind, Scope
 from holdfast.memory.engine import Engine
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from holdfast.core.clock import from_ms, to_ms
 from holdfast.core.errors import HoldfastError, StoreBusyError, StoreFullError, StoreReadOnlyError
 from holdfast.core.ids import is_full_id, normalise_short
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Change
 from holdfast.core.query import Filter, Order, Page, Stats
 from holdfast.store.sqlite import paging
 from holdfast.store.sqlite.access import Access, write_accesses
@@ -17,7 +17,9 @@ from holdfast.store.sqlite.database import Connection, SqlValue, placeholders
 from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.rows import SELECTED, to_memory
-from holdfast.store.sqlite.writing import make_changes
+
+if TYPE_CHECKING:
+    from holdfast.core.changes import Change
 
 _STREAM_ROWS = 500
 _LOOKUP_IDS = 500
@@ -31,6 +33,8 @@ class SqliteRows(Part):
     """Reads and writes memories whole."""
 
     def apply(self, changes: Sequence[Change]) -> None:
+        from holdfast.store.sqlite.writing import make_changes
+
         accesses = self._accesses.take()
         try:
             with self._database.writing() as db:

@@ -9,12 +9,15 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from holdfast.core.clock import from_ms, to_ms
 from holdfast.core.errors import ConflictError, UsageError
-from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.store.sqlite.database import Connection, SqlValue
 from holdfast.store.sqlite.rows import Row, dump
+
+if TYPE_CHECKING:
+    from holdfast.core.sessions import ReadingMark, SessionRecord
 
 _COLUMNS = (
     "id", "client", "project", "started_ms", "last_event_ms", "cwd", "ended_ms", "end_reason",
@@ -58,6 +61,8 @@ def put_mark(db: Connection, mark: ReadingMark) -> None:
 
 def to_session(row: Row) -> SessionRecord:
     """The session of a row with the columns of `SELECTED`."""
+    from holdfast.core.sessions import SessionRecord
+
     return SessionRecord(
         id=row[0],
         client=row[1],

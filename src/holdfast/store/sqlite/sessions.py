@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from holdfast.core.clock import to_ms
-from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.store.sqlite.database import SqlValue, placeholders
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.session_rows import SELECTED, to_session
+
+if TYPE_CHECKING:
+    from holdfast.core.sessions import ReadingMark, SessionRecord
 
 _MOST_IDS = 500
 _SHORTEST_PREFIX = 4
@@ -85,6 +88,8 @@ class SqliteSessions(Part):
             ).rowcount
 
     def reading_mark(self, source: str) -> ReadingMark | None:
+        from holdfast.core.sessions import ReadingMark
+
         with self._database.reading() as db:
             row = db.execute(
                 "SELECT source, head, offset FROM reading_marks WHERE source = ?", (source,)

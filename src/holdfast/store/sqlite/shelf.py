@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.core.clock import to_ms
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import IndexCard, Vector
+from holdfast.core.ports import Vector
 from holdfast.core.query import FileLink, Filter, ModelShare
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, placeholders
@@ -18,7 +19,9 @@ from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.rows import SELECTED, dump, require_unit, to_memory
 from holdfast.store.sqlite.vectors import find_model
-from holdfast.store.sqlite.writing import put_card
+
+if TYPE_CHECKING:
+    from holdfast.core.changes import IndexCard
 
 _STREAM_ROWS = 1_000
 
@@ -49,6 +52,8 @@ class SqliteVectors(Part):
         return list(map(to_memory, rows))
 
     def put_cards(self, cards: Sequence[tuple[str, IndexCard]]) -> None:
+        from holdfast.store.sqlite.writing import put_card
+
         with self._database.writing() as db:
             for full_id, card in cards:
                 found = db.execute("SELECT row FROM memories WHERE id = ?", (full_id,)).fetchone()

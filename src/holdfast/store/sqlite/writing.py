@@ -10,10 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 
-from holdfast.core.clock import to_ms
-from holdfast.core.errors import ConflictError, NotFoundError, StoreError, UsageError
-from holdfast.core.memory import Memory
-from holdfast.core.ports import (
+from holdfast.core.changes import (
     Advance,
     Change,
     Close,
@@ -25,6 +22,9 @@ from holdfast.core.ports import (
     Replace,
     Rescore,
 )
+from holdfast.core.clock import to_ms
+from holdfast.core.errors import ConflictError, NotFoundError, StoreError, UsageError
+from holdfast.core.memory import Memory
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, SqlValue
 from holdfast.store.sqlite.rows import COLUMNS, require_unit, to_row
