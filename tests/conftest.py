@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import sys
 from pathlib import Path
 
@@ -30,7 +31,8 @@ sys.addaudithook(_refuse_outside)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own for each test; nothing of the person running the tests is read."""
     folder = tmp_path / "holdfast-home"
+    for name in [*os.environ]:
+        if name.startswith("HOLDFAST_") or name in {"OPENAI_API_KEY", "OLLAMA_HOST"}:
+            monkeypatch.delenv(name)
     monkeypatch.setenv("HOLDFAST_HOME", str(folder))
-    for name in ("HOLDFAST_PROJECT", "HOLDFAST_EMBEDDER", "OPENAI_API_KEY", "OLLAMA_HOST"):
-        monkeypatch.delenv(name, raising=False)
     return folder
