@@ -35,6 +35,7 @@ PARTS = (
     Part("commands"),
     Part("calibrate", ("--check",)),
     Part("embedders"),
+    Part("facts"),
     Part("locomo", data=True),
     Part("longmemeval", data=True),
     Part("scale", quick=("--sizes", "2000", "--queries", "60", "--cold-rounds", "3")),
