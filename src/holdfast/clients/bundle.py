@@ -1,0 +1,117 @@
+"""The byte code of all that an answer loads, in one file, so that it is found and read at once.
+
+Finding more than a hundred modules one by one takes a seventh of the time of an answer. The bundle
+is a cache like `__pycache__`: written after an answer by a process that had to do without, checked
+against the time and size of each source as it is loaded, and passed over when anything about it is
+odd. It lies in the state folder, which only its owner may enter.
+"""
+
+import marshal
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+    Entry = tuple[str, int, int, bool, bytes]
+else:
+    # The same class, without the package around it.
+    from _frozen_importlib import ModuleSpec
+
+FILE_NAME = "answer.bundle"
+_KEY = (sys.version, sys.flags.optimize, __file__)
+
+
+class Bundle:
+    """Finds and runs modules from code that is in memory already; others it leaves to Python."""
+
+    def __init__(self, entries: "dict[str, Entry]") -> None:
+        self.entries = entries
+
+    def find_spec(
+        self, name: str, _path: "Sequence[str] | None" = None, _target: object = None
+    ) -> "ModuleSpec | None":
+        """The module, if its source is still what it was."""
+        entry = self.entries.get(name)
+        if entry is None:
+            return None
+        source, modified_ns, size, is_package, _ = entry
+        if _stamp(source) != (modified_ns, size):
+            del self.entries[name]
+            return None
+        spec = ModuleSpec(name, self, origin=source, is_package=is_package)  # type: ignore[arg-type]
+        spec.has_location = True
+        if is_package:
+            spec.submodule_search_locations = [os.path.dirname(source)]
+        return spec
+
+    def create_module(self, _spec: "ModuleSpec") -> None:
+        """An ordinary module will do."""
+
+    def exec_module(self, module: "ModuleType") -> None:
+        """Run the module's code."""
+        exec(marshal.loads(self.entries[module.__name__][4]), module.__dict__)
+
+
+def install(state: str) -> Bundle:
+    """Load from the bundle what it has, from now on in this process."""
+    bundle = Bundle(_read(f"{state}/{FILE_NAME}"))
+    sys.meta_path.insert(0, bundle)  # type: ignore[arg-type]
+    return bundle
+
+
+def refresh(state: str, bundle: Bundle) -> None:
+    """Write the bundle again, if this process has loaded anything that was not in it."""
+    fresh = {
+        name: entry
+        for name, module in list(sys.modules.items())
+        if name not in bundle.entries and (entry := _entry(name, module)) is not None
+    }
+    if not fresh:
+        return
+    path = f"{state}/{FILE_NAME}"
+    partial = f"{path}.{os.getpid()}"
+    raw = marshal.dumps((_KEY, {**bundle.entries, **fresh}))
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        written = os.write(descriptor, raw)
+    finally:
+        os.close(descriptor)
+    if written == len(raw):
+        os.replace(partial, path)
+    else:
+        os.unlink(partial)
+
+
+def _read(path: str) -> "dict[str, Entry]":
+    try:
+        with open(path, "rb") as file:
+            key, entries = marshal.loads(file.read())
+    except (OSError, ValueError, EOFError, TypeError):
+        return {}
+    return entries if key == _KEY else {}
+
+
+def _entry(name: str, module: "ModuleType") -> "Entry | None":
+    """What to keep of a module; None for one that was not loaded from a source file."""
+    spec: ModuleSpec | None = getattr(module, "__spec__", None)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return None
+    source, get_code = spec.origin, getattr(spec.loader, "get_code", None)
+    if get_code is None:
+        return None
+    code, stamp = get_code(name), _stamp(source)
+    if code is None or stamp is None:
+        return None
+    return (source, *stamp, hasattr(module, "__path__"), marshal.dumps(code))
+
+
+def _stamp(source: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(source)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,89 @@
+"""Context for questions of any project, through the library's own door: `holdfast.open`.
+
+Opens a memory for the folder that a question comes from. A live process keeps the last few open;
+the hook process asks once and is gone. A database that does not exist is not made by asking.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from holdfast.clients.answering import Said
+from holdfast.clients.question import Question
+from holdfast.core.errors import HoldfastError, UsageError
+
+if TYPE_CHECKING:
+    from holdfast.app.facade import Holdfast
+
+MAX_OPEN = 8
+MAX_CHARS = 9_000
+SMALL_BUDGET_TOKENS = 250
+
+
+class MemoryContext:
+    """Answers questions from memory; `open_in` opens the memory of a folder, None for none."""
+
+    def __init__(self, open_in: Callable[[Path], Holdfast | None]) -> None:
+        self._open_in = open_in
+        self._open: OrderedDict[Path, Holdfast] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, question: Question, shown: frozenset[str]) -> Said:
+        """What is worth saying to a question."""
+        from holdfast.memory.packing import render_context
+
+        memory = self._memory(Path(question.cwd) if question.cwd else Path.cwd())
+        if memory is None:
+            return Said()
+        try:
+            pack = memory.context(
+                question.query,
+                moment=question.moment,
+                files=question.files,
+                budget_tokens=None if question.moment == "session" else SMALL_BUDGET_TOKENS,
+                max_chars=MAX_CHARS,
+                shown=shown,
+            )
+        except UsageError:
+            # A file outside the project, or a folder that is gone: nothing is known about it.
+            return Said()
+        return Said(render_context(pack), tuple(item.memory.id for item in pack.items))
+
+    def close(self) -> None:
+        """Let go of every memory that is open."""
+        with self._lock:
+            opened, self._open = self._open, OrderedDict()
+        for memory in opened.values():
+            memory.close()
+
+    def _memory(self, folder: Path) -> Holdfast | None:
+        with self._lock:
+            memory = self._open.pop(folder, None) or self._open_in(folder)
+            if memory is not None:
+                self._open[folder] = memory
+            spare = self._open.popitem(last=False)[1] if len(self._open) > MAX_OPEN else None
+        if spare is not None:
+            spare.close()
+        return memory
+
+
+def existing_memory(
+    folder: Path, *, environment: Mapping[str, str], busy_timeout_ms: int
+) -> Holdfast | None:
+    """The memory of a folder, searched by words alone; None when nothing was ever kept."""
+    from holdfast.app.settings import Sources, load_settings
+    from holdfast.app.wiring import open as open_memory
+    from holdfast.app.wiring import store_path
+
+    explicit = {"store.busy_timeout_ms": busy_timeout_ms, "recall.mode": "words"}
+    try:
+        settings = load_settings(Sources.of(environment, cwd=folder), explicit=explicit)
+        if not store_path(settings, environment).is_file():
+            return None
+        return open_memory(cwd=folder, embedder="none", settings=settings, environment=environment)
+    except HoldfastError:
+        return None
