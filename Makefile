@@ -1,6 +1,5 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
-export PYTHONDONTWRITEBYTECODE ?=
 
 .PHONY: help run test check lint types contracts features docs unit bench clean
 .DEFAULT_GOAL := help
@@ -9,7 +8,7 @@ help:  ## Show what there is to run
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 run: .venv/run.stamp  ## Set up, take in this repository as a first project, show what is known
-	@HOLDFAST_HOME=.holdfast .venv/bin/holdfast tour
+	@HOLDFAST_HOME=.holdfast HOLDFAST_EMBEDDING_PROVIDER=static .venv/bin/holdfast tour
 
 test: check unit  ## Set up and run every check and test
 

@@ -77,7 +77,8 @@ def remember(
     else:
         outcome = click.style(kept.outcome.value, fg=_COLOURS[kept.outcome.value], bold=True)
         output.print_memory_line(kept.memory, mark=f"{outcome} ")
-        output.note(kept.reason)
+        if kept.previous is not None:
+            output.note(kept.reason)
     if problem:
         output.note(f"Kept without a vector: {problem} `holdfast reindex` adds it later.")
 
