@@ -39,6 +39,7 @@ PARTS = (
     Part("locomo", data=True),
     Part("longmemeval", data=True),
     Part("scale", quick=("--sizes", "2000", "--queries", "60", "--cold-rounds", "3")),
+    Part("hooks", quick=("--memories", "500", "--rounds", "3")),
     Part("growth", quick=("--rows", "3000", "--queries", "40")),
 )
 

@@ -1,0 +1,197 @@
+"""What the hook process costs a client, against the least that any Python process costs.
+
+`python -m bench.hooks [--memories 10000] [--rounds 40] [--json]` starts, in turns, the reference
+`python -I -S -c pass`, a capture, and the context of a session start and of a prompt, without
+(`alone`) and with (`asked`) a live Holdfast process, on a store of that many memories. Targets are
+on ratios of medians.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+from bench.corpus import Corpus, is_asked
+from bench.report import Target, Timing, finish, machine, parser, ratio, say, table
+from holdfast.app.projects import resolve_project
+from holdfast.clients import hook
+from holdfast.clients.answer_server import AnswerServer
+from holdfast.clients.answering import Answerer
+from holdfast.clients.memory_context import MemoryContext, existing_memory
+from holdfast.clients.shown import ShownBook
+from holdfast.core.changes import Insert
+from holdfast.core.codec import Json
+from holdfast.memory.engine import Engine
+from holdfast.store import open_sqlite
+
+HOOK = str(Path(hook.__file__))
+PYTHON = [sys.executable, "-I", "-S"]
+LIMITS = {
+    "capture": 2.0,
+    "alone_session": 8.0,
+    "alone_prompt": 8.0,
+    "asked_session": 3.0,
+    "asked_prompt": 3.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A home with a filled memory, and a checkout that the questions come from."""
+
+    home: Path
+    checkout: Path
+    prompts: tuple[str, ...]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the hook processes see."""
+        return {"HOLDFAST_HOME": str(self.home), "PATH": os.environ.get("PATH", "")}
+
+    def payload(self, event: str, number: int) -> bytes:
+        """What a client would send; each in a session of its own, so that nothing was said yet."""
+        body: dict[str, Json] = {
+            "session_id": f"bench-{event}-{number}",
+            "cwd": str(self.checkout),
+            "hook_event_name": event,
+        }
+        if event == "UserPromptSubmit":
+            body["prompt"] = self.prompts[number % len(self.prompts)]
+        if event == "PostToolUse":
+            body |= {"tool_name": "Bash", "tool_response": {"stdout": "line of output\n" * 100}}
+        return json.dumps(body).encode()
+
+
+def set_stage(folder: Path, memories: int, rounds: int) -> Stage:
+    """Make the checkout and fill the memory of its project."""
+    checkout, home = folder / "checkout", folder / "home"
+    subprocess.run(["git", "init", "-q", str(checkout)], check=True)
+    address = "https://example.com/team/project.git"
+    subprocess.run(["git", "-C", str(checkout), "remote", "add", "origin", address], check=True)
+    project = resolve_project(checkout).identity
+    home.mkdir(mode=0o700)
+    corpus = Corpus()
+    store = open_sqlite(home / "memory.db")
+    engine, row = Engine(store=store), 0
+    for batch in corpus.batches(memories):
+        part = [
+            replace(memory, project=project) if is_asked(row + number) else memory
+            for number, memory in enumerate(batch.memories)
+        ]
+        row += len(part)
+        store.apply([Insert(m, c) for m, c in zip(part, engine.cards(part), strict=True)])
+    store.close()
+    queries = corpus.queries(min(rounds, 40) + 1, rows=memories)
+    return Stage(home, checkout, tuple(query.text for query in queries))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One process: how long it took, its processor time, and whether it said anything."""
+
+    seconds: float
+    cpu_seconds: float
+    spoke: bool
+
+
+def run(command: Sequence[str], payload: bytes, environment: Mapping[str, str]) -> Run:
+    """Start a process with the payload on its standard input, and wait for its end."""
+    cpu_before, before = _children_cpu_s(), perf_counter()
+    done = subprocess.run(command, input=payload, capture_output=True, env=environment, check=False)
+    seconds, cpu_seconds = perf_counter() - before, _children_cpu_s() - cpu_before
+    if done.returncode or done.stderr:
+        raise RuntimeError(f"{command[3:]} failed: {done.stderr[-800:]!r}")
+    return Run(seconds, cpu_seconds, bool(done.stdout))
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measure(stage: Stage, rounds: int) -> dict[str, list[Run]]:
+    """Every case in turns, so that a busy machine slows all of them alike."""
+    runs: dict[str, list[Run]] = {name: [] for name in ("reference", *LIMITS)}
+    context = MemoryContext(
+        lambda folder: existing_memory(folder, environment=stage.environment, busy_timeout_ms=1_000)
+    )
+    answers = Answerer(context, shown=ShownBook(stage.home))
+    for number in range(rounds + 1):
+        took = {"reference": run([*PYTHON, "-c", "pass"], b"", stage.environment)}
+        took["capture"] = _hook(stage, "PostToolUse", "capture", number)
+        took["alone_session"] = _hook(stage, "SessionStart", "both", number)
+        took["alone_prompt"] = _hook(stage, "UserPromptSubmit", "both", number)
+        with AnswerServer(stage.home, answers) as server:
+            if not server.wait_until_serving(10.0):
+                raise RuntimeError("the answer server did not start")
+            far = number + rounds + 1
+            took["asked_session"] = _hook(stage, "SessionStart", "both", far)
+            took["asked_prompt"] = _hook(stage, "UserPromptSubmit", "both", far)
+        if number:  # the first round fills the page cache and writes byte code
+            for name, one in took.items():
+                runs[name].append(one)
+    context.close()
+    return runs
+
+
+def _hook(stage: Stage, event: str, mode: str, number: int) -> Run:
+    command = [*PYTHON, HOOK, "claude-code", event, mode]
+    return run(command, stage.payload(event, number), stage.environment)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and report."""
+    options = parser(__doc__)
+    options.add_argument("--memories", type=int, default=10_000)
+    options.add_argument("--rounds", type=int, default=40)
+    given = options.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        say(f"loading {given.memories:,} memories")
+        stage = set_stage(Path(folder), given.memories, given.rounds)
+        say(f"{given.rounds} rounds")
+        runs = measure(stage, given.rounds)
+    timings = {
+        name: Timing.of([r.seconds for r in each], cpu_seconds=[r.cpu_seconds for r in each])
+        for name, each in runs.items()
+    }
+    spoke = {name: sum(one.spoke for one in each) for name, each in runs.items()}
+    reference = timings["reference"].p50_ms
+    ratios = {name: ratio(timings[name].p50_ms, reference) for name in LIMITS}
+    targets = [Target(f"{name}_ratio", LIMITS[name], ratios[name]) for name in LIMITS]
+    rows = [
+        [
+            name,
+            f"{timing.p50_ms:.1f}",
+            f"{timing.p95_ms:.1f}",
+            f"{timing.cpu_p50_ms or 0:.1f}",
+            f"{ratios.get(name) or 1.0:.2f}",
+            f"{spoke[name]} of {timing.count}",
+        ]
+        for name, timing in timings.items()
+    ]
+    finish(
+        "hooks",
+        {
+            "memories": given.memories,
+            "machine": machine(),
+            "timings": {name: timing.as_json() for name, timing in timings.items()},
+            "ratios": {**ratios},
+            "answered": {**spoke},
+            "targets": [target.as_json() for target in targets],
+        },
+        as_json=given.json,
+        lines=table(["process", "p50 ms", "p95 ms", "CPU ms", "ratio", "answered"], rows),
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
