@@ -34,7 +34,7 @@ HOOKS: Final = (
     Hook("sessionStart", Mode.BOTH),
     Hook("beforeSubmitPrompt"),
     Hook("postToolUse"),
-    Hook("postToolUse", Mode.ANSWER, matcher="Read|Write"),
+    Hook("postToolUse", Mode.ANSWER, matcher="Read"),
     Hook("postToolUseFailure"),
     Hook("afterFileEdit"),
     Hook("afterAgentResponse"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -36,6 +35,8 @@ def plugin_file(scope: Scope, places: Places) -> Path:
 
 def plugin_source() -> str:
     """The shim's text; `COMMAND_MARK` in it stands for the hook command."""
+    from importlib.resources import files
+
     return (files("holdfast.clients") / "data" / "opencode.js").read_text("utf-8")
 
 

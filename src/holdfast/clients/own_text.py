@@ -33,4 +33,4 @@ def is_own_command(command: str) -> bool:
 
 def is_own_server(name: str) -> bool:
     """Whether an MCP tool's name says that Holdfast answered: plain, or from its plugin."""
-    return re.match(r"(?:mcp_+|MCP:)(?:plugin_holdfast_)?holdfast[_:]", name) is not None
+    return re.match(r"(?:mcp_+|MCP:)?(?:plugin_holdfast_)?holdfast[_:]", name) is not None

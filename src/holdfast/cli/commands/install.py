@@ -1,0 +1,117 @@
+"""`holdfast install`, and what it shares with `uninstall` and `status`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+
+from holdfast.app import places
+from holdfast.app.projects import resolve_project
+from holdfast.cli import options, output
+from holdfast.clients.hook_set import Places, Scope
+from holdfast.clients.install import Change, Installer
+from holdfast.clients.install_files import RecordBook
+from holdfast.clients.install_targets import TARGETS
+
+Command: TypeAlias = Callable[..., Any]
+
+client_argument = click.argument("client", type=click.Choice(list(TARGETS)))
+
+
+def scope_options(command: Command) -> Command:
+    """`--user` or `--project`, as `scope`."""
+    for flag, value, text in (
+        ("--project", Scope.PROJECT, "Only for the project that this folder belongs to."),
+        ("--user", Scope.USER, "For everything you do (the default)."),
+    ):
+        option = click.option(flag, "scope", flag_value=value.value, help=text)
+        command = option(command)
+    return command
+
+
+def chosen(scope: str | None) -> Scope:
+    """The scope that the options name."""
+    return Scope(scope or Scope.USER)
+
+
+@click.command()
+@client_argument
+@scope_options
+@options.dry_run_option
+@options.json_option
+def install(*, client: str, scope: str | None, dry_run: bool, as_json: bool) -> None:
+    """Hook Holdfast into a coding client.
+
+    Adds its hooks to the client's own settings; everything else in them stays as it is. Doing it
+    again changes nothing, or brings the hooks up to date.
+    """
+    change = make_installer().install(client, scope=chosen(scope), dry_run=dry_run)
+    done = "is in already" if change.is_none else "is now in"
+    tell(change, client=client, dry_run=dry_run, as_json=as_json, done=done)
+
+
+def make_installer() -> Installer:
+    """The installer for this machine and this installation of Holdfast."""
+    return Installer(
+        places=Places(
+            home=Path.home(),
+            project=resolve_project(Path.cwd()).root,
+            environment=os.environ,
+        ),
+        command=hook_command(),
+        records=RecordBook(places.data_folder(os.environ) / "installed"),
+        windows=sys.platform == "win32",
+    )
+
+
+def hook_command() -> tuple[str, ...]:
+    """The program that clients start: the real interpreter, isolated and without `site`.
+
+    Not a virtual environment's own, nor a shim: both start more slowly, and the hook finds
+    Holdfast from its own place.
+    """
+    import holdfast.clients
+
+    base = getattr(sys, "_base_executable", "") or sys.executable
+    hook = Path(holdfast.clients.__path__[0], "hook.py").resolve()
+    return (os.path.realpath(base), "-I", "-S", str(hook))
+
+
+def tell(change: Change, *, client: str, dry_run: bool, as_json: bool, done: str) -> None:
+    """What was done to a file, or would be."""
+    if as_json:
+        shown = {"client": client, "path": change.path, "changed": not change.is_none}
+        more = {"dry_run": dry_run, "diff": diff(change), "notes": change.notes}
+        output.print_json(shown | more)
+        return
+    if dry_run and not change.is_none:
+        click.echo(output.safe(diff(change)), nl=False)
+        return
+    click.echo(f"Holdfast {done}: {output.one_line(str(change.path))}")
+    for note in change.notes if not change.is_none else ():
+        output.note(note)
+
+
+def diff(change: Change) -> str:
+    """A change as a diff that `patch` reads; empty when there is none."""
+    path = str(change.path)
+    lines = unified_diff(
+        _lines(change.before),
+        _lines(change.after),
+        fromfile="/dev/null" if change.before is None else path,
+        tofile="/dev/null" if change.after is None else path,
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}" for line in lines)
+
+
+_NO_NEWLINE = "\\ No newline at end of file\n"
+
+
+def _lines(raw: bytes | None) -> list[str]:
+    return (raw or b"").decode("utf-8", "replace").splitlines(keepends=True)

@@ -1,0 +1,137 @@
+"""`holdfast install`, `uninstall` and `status` from the command line, and the hooks they write."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from holdfast.clients.install_targets import TARGETS
+from holdfast.clients.translate import translate
+from holdfast.core.events import Event, PromptSubmitted, ToolCalled
+from holdfast.store.spool_reading import Entry, files, read
+from tests.cli.conftest import Cli
+from tests.clients.recorded import recorded
+
+pytestmark = pytest.mark.feature("C4")
+_AT = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder without any settings of the person running the tests."""
+    folder = tmp_path / "person"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.mark.parametrize("client", list(TARGETS))
+def test_a_client_is_hooked_in_and_out_again(cli: Cli, person: Path, client: str) -> None:
+    done = cli("install", client)
+    assert (done.code, done.out.startswith("Holdfast is now in: ")) == (0, True)
+    assert "is in already" in cli("install", client).out
+    assert f"{client}\tuser\tinstalled\t" in cli("status").out
+    assert "is no longer in" in cli("uninstall", client).out
+    assert "was not in" in cli("uninstall", client).out
+    assert list(person.iterdir()) == []
+
+
+def test_codex_users_are_told_to_trust_the_hooks(cli: Cli) -> None:
+    assert "trust" in cli("install", "codex").err
+
+
+def test_a_dry_run_prints_a_diff_and_writes_nothing(cli: Cli, person: Path) -> None:
+    settings = person / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"theme": "dark"}')
+    shown = cli("install", "gemini", "--dry-run").out
+    assert shown.startswith(f"--- {settings}\n+++ {settings}\n")
+    assert '-{"theme": "dark"}\n\\ No newline at end of file\n' in shown
+    assert settings.read_text("utf-8") == '{"theme": "dark"}'
+    patched = subprocess.run(
+        ["git", "apply", "--unsafe-paths", "--directory=/", "-p1", "--check", "-"],
+        input=shown.replace(f"--- {settings}", f"--- a{settings}").replace("+++ ", "+++ b"),
+        text=True,
+        cwd=person,
+        capture_output=True,
+        check=False,
+    )
+    assert patched.returncode == 0, patched.stderr
+
+
+def test_a_project_has_hooks_of_its_own(cli: Cli) -> None:
+    done = cli("install", "claude-code", "--project", "--json").json
+    assert Path(done["path"]) == Path.cwd() / ".claude" / "settings.local.json"
+    items = cli("status", "--json").json["items"]
+    installed = [(i["client"], i["scope"]) for i in items if i["state"] == "installed"]
+    assert installed == [("claude-code", "project")]
+
+
+def test_json_tells_what_was_done(cli: Cli) -> None:
+    done = cli("install", "cursor", "--json").json
+    assert (done["client"], done["changed"], done["dry_run"]) == ("cursor", True, False)
+    assert done["diff"].startswith("--- /dev/null\n+++ ")
+    assert cli("install", "cursor", "--json").json["changed"] is False
+
+
+def test_settings_that_are_no_json_are_refused_with_their_place(cli: Cli, person: Path) -> None:
+    settings = person / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{\n  "a": 1\n  "b": 2\n}')
+    refused = cli("install", "claude-code")
+    assert (refused.code, refused.out) == (2, "")
+    assert "line 3, column 3" in refused.err
+    shown = cli("status")
+    assert f"claude-code\tuser\tbroken\t{settings}" in shown.out
+    assert "not valid JSON" in shown.err
+
+
+def test_hooks_of_another_installation_are_called_outdated(cli: Cli, person: Path) -> None:
+    cli("install", "codex")
+    hooks = person / ".codex" / "hooks.json"
+    hooks.write_text(hooks.read_text("utf-8").replace(" -I -S ", " -S "))
+    assert "codex\tuser\toutdated" in cli("status").out
+    cli("install", "codex")
+    assert "codex\tuser\tinstalled" in cli("status").out
+
+
+def test_what_was_installed_really_catches_events(cli: Cli, home: Path, person: Path) -> None:
+    cli("install", "claude-code")
+    settings = json.loads((person / ".claude" / "settings.json").read_text("utf-8"))
+    for event, name in (
+        ("UserPromptSubmit", "UserPromptSubmit"),
+        ("PostToolUse", "PostToolUse-Edit"),
+    ):
+        command = settings["hooks"][event][0]["hooks"][0]["command"]
+        assert shlex.split(command)[1:3] == ["-I", "-S"]
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            input=json.dumps(recorded("claude-code", name)),
+            text=True,
+            capture_output=True,
+            env=os.environ | {"HOLDFAST_HOME": str(home)},
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    assert [type(event) for event in _caught(home)] == [PromptSubmitted, ToolCalled]
+
+
+def _caught(home: Path) -> list[Event]:
+    """The events in the spool."""
+    return [
+        event
+        for file in files(home / "spool")
+        for entry in read(file.path)
+        if isinstance(entry, Entry)
+        for event in translate(
+            entry.client, entry.event, entry.payload, event_id=entry.event_id, at=_AT
+        )
+    ]
