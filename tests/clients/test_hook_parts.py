@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import marshal
 import re
 import subprocess
 import sys
@@ -253,3 +254,27 @@ class TestBundle:
             bundle.FILE_NAME,
             "mine.py",
         ]
+
+    @pytest.mark.parametrize("entry", [("x",), 5, ("/nowhere.py", 1, 1, False, b""), None])
+    def test_an_entry_that_makes_no_sense_is_passed_over(
+        self, tmp_path: Path, entry: object
+    ) -> None:
+        source = tmp_path / "mine.py"
+        source.write_text("VALUE = 1\n")
+        self.run(tmp_path, tmp_path)
+        path = tmp_path / bundle.FILE_NAME
+        key, entries = marshal.loads(path.read_bytes())
+        damaged: Any = (key, dict.fromkeys(entries, entry))
+        path.write_bytes(marshal.dumps(damaged))
+        assert self.run(tmp_path, tmp_path) == ["1", str(source), "SourceFileLoader"]
+        assert self.run(tmp_path, tmp_path) == ["1", str(source), "Bundle"]
+
+    def test_code_that_is_cut_short_is_passed_over(self, tmp_path: Path) -> None:
+        source = tmp_path / "mine.py"
+        source.write_text("VALUE = 1\n")
+        self.run(tmp_path, tmp_path)
+        path = tmp_path / bundle.FILE_NAME
+        key, entries = marshal.loads(path.read_bytes())
+        damaged: Any = (key, {name: (*e[:4], e[4][:20]) for name, e in entries.items()})
+        path.write_bytes(marshal.dumps(damaged))
+        assert self.run(tmp_path, tmp_path) == ["1", str(source), "SourceFileLoader"]

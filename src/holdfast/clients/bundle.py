@@ -14,7 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
+    from types import CodeType, ModuleType
+    from typing import Any
 
     Entry = tuple[str, int, int, bool, bytes]
 else:
@@ -22,7 +23,6 @@ else:
     from _frozen_importlib import ModuleSpec
 
 FILE_NAME = "answer.bundle"
-_KEY = (sys.version, sys.flags.optimize, __file__)
 
 
 class Bundle:
@@ -34,15 +34,15 @@ class Bundle:
     def find_spec(
         self, name: str, _path: "Sequence[str] | None" = None, _target: object = None
     ) -> "ModuleSpec | None":
-        """The module, if its source is still what it was."""
-        entry = self.entries.get(name)
-        if entry is None:
+        """The module, if its code is sound and its source is still what it was."""
+        if name not in self.entries:
             return None
-        source, modified_ns, size, is_package, _ = entry
-        if _stamp(source) != (modified_ns, size):
+        sound = _sound(self.entries[name])
+        if sound is None:
             del self.entries[name]
             return None
-        spec = ModuleSpec(name, self, origin=source, is_package=is_package)  # type: ignore[arg-type]
+        source, is_package, code = sound
+        spec = ModuleSpec(name, self, origin=source, loader_state=code, is_package=is_package)  # type: ignore[arg-type]
         spec.has_location = True
         if is_package:
             spec.submodule_search_locations = [os.path.dirname(source)]
@@ -53,7 +53,8 @@ class Bundle:
 
     def exec_module(self, module: "ModuleType") -> None:
         """Run the module's code."""
-        exec(marshal.loads(self.entries[module.__name__][4]), module.__dict__)
+        if module.__spec__ is not None:
+            exec(module.__spec__.loader_state, module.__dict__)
 
 
 def install(state: str) -> Bundle:
@@ -74,7 +75,7 @@ def refresh(state: str, bundle: Bundle) -> None:
         return
     path = f"{state}/{FILE_NAME}"
     partial = f"{path}.{os.getpid()}"
-    raw = marshal.dumps((_KEY, {**bundle.entries, **fresh}))
+    raw = marshal.dumps((_key(), {**bundle.entries, **fresh}))
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         written = os.write(descriptor, raw)
@@ -92,7 +93,23 @@ def _read(path: str) -> "dict[str, Entry]":
             key, entries = marshal.loads(file.read())
     except (OSError, ValueError, EOFError, TypeError):
         return {}
-    return entries if key == _KEY else {}
+    return entries if key == _key() else {}
+
+
+def _key() -> "Any":
+    """What a bundle was made by and for; another one is of no use."""
+    return (sys.version, sys.flags.optimize, __file__, _stamp(__file__))
+
+
+def _sound(entry: "Entry") -> "tuple[str, bool, CodeType] | None":
+    """Source, whether it is a package, and code; None for an entry that must not be used."""
+    try:
+        source, modified_ns, size, is_package, raw = entry
+        if _stamp(source) != (modified_ns, size):
+            return None
+        return source, is_package, marshal.loads(raw)
+    except (ValueError, EOFError, TypeError):
+        return None
 
 
 def _entry(name: str, module: "ModuleType") -> "Entry | None":

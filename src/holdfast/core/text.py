@@ -16,6 +16,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[./:\-][A-Za-z0-9_]+)*")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _QUOTED = re.compile(r'"([^"]{2,80})"')
+_CJK_FIRST = "\u3040"
 _CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]+"
 
 STOP_WORDS = frozenset(
@@ -32,6 +33,10 @@ STOP_WORDS = frozenset(
     der das und oder ein eine einer eines dem den ist sind im in mit für auf von zu nicht
     el los las una unos unas del al es con por sus""".split()
 )
+
+
+def _may_hold_cjk(text: str) -> bool:
+    return not text.isascii() and max(text) >= _CJK_FIRST
 
 
 @lru_cache(maxsize=1)
@@ -55,7 +60,7 @@ def words(text: str) -> list[str]:
     found: list[str] = []
     for match in _WORD.finditer(fold(text)):
         word = match.group()
-        if not word.isascii() and _cjk_run().search(word):
+        if _may_hold_cjk(word) and _cjk_run().search(word):
             found.extend(_split_mixed(word))
         else:
             found.append(word.replace("’", "'").removesuffix("'s"))
@@ -80,7 +85,7 @@ def cjk_pairs(run: str) -> list[str]:
 
 def cjk_runs(text: str) -> list[str]:
     """The stretches of Chinese, Japanese or Korean in a text."""
-    return [] if text.isascii() else _cjk_run().findall(text)
+    return _cjk_run().findall(text) if _may_hold_cjk(text) else []
 
 
 def content_words(text: str) -> list[str]:
