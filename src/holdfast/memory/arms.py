@@ -88,9 +88,11 @@ def gather(
     """Search with every arm and lay the findings together.
 
     Words come first: who speaks in what they find tells which words of the question are names,
-    and the plan that comes back knows it. With `use_words=False` they serve for that alone.
+    and the plan that comes back knows it. With `use_words=False` they serve for that alone, and
+    only where the question may hold a name.
     """
-    by_words = store.search_words(plan.terms, where, limit=cap)
+    wanted = plan.terms if use_words or plan.may_name else ()
+    by_words = store.search_words(wanted, where, limit=cap) if wanted else []
     found = _with_neighbours(store, by_words, where)
     plan = plan.knowing(c.author for c in found.values() if c.author)
     if not use_words:

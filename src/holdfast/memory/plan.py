@@ -48,6 +48,11 @@ class QueryPlan:
     asks_when: bool = False
     window: DateWindow | None = None
 
+    @property
+    def may_name(self) -> bool:
+        """Whether a word is written like a name."""
+        return any(w[0].isupper() and _bare(w) not in STOP_WORDS for w in _WORD.findall(self.query))
+
     def knowing(self, authors: Iterable[str]) -> QueryPlan:
         """The plan once it is known who speaks in the memories that may answer.
 

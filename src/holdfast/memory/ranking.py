@@ -133,35 +133,46 @@ def load_weights() -> Mapping[str, tuple[float, ...]]:
 # -- Priors ---------------------------------------------------------------------------------------
 
 
-def priors_of(candidate: Candidate, setting: Setting) -> tuple[Part, ...]:
-    """What is known of a memory before any question, each as a multiplier of at most 1."""
-    return tuple(Part(*prior) for prior in _priors(candidate, setting))
+def prior(c: Candidate, setting: Setting) -> float:
+    """What is known of a memory before any question: a product of multipliers of at most 1."""
+    product = (
+        (1.0 - _IMPORTANCE * (1.0 - c.importance))
+        * (1.0 - _CONFIDENCE * (1.0 - c.confidence))
+        * (1.0 - _RECENCY * (1.0 - _recency(c, setting)))
+    )
+    if setting.phase is not None or c.closed or c.needs_review or c.stale:
+        product *= math.prod(part.effect for part in _special_priors(c, setting))
+    return product
 
 
-def prior(candidate: Candidate, setting: Setting) -> float:
-    """The product of a memory's priors."""
-    return math.prod(effect for _, _, _, effect in _priors(candidate, setting))
+def priors_of(c: Candidate, setting: Setting) -> tuple[Part, ...]:
+    """The same multipliers one by one."""
+    recency = _recency(c, setting)
+    return (
+        Part("importance", c.importance, _IMPORTANCE, 1.0 - _IMPORTANCE * (1.0 - c.importance)),
+        Part("confidence", c.confidence, _CONFIDENCE, 1.0 - _CONFIDENCE * (1.0 - c.confidence)),
+        Part("recency", recency, _RECENCY, 1.0 - _RECENCY * (1.0 - recency)),
+        *_special_priors(c, setting),
+    )
 
 
-def _priors(c: Candidate, setting: Setting) -> list[tuple[str, float, float, float]]:
-    """Name, value, weight and effect; plain tuples, because every candidate needs them."""
-    age_days = max(0, setting.now_ms - c.valid_from_ms) / _DAY_MS
-    recency = math.exp(-age_days / _RECENCY_DAYS)
-    found = [
-        ("importance", c.importance, _IMPORTANCE, 1.0 - _IMPORTANCE * (1.0 - c.importance)),
-        ("confidence", c.confidence, _CONFIDENCE, 1.0 - _CONFIDENCE * (1.0 - c.confidence)),
-        ("recency", recency, _RECENCY, 1.0 - _RECENCY * (1.0 - recency)),
-    ]
+def _recency(c: Candidate, setting: Setting) -> float:
+    return math.exp(min(0, c.valid_from_ms - setting.now_ms) / _DAY_MS / _RECENCY_DAYS)
+
+
+def _special_priors(c: Candidate, setting: Setting) -> list[Part]:
+    """Those that only some memories or some questions have."""
+    found: list[Part] = []
     if setting.phase is not None:
         weight = phase_weight(setting.phase, c.type)
         share = (weight / STRONGEST_PHASE_WEIGHT) ** _PHASE_POWER
-        found.append((f"phase {setting.phase.value}", weight, _PHASE_POWER, share))
+        found.append(Part(f"phase {setting.phase.value}", weight, _PHASE_POWER, share))
     if c.closed and not setting.past:
-        found.append(("no longer valid", 1.0, _CLOSED, _CLOSED))
+        found.append(Part("no longer valid", 1.0, _CLOSED, _CLOSED))
     if c.needs_review:
-        found.append(("needs review", 1.0, _UNREVIEWED, _UNREVIEWED))
+        found.append(Part("needs review", 1.0, _UNREVIEWED, _UNREVIEWED))
     if c.stale:
-        found.append(("stale", 1.0, STALE_FACTOR, STALE_FACTOR))
+        found.append(Part("stale", 1.0, STALE_FACTOR, STALE_FACTOR))
     return found
 
 

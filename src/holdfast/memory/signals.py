@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from itertools import repeat
 
 from holdfast.core.clock import to_ms
 from holdfast.core.memory import Memory
@@ -73,6 +72,8 @@ class Signal(IntEnum):
 
 
 Signals = list[float]
+_NO_MATCH = (0.0, 0.0)
+_ALONE = [0.0] * 8
 _UNREAD = (0.0,) * (Signal.TELLS_WHEN - Signal.ASKS + 1)
 
 
@@ -86,10 +87,15 @@ class SignalTable:
         self._fragments = _scaled(pool.fragments)
         self._links = _scaled(pool.links)
         self._causal = _scaled(pool.causal)
-        self._places = {
+        self._places: dict[tuple[str | None, int], str] = {
             (c.session_id, c.seq): c.id
             for c in pool.candidates
             if c.session_id is not None and c.seq is not None
+        }
+        words, meaning = self._words, self._meaning
+        self._matches = {
+            place: (words.get(each, 0.0), meaning.get(each, 0.0))
+            for place, each in self._places.items()
         }
         authors = {c.author for c in pool.candidates if c.author}
         self._speaking: set[str | None] = {a for a in authors if fold(a) in plan.speakers}
@@ -109,8 +115,8 @@ class SignalTable:
                 continue
             row = self._rows[candidate.id]
             row[Signal.ASKS] = float(candidate.id in asking)
-            before = self._neighbour(candidate, -1)
-            if before in asking:
+            before = self._neighbour(candidate, -1) if candidate.seq is not None else None
+            if before is not None and before in asking:
                 row[Signal.ANSWERS_WORDS] = self._words.get(before, 0.0)
                 row[Signal.ANSWERS_MEANING] = self._meaning.get(before, 0.0)
             if self._plan.asks_when:
@@ -119,20 +125,13 @@ class SignalTable:
     def _row(self, c: Candidate) -> Signals:
         """One candidate's signals, in the order of `Signal`."""
         words, meaning = self._words, self._meaning
-        before, after, two_before, two_after = map(self._neighbour, repeat(c), (-1, 1, -2, 2))
+        around = self._around(c) if c.session_id is not None and c.seq is not None else _ALONE
         session = c.session_id or c.id
         window = self._plan.window
         return [
             words.get(c.id, 0.0),
             meaning.get(c.id, 0.0),
-            words.get(before, 0.0),
-            words.get(after, 0.0),
-            words.get(two_before, 0.0),
-            words.get(two_after, 0.0),
-            meaning.get(before, 0.0),
-            meaning.get(after, 0.0),
-            meaning.get(two_before, 0.0),
-            meaning.get(two_after, 0.0),
+            *around,
             self._session_words.get(session, 0.0),
             self._session_meaning.get(session, 0.0),
             1.0 if c.author in self._speaking else 0.0,
@@ -145,11 +144,27 @@ class SignalTable:
             self._causal.get(c.id, 0.0),
         ]
 
-    def _neighbour(self, c: Candidate, offset: int) -> str:
-        """The id of what stands that many places further in the session, or nothing."""
-        if c.session_id is None or c.seq is None:
-            return ""
-        return self._places.get((c.session_id, c.seq + offset), "")
+    def _around(self, c: Candidate) -> Signals:
+        """Words, then meaning, of what stands one before, one after, two before, two after."""
+        session, seq, at = c.session_id, c.seq or 0, self._matches.get
+        before, before_meaning = at((session, seq - 1), _NO_MATCH)
+        after, after_meaning = at((session, seq + 1), _NO_MATCH)
+        two_before, two_before_meaning = at((session, seq - 2), _NO_MATCH)
+        two_after, two_after_meaning = at((session, seq + 2), _NO_MATCH)
+        return [
+            before,
+            after,
+            two_before,
+            two_after,
+            before_meaning,
+            after_meaning,
+            two_before_meaning,
+            two_after_meaning,
+        ]
+
+    def _neighbour(self, c: Candidate, offset: int) -> str | None:
+        """The id of what stands that many places further in the session, if it is in the pool."""
+        return self._places.get((c.session_id, (c.seq or 0) + offset))
 
 
 def _scaled(scores: Mapping[str, float] | None) -> dict[str, float]:
