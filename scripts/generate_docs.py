@@ -39,6 +39,10 @@ fields of each command's document.
 """
 
 _UPKEEP = ("action", "dry_run", "examined", "items", "notes", "removed")
+_DRAIN = (
+    *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
+    *("damaged_bytes", "removed", "sessions", "set_aside", "problems", "model"),
+)
 JSON_FIELDS = {
     "remember": ("outcome", "memory", "reason", "previous"),
     "recall": ("hits", "considered", "notes", "since", "until", "next_offset"),
@@ -66,6 +70,11 @@ JSON_FIELDS = {
     "config show": ("items", "problems"),
     "config get": ("key", "value", "origin"),
     "config path": ("user", "project", "data"),
+    "sessions": ("items",),
+    "sessions show": ("session", "summary", "observations", "prompts"),
+    "spool status": ("status", "waiting_bytes"),
+    "spool drain": _DRAIN,
+    "spool repair": _DRAIN,
     "projects list": ("items", "here"),
     "projects merge": ("alias", "into", "moved"),
     "init": (
@@ -99,7 +108,7 @@ project's memories are shown.
 def cli_page() -> str:
     """The page about commands."""
     parts = [_CLI_INTRO, _exit_codes(), _JSON_INTRO, _json_fields(), "## Commands\n"]
-    context = click.Context(root, info_name="holdfast")
+    context = click.Context(root, info_name="holdfast", **root.context_settings)
     parts.append(_options(root, context))
     for name in COMMANDS:
         command = root.get_command(context, name)

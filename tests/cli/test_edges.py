@@ -70,7 +70,7 @@ def test_the_generated_pages_are_fresh(name: str) -> None:
 
 def test_every_command_and_option_is_documented() -> None:
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
-    for path, command, _ in _commands(root, click.Context(root, info_name="holdfast")):
+    for path, command, _ in _commands(root, click.Context(root, info_name="holdfast", **root.context_settings)):
         if path != "holdfast":
             assert f"### `{path}`" in page
         assert command.help
@@ -81,7 +81,7 @@ def test_every_command_and_option_is_documented() -> None:
 
 
 def test_the_short_help_of_the_command_table_is_that_of_the_command() -> None:
-    context = click.Context(root, info_name="holdfast")
+    context = click.Context(root, info_name="holdfast", **root.context_settings)
     for name, (_, text) in COMMANDS.items():
         command = root.get_command(context, name)
         assert command is not None
@@ -89,7 +89,7 @@ def test_the_short_help_of_the_command_table_is_that_of_the_command() -> None:
 
 
 def test_every_listing_has_json_and_every_destructive_command_a_preview_or_a_question() -> None:
-    context = click.Context(root, info_name="holdfast")
+    context = click.Context(root, info_name="holdfast", **root.context_settings)
     for path, command, _ in _commands(root, context):
         options = {option for parameter in command.params for option in parameter.opts}
         if not isinstance(command, click.Group) and path.split()[1] not in {"completion", "tour"}:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.git_repositories import GitRepository
+from tests.cli.catching import SESSION, catch_a_session
 from tests.cli.conftest import Cli
 
 
@@ -244,6 +245,8 @@ def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
 
     first = _remember(cli, "one thing")
     _remember(cli, "another matter", "--project", "other")
+    catch_a_session()
+    cli("spool", "drain")
     arguments = {
         "remember": ["a third kind of statement"],
         "recall": ["thing"],
@@ -257,6 +260,7 @@ def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
         "backup": ["fields.db"],
         "config get": ["recall.limit"],
         "projects merge": ["name:other", "--yes"],
+        "sessions show": [SESSION],
     }
     for command, expected in JSON_FIELDS.items():
         done = cli(*command.split(), *arguments.get(command, []), "--json")

@@ -213,6 +213,36 @@ class Settings:
             high=200000,
         ),
     )
+    capture_summary_turns: int = field(
+        default=3,
+        metadata=_says(
+            "capture.summary_turns",
+            int,
+            "After how many turns a session is summed up afresh",
+            low=1,
+            high=1000,
+        ),
+    )
+    capture_idle_minutes: float = field(
+        default=10.0,
+        metadata=_says(
+            "capture.idle_minutes",
+            float,
+            "After how many quiet minutes a session is summed up",
+            low=0.1,
+            high=10080,
+        ),
+    )
+    capture_daily_model_tokens: int = field(
+        default=100_000,
+        metadata=_says(
+            "capture.daily_model_tokens",
+            int,
+            "How many tokens a day the text model may take for summaries; 0 means none",
+            low=0,
+            high=1_000_000_000,
+        ),
+    )
     output_colour: str = field(
         default="auto",
         metadata=_says(

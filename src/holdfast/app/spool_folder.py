@@ -1,0 +1,156 @@
+"""The spool on disk behind the `Spool` port, and the lock that lets one process drain it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from holdfast.core.clock import from_ms, to_ms
+from holdfast.core.errors import UsageError
+from holdfast.core.ports import SessionBook
+from holdfast.core.sessions import SpoolDamage, SpoolEntry
+from holdfast.store import spool, spool_reading
+
+_LOCK, _ASIDE, _RETRY = "drain.lock", "aside", "retry-"
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolFileStatus:
+    """One file: its size, what of it waits to be taken in, and when it was last written to."""
+
+    name: str
+    size_bytes: int
+    waiting_bytes: int
+    modified_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolStatus:
+    """The spool at a glance."""
+
+    folder: Path
+    files: tuple[SpoolFileStatus, ...]
+    dropped_events: int
+    dropped_since: datetime | None
+    aside_entries: int
+    draining: bool
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What waits to be taken in."""
+        return sum(file.waiting_bytes for file in self.files)
+
+
+class SpoolFolder:
+    """A folder of spool files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> SpoolFolder:
+        """The folder that the hook process of this user writes to."""
+        state = spool.state_folder(environment)
+        if state is None:
+            raise UsageError("There is no home folder.", hint="Set HOLDFAST_HOME.")
+        return cls(Path(state) / spool.FOLDER_NAME)
+
+    def sources(self) -> list[str]:
+        return [file.path.name for file in spool_reading.files(self.folder)]
+
+    def read(self, source: str, *, offset: int) -> Iterator[SpoolEntry | SpoolDamage]:
+        for item in spool_reading.read(self.folder / source, offset=offset):
+            if isinstance(item, spool_reading.Damage):
+                yield SpoolDamage(item.start, item.end)
+            else:
+                yield SpoolEntry(
+                    event_id=item.event_id,
+                    at=from_ms(item.at_ms),
+                    client=item.client,
+                    event=item.event,
+                    payload=item.payload,
+                    end=item.end,
+                )
+
+    def idle_since(self, source: str) -> datetime | None:
+        try:
+            return from_ms((self.folder / source).stat().st_mtime_ns // 1_000_000)
+        except FileNotFoundError:
+            return None
+
+    def remove(self, source: str, *, offset: int) -> bool:
+        return spool_reading.remove_drained(self.folder / source, offset=offset)
+
+    def set_aside(self, source: str, entry: SpoolEntry) -> None:
+        path = self.folder / _ASIDE / source.removeprefix(_RETRY)
+        spool.make_private_folder(str(path.parent))
+        raw = spool.encode(
+            entry.event_id,
+            client=entry.client,
+            event=entry.event,
+            payload=entry.payload,
+            now_ms=to_ms(entry.at),
+        )
+        with path.open("ab") as file:
+            path.chmod(0o600)
+            file.write(raw)
+
+    def bring_back(self) -> int:
+        """Put what was set aside back into line for another attempt; returns how many files."""
+        found = spool_reading.files(self.folder / _ASIDE)
+        for file in found:
+            file.path.rename(self.folder / f"{_RETRY}{file.path.name}")
+        return len(found)
+
+    def clear_dropped(self) -> None:
+        """Forget the record of events that did not fit, once a person has seen it."""
+        spool_reading.clear_dropped(self.folder)
+
+    @contextmanager
+    def draining(self) -> Generator[bool, None, None]:
+        """Hold the lock while the spool is drained; False when someone else has it."""
+        if not self.folder.is_dir() or spool.fcntl is None:
+            yield True
+            return
+        with (self.folder / _LOCK).open("ab") as file:
+            try:
+                spool.fcntl.flock(file.fileno(), spool.fcntl.LOCK_EX | spool.fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def status(self, book: SessionBook) -> SpoolStatus:
+        """What is in the spool; changes nothing."""
+        found = spool_reading.files(self.folder)
+        left_out = spool_reading.dropped(self.folder)
+        aside = spool_reading.files(self.folder / _ASIDE)
+        return SpoolStatus(
+            folder=self.folder,
+            files=tuple(self._file_status(file, book) for file in found),
+            dropped_events=left_out.count,
+            dropped_since=None if left_out.since_ms is None else from_ms(left_out.since_ms),
+            aside_entries=sum(1 for file in aside for _ in spool_reading.read(file.path)),
+            draining=self._is_locked(),
+        )
+
+    def _file_status(self, file: spool_reading.SpoolFile, book: SessionBook) -> SpoolFileStatus:
+        mark = book.reading_mark(file.path.name)
+        first = next(self.read(file.path.name, offset=0), None) if mark else None
+        same = isinstance(first, SpoolEntry) and mark is not None and first.event_id == mark.head
+        taken = mark.offset if mark is not None and same else 0
+        return SpoolFileStatus(
+            file.path.name,
+            file.size_bytes,
+            max(0, file.size_bytes - taken),
+            from_ms(file.modified_ms),
+        )
+
+    def _is_locked(self) -> bool:
+        if not (self.folder / _LOCK).exists():
+            return False
+        with self.draining() as mine:
+            return not mine

@@ -1,0 +1,94 @@
+"""`holdfast spool`: what the hook processes caught and is not taken in yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli import exits, options, output
+from holdfast.clients.translate import translate
+
+if TYPE_CHECKING:
+    from holdfast.core.events import Event
+    from holdfast.core.sessions import SpoolEntry
+    from holdfast.observe.drain import DrainReport
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def spool(ctx: click.Context) -> None:
+    """Show, take in and repair what was caught but is not in memory yet."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(status)
+
+
+@spool.command()
+@options.json_option
+def status(*, as_json: bool = False) -> None:
+    """Show what waits, what did not fit, and what was set aside."""
+    from holdfast.app.capture import spool_status
+
+    with options.opened() as hf:
+        found = spool_status(hf)
+    if as_json:
+        output.print_json({"status": found, "waiting_bytes": found.waiting_bytes})
+        return
+    rows = [
+        (f.name, f"{f.size_bytes:,}", f"{f.waiting_bytes:,}", f"{f.modified_at:%Y-%m-%d %H:%M}")
+        for f in found.files
+    ]
+    output.print_table(("file", "bytes", "waiting", "last event"), rows)
+    click.echo(f"{found.waiting_bytes:,} bytes wait in {found.folder}")
+    if found.dropped_events:
+        since = f" since {found.dropped_since:%Y-%m-%d %H:%M}" if found.dropped_since else ""
+        click.secho(f"{found.dropped_events} events did not fit{since}.", fg="yellow")
+    if found.aside_entries:
+        click.secho(f"{found.aside_entries} entries were set aside; see repair.", fg="yellow")
+
+
+@spool.command()
+@options.json_option
+def drain(*, as_json: bool) -> int:
+    """Take everything in now. Exits with 1 when something had to be set aside."""
+    from holdfast.app.capture import take_events
+
+    with options.opened() as hf:
+        return _tell(take_events(hf, translate=events_of), as_json=as_json)
+
+
+@spool.command()
+@options.json_option
+def repair(*, as_json: bool) -> int:
+    """Try again what was set aside, and clear the record of what did not fit."""
+    from holdfast.app.capture import retry_events
+
+    with options.opened() as hf:
+        return _tell(retry_events(hf, translate=events_of), as_json=as_json)
+
+
+def events_of(entry: SpoolEntry) -> Sequence[Event]:
+    """The events in a spool entry, as its client means them."""
+    return translate(entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at)
+
+
+def _tell(report: DrainReport, *, as_json: bool) -> int:
+    if as_json:
+        output.print_json(report)
+    elif report.busy:
+        output.note("Another process is taking events in.")
+    else:
+        click.echo(
+            f"Took {report.events} events of {len(report.sessions)} sessions:"
+            f" {report.prompts} prompts, {report.observations} observations."
+        )
+        if report.damaged_bytes:
+            output.note(f"{report.damaged_bytes} damaged bytes were skipped.")
+        for problem in report.problems:
+            output.note(problem)
+        for entry in report.set_aside:
+            click.secho(
+                output.safe(f"Set aside {entry.client} {entry.event}: {entry.reason}"), fg="yellow"
+            )
+    return exits.NOTHING if report.set_aside else exits.OK

@@ -1,0 +1,105 @@
+"""What an event may bring in: no secret, no private part, nothing Holdfast said itself, no flood.
+
+Invariant: everything that is made of an event is made of its cleaned form. Text is bounded before
+it is searched for secrets, so that an output of any size costs about the same; the cut falls
+between lines, where no secret on one line is parted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from holdfast.core.events import (
+    Compacted,
+    Edit,
+    Event,
+    PromptSubmitted,
+    SubagentEnded,
+    ToolCalled,
+    TurnEnded,
+)
+from holdfast.core.text import clean
+from holdfast.memory.packing import FRAME
+from holdfast.memory.wording.redaction import redact
+
+MAX_PROMPT_CHARS = 64_000
+MAX_OUTPUT_CHARS = 160_000
+_MAX_LINE_CHARS = 4_000
+_SAMPLE_CHARS = 4_096
+_BINARY_SHARE = 0.1
+
+_OPEN, _CLOSE = rf"(?:<|&lt;|\\u003c)\s*{FRAME}", rf"(?:<|&lt;|\\u003c)\\?/\s*{FRAME}"
+_OWN_FRAME = re.compile(
+    rf"{_OPEN}.*?(?:{_CLOSE}\s*(?:>|&gt;|\\u003e)?|\Z)", re.IGNORECASE | re.DOTALL
+)
+_OWN_MARK = re.compile(FRAME, re.IGNORECASE)
+_PRIVATE = re.compile(r"private\s*(?:>|&gt;|\\u003e)", re.IGNORECASE)
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
+_TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_LONG_LINE = re.compile(rf"[^\n]{{{_MAX_LINE_CHARS},}}")
+
+
+def cleaned(event: Event) -> Event:
+    """The event with safe texts of bounded size."""
+    match event:
+        case PromptSubmitted():
+            return replace(event, text=safe_text(event.text, limit=MAX_PROMPT_CHARS))
+        case ToolCalled():
+            return _cleaned_call(event)
+        case Compacted():
+            return replace(event, summary=_optional(event.summary))
+        case TurnEnded() | SubagentEnded():
+            return replace(event, last_message=_optional(event.last_message))
+        case _:
+            return event
+
+
+def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
+    """A text that may be looked at and kept."""
+    kept = clean(text)
+    if _OWN_MARK.search(kept):
+        kept = _OWN_FRAME.sub("", kept)
+    kept = _without_control(_bounded(kept, limit=limit))
+    return _LONG_LINE.sub(lambda m: f"{m.group()[:1000]}…", redact(kept).text)
+
+
+def _cleaned_call(call: ToolCalled) -> ToolCalled:
+    return replace(
+        call,
+        files=tuple(safe_text(path, limit=1_000) for path in call.files),
+        command=_optional(call.command),
+        query=_optional(call.query),
+        edits=tuple(
+            Edit(safe_text(e.path, limit=1_000), safe_text(e.before), safe_text(e.after))
+            for e in call.edits
+        ),
+        input=safe_text(call.input),
+        output=safe_text(call.output),
+        error=_optional(call.error),
+    )
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else safe_text(text)
+
+
+def _bounded(text: str, *, limit: int) -> str:
+    """Head and tail of a text that is too long; only the head when a part of it is private."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit * 3 // 4]
+    head = head[: head.rfind("\n") + 1] or head
+    if _PRIVATE.search(text):
+        return head
+    tail = text[-(limit // 4) :]
+    return f"{head}[… {len(text) - limit} characters left out …]\n{tail[tail.find(chr(10)) + 1 :]}"
+
+
+def _without_control(text: str) -> str:
+    """Text without terminal codes; something that is no text at all becomes a remark."""
+    kept = _TERMINAL.sub("", text) if "\x1b" in text else text
+    sample = kept[:_SAMPLE_CHARS]
+    if sample and len(_UNPRINTABLE.findall(sample)) > len(sample) * _BINARY_SHARE:
+        return f"[binary, {len(text)} characters]"
+    return _UNPRINTABLE.sub("", kept)

@@ -1,0 +1,45 @@
+"""What a piece of work is about, as a few plain words to find it by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+MAX_CONCEPTS = 8
+_TOPICS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (topic, re.compile(rf"(?:{pattern})", re.IGNORECASE))
+    for topic, pattern in (
+        ("testing", r"\btests?\b|test_|_test\b|\bspec\b|flaky"),
+        ("authentication", r"auth|login|logout|password|session[_-]?cookie|jwt|oauth"),
+        ("caching", r"cache|memoi[sz]e"),
+        ("database", r"migrat|schema|\bsql|database|\bdb\b|query|queries|postgres|sqlite"),
+        ("api", r"\bapi\b|endpoint|route|handler|request|response|graphql|webhook"),
+        ("user interface", r"\bui\b|component|\.css|\.tsx|\.vue|button|layout|render"),
+        ("infrastructure", r"docker|workflows/|\bci\b|deploy|terraform|kubernetes|helm"),
+        ("performance", r"perf\b|slow|faster|speed|optimi[sz]|latency"),
+        ("concurrency", r"async|await|thread|\block|race|deadlock|mutex|worker"),
+        ("logging", r"\blog(?:s|ger|ging)?\b|telemetry|tracing"),
+        ("security", r"secur|secret|redact|sanitiz|escape|csrf|xss|permission"),
+        ("documentation", r"readme|\bdocs?\b|\.md\b|changelog"),
+        ("configuration", r"config|settings|\.toml|\.ya?ml|\.env|\.ini"),
+        ("dependencies", r"dependenc|install|package\.json|requirements|lockfile|upgrade"),
+        ("error handling", r"error|exception|retry|fallback|timeout|\bfail"),
+        ("parsing", r"pars(?:e|er|ing)|tokeni[sz]|lexer|decode"),
+        ("dates and times", r"date|\btime|timezone|clock|calendar"),
+        ("types", r"\btyp(?:e|es|ing)\b|TS\d{4}|mypy|pyright"),
+    )
+)
+
+
+def concepts_of(text: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """The topics of a text and of file paths, and the modules that the files belong to."""
+    whole = f"{text} {' '.join(paths)}"
+    topics = [topic for topic, pattern in _TOPICS if pattern.search(whole)]
+    modules = [
+        part
+        for path in paths
+        for part in PurePosixPath(path).parent.parts[-1:]
+        if part not in ("src", "lib", "app", "tests", "test", ".", "..")
+    ]
+    return tuple(dict.fromkeys((*topics, *modules)))[:MAX_CONCEPTS]

@@ -1,0 +1,65 @@
+"""What folding gave, as changes to the store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.core.changes import Change, Insert, Replace
+from holdfast.core.memory import Memory, MemoryDraft
+from holdfast.core.payloads import SessionSummary
+from holdfast.memory.drafting import compose
+from holdfast.memory.engine import Engine
+from holdfast.observe.drafts import summary_key
+from holdfast.observe.folding import Folded
+
+
+def kept_changes(engine: Engine, folded: Folded) -> list[Change]:
+    """Everything that was observed, ready to be written in one transaction with its session."""
+    project = folded.session.project
+    memories = [_composed(engine, draft, project=project) for draft in folded.drafts]
+    changes: list[Change] = [
+        Insert(memory, card) for memory, card in zip(memories, engine.cards(memories), strict=True)
+    ]
+    if folded.summary is not None:
+        on_purpose = folded.trigger is not None
+        changes += summary_changes(engine, folded.summary, project=project, on_purpose=on_purpose)
+    return changes
+
+
+def find_summary(engine: Engine, session_id: str, *, project: str) -> Memory | None:
+    """The summary of a session."""
+    return engine.store.find_key(summary_key(session_id), project=project, user_scope=False)
+
+
+def summary_changes(
+    engine: Engine, draft: MemoryDraft, *, project: str, on_purpose: bool
+) -> list[Change]:
+    """The change that makes a draft the one summary of its session.
+
+    A summary is a running record, so it is written again in place and keeps its id. What a model
+    wrote stays until the session is next summed up on purpose.
+    """
+    new = _composed(engine, draft, project=project)
+    old = find_summary(engine, draft.session_id or "", project=project)
+    if old is None:
+        return [Insert(new, engine.card(new))]
+    if (old.content, old.payload) == (new.content, new.payload):
+        return []
+    by_model = isinstance(old.payload, SessionSummary) and old.payload.made_by == "model"
+    if by_model and not on_purpose:
+        return []
+    again = replace(
+        old,
+        content=new.content,
+        payload=new.payload,
+        files=new.files,
+        commit_sha=new.commit_sha,
+        work_tokens=new.work_tokens,
+        updated_at=max(new.updated_at, old.updated_at),
+        stale_at=None,
+    )
+    return [Replace(again, engine.card(again), old.updated_at)]
+
+
+def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
+    return compose(draft, project=project, id=engine.new_id(), now=engine.clock())

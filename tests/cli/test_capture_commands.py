@@ -1,0 +1,89 @@
+"""`holdfast spool` and `holdfast sessions`: from caught events to a session one can read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import exits
+from tests.cli.catching import SESSION, catch, catch_a_session
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.feature("C1", "C2")
+
+
+def test_caught_events_wait_are_taken_in_and_can_be_read(cli: Cli) -> None:
+    catch_a_session()
+    waiting = cli("spool", "status", "--json")
+    assert waiting.json["waiting_bytes"] > 0
+    taken = cli("spool", "drain", "--json").json
+    assert (taken["events"], taken["prompts"], taken["observations"]) == (4, 1, 1)
+    assert cli("spool", "status", "--json").json["waiting_bytes"] == 0
+    assert cli("spool", "drain", "--json").json["events"] == 0
+
+
+def test_a_session_belongs_to_the_folder_it_happened_in(cli: Cli) -> None:
+    catch_a_session()
+    cli("spool", "drain")
+    assert cli("sessions", "--json").json["items"] == []
+    (item,) = cli("sessions", "--all-projects", "--json").json["items"]
+    assert item["project"] == f"path:{Path.cwd()}"
+    assert (item["id"], item["client"], item["prompt_count"]) == (SESSION, "claude-code", 1)
+    assert "work" not in item
+    listed = cli("sessions", "--all-projects").out
+    assert "Add a greeting." in listed
+
+
+def test_a_session_is_shown_by_the_beginning_of_its_id(cli: Cli) -> None:
+    catch_a_session()
+    cli("spool", "drain")
+    shown = cli("sessions", "show", SESSION[:8])
+    assert shown.code == exits.OK
+    assert "Create greet.py with greet" in shown.out
+    assert "translate the rest" in shown.out
+    document = cli("sessions", "show", SESSION, "--json").json
+    assert document["observations"][0]["payload"]["kind"] == "feature"
+    assert document["summary"]["type"] == "timeline"
+    missing = cli("sessions", "show", "nowhere")
+    assert "There is no session" in missing.err
+
+
+@pytest.mark.feature("A8")
+def test_a_command_in_a_caught_prompt_is_obeyed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    catch_a_session()
+    cli("spool", "drain")
+    monkeypatch.delenv("HOLDFAST_PROJECT")
+    found = cli("recall", "how do we greet", "--json").json["hits"]
+    assert any(hit["memory"]["source"] == "user_taught" for hit in found)
+
+
+def test_an_entry_of_an_unknown_client_is_set_aside_and_can_be_tried_again(cli: Cli) -> None:
+    from holdfast.store import spool
+
+    folder = Path(os.environ["HOLDFAST_HOME"]) / spool.FOLDER_NAME
+    spool.append(str(folder), client="abacus", session="s", event="X", payload=b"{}", now_ms=1)
+    catch("SessionStart", source="startup")
+    drained = cli("spool", "drain")
+    assert drained.code == exits.NOTHING
+    assert "Set aside abacus X" in drained.out
+    assert "Took 1 events" in drained.out
+    assert "1 entries were set aside" in cli("spool").out
+    again = cli("spool", "repair", "--json")
+    assert [entry["client"] for entry in again.json["set_aside"]] == ["abacus"]
+    assert cli("spool", "status", "--json").json["status"]["aside_entries"] == 1
+
+
+def test_events_that_did_not_fit_are_reported_until_repaired(cli: Cli) -> None:
+    from holdfast.store import spool
+
+    folder = str(Path(os.environ["HOLDFAST_HOME"]) / spool.FOLDER_NAME)
+    for _ in range(2):
+        spool.append(
+            folder, client="codex", session="s", event="X", payload=b"{}", now_ms=1,
+            max_total_bytes=1,
+        )  # fmt: skip
+    assert "2 events did not fit" in cli("spool").out
+    cli("spool", "repair")
+    assert "did not fit" not in cli("spool").out

@@ -1,0 +1,31 @@
+"""A real store, a real spool folder and a clock that tests can turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.memory.engine import Engine
+from holdfast.store import open_sqlite
+from holdfast.testing.fakes import ManualClock
+from tests.observe.spooling import Spooler
+from tests.observe.telling import START
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(START)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
+    store = open_sqlite(tmp_path / "memory.db", clock=clock)
+    yield Engine(store=store, clock=clock)
+    store.close()
+
+
+@pytest.fixture
+def spooler(tmp_path: Path) -> Spooler:
+    return Spooler(tmp_path / "spool")

@@ -1,0 +1,138 @@
+"""A model makes summaries better inside a budget; without it, or when it fails, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from holdfast.core.errors import ProviderError
+from holdfast.core.memory import Memory
+from holdfast.core.payloads import SessionSummary
+from holdfast.memory.engine import Engine
+from holdfast.observe.consolidation import archived_material, tokens_used_today
+from holdfast.observe.drain import DrainRules, drain
+from holdfast.observe.keeping import find_summary
+from tests.observe.spooling import Spooler, translate
+from tests.observe.telling import Teller, world
+
+pytestmark = pytest.mark.feature("C8", "C3")
+GOOD = json.dumps({"request": "Discounts", "learned": "Codes expire.", "completed": "All of it."})
+
+
+class ScriptedModel:
+    """Answers with what it was given, in order; an error is raised."""
+
+    def __init__(self, *answers: str | ProviderError) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def complete(self, prompt: str, *, max_tokens: int) -> str:
+        self.asked.append(prompt)
+        answer = self.answers.pop(0) if self.answers else ProviderError("No more.")
+        if isinstance(answer, ProviderError):
+            raise answer
+        return answer
+
+
+Session = Callable[..., Memory]
+
+
+@pytest.fixture
+def say() -> Teller:
+    return Teller()
+
+
+def work(
+    engine: Engine, spooler: Spooler, model: ScriptedModel, say: Teller, *, tokens: int = 100_000
+) -> SessionSummary:
+    """Another compaction, drained with a model at hand; returns the summary as it is then."""
+    spooler.catch(say.prompt("Add discount codes"), say.compacted("Half done."))
+    drain(
+        replace(engine, text_model=lambda: model),
+        spooler.spool,
+        translate=translate,
+        world=world(),
+        rules=DrainRules(daily_model_tokens=tokens),
+    )
+    found = find_summary(engine, say.session_id, project="git:example.org/shop")
+    assert found is not None
+    assert isinstance(found.payload, SessionSummary)
+    return found.payload
+
+
+def test_a_model_writes_the_summary_when_there_is_one(
+    engine: Engine, spooler: Spooler, say: Teller
+) -> None:
+    model = ScriptedModel(f"Here it is:\n```json\n{GOOD}\n```")
+    summary = work(engine, spooler, model, say)
+    assert (summary.made_by, summary.learned, summary.completed) == (
+        "model", "Codes expire.", "All of it.",
+    )  # fmt: skip
+    assert "Add discount codes" in model.asked[0]
+    assert "Half done." in model.asked[0]
+    assert tokens_used_today(engine) > 700
+
+
+def test_what_the_model_wrote_stays_until_the_next_trigger(
+    engine: Engine, spooler: Spooler, say: Teller
+) -> None:
+    work(engine, spooler, ScriptedModel(GOOD), say)
+    spooler.catch(say.turn_end("A turn."))
+    drain(engine, spooler.spool, translate=translate, world=world())
+    found = find_summary(engine, say.session_id, project="git:example.org/shop")
+    assert found is not None
+    assert "Codes expire." in found.content
+    spooler.catch(say.end())
+    drain(engine, spooler.spool, translate=translate, world=world())
+    found = find_summary(engine, say.session_id, project="git:example.org/shop")
+    assert found is not None
+    assert isinstance(found.payload, SessionSummary)
+    assert found.payload.made_by == "rules"
+
+
+@pytest.mark.parametrize(
+    "answer", [ProviderError("down"), "no JSON here", "{}", "[1, 2]", '{"a": 1}']
+)
+def test_the_summary_by_rule_stands_when_the_model_fails(
+    engine: Engine, spooler: Spooler, say: Teller, answer: str | ProviderError
+) -> None:
+    summary = work(engine, spooler, ScriptedModel(answer), say)
+    assert (summary.made_by, summary.request) == ("rules", "Add discount codes")
+    assert archived_material(engine) == {}
+
+
+def test_after_three_failures_the_material_is_archived_and_taken_up_again_later(
+    engine: Engine, spooler: Spooler, say: Teller
+) -> None:
+    down = ScriptedModel()
+    for _ in range(3):
+        work(engine, spooler, down, say)
+    assert list(archived_material(engine)) == [say.session_id]
+    assert "Add discount codes" in str(archived_material(engine)[say.session_id])
+    other = Teller("session-two")
+    work(engine, spooler, ScriptedModel(GOOD, GOOD), other)
+    assert archived_material(engine) == {}
+    found = find_summary(engine, say.session_id, project="git:example.org/shop")
+    assert found is not None
+    assert "Codes expire." in found.content
+
+
+def test_the_daily_budget_is_kept(engine: Engine, spooler: Spooler, say: Teller) -> None:
+    model = ScriptedModel(GOOD, GOOD, GOOD)
+    assert work(engine, spooler, model, say, tokens=1_500).made_by == "model"
+    work(engine, spooler, model, say, tokens=1_500)
+    assert len(model.asked) == 1
+    assert work(engine, spooler, model, say, tokens=0).made_by == "rules"
+    assert tokens_used_today(engine) <= 1_500
+
+
+def test_a_secret_in_a_models_answer_is_not_kept(
+    engine: Engine, spooler: Spooler, say: Teller
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    summary = work(engine, spooler, ScriptedModel(json.dumps({"learned": f"Use {secret}"})), say)
+    assert summary.made_by == "model"
+    assert secret not in repr(summary)

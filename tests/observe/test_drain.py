@@ -1,0 +1,300 @@
+"""Draining: every event exactly once, whatever dies or is damaged on the way."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from holdfast.core.changes import Change, PutSession
+from holdfast.core.errors import StoreFullError
+from holdfast.core.events import Event
+from holdfast.core.memory import Memory
+from holdfast.core.ports import Store
+from holdfast.core.query import Filter, Validity
+from holdfast.core.types import MemoryType, Source
+from holdfast.memory.engine import Engine
+from holdfast.observe.drain import DrainReport, DrainRules, drain
+from holdfast.testing.fakes import ManualClock
+from tests.observe.spooling import POISON, Spooler, translate
+from tests.observe.telling import START, Teller, load_cases, world
+
+pytestmark = pytest.mark.feature("C2")
+EVERYTHING = Filter(project=None, validity=Validity.ANY, archived=None)
+
+
+def drained(engine: Engine, spooler: Spooler, **rules: float) -> DrainReport:
+    return drain(
+        engine,
+        spooler.spool,
+        translate=translate,
+        world=world(),
+        rules=DrainRules(**rules),  # pyright: ignore[reportArgumentType]
+    )
+
+
+def kept(engine: Engine) -> list[Memory]:
+    return list(engine.store.iterate(EVERYTHING))
+
+
+def contents(engine: Engine) -> list[str]:
+    return sorted(memory.content for memory in kept(engine))
+
+
+def some_work(say: Teller) -> list[Event]:
+    return [
+        say.start(),
+        say.prompt("Add f to a.py"),
+        say.edit("a.py", "", "def f():\n    return 1\n"),
+        say.turn_end("Added f."),
+    ]
+
+
+def test_events_become_a_session_with_prompts_observations_and_a_summary(
+    engine: Engine, spooler: Spooler
+) -> None:
+    spooler.catch(*some_work(Teller()))
+    report = drained(engine, spooler)
+    assert (report.events, report.prompts, report.observations) == (4, 1, 1)
+    assert report.sessions == ("session-one",)
+    by_type = {memory.type: memory for memory in kept(engine)}
+    assert set(by_type) == {MemoryType.PROMPT, MemoryType.OBSERVATION, MemoryType.TIMELINE}
+    seen = by_type[MemoryType.OBSERVATION]
+    assert (seen.session_id, seen.source) == ("session-one", Source.OBSERVER_INFERRED)
+    assert seen.project == "git:example.org/shop"
+    assert by_type[MemoryType.TIMELINE].key == "session-summary:session-one"
+
+
+def test_draining_twice_equals_once(engine: Engine, spooler: Spooler) -> None:
+    spooler.catch(*some_work(Teller()))
+    drained(engine, spooler)
+    before = kept(engine), engine.store.get_session("session-one")
+    again = drained(engine, spooler)
+    assert (again.entries, again.events) == (0, 0)
+    assert (kept(engine), engine.store.get_session("session-one")) == before
+
+
+def test_an_event_that_is_in_the_spool_twice_counts_once(engine: Engine, spooler: Spooler) -> None:
+    events = some_work(Teller())
+    spooler.catch(*events, *events)
+    spooler.catch(*events, session="another-file")
+    report = drained(engine, spooler)
+    assert (report.events, report.repeated) == (4, 8)
+    session = engine.store.get_session("session-one")
+    assert session is not None
+    assert (session.prompt_count, session.tool_count, session.turn_count) == (1, 1, 1)
+
+
+def test_in_small_steps_or_at_once_the_same_is_kept(
+    tmp_path: Path, engine: Engine, spooler: Spooler, clock: ManualClock
+) -> None:
+    events = [e for case in load_cases()[:6] for e in case.events]
+    for event in events:
+        spooler.catch(event)
+        drained(engine, spooler)
+    stepwise = contents(engine)
+    other = Spooler(tmp_path / "other")
+    other.catch(*events)
+    from holdfast.store import open_sqlite
+
+    fresh = Engine(store=open_sqlite(tmp_path / "other.db", clock=clock), clock=clock)
+    drained(fresh, other)
+    assert contents(fresh) == stepwise
+    fresh.store.close()
+
+
+class DyingStore:
+    """A store that fails at the nth write that holds a session, before or after it is done."""
+
+    def __init__(self, store: Store, *, at: int, after: bool) -> None:
+        self._store, self._left, self._after = store, at, after
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        dies = any(isinstance(change, PutSession) for change in changes)
+        self._left -= dies
+        if dies and self._left == 0 and not self._after:
+            raise StoreFullError("No room.")
+        self._store.apply(changes)
+        if dies and self._left == 0:
+            raise StoreFullError("Power is gone.")
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_drain_that_dies_leaves_nothing_out_and_nothing_twice(
+    engine: Engine, spooler: Spooler, at: int, after: bool
+) -> None:
+    tellers = [Teller(f"session-{n}") for n in range(3)]
+    for say in tellers:
+        spooler.catch(*some_work(say))
+    dying = cast("Store", DyingStore(engine.store, at=at, after=after))
+    with pytest.raises(StoreFullError):
+        drained(replace(engine, store=dying), spooler)
+    drained(engine, spooler)
+    prompts = [m for m in kept(engine) if m.type is MemoryType.PROMPT]
+    observed = [m for m in kept(engine) if m.type is MemoryType.OBSERVATION]
+    assert len(prompts) == len(observed) == 3
+    assert [s.tool_count for s in engine.store.sessions(project=None)] == [1, 1, 1]
+
+
+def test_a_poisoned_entry_is_set_aside_and_blocks_nothing(engine: Engine, spooler: Spooler) -> None:
+    say = Teller()
+    first, second, third, fourth = some_work(say)
+    spooler.catch(first, second)
+    spooler.catch_raw(POISON, event=third)
+    spooler.catch(third, fourth)
+    report = drained(engine, spooler)
+    assert report.events == 4
+    (aside,) = report.set_aside
+    assert (aside.client, aside.reason) == ("test-client", "KeyError: 'tool_input'")
+    assert spooler.spool.status(engine.store).aside_entries == 1
+    assert len(kept(engine)) == 3
+    assert drained(engine, spooler).set_aside == ()
+
+
+def test_what_was_set_aside_can_be_tried_again(engine: Engine, spooler: Spooler) -> None:
+    say = Teller()
+    prompt = say.prompt("Add f")
+    spooler.catch_raw(POISON, event=prompt)
+    drained(engine, spooler)
+    assert spooler.spool.bring_back() == 1
+    report = drain(engine, spooler.spool, translate=lambda entry: [prompt], world=world())
+    assert (report.events, report.set_aside) == (1, ())
+    assert spooler.spool.status(engine.store).aside_entries == 0
+    spooler.catch_raw(POISON, event=say.prompt("Again"))
+    drained(engine, spooler)
+    spooler.spool.bring_back()
+    drained(engine, spooler)
+    assert spooler.spool.status(engine.store).aside_entries == 1
+
+
+def test_damage_in_a_file_is_skipped_and_reported(engine: Engine, spooler: Spooler) -> None:
+    say = Teller()
+    first, *rest = some_work(say)
+    spooler.catch(first)
+    path = spooler.spool.folder / spooler.spool.sources()[0]
+    with path.open("ab") as file:
+        file.write(b"H1 torn entry")
+    spooler.catch(*rest)
+    report = drained(engine, spooler)
+    assert (report.events, report.damaged_bytes) == (4, len(b"H1 torn entry"))
+
+
+def test_files_go_when_their_session_is_over_or_quiet_and_not_before(
+    engine: Engine, spooler: Spooler, clock: ManualClock
+) -> None:
+    over, open_ = Teller("over"), Teller("open")
+    spooler.catch(over.prompt("Hello there"), over.end())
+    spooler.catch(open_.prompt("Hello there"))
+    spooler.quiet_since(START)
+    assert drained(engine, spooler).removed == 1
+    assert spooler.spool.sources() == ["test-client-open.spool"]
+    clock.advance(seconds=11 * 60)
+    assert drained(engine, spooler).removed == 1
+    assert spooler.spool.sources() == []
+    assert engine.store.reading_mark("test-client-open.spool") is None
+
+
+def test_a_new_file_under_an_old_name_is_read_from_its_beginning(
+    engine: Engine, spooler: Spooler
+) -> None:
+    say = Teller()
+    spooler.catch(say.prompt("First of all"), say.prompt("Second of all"))
+    drained(engine, spooler)
+    path = spooler.spool.folder / spooler.spool.sources()[0]
+    path.unlink()
+    spooler.catch(say.prompt("Third of all"), say.prompt("Fourth of all, and longer than before"))
+    assert drained(engine, spooler).events == 2
+    session = engine.store.get_session("session-one")
+    assert session is not None
+    assert session.prompt_count == 4
+
+
+def test_one_process_drains_and_others_leave_at_once(spooler: Spooler) -> None:
+    spooler.catch(Teller().prompt("Hello"))
+    twin = Spooler(spooler.spool.folder)
+    with spooler.spool.draining() as mine, twin.spool.draining() as other:
+        assert (mine, other) == (True, False)
+    with twin.spool.draining() as free:
+        assert free
+
+
+@pytest.mark.feature("A8")
+def test_a_command_in_a_prompt_is_obeyed_once(engine: Engine, spooler: Spooler) -> None:
+    say = Teller()
+    spooler.catch(say.prompt("Remember that we deploy on Tuesdays only."))
+    drained(engine, spooler)
+    drained(engine, spooler)
+    taught = [m for m in kept(engine) if m.source is Source.USER_TAUGHT]
+    assert ["Tuesdays" in m.content for m in taught] == [True]
+    assert taught[0].importance == 0.95
+    spooler.catch(say.prompt("Remember that we deploy on Fridays."))
+    drained(engine, spooler, obey_commands=False)
+    assert len([m for m in kept(engine) if m.source is Source.USER_TAUGHT]) == 1
+
+
+@pytest.mark.feature("C8")
+def test_a_session_that_went_quiet_is_summed_up_by_a_later_drain(
+    engine: Engine, spooler: Spooler, clock: ManualClock
+) -> None:
+    say = Teller()
+    spooler.catch(say.prompt("Add f"), say.edit("a.py", "", "def f():\n    return 1\n"))
+    drained(engine, spooler)
+    assert [m.type for m in kept(engine)] == [MemoryType.PROMPT]
+    clock.advance(seconds=12 * 60)
+    assert drained(engine, spooler).observations == 1
+    assert MemoryType.TIMELINE in {m.type for m in kept(engine)}
+    assert drained(engine, spooler).observations == 0
+
+
+@pytest.mark.feature("C1")
+def test_a_session_has_one_summary_however_long_it_goes_on(
+    engine: Engine, spooler: Spooler
+) -> None:
+    say = Teller()
+    for turn in range(5):
+        spooler.catch(say.prompt(f"Task number {turn}"), say.turn_end(f"Did {turn}."))
+        drained(engine, spooler)
+    summaries = [m for m in kept(engine) if m.type is MemoryType.TIMELINE]
+    assert len(summaries) == 1
+    assert "Task number 4" in summaries[0].content
+
+
+def test_two_sessions_in_one_file_stay_apart(engine: Engine, spooler: Spooler) -> None:
+    left, right = Teller("left"), Teller("right")
+    for event in (left.prompt("To the left"), right.prompt("To the right"), left.turn_end()):
+        spooler.catch(event, session="shared")
+    drained(engine, spooler)
+    assert {s.id: s.title for s in engine.store.sessions(project=None)} == {
+        "left": "To the left",
+        "right": "To the right",
+    }
+
+
+def test_old_records_of_taken_events_are_let_go(
+    engine: Engine, spooler: Spooler, clock: ManualClock
+) -> None:
+    old, new = Teller("old"), Teller("new")
+    event = old.prompt("Long ago")
+    spooler.catch(event)
+    drained(engine, spooler)
+    clock.now = START + timedelta(days=40)
+    late = new.prompt("Today")
+    spooler.catch(replace(late, origin=replace(late.origin, at=clock.now)))
+    drained(engine, spooler)
+    assert engine.store.taken_events([event.origin.event_id, late.origin.event_id]) == {
+        late.origin.event_id
+    }
+
+
+def test_an_empty_or_missing_spool_is_nothing_to_do(engine: Engine, spooler: Spooler) -> None:
+    assert drained(engine, spooler) == replace(DrainReport(), model=drained(engine, spooler).model)
+    assert pickle.loads(pickle.dumps(spooler.spool.sources())) == []

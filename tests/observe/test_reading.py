@@ -1,0 +1,223 @@
+"""Reading commands, results, edits and words: small rules, each on its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.events import Edit
+from holdfast.observe.definitions import definitions
+from holdfast.observe.desk import FileWork
+from holdfast.observe.edits import combined, file_kind, read_edit
+from holdfast.observe.naming import listed, work_title
+from holdfast.observe.results import error_line, read_tests
+from holdfast.observe.saying import decisions, intent_of, next_steps
+from holdfast.observe.shell import Purpose, installed_packages, main_run, read_commit, runs
+from holdfast.observe.world import relative
+
+pytestmark = pytest.mark.feature("C3")
+
+
+@pytest.mark.parametrize(
+    ("command", "purpose"),
+    [
+        ("cd app && CI=1 uv run pytest -q | tail -3", Purpose.TEST),
+        ("npx vitest run", Purpose.TEST),
+        ("go test ./...", Purpose.TEST),
+        ("./gradlew test --info", Purpose.TEST),
+        ("python -m unittest", Purpose.TEST),
+        ("npm run build", Purpose.CHECK),
+        ("npx tsc --noEmit 2>&1 | head", Purpose.CHECK),
+        ("sudo apt-get install -y jq", Purpose.INSTALL),
+        ("python3 -m pip install httpx", Purpose.INSTALL),
+        ("python manage.py migrate", Purpose.MIGRATE),
+        ("bin/rails db:migrate", Purpose.MIGRATE),
+        ("git add . && git commit -m 'a; b && c'", Purpose.COMMIT),
+        ("docker compose up -d", Purpose.OTHER),
+        ("sed -i s/a/b/ x.py", Purpose.OTHER),
+    ],
+)
+def test_a_command_line_is_for_its_last_doing_part(command: str, purpose: Purpose) -> None:
+    main = main_run(runs(command))
+    assert main is not None
+    assert main.purpose is purpose
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la",
+        "grep -rn x . | wc -l",
+        "git status && git diff",
+        "sed -n 1,9p a.py",
+        "",
+        "   ",
+        "'",
+    ],
+)
+def test_looking_is_not_doing(command: str) -> None:
+    main = main_run(runs(command))
+    assert main is None or main.purpose is Purpose.OTHER
+
+
+def test_named_packages_are_told_from_listed_ones() -> None:
+    assert installed_packages(runs("pip install -q 'httpx[http2]' respx -r dev.txt")[0]) == [
+        "httpx[http2]",
+        "respx",
+    ]
+    assert installed_packages(runs("npm install")[0]) == []
+    assert installed_packages(runs("npm i -D @types/node typescript@5")[0]) == [
+        "@types/node",
+        "typescript@5",
+    ]
+    assert installed_packages(runs("pip install -e .")[0]) == []
+
+
+def test_a_commit_is_read_from_what_git_says_else_from_its_message() -> None:
+    made = read_commit(
+        "git commit -m x", "[main (root-commit) 1a2b3c4] Say x\n create mode 100644 a/b.py\n"
+    )
+    assert made is not None
+    assert (made.subject, made.branch, made.sha, made.files) == (
+        "Say x",
+        "main",
+        "1a2b3c4",
+        ("a/b.py",),
+    )
+    quiet = read_commit('git commit -qm "Fix y" -m "Because z."', "")
+    assert quiet is not None
+    assert (quiet.subject, quiet.body, quiet.sha) == ("Fix y", "Because z.", None)
+    assert read_commit("git commit --amend --no-edit", "") is None
+
+
+@pytest.mark.parametrize(
+    ("output", "failed", "names"),
+    [
+        ("FAILED t/a.py::test_x - E\n1 failed, 2 passed in 1s", 1, ("t/a.py::test_x",)),
+        ("FAIL: test_x (t.A)\nRan 3 tests in 1s\n\nFAILED (failures=1)", 1, ("test_x",)),
+        ("Tests:       2 failed, 3 passed, 5 total\n  ● math › adds", 2, ("math › adds",)),
+        ("test a::b ... FAILED\ntest result: FAILED. 3 passed; 1 failed;", 1, ("a::b",)),
+        ("--- FAIL: TestX (0.0s)\nFAIL", None, ("TestX",)),
+        ("  3 passing (9ms)\n  1 failing\n", 1, ()),
+        ("12 passed in 0.30s", None, ()),
+        ("12 examples, 0 failures", 0, ()),
+    ],
+)
+def test_test_runners_are_understood(
+    output: str, failed: int | None, names: tuple[str, ...]
+) -> None:
+    result = read_tests(output)
+    assert result is not None
+    assert (result.failed, result.names) == (failed, names)
+    assert result.is_failure == bool(failed or names)
+
+
+def test_output_that_is_no_report_gives_no_result() -> None:
+    assert read_tests("Compiling…\ndone, 3 failed attempts earlier") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Traceback …\nValueError: bad x\n", "ValueError: bad x"),
+        ("src/a.ts(1,2): error TS2322: No.\n", "error TS2322: No."),
+        ("bash: foo: command not found", "foo: command not found"),
+        ("fatal: not a git repository", "fatal: not a git repository"),
+        ("Exit code 1\nsomething odd", "something odd"),
+        ("Exit code 1", None),
+    ],
+)
+def test_the_line_that_names_the_error_is_found(text: str, line: str | None) -> None:
+    assert error_line(text) == line
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names"),
+    [
+        ("a.py", "class A:\n    async def go(self): ...\n\ndef run(): ...\n", ["A", "A.go", "run"]),
+        ("a.tsx", "export const Cart = ({ a }: P) => {\n}\nexport class S {\n  get(id) {\n  }\n}\n",
+         ["Cart", "S", "S.get"]),
+        ("a.go", "func (s *Srv) Do(x int) {\n}\ntype Srv struct {\n}\n", ["Srv.Do", "Srv"]),
+        ("a.rs", "impl Cart {\n    pub fn add(&mut self) {}\n}\n", ["Cart", "Cart.add"]),
+        ("a.java", "public class A {\n    private int sum(int x) {\n    }\n}\n", ["A", "A.sum"]),
+        ("a.kt", "data class P(val x: Int)\nsuspend fun load() {\n}\n", ["P", "load"]),
+        ("a.rb", "class A\n  def go!\n  end\nend\n", ["A", "A.go!"]),
+        ("a.c", "static int add(int a)\n{\n}\n", ["add"]),
+        ("a.sql", "CREATE TABLE IF NOT EXISTS items (id int);\n", ["items"]),
+        ("a.sh", "build() {\n  make\n}\n", ["build"]),
+        ("a.php", "class A {\n    public function go() {\n    }\n}\n", ["A", "A.go"]),
+        ("a.unknown", "def x(): ...", []),
+    ],
+)  # fmt: skip
+def test_definitions_are_named_in_many_languages(path: str, text: str, names: list[str]) -> None:
+    assert [d.name for d in definitions(text, path=path)] == names
+
+
+def work(before: str, after: str, path: str = "a.py", now: str | None = None) -> FileWork:
+    return read_edit(
+        Edit(path, before, after), path=path, step=1, tokens=1, read_file=lambda _: now
+    )
+
+
+def test_an_edit_inside_a_function_names_it_from_the_file_as_it_is_now() -> None:
+    now = "class A:\n    def go(self):\n        x = 2\n        return x\n"
+    assert work("        x = 1\n", "        x = 2\n", now=now).changed == ("A.go",)
+    assert work("        x = 1\n", "        x = 2\n").changed == ()
+
+
+def test_an_import_alone_names_nothing() -> None:
+    assert work_title(work("import os\n", "import os\nimport re\n")) == "Edit a.py (1 line changed)"
+
+
+def test_work_on_one_file_adds_up() -> None:
+    first = work("", "def f():\n    return 1\n")
+    then = work("def f():\n    return 1\n", "def f():\n    return 2\n\ndef g():\n    return f()\n")
+    both = combined(first, then)
+    assert (both.created, both.added, both.changed) == (True, ("f", "g"), ())
+    gone = combined(both, work("def g():\n    return f()\n", ""))
+    assert (gone.added, gone.removed) == (("f",), ())
+
+
+def test_files_are_sorted_by_what_they_are_for() -> None:
+    kinds = [file_kind(p) for p in ("src/a.py", "tests/test_a.py", "a.spec.ts", "README.md",
+                                    "Dockerfile", ".env.local", "logo.png")]  # fmt: skip
+    assert kinds == ["code", "test", "test", "document", "config", "config", "other"]
+
+
+def test_lists_of_names_stay_short() -> None:
+    assert [listed(list("abcdef")[:n]) for n in (1, 2, 3, 5)] == [
+        "a", "a and b", "a, b and c", "a, b and 3 more",
+    ]  # fmt: skip
+
+
+def test_paths_are_named_from_the_project_and_never_from_outside() -> None:
+    roots = ("/real/p", "/link/p")
+    assert relative("/real/p/a/b.py", cwd="/real/p", roots=roots) == "a/b.py"
+    assert relative("/link/p/a b.py", cwd=None, roots=roots) == "a b.py"
+    assert relative("../c.py", cwd="/real/p/a", roots=roots) == "c.py"
+    assert relative("C:\\p\\x.py", cwd=None, roots=("C:/p",)) == "x.py"
+    for outside in ("/etc/passwd", "../../x", "/real/p2/a.py", "C:\\x.py"):
+        assert relative(outside, cwd="/real/p", roots=roots) is None
+
+
+def test_what_a_prompt_is_after() -> None:
+    assert intent_of("The cart total is wrong for refunds") == "fix"
+    assert intent_of("Please rename Foo to Bar") == "refactor"
+    assert intent_of("Add a login page") == "feature"
+    assert intent_of("How does this work?") == "other"
+
+
+def test_decisions_need_a_choice_and_a_reason() -> None:
+    text = (
+        "I looked at both. I decided to use SQLite instead of files because it is atomic.\n"
+        "- We could use Redis.\nShould we have chosen X over Y?\nI chose blue."
+    )
+    assert decisions(text) == ["I decided to use SQLite instead of files because it is atomic."]
+
+
+def test_next_steps_come_from_lists_and_plain_words() -> None:
+    message = (
+        "Done.\n\n**Next steps:**\n1. Ship it\n2. **Tell** people\n\nI haven't run the linter."
+    )
+    assert next_steps(message) == ["Ship it", "Tell people", "I haven't run the linter."]
+    assert next_steps("Next steps: none really") == ["none really"]
+    assert next_steps("All good.\n- a list\n- of things") == []
