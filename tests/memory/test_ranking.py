@@ -132,6 +132,26 @@ def test_what_the_text_tells_is_added_when_it_is_read() -> None:
     assert table["reply"][Signal.TELLS_WHEN] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("Really?", True),
+        ("Really? [shares a photo]  ", True),
+        ("本当？", True),
+        ("Yes. [why?]", False),
+        ("]", False),
+        ("[" * 100_000, False),
+        ("no " * 100_000 + "?", True),
+        ("", False),
+    ],
+)
+def test_a_question_is_known_by_its_end_however_long_it_is(text: str, asks: bool) -> None:
+    row = candidate("x")
+    table = SignalTable(pool(row), plan())
+    table.read_texts({"x": memory("x", text)}, [row])
+    assert table["x"][Signal.ASKS] == float(asks)
+
+
 @given(days=st.integers(-400, 400))
 def test_nearness_to_a_window_falls_with_the_days_and_more_gently_afterwards(days: int) -> None:
     start = datetime(2025, 5, 3, tzinfo=UTC)

@@ -103,6 +103,17 @@ def test_query_syntax_is_only_text(engine: Engine, query: str) -> None:
     assert found(engine, "harmless fact")
 
 
+def test_a_megabyte_of_text_does_not_stand_in_the_way(engine: Engine) -> None:
+    keep(engine, "[ boat " * 140_000)
+    wanted = keep(engine, "The boat is moored at pier nine")
+    assert wanted in found(engine, "when was the boat moored?", limit=2)
+
+
+def test_a_megabyte_of_question_is_read_from_its_beginning(engine: Engine) -> None:
+    wanted = keep(engine, "The boat is moored at pier nine")
+    assert found(engine, "boat moored pier " + "x_y.z " * 170_000) == [wanted]
+
+
 def test_a_file_at_hand_brings_what_is_tied_to_it(engine: Engine) -> None:
     keep(engine, "Unrelated thing about colours")
     tied = keep(engine, "Amounts are kept in cents", files=("src/ledger.py",))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from holdfast.core.ports import Store, Vector
 from holdfast.core.query import Candidate, Filter, Hit
@@ -31,8 +31,7 @@ _CAUSAL_TYPES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class QueryVector:
+class QueryVector(NamedTuple):
     """The meaning of a question as one model sees it."""
 
     vector: Vector

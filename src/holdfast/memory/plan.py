@@ -15,6 +15,7 @@ from datetime import datetime
 from holdfast.core.text import STOP_WORDS, cjk_runs, fold, identifiers, query_terms, words
 from holdfast.memory.wording.dates import DateWindow, parse_window
 
+MAX_QUERY_CHARS = 8_000
 MAX_TERMS = 64
 MAX_FRAGMENTS = 8
 _SHORTEST_FRAGMENT = 3
@@ -73,7 +74,8 @@ class QueryPlan:
 
 
 def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPlan:
-    """Read a question."""
+    """Read a question, or the beginning of a very long one."""
+    query = query[:MAX_QUERY_CHARS]
     of_self = not _OF_SELF.isdisjoint(words(query))
     return QueryPlan(
         query=query,

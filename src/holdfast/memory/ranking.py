@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import mul
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.core.memory import Memory
 from holdfast.core.query import Candidate
@@ -25,7 +26,7 @@ from holdfast.memory.arms import Pool
 from holdfast.memory.phases import STRONGEST_PHASE_WEIGHT, phase_weight
 from holdfast.memory.plan import QueryPlan
 from holdfast.memory.requests import Part
-from holdfast.memory.signals import Signal, SignalTable
+from holdfast.memory.signals import READ_CHARS, Signal, SignalTable
 
 WEIGHTS_FILE = Path(__file__).parent / "data" / "fusion.json"
 READ_TEXTS = 32
@@ -59,8 +60,7 @@ class Setting:
     weight_set: str = "hybrid"
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate with its score."""
 
     candidate: Candidate
@@ -211,7 +211,7 @@ def _similarity(pool: Pool, memory_id: str, *, near: float) -> float:
 
 def _overlap(wanted: set[str], memory: Memory) -> float:
     """Shared words over the shorter side, so that a long prompt can match a short memory."""
-    text = " ".join((memory.content, *memory.tags, memory.key or "", *memory.files))
+    text = " ".join((memory.content[:READ_CHARS], *memory.tags, memory.key or "", *memory.files))
     held = {stem(word) for word in content_words(text)}
     shared = len(wanted & held)
     return shared / max(min(len(wanted), len(held)), min(_FEWEST_WORDS, len(wanted)), 1)

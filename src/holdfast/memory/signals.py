@@ -27,6 +27,8 @@ _USUAL_CHARS = 120
 _CHARS_OFFSET = 20
 _LONGEST = math.log(2.5)
 _OPENING_TURNS = 2
+_END_CHARS = 400
+READ_CHARS = 4_000  # a text of a megabyte must not hold up an answer
 
 _TELLS_WHEN = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|weekend|week|month|year|summer|winter"
@@ -35,7 +37,6 @@ _TELLS_WHEN = re.compile(
     r"|november|december)\b",
     re.IGNORECASE,
 )
-_SHARED_PICTURE = re.compile(r"\s*\[[^\]]*\]\s*\Z")
 
 
 class Signal(IntEnum):
@@ -120,7 +121,7 @@ class SignalTable:
                 row[Signal.ANSWERS_WORDS] = self._words.get(before, 0.0)
                 row[Signal.ANSWERS_MEANING] = self._meaning.get(before, 0.0)
             if self._plan.asks_when:
-                row[Signal.TELLS_WHEN] = float(_TELLS_WHEN.search(memory.content) is not None)
+                row[Signal.TELLS_WHEN] = float(_tells_when(memory.content))
 
     def _row(self, c: Candidate) -> Signals:
         """One candidate's signals, in the order of `Signal`."""
@@ -213,5 +214,13 @@ def _length(chars: int) -> float:
     return min(_LONGEST, math.log((chars + _CHARS_OFFSET) / _USUAL_CHARS))
 
 
+def _tells_when(text: str) -> bool:
+    return _TELLS_WHEN.search(text[:READ_CHARS]) is not None
+
+
 def _asks(text: str) -> bool:
-    return _SHARED_PICTURE.sub("", text).rstrip().endswith(("?", "？"))
+    """Whether a text ends in a question; a note in brackets after it does not count."""
+    end = text[-_END_CHARS:].rstrip()
+    if end.endswith("]"):
+        end = end.rpartition("[")[0].rstrip()
+    return end.endswith(("?", "？"))
