@@ -124,6 +124,19 @@ def test_what_was_installed_really_catches_events(cli: Cli, home: Path, person: 
     assert [type(event) for event in _caught(home)] == [PromptSubmitted, ToolCalled]
 
 
+def test_a_plugin_folder_can_be_had_instead(cli: Cli, person: Path) -> None:
+    done = cli("install", "claude-code", "--plugin", "my plugin")
+    assert (done.code, done.out) == (0, f"The plugin is in: {Path.cwd() / 'my plugin'}\n")
+    assert "--plugin-dir" in done.err
+    assert "twice" not in done.err
+    assert list(person.iterdir()) == []
+    cli("install", "claude-code")
+    again = cli("install", "claude-code", "--plugin", "my plugin", "--json")
+    assert len(again.json["files"]) == 7
+    assert "twice" in cli("install", "claude-code", "--plugin", "my plugin").err
+    assert cli("install", "codex", "--plugin", "other").code == 2
+
+
 def _caught(home: Path) -> list[Event]:
     """The events in the spool."""
     return [

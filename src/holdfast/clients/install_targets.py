@@ -153,14 +153,15 @@ def _bare(command: str) -> Handler:
 
 _RESTART: Final = "Sessions that are open now notice it when they are started again."
 
+CLAUDE_CODE: Final = HookTarget(
+    Layout(claude_code.CLIENT, _in_seconds),
+    claude_code.HOOKS,
+    claude_code.settings_file,
+    notes=(_RESTART,),
+)
 TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
     {
-        claude_code.CLIENT: HookTarget(
-            Layout(claude_code.CLIENT, _in_seconds),
-            claude_code.HOOKS,
-            claude_code.settings_file,
-            notes=(_RESTART,),
-        ),
+        claude_code.CLIENT: CLAUDE_CODE,
         codex.CLIENT: HookTarget(
             Layout(codex.CLIENT, _in_seconds),
             codex.HOOKS,

@@ -14,10 +14,11 @@ import click
 from holdfast.app import places
 from holdfast.app.projects import resolve_project
 from holdfast.cli import options, output
-from holdfast.clients.hook_set import Places, Scope
-from holdfast.clients.install import Change, Installer
+from holdfast.clients.hook_set import Places, Scope, Shell
+from holdfast.clients.install import Change, Installer, State
 from holdfast.clients.install_files import RecordBook
 from holdfast.clients.install_targets import TARGETS
+from holdfast.core.errors import UsageError
 
 Command: TypeAlias = Callable[..., Any]
 
@@ -43,17 +44,55 @@ def chosen(scope: str | None) -> Scope:
 @click.command()
 @client_argument
 @scope_options
+@click.option(
+    "--plugin",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="For claude-code: write a plugin folder with hooks and slash commands instead.",
+)
 @options.dry_run_option
 @options.json_option
-def install(*, client: str, scope: str | None, dry_run: bool, as_json: bool) -> None:
+def install(
+    *, client: str, scope: str | None, plugin: Path | None, dry_run: bool, as_json: bool
+) -> None:
     """Hook Holdfast into a coding client.
 
     Adds its hooks to the client's own settings; everything else in them stays as it is. Doing it
     again changes nothing, or brings the hooks up to date.
     """
+    if plugin is not None:
+        if client != "claude-code" or scope is not None or dry_run:
+            raise UsageError(
+                "--plugin is for claude-code and takes neither a scope nor a dry run.",
+                hint="Leave the other options out.",
+            )
+        _write_plugin(plugin.absolute(), as_json=as_json)
+        return
     change = make_installer().install(client, scope=chosen(scope), dry_run=dry_run)
     done = "is in already" if change.is_none else "is now in"
     tell(change, client=client, dry_run=dry_run, as_json=as_json, done=done)
+
+
+def _write_plugin(folder: Path, *, as_json: bool) -> None:
+    from shutil import which
+
+    from holdfast.clients.claude_plugin import write_plugin
+    from holdfast.clients.command_lines import command_line
+
+    beside = str(Path(sys.executable).with_name("holdfast"))
+    program = "holdfast" if which("holdfast") else command_line([beside], Shell.SH)
+    windows = sys.platform == "win32"
+    written = write_plugin(folder, command=hook_command(), program=program, windows=windows)
+    if as_json:
+        output.print_json({"client": "claude-code", "path": folder, "files": written})
+        return
+    click.echo(f"The plugin is in: {output.one_line(str(folder))}")
+    output.note(f"Start it with `claude --plugin-dir {command_line([str(folder)], Shell.SH)}`.")
+    if make_installer().standing("claude-code", scope=Scope.USER).state is not State.ABSENT:
+        output.note(
+            "Your settings have Holdfast's hooks too, so every event would be caught twice:"
+            " run `holdfast uninstall claude-code`."
+        )
 
 
 def make_installer() -> Installer:

@@ -1,0 +1,72 @@
+"""Claude Code's plugin folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.root import COMMANDS as CLI_COMMANDS
+from holdfast.clients import claude_code
+from holdfast.clients.claude_plugin import COMMANDS, write_plugin
+from holdfast.core.errors import ConflictError
+
+pytestmark = pytest.mark.feature("C4")
+COMMAND = ("/usr/bin/python3", "-I", "-S", "/opt/holdfast/clients/hook.py")
+
+
+def _write(folder: Path, *, program: str = "holdfast") -> dict[str, str]:
+    written = write_plugin(folder, command=COMMAND, program=program)
+    return {str(path.relative_to(folder)): path.read_text("utf-8") for path in written}
+
+
+def test_the_folder_has_what_a_plugin_needs(tmp_path: Path) -> None:
+    made = _write(tmp_path / "plugin")
+    manifest = json.loads(made[".claude-plugin/plugin.json"])
+    assert manifest["name"] == "holdfast"
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", manifest["version"])
+    market = json.loads(made[".claude-plugin/marketplace.json"])
+    assert [plugin["source"] for plugin in market["plugins"]] == ["./"]
+    on_disk = {p for p in (tmp_path / "plugin").rglob("*") if p.is_file()}
+    assert {str(p.relative_to(tmp_path / "plugin")) for p in on_disk} == set(made)
+
+
+def test_its_hooks_are_those_of_the_settings(tmp_path: Path) -> None:
+    hooks = json.loads(_write(tmp_path)["hooks/hooks.json"])["hooks"]
+    assert set(hooks) == {hook.event for hook in claude_code.HOOKS}
+    assert sum(map(len, hooks.values())) == len(claude_code.HOOKS)
+    (stop,) = hooks["Stop"]
+    assert stop["hooks"][0]["command"].endswith("hook.py claude-code Stop")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_slash_command_calls_commands_that_exist(tmp_path: Path, name: str) -> None:
+    text = _write(tmp_path, program="/opt/bin/holdfast")[f"commands/{name}.md"]
+    assert text.startswith("---\ndescription: ")
+    called = set(re.findall(r"/opt/bin/holdfast (\w+)", text))
+    assert called
+    assert called <= set(CLI_COMMANDS)
+    assert "__" not in text
+
+
+def test_deleting_is_not_allowed_without_being_asked(tmp_path: Path) -> None:
+    head = _write(tmp_path)["commands/forget.md"].split("---")[1]
+    assert "forget:" not in head
+
+
+def test_writing_again_changes_nothing(tmp_path: Path) -> None:
+    assert _write(tmp_path / "plugin") == _write(tmp_path / "plugin")
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(ConflictError, match="not Holdfast's plugin"):
+        _write(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    other = tmp_path / "other" / ".claude-plugin" / "plugin.json"
+    other.parent.mkdir(parents=True)
+    other.write_text('{"name": "another"}')
+    with pytest.raises(ConflictError, match="not Holdfast's plugin"):
+        _write(tmp_path / "other")
