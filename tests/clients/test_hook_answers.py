@@ -174,6 +174,26 @@ class TestNothingToSay:
             assert start_session(known) == ""
             db.execute("ROLLBACK")
 
+    def test_a_database_of_an_older_schema_is_left_for_others_to_migrate(
+        self, known: Machine
+    ) -> None:
+        with closing(sqlite3.connect(known.home / "memory.db")) as db:
+            db.execute("DROP INDEX memories_kind")
+            db.execute("DROP INDEX memories_pinned")
+            db.execute("DELETE FROM schema_steps WHERE number >= 3")
+            db.commit()
+        assert start_session(known) == ""
+        assert not list(known.home.glob("*before*"))
+        known.memory().close()
+        with known.memory() as memory:
+            memory.stats()
+        assert RULE in start_session(known)
+
+    def test_asking_writes_nothing_into_the_database(self, known: Machine) -> None:
+        before = (known.home / "memory.db").read_bytes()
+        assert RULE in start_session(known)
+        assert (known.home / "memory.db").read_bytes() == before
+
     def test_a_broken_settings_file_is_passed_over(self, known: Machine) -> None:
         (known.home / "config.toml").write_text("this is [not toml")
         assert start_session(known) == ""

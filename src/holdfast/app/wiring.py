@@ -53,12 +53,14 @@ def open(  # noqa: A001 - the package reads `holdfast.open()`
     settings: Settings | None = None,
     clock: Clock = system_clock,
     environment: Mapping[str, str] | None = None,
+    read_only: bool = False,
 ) -> Holdfast:
     """Open a memory.
 
     `path` is the database file; without it the settings decide. `project` is a name, or an
     identity as `holdfast projects` lists it; without it the folder `cwd` decides. `embedder` is a
-    provider's name, "none", or any object that is an `Embedder`.
+    provider's name, "none", or any object that is an `Embedder`. With `read_only` nothing is made,
+    migrated or written; a database that is not there or is of an older schema raises StoreError.
     """
     from holdfast.app.facade import Holdfast
 
@@ -74,6 +76,7 @@ def open(  # noqa: A001 - the package reads `holdfast.open()`
             embedder=embedder,
             clock=clock,
             environment=env,
+            read_only=read_only,
         )
     )
 
@@ -96,6 +99,7 @@ class Wires:
         embedder: Embedder | str | None,
         clock: Clock,
         environment: Mapping[str, str],
+        read_only: bool = False,
     ) -> None:
         self.settings = settings
         self.path = path
@@ -105,6 +109,7 @@ class Wires:
         self.embedding_problem: str | None = None
         self._project = project
         self._asked_embedder = embedder
+        self._read_only = read_only
         self._closed = False
 
     # -- Storage and the project ----------------------------------------------------------------
@@ -116,11 +121,12 @@ class Wires:
 
         if self._closed:
             raise StoreError("This Holdfast is closed.", hint="Open it again.")
-        is_new = make_private_file(self.path)
+        is_new = not self._read_only and make_private_file(self.path)
         store = open_sqlite(
             self.path,
             busy_timeout_ms=self.settings.store_busy_timeout_ms,
             durability="full" if self.settings.store_durability == "full" else "normal",
+            read_only=self._read_only,
             clock=self.clock,
         )
         if is_new:

@@ -74,7 +74,7 @@ class MemoryContext:
 def existing_memory(
     folder: Path, *, environment: Mapping[str, str], busy_timeout_ms: int
 ) -> Holdfast | None:
-    """The memory of a folder, searched by words alone; None when nothing was ever kept."""
+    """The memory of a folder, to be read by words alone; None when nothing was ever kept."""
     from holdfast.app.settings import Sources, load_settings
     from holdfast.app.wiring import open as open_memory
     from holdfast.app.wiring import store_path
@@ -82,8 +82,10 @@ def existing_memory(
     explicit = {"store.busy_timeout_ms": busy_timeout_ms, "recall.mode": "words"}
     try:
         settings = load_settings(Sources.of(environment, cwd=folder), explicit=explicit)
-        if not store_path(settings, environment).is_file():
-            return None
-        return open_memory(cwd=folder, embedder="none", settings=settings, environment=environment)
     except HoldfastError:
         return None
+    if not store_path(settings, environment).is_file():
+        return None
+    return open_memory(
+        cwd=folder, embedder="none", settings=settings, environment=environment, read_only=True
+    )

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from holdfast.core.clock import Clock
-from holdfast.core.errors import StoreError, StoreReadOnlyError
+from holdfast.core.errors import StoreBusyError, StoreError, StoreReadOnlyError
 from holdfast.store.sqlite.database import Database, Durability, require_sqlite
 from holdfast.store.sqlite.memories import SqliteRows
 from holdfast.store.sqlite.migrations import migrate, pending
@@ -99,6 +99,10 @@ def _open_for_reading(path: Path, busy_timeout_ms: int) -> Database:
         try:
             with database.reading() as db:
                 waiting = pending(db)
+        except StoreBusyError:
+            # Somebody is writing, so the file alone would not tell the truth.
+            database.close()
+            raise
         except StoreError as error:
             database.close()
             refused = refused or error
