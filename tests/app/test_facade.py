@@ -202,6 +202,15 @@ def test_clearing_a_project_leaves_other_projects_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.feature("A3")
+def test_clearing_a_project_leaves_what_is_about_the_person(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        hf.remember("I prefer tabs", scope="user", type="preference")
+        hf.remember("goes")
+        assert hf.clear_project() == 1
+        assert [m.content for m in hf.list().items] == ["I prefer tabs"]
+
+
+@pytest.mark.feature("A3")
 def test_an_ambiguous_name_lists_what_it_fits(tmp_path: Path) -> None:
     with open_in(tmp_path) as hf:
         ids = [hf.remember(f"number {n}", merge_similar=False).memory.short for n in range(3)]

@@ -59,10 +59,10 @@ def test_a_memory_s_own_half_life_goes_before_that_of_its_type() -> None:
     assert faded_importance(own, idle_days=30) == pytest.approx(0.4)
 
 
-def test_pinned_memories_do_not_fade_and_verified_ones_fade_at_half_the_speed() -> None:
+def test_pinned_memories_do_not_fade_and_verified_ones_fade_like_the_rest() -> None:
     assert faded_importance(replace(MEMORY, pinned=True), idle_days=900) == 0.8
     verified = replace(MEMORY, user_verified=True)
-    assert faded_importance(verified, idle_days=14) == pytest.approx(0.8 * 0.95)
+    assert faded_importance(verified, idle_days=14) == pytest.approx(0.8 * 0.95**2)
 
 
 days = st.floats(min_value=-50, max_value=20_000, allow_nan=False)

@@ -9,10 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import UsageError
-from holdfast.core.memory import MAX_CONTENT_CHARS, Evidence, Memory, MemoryDraft
+from holdfast.core.memory import (
+    MAX_CONTENT_CHARS,
+    Evidence,
+    Memory,
+    MemoryDraft,
+    MemoryPatch,
+    Relation,
+    WorkUnitRef,
+)
 from holdfast.core.payloads import DeadEnd, Decision
-from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
-from holdfast.memory.drafting import compose
+from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from holdfast.memory.drafting import amend, compose
 
 pytestmark = pytest.mark.feature("A1")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -101,3 +109,61 @@ def test_whatever_is_typed_is_stored_as_valid_text_or_refused(raw: str) -> None:
 def test_a_negative_position_is_refused() -> None:
     with pytest.raises(UsageError, match="position"):
         made(replace(MemoryDraft(content="x"), seq=-1))
+
+
+@pytest.mark.feature("A7")
+@pytest.mark.parametrize(
+    ("relation", "said"),
+    [
+        (Relation(RelationType.VALIDATES), "has one target"),
+        (Relation(RelationType.VALIDATES, target_id="a", target_file="b"), "has one target"),
+        (
+            Relation(RelationType.VALIDATES, target_id="a", confidence=math.nan),
+            "relation nan is out of range",
+        ),
+    ],
+)
+def test_a_relation_has_one_target_and_a_confidence_between_0_and_1(
+    relation: Relation, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        made(MemoryDraft(content="x", relations=(relation,)))
+    with pytest.raises(UsageError, match=said):
+        amend(made(MemoryDraft(content="x")), MemoryPatch(relations=(relation,)), now=NOW)
+
+
+@pytest.mark.feature("A10")
+def test_no_side_field_keeps_a_secret_or_an_unstorable_character() -> None:
+    memory = made(
+        MemoryDraft(
+            content="x",
+            evidence=(Evidence(EvidenceKind.PERSON, f"key {FAKE_KEY}\0"),),
+            relations=(Relation(RelationType.DERIVED_FROM, target_file=f"a/{FAKE_KEY}"),),
+            work_unit=WorkUnitRef("native", (f"spec {FAKE_KEY}",), "\ud800"),
+            graph_node=f"n {FAKE_KEY}",
+        )
+    )
+    assert FAKE_KEY not in repr(memory)
+    assert "\ud800" not in repr(memory)
+    assert "\0" not in memory.evidence[0].ref
+
+
+@pytest.mark.parametrize(
+    "unit", [WorkUnitRef("", ("a",), "a"), WorkUnitRef("native", (), "a")], ids=["method", "name"]
+)
+def test_a_work_unit_without_a_name_is_refused(unit: WorkUnitRef) -> None:
+    with pytest.raises(UsageError, match="work unit has a methodology"):
+        made(MemoryDraft(content="x", work_unit=unit))
+
+
+@pytest.mark.feature("A2")
+def test_a_payload_can_be_changed_and_comes_along_with_a_new_type() -> None:
+    plain = made(MemoryDraft(content="x"))
+    decided = amend(
+        plain, MemoryPatch(type=MemoryType.DECISION, payload=Decision("because")), now=NOW
+    )
+    assert decided.payload == Decision("because")
+    changed = amend(decided, MemoryPatch(payload=Decision("therefore")), now=NOW)
+    assert changed.payload == Decision("therefore")
+    with pytest.raises(UsageError, match="takes Decision payload"):
+        amend(decided, MemoryPatch(payload=DeadEnd("a", "b")), now=NOW)

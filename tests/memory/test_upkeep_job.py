@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.changes import PutSession
 from holdfast.core.memory import Memory
 from holdfast.core.payloads import RecipeStep, WorkflowRecipe
+from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import MemoryType, Scope
 from holdfast.memory.ageing.lifecycle import UpkeepAction, UpkeepReport, run_upkeep, upkeep_due
 from holdfast.memory.engine import Engine
@@ -84,6 +86,26 @@ def test_the_job_is_due_at_first_then_daily_or_every_twenty_sessions(
     assert upkeep_due(shop.engine, project="git:example.org/other", session_count=119)
     shop.clock.advance(days=1)
     assert upkeep_due(shop.engine, project=PROJECT, session_count=100)
+
+
+def test_without_a_count_the_recorded_sessions_since_the_last_run_are_counted(
+    shop: Workshop, root: Path
+) -> None:
+    def record(number: int) -> None:
+        now = shop.clock()
+        session = SessionRecord(
+            id=f"s{number}", client="test", project=PROJECT, started_at=now, last_event_at=now
+        )
+        shop.store.apply([PutSession(session)])
+
+    record(0)
+    shop.clock.advance(seconds=60)
+    run_upkeep(shop.engine, project=PROJECT, root=root)
+    for number in range(1, 20):
+        record(number)
+    assert not upkeep_due(shop.engine, project=PROJECT)
+    record(20)
+    assert upkeep_due(shop.engine, project=PROJECT)
 
 
 def test_running_it_again_changes_nothing(shop: Workshop, root: Path) -> None:

@@ -12,10 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO, Unpack
 
+from holdfast.app.ageing import Ageing
 from holdfast.app.asking import Changes, Details, Names, Which
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Order
-from holdfast.core.types import Phase, parse_choice
+from holdfast.core.types import Phase, Scope, parse_choice
 from holdfast.memory.engine import Engine
 
 if TYPE_CHECKING:
@@ -23,12 +24,9 @@ if TYPE_CHECKING:
     from holdfast.app.intake import IntakeReport
     from holdfast.app.reindex import Reindexed
     from holdfast.app.settings import Settings
-    from holdfast.app.wiring import Wires
     from holdfast.core.memory import Memory, MemoryDraft
     from holdfast.core.ports import Progress
     from holdfast.core.query import Page, Stats
-    from holdfast.memory.ageing.pruning import Retention
-    from holdfast.memory.ageing.upkeep import UpkeepReport
     from holdfast.memory.layers import IndexRow, Timeline
     from holdfast.memory.obey import Obeyed
     from holdfast.memory.packing import ContextPack
@@ -39,11 +37,8 @@ if TYPE_CHECKING:
     from holdfast.memory.state import State
 
 
-class Holdfast:
+class Holdfast(Ageing):
     """A memory for one project (and, where a scope says so, about one person)."""
-
-    def __init__(self, wires: Wires) -> None:
-        self._wires = wires
 
     def __enter__(self) -> Holdfast:
         return self
@@ -140,7 +135,9 @@ class Holdfast:
         from holdfast.core.changes import Delete
 
         everything = replace(self._whole({}), include_user=False)
-        changes = [Delete(m.id) for m in self.engine.store.iterate(everything)]
+        changes = [
+            Delete(m.id) for m in self.engine.store.iterate(everything) if m.scope is not Scope.USER
+        ]
         if changes and not dry_run:
             self.engine.store.apply(changes)
         return len(changes)
@@ -299,67 +296,6 @@ class Holdfast:
         return State(self.engine, project=self.project, session_id=session)
 
     # -- Upkeep -----------------------------------------------------------------------------------
-
-    def decay(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
-        """Let importance fade with disuse."""
-        from holdfast.memory.ageing.decay import decay
-
-        return decay(self.engine, project=self.project, dry_run=dry_run, progress=progress)
-
-    def prune(
-        self,
-        *,
-        keep: Retention | None = None,
-        include_verified: bool = False,
-        dry_run: bool = False,
-        progress: Progress | None = None,
-    ) -> UpkeepReport:
-        """Remove what the pruning rules say, for good."""
-        from holdfast.memory.ageing.pruning import prune
-        from holdfast.memory.ageing.staleness import exists_below
-
-        return prune(
-            self.engine,
-            project=self.project,
-            keep=keep,
-            exists=exists_below(self.root),
-            include_verified=include_verified,
-            dry_run=dry_run,
-            progress=progress,
-        )
-
-    def compact(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
-        """Merge near-duplicates."""
-        from holdfast.memory.ageing.compaction import compact
-
-        return compact(self.engine, project=self.project, dry_run=dry_run, progress=progress)
-
-    def sweep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
-        """Mark memories whose files are gone, and clear the mark where they came back."""
-        from holdfast.memory.ageing.staleness import sweep
-
-        return sweep(
-            self.engine, project=self.project, root=self.root, dry_run=dry_run, progress=progress
-        )
-
-    def upkeep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
-        """Sweep, decay and prune, in this order."""
-        from holdfast.memory.ageing.lifecycle import run_upkeep
-
-        return run_upkeep(
-            self.engine, project=self.project, root=self.root, dry_run=dry_run, progress=progress
-        )
-
-    def upkeep_if_due(self, *, session_count: int | None = None) -> UpkeepReport | None:
-        """The upkeep of a long-lived process that opens a project: at most once a day, or after
-        20 sessions."""
-        from holdfast.memory.ageing.lifecycle import run_upkeep, upkeep_due
-
-        if not upkeep_due(self.engine, project=self.project, session_count=session_count):
-            return None
-        return run_upkeep(
-            self.engine, project=self.project, root=self.root, session_count=session_count
-        )
 
     def reindex(self, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
         """Bring the search indexes up to the model in use; can be stopped and started again."""

@@ -153,3 +153,6 @@ class MemoryPatch:
     user_verified: bool | None = None
     pinned: bool | None = None
     citation: str | None = None
+    relations: tuple[Relation, ...] | None = None
+    half_life_days: float | None = None
+    payload: Payload | None = None

@@ -6,7 +6,7 @@ unstorable character and no number out of range ever does.
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
@@ -14,7 +14,15 @@ from pathlib import PurePosixPath, PureWindowsPath
 from holdfast.core.clock import whole_ms
 from holdfast.core.codec import Json, Payload, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
-from holdfast.core.memory import MAX_CONTENT_CHARS, Memory, MemoryDraft, MemoryPatch
+from holdfast.core.memory import (
+    MAX_CONTENT_CHARS,
+    Evidence,
+    Memory,
+    MemoryDraft,
+    MemoryPatch,
+    Relation,
+    WorkUnitRef,
+)
 from holdfast.core.text import clean
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source
 from holdfast.memory.wording.redaction import redact
@@ -24,6 +32,7 @@ DEFAULT_IMPORTANCE = 0.5
 MAX_LABEL_CHARS = 512
 _CONFIDENCE = {Source.USER_TAUGHT: 0.95, Source.AGENT_EXPLICIT: 0.8, Source.OBSERVER_INFERRED: 0.6}
 _DEFAULT_CONFIDENCE = 0.7
+_MOST_DAYS = sys.float_info.max
 
 
 def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memory:
@@ -59,10 +68,10 @@ def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memo
         seq=_count(draft.seq, "position in the session"),
         provenance_sessions=(session_id,) if session_id else (),
         commit_sha=_label(draft.commit_sha, "commit"),
-        work_unit=draft.work_unit,
-        relations=draft.relations,
-        evidence=tuple(replace(e, note=safe_note(e.note)) for e in draft.evidence),
-        graph_node=draft.graph_node,
+        work_unit=_work_unit(draft.work_unit),
+        relations=_relations(draft.relations),
+        evidence=tuple(_cited(e) for e in draft.evidence),
+        graph_node=_label(draft.graph_node, "graph node"),
         half_life_days=_half_life(draft.half_life_days),
         needs_review=draft.needs_review,
         user_verified=draft.source is Source.USER_TAUGHT,
@@ -76,7 +85,7 @@ def compose(draft: MemoryDraft, *, project: str, id: str, now: datetime) -> Memo
 def amend(memory: Memory, patch: MemoryPatch, *, now: datetime) -> Memory:
     """The memory with a patch applied and checked the same way as a new one."""
     changed = memory.type if patch.type is None else patch.type
-    payload = memory.payload if changed is memory.type else None
+    payload = patch.payload or (memory.payload if changed is memory.type else None)
     return replace(
         memory,
         updated_at=max(now, memory.updated_at),
@@ -98,6 +107,10 @@ def amend(memory: Memory, patch: MemoryPatch, *, now: datetime) -> Memory:
         user_verified=memory.user_verified if patch.user_verified is None else patch.user_verified,
         pinned=memory.pinned if patch.pinned is None else patch.pinned,
         citation=memory.citation if patch.citation is None else safe_note(patch.citation),
+        relations=memory.relations if patch.relations is None else _relations(patch.relations),
+        half_life_days=memory.half_life_days
+        if patch.half_life_days is None
+        else _half_life(patch.half_life_days),
     )
 
 
@@ -153,6 +166,39 @@ def _redacted(value: Json) -> Json:
     return value
 
 
+def _relations(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
+    return tuple(dict.fromkeys(_relation(relation) for relation in relations))
+
+
+def _relation(relation: Relation) -> Relation:
+    target, file = _label(relation.target_id, "target"), _path(relation.target_file or "")
+    if (target is None) == (file is None):
+        raise UsageError(
+            f"A relation {relation.type.value} has one target.",
+            hint="Name either a memory or a file.",
+        )
+    confidence = _share(relation.confidence, "confidence of a relation")
+    return replace(relation, target_id=target, target_file=file, confidence=confidence)
+
+
+def _cited(evidence: Evidence) -> Evidence:
+    ref = _label(evidence.ref, "reference of evidence")
+    if ref is None:
+        raise UsageError("Evidence names what it is.", hint="Give a session, commit, person ...")
+    return replace(evidence, ref=ref, note=safe_note(evidence.note))
+
+
+def _work_unit(unit: WorkUnitRef | None) -> WorkUnitRef | None:
+    if unit is None:
+        return None
+    methodology = _label(unit.methodology, "methodology")
+    hierarchy = tuple(_label(step, "work unit") or "" for step in unit.hierarchy)
+    if methodology is None or not all(hierarchy) or not hierarchy:
+        raise UsageError("A work unit has a methodology and a name.")
+    label = _label(unit.label, "label of a work unit") or hierarchy[-1]
+    return WorkUnitRef(methodology, hierarchy, label)
+
+
 def _default_importance(draft: MemoryDraft) -> float:
     return EXPLICIT_IMPORTANCE if draft.source is Source.USER_TAUGHT else DEFAULT_IMPORTANCE
 
@@ -162,15 +208,17 @@ def _default_scope(draft: MemoryDraft) -> Scope:
 
 
 def _share(value: float, what: str) -> float:
-    if not (math.isfinite(value) and 0.0 <= value <= 1.0):
+    if not 0.0 <= value <= 1.0:  # NaN lies nowhere
         raise UsageError(f"The {what} {value} is out of range.", hint="Give a number from 0 to 1.")
     return float(value)
 
 
 def _half_life(days: float | None) -> float | None:
-    if days is not None and not (math.isfinite(days) and days > 0):
+    if days is None:
+        return None
+    if not 0 < days <= _MOST_DAYS:
         raise UsageError(f"A half-life of {days} days makes no sense.", hint="Give days above 0.")
-    return days
+    return float(days)
 
 
 def _count(value: int | None, what: str) -> int | None:

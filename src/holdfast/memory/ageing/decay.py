@@ -2,9 +2,8 @@
 
 A memory loses 5 % of its importance for each week since it was last of use, or half of it for
 each half-life when it, or its type, has one. Pinned memories do not fade. What a person verified
-fades at half the speed: being right does not keep it important for ever, but it takes more than
-one quiet season to doubt that it matters. Closed and archived memories are history and stay as
-they are.
+fades like the rest (being right does not keep it important for ever), but pruning spares it.
+Closed and archived memories are history and stay as they are.
 
 Fading is exponential, so many small steps equal one large one. A run therefore only counts the
 time since the last run or the last access, whichever is later, and does nothing within a day of
@@ -35,7 +34,6 @@ from holdfast.memory.ageing.upkeep import (
 from holdfast.memory.engine import Engine
 
 WEEKLY_FACTOR = 0.95
-VERIFIED_SPEED = 0.5
 MIN_INTERVAL_DAYS = 1.0
 _JOB = "decay"
 _CHECKED_AT_ONCE = 200
@@ -45,9 +43,8 @@ def faded_importance(memory: Memory, *, idle_days: float) -> float:
     """The importance of a memory after that many days of disuse."""
     if memory.pinned or idle_days <= 0:
         return memory.importance
-    days = idle_days * (VERIFIED_SPEED if memory.user_verified else 1.0)
     half_life = memory.half_life_days or TYPE_RULES[memory.type].half_life_days
-    factor = 0.5 ** (days / half_life) if half_life else WEEKLY_FACTOR ** (days / 7)
+    factor = 0.5 ** (idle_days / half_life) if half_life else WEEKLY_FACTOR ** (idle_days / 7)
     return memory.importance * factor
 
 
@@ -94,8 +91,7 @@ def _fading(
 def _item(memory: Memory, importance: float, idle_days: float) -> UpkeepItem:
     half_life = memory.half_life_days or TYPE_RULES[memory.type].half_life_days
     pace = f"half-life {half_life:g} days" if half_life else "5 % a week"
-    slower = ", half as fast because verified" if memory.user_verified else ""
-    reason = f"unused for {idle_days:.1f} days, {pace}{slower}"
+    reason = f"unused for {idle_days:.1f} days, {pace}"
     return item_for(memory, before=memory.importance, after=importance, rule="faded", reason=reason)
 
 

@@ -67,14 +67,16 @@ def upkeep_due(engine: Engine, *, project: str, session_count: int | None = None
     """Whether opening a project should start the job.
 
     Due when it never ran, when it last ran at least a day ago, or when 20 sessions have passed
-    since, whichever comes first. Opening a project many times a day costs one run.
+    since, whichever comes first; without a count the recorded sessions are counted. Opening a
+    project many times a day costs one run.
     """
     previous = last_run(engine.store, project=project, job=_JOB)
     if previous is None or days_between(previous.at, engine.clock()) >= DAYS_BETWEEN_RUNS:
         return True
-    if session_count is None or previous.session_count is None:
-        return False
-    return session_count - previous.session_count >= SESSIONS_BETWEEN_RUNS
+    if session_count is not None and previous.session_count is not None:
+        return session_count - previous.session_count >= SESSIONS_BETWEEN_RUNS
+    latest = engine.store.sessions(project=project, limit=SESSIONS_BETWEEN_RUNS)
+    return sum(session.started_at >= previous.at for session in latest) >= SESSIONS_BETWEEN_RUNS
 
 
 def run_upkeep(

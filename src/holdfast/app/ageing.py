@@ -1,0 +1,127 @@
+"""What time does to a memory, as verbs of `Holdfast`: fading, pruning, merging, trust, archiving.
+
+Each verb reports what it did and can be previewed with `dry_run`. Knows which project is open;
+the rules themselves are in `holdfast.memory.ageing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.app.wiring import Wires
+    from holdfast.core.memory import WorkUnitRef
+    from holdfast.core.ports import Progress
+    from holdfast.memory.ageing.pruning import Retention
+    from holdfast.memory.ageing.upkeep import UpkeepReport
+
+
+class Ageing:
+    """The part of `Holdfast` that keeps memories up."""
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+
+    def decay(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+        """Let importance fade with disuse."""
+        from holdfast.memory.ageing.decay import decay
+
+        return decay(
+            self._wires.engine, project=self._wires.project, dry_run=dry_run, progress=progress
+        )
+
+    def prune(
+        self,
+        *,
+        keep: Retention | None = None,
+        include_verified: bool = False,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> UpkeepReport:
+        """Remove what the pruning rules say, for good."""
+        from holdfast.memory.ageing.pruning import prune
+        from holdfast.memory.ageing.staleness import exists_below
+
+        return prune(
+            self._wires.engine,
+            project=self._wires.project,
+            keep=keep,
+            exists=exists_below(self._wires.identity.root),
+            include_verified=include_verified,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def compact(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+        """Merge near-duplicates."""
+        from holdfast.memory.ageing.compaction import compact
+
+        return compact(
+            self._wires.engine, project=self._wires.project, dry_run=dry_run, progress=progress
+        )
+
+    def sweep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+        """Mark memories whose files are gone, and clear the mark where they came back."""
+        from holdfast.memory.ageing.staleness import sweep
+
+        return sweep(
+            self._wires.engine,
+            project=self._wires.project,
+            root=self._wires.identity.root,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def upkeep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+        """Sweep, decay and prune, in this order."""
+        from holdfast.memory.ageing.lifecycle import run_upkeep
+
+        return run_upkeep(
+            self._wires.engine,
+            project=self._wires.project,
+            root=self._wires.identity.root,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def upkeep_if_due(self, *, session_count: int | None = None) -> UpkeepReport | None:
+        """The upkeep of a long-lived process that opens a project: at most once a day, or after
+        20 sessions."""
+        from holdfast.memory.ageing.lifecycle import run_upkeep, upkeep_due
+
+        if not upkeep_due(
+            self._wires.engine, project=self._wires.project, session_count=session_count
+        ):
+            return None
+        return run_upkeep(
+            self._wires.engine,
+            project=self._wires.project,
+            root=self._wires.identity.root,
+            session_count=session_count,
+        )
+
+    def set_confidence(
+        self, name: str, confidence: float, *, dry_run: bool = False
+    ) -> UpkeepReport:
+        """Set how sure we are of a memory; what it is related to feels it."""
+        from holdfast.memory.ageing.confidence import set_confidence
+        from holdfast.memory.correct import pick
+
+        found = pick(self._wires.engine, name, project=self._wires.project)
+        return set_confidence(
+            self._wires.engine, id=found.id, confidence=confidence, dry_run=dry_run
+        )
+
+    def archive_work_unit(
+        self, ref: WorkUnitRef, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> UpkeepReport:
+        """Archive what belongs to a finished work unit and to the units below it."""
+        from holdfast.memory.ageing.pruning import archive_work_unit
+
+        return archive_work_unit(
+            self._wires.engine,
+            ref=ref,
+            project=self._wires.project,
+            dry_run=dry_run,
+            progress=progress,
+        )
