@@ -195,11 +195,11 @@ class Asker:
 
         A path that exists from the asker's folder is meant from there; any other from the root.
         """
-        from holdfast.app.projects import relative_path
+        from holdfast.app.projects import is_there, relative_path
 
         def start(text: str) -> str:
             here = self.folder / text
-            return str(here) if "\0" not in text and here.exists() else text
+            return str(here) if is_there(here) else text
 
         return tuple(relative_path(self.root, start(text)) for text in _texts(paths) if text)
 

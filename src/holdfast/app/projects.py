@@ -31,7 +31,7 @@ from holdfast.app.remote_url import RemoteName, is_shorthand, read_remote
 from holdfast.app.repository import BrokenRepository, Repository, find_repository
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import ProjectBook
-from holdfast.core.text import fold
+from holdfast.core.text import fold, shorten
 
 MAX_NAME_CHARS = 200
 _MAX_LOCAL_HOPS = 5
@@ -138,6 +138,14 @@ def relative_path(root: Path, path: str | Path) -> str:
     return real.relative_to(real_root).as_posix()
 
 
+def is_there(path: Path) -> bool:
+    """Whether a file exists; a name that no file can have (too long, a NUL) names none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 # -- Git ------------------------------------------------------------------------------------------
 
 
@@ -218,9 +226,10 @@ def _folder(start: Path) -> Path:
 def _real(path: Path) -> Path:
     try:
         return path.resolve()
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         raise UsageError(
-            f"The path {str(path)!r} cannot be followed.", hint="Check its links."
+            f"The path {shorten(str(path), limit=200)!r} cannot be followed.",
+            hint="Check its characters, its length and its links.",
         ) from None
 
 
@@ -238,7 +247,7 @@ def _is_foreign(text: str) -> bool:
 
 def _native(root: Path, text: str) -> PurePath:
     """A path as this system writes it; a Windows-style relative path is understood anywhere."""
-    if os.name == "nt" or "\\" not in text or (root / text).exists():
+    if os.name == "nt" or "\\" not in text or is_there(root / text):
         return PurePath(text)
     return PurePosixPath(PureWindowsPath(text).as_posix())
 

@@ -27,7 +27,13 @@ def whole_ms(moment: datetime) -> datetime:
         raise UsageError(
             f"The time {moment.isoformat()} has no time zone.", hint="Give one, e.g. +00:00."
         )
-    moment = moment.astimezone(UTC)
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError:
+        raise UsageError(
+            f"The time {moment.isoformat()} is out of range.",
+            hint="Give one that lies within the years 1 to 9999 in UTC.",
+        ) from None
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
