@@ -248,7 +248,7 @@ def test_the_capture_path_imports_nothing_heavy(machine: Machine) -> None:
     script = (
         "import sys, os\n"
         "os._exit = lambda code: (_ for _ in ()).throw(SystemExit(code))\n"
-        f"sys.argv = [{str(machine.program)!r}, 'claude', 'Stop']\n"
+        f"sys.argv = [{str(machine.program)!r}, 'claude', 'PostToolUse']\n"
         "before = set(sys.modules)\n"
         "try:\n"
         "    exec(compile(open(sys.argv[0]).read(), sys.argv[0], 'exec'),"

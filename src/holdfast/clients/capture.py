@@ -31,6 +31,8 @@ _CHUNK_BYTES = 1 << 20
 _UNKNOWN_SESSION = "unknown"
 _SESSION_KEYS = (b'"session_id"', b'"conversation_id"', b'"sessionID"', b'"sessionId"')
 _MAX_KEY_BYTES = 200
+# With these a turn or a session is over, so that it is worth while to take in what was caught.
+_ENDS = frozenset({"stop", "sessionend", "afteragent", "session.idle", "event:session.idle"})
 
 
 def main(arguments: list[str]) -> None:
@@ -104,6 +106,10 @@ def _capture(state: str, client: str, event: str, payload: bytes) -> None:
     else:
         if kept is None:
             debug("not captured: the spool is full")
+        if event.lower() in _ENDS:
+            from holdfast.clients.detached_drain import start
+
+            start(state)
 
 
 def _answer(state: str, client: str, event: str, payload: bytes) -> None:

@@ -24,6 +24,7 @@ MAX_ANSWER_BYTES = 1 << 20
 _MAX_PATH_BYTES = 100
 _MAX_HEADER_BYTES = 256
 _CHUNK_BYTES = 1 << 16
+_GREETING_TIMEOUT_S = 0.1
 
 
 class NobodyAnswersError(Exception):
@@ -53,6 +54,23 @@ def ask(state: str, *, client: str, event: str, payload: bytes, timeout_s: float
             raise NobodyAnswersError from error
         finally:
             line.close()
+
+
+def is_answered(state: str) -> bool:
+    """Whether a live process is there to be asked."""
+    family = getattr(_socket, "AF_UNIX", None)
+    if family is None:
+        return False
+    line = _socket.socket(family, _socket.SOCK_STREAM)
+    try:
+        line.settimeout(_GREETING_TIMEOUT_S)
+        with Address(state) as address:
+            line.connect(address)
+    except (OSError, NobodyAnswersError):
+        return False
+    finally:
+        line.close()
+    return True
 
 
 def question(client: str, event: str, *, timeout_ms: int, payload: bytes) -> bytes:

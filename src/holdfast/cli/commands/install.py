@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -69,6 +69,8 @@ def install(
         _write_plugin(plugin.absolute(), as_json=as_json)
         return
     change = make_installer().install(client, scope=chosen(scope), dry_run=dry_run)
+    if not dry_run:
+        note_drainer(os.environ)
     done = "is in already" if change.is_none else "is now in"
     tell(change, client=client, dry_run=dry_run, as_json=as_json, done=done)
 
@@ -82,6 +84,7 @@ def _write_plugin(folder: Path, *, as_json: bool) -> None:
     beside = str(Path(sys.executable).with_name("holdfast"))
     program = "holdfast" if which("holdfast") else command_line([beside], Shell.SH)
     windows = sys.platform == "win32"
+    note_drainer(os.environ)
     written = write_plugin(folder, command=hook_command(), program=program, windows=windows)
     if as_json:
         output.print_json({"client": "claude-code", "path": folder, "files": written})
@@ -107,6 +110,16 @@ def make_installer() -> Installer:
         records=RecordBook(places.data_folder(os.environ) / "installed"),
         windows=sys.platform == "win32",
     )
+
+
+def note_drainer(environment: Mapping[str, str]) -> None:
+    """Tell the hook process, which runs outside this environment, what takes its events in."""
+    from holdfast.app.spool_folder import SpoolFolder
+    from holdfast.clients.detached_drain import record_command
+
+    state = SpoolFolder.of(environment).folder.parent
+    places.make_private_folder(state)
+    record_command(str(state), (sys.executable, "-P", "-m", "holdfast.cli", "spool", "drain"))
 
 
 def hook_command() -> tuple[str, ...]:
