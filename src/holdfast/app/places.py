@@ -52,6 +52,16 @@ def current_folder() -> Path:
         ) from None
 
 
+def expanded(path: str | Path) -> Path:
+    """The path with a leading `~` followed; an unknown user's home is a clear error."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UsageError(
+            f"The home folder in {str(path)!r} is not known.", hint="Write the whole path."
+        ) from None
+
+
 def make_private_folder(folder: Path) -> None:
     """Create a folder that only its owner may enter; one that exists is left as it is."""
     for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
@@ -60,7 +70,7 @@ def make_private_folder(folder: Path) -> None:
 
 def _own_home(environment: Mapping[str, str], *, default: _Finder) -> Path:
     own = environment.get(HOME_VARIABLE)
-    return Path(own).expanduser() if own else default(environment)
+    return expanded(own) if own else default(environment)
 
 
 def _config_folder(environment: Mapping[str, str]) -> Path:

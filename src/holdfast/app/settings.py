@@ -385,10 +385,17 @@ def _checked(rule: Rule, raw: object, *, where: str) -> Scalar | Path | UsageErr
     """The value as its rule has it, or the error that says what would fit (not raised)."""
     value = float(raw) if rule.kind is float and type(raw) is int else raw
     if rule.kind is Path and isinstance(value, str) and value:
-        return Path(value).expanduser()
+        return _expanded(value, where=where)
     if not _fits(rule, value):
         return UsageError(f"{where}: {rule.key} must be {_wanted(rule)}, not {raw!r}.")
     return cast("Scalar | Path", value)
+
+
+def _expanded(value: str, *, where: str) -> Path | UsageError:
+    try:
+        return places.expanded(value)
+    except UsageError as error:
+        return UsageError(f"{where}: {error.message}", hint=error.hint)
 
 
 def _fits(rule: Rule, value: object) -> bool:

@@ -300,9 +300,10 @@ class Wires:
 
 def make_private_file(path: Path) -> bool:
     """Make an empty file, and its folder, that only the owner can read; tells if it did."""
-    if path.exists():
-        return False
     try:
+        if path.exists():
+            _require_file(path)
+            return False
         places.make_private_folder(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
@@ -311,3 +312,9 @@ def make_private_file(path: Path) -> bool:
             hint="Choose another place with the setting store.path or with HOLDFAST_HOME.",
         ) from None
     return True
+
+
+def _require_file(path: Path) -> None:
+    """Refuse a folder, a pipe or a device before anything is written to it."""
+    if not path.is_file():
+        raise UsageError(f"{path} is not a file, so it is no database.", hint="Name another one.")

@@ -12,6 +12,7 @@ OK: Final = 0
 NOTHING: Final = 1
 USAGE: Final = 2
 CRASHED: Final = 70
+SYSTEM_REFUSED: Final = 74
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 
@@ -37,6 +38,7 @@ OTHER_CODES: Final[Mapping[int, str]] = MappingProxyType(
         OK: "done",
         NOTHING: "recall found nothing; doctor found an error; a question was answered with no",
         CRASHED: "a mistake in Holdfast itself; the traceback is on standard error",
+        SYSTEM_REFUSED: "the system refused something, such as writing the output to a full disk",
         INTERRUPTED: "stopped with Ctrl-C",
         BROKEN_PIPE: "the reader of the output went away",
     }

@@ -118,6 +118,7 @@ def root(ctx: click.Context, store: str | None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; every way it can end becomes an exit code."""
+    _stand_in_for_closed_streams()
     _accept_any_terminal()
     try:
         return _run([_as_text(argument) for argument in arguments])
@@ -127,6 +128,10 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)
         return exits.INTERRUPTED
+    except OSError as error:
+        _silence_stdout()
+        _show_system_error(error)
+        return exits.SYSTEM_REFUSED
     except Exception:  # noqa: BLE001 - a crash must not end with the code of "nothing found"
         from traceback import print_exc
 
@@ -172,6 +177,17 @@ def _show(error: HoldfastError) -> None:
         click.echo(f"Hint: {safe(error.hint)}", err=True)
 
 
+def _show_system_error(error: OSError) -> None:
+    """What the system refused, such as writing to a full disk; nothing of it is our mistake."""
+    if os.environ.get("HOLDFAST_DEBUG") == "1":
+        from traceback import print_exc
+
+        print_exc()
+    where = f" ({error.filename})" if error.filename else ""
+    _print_error(f"The system refused: {error.strerror or error}{where}.")
+    click.echo("Hint: set HOLDFAST_DEBUG=1 to see where.", err=True)
+
+
 def _print_error(message: str) -> None:
     colour = False if os.environ.get("NO_COLOR") else None
     click.echo(click.style("Error: ", fg="red", bold=True) + message, err=True, color=colour)
@@ -187,6 +203,21 @@ def _show_usage(error: click.ClickException) -> None:
 def _as_text(argument: str) -> str:
     """An argument as UTF-8, also where the locale made Python read it as something else."""
     return os.fsencode(argument).decode("utf-8", errors="replace")
+
+
+def _stand_in_for_closed_streams() -> None:
+    """Put the null device where a standard stream is closed.
+
+    Otherwise the next file opened would take its number, and be written to by mistake.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
 def _accept_any_terminal() -> None:

@@ -1,0 +1,75 @@
+"""The command line in surroundings that are broken: closed streams, full devices, odd paths."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.exits import SYSTEM_REFUSED, USAGE
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.feature("A3")
+
+
+def _shell(command: str, *, home: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run `hf ...` with the redirections of a shell."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
+    env = kept | {"HOLDFAST_HOME": str(home), "HOLDFAST_EMBEDDING_PROVIDER": "none"}
+    script = f'hf() {{ "{sys.executable}" -m holdfast.cli "$@"; }}; {command}'
+    return subprocess.run(
+        ["/bin/sh", "-c", script], env=env, capture_output=True, cwd=home.parent, check=False
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+def test_closed_streams_are_no_crash_and_never_take_a_database_for_the_output(home: Path) -> None:
+    assert _shell("hf remember 'The parser is slow' >&- 2>&-", home=home).returncode == 0
+    listed = _shell("hf list <&- && hf list >&-", home=home)
+    assert listed.returncode == 0
+    assert listed.stdout.count(b"The parser is slow") == 1
+    assert b"Traceback" not in listed.stderr
+    nothing = _shell("hf remember - <&-", home=home)
+    assert nothing.returncode == USAGE
+    assert b"nothing to remember" in nothing.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_cannot_be_written_is_told_in_one_line(home: Path) -> None:
+    ended = _shell("hf remember 'The parser is slow' && hf list > /dev/full", home=home)
+    assert ended.returncode == SYSTEM_REFUSED
+    assert b"No space left on device" in ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device", "long name"])
+def test_a_store_that_is_no_file_is_refused_before_anything_is_written(
+    cli: Cli, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "odd"
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path = Path("/dev/null")
+        case _:
+            path = tmp_path / ("x" * 300)
+    for command in (("list",), ("remember", "hello")):
+        ended = cli("--store", str(path), *command)
+        assert ended.code == USAGE
+        assert "Hint:" in ended.err
+
+
+def test_the_home_of_an_unknown_user_is_a_clear_error(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", "~no-such-user-here/memory")
+    ended = cli("list")
+    assert ended.code == USAGE
+    assert "~no-such-user-here" in ended.err
