@@ -132,7 +132,7 @@ def test_a_plugin_folder_can_be_had_instead(cli: Cli, person: Path) -> None:
     assert list(person.iterdir()) == []
     cli("install", "claude-code")
     again = cli("install", "claude-code", "--plugin", "my plugin", "--json")
-    assert len(again.json["files"]) == 7
+    assert {Path(file).name for file in again.json["files"]} >= {"plugin.json", "hooks.json"}
     assert "twice" in cli("install", "claude-code", "--plugin", "my plugin").err
     assert cli("install", "codex", "--plugin", "other").code == 2
 

@@ -69,7 +69,7 @@ def test_a_shell_call_has_its_command_and_output() -> None:
 
 
 def test_an_empty_answer_is_not_called_a_failure() -> None:
-    # A command that failed and one that said nothing look the same here.
+    # No exit code is told: a command that failed and one that said nothing look the same.
     call = _called("PostToolUse-Bash", tool_response="")
     assert (call.output, call.error) == ("", None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.events import (
+    Edit,
     PromptSubmitted,
     SessionEnded,
     SessionStarted,
@@ -86,6 +87,11 @@ def test_a_shell_call_that_failed_has_its_exit_code() -> None:
     assert (call.output, call.error) == ("1 failed\nsee log", "Exit code 2")
 
 
+def test_a_recorded_failure_has_its_exit_code() -> None:
+    call = _called("AfterTool-run_shell_command-failed")
+    assert (call.output, call.error) == ("oops", "Exit code 3")
+
+
 def test_the_older_report_of_a_shell_call_is_read_too() -> None:
     report = (
         "Command: ls\nDirectory: (root)\nStdout: a\nb\nStderr: (empty)\nError: (none)\n"
@@ -129,6 +135,21 @@ def test_an_edit_has_the_text_before_and_after() -> None:
     assert call.kind is ToolKind.EDIT
     assert [(e.before, e.after) for e in call.edits] == [("a", "b")]
     assert (call.output, call.input) == ("", '{"instruction":"why"}')
+
+
+def test_a_recorded_edit_has_only_what_was_replaced() -> None:
+    call = _called("AfterTool-replace")
+    assert call.edits == (Edit("hello.txt", "hello from", "bye from"),)
+    assert (call.output, call.error) == ("", None)
+
+
+def test_a_written_file_has_the_text_that_it_replaced() -> None:
+    given = {"file_path": "a.py", "content": "new"}
+    shown = {"llmContent": "Overwrote a.py", "returnDisplay": {"originalContent": "old"}}
+    call = _called(
+        "AfterTool-replace", tool_name="write_file", tool_input=given, tool_response=shown
+    )
+    assert (call.kind, call.edits) == (ToolKind.WRITE, (Edit("a.py", "old", "new"),))
 
 
 def test_a_skill_is_neither_a_file_nor_a_command() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from holdfast.clients.fields import Fields, as_fields, as_json, inner, items, optional, text, texts
+from holdfast.clients.fields import Fields, as_fields, as_json, items, optional, text, texts
 from holdfast.clients.own_text import is_own_command, is_own_server, without_own
 from holdfast.clients.patches import read_patch
 from holdfast.core.events import Edit, Origin, ToolCalled, ToolKind
@@ -126,6 +126,12 @@ def failed_shell(report: str) -> Answer:
     return Answer(report[head.end() :], f"Exit code {head[1]}")
 
 
+def written(given: Fields, *, before: str) -> tuple[Edit, ...] | None:
+    """A whole file written, with the text that it replaced; None when the input does not tell."""
+    path, after = text(given, *_FILE), text(given, *_CONTENT)
+    return (Edit(path, before, after),) if path and (before or after) else None
+
+
 # -- Input ----------------------------------------------------------------------------------------
 
 
@@ -191,8 +197,3 @@ def _unwrapped(answer: str) -> str:
         return answer
     fields = as_fields(answer)
     return (optional(fields, "result") if len(fields) == 1 else None) or answer
-
-
-def original_text(response: Fields) -> str:
-    """The file as it was before, when the client tells it."""
-    return text(response, "originalFile") or text(inner(response, "filediff"), "before")

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from holdfast.clients.calls import Answer, answer_text, failed_shell, kind_of, original_text
+from holdfast.clients.calls import Answer, answer_text, failed_shell, kind_of, written
 from holdfast.clients.calls import tool_called as _tool_called
 from holdfast.clients.fields import Fields, as_fields, inner, optional, text, whole
 from holdfast.clients.hook_set import Hook, Mode, Places, Scope
@@ -175,11 +175,8 @@ def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
 
 
 def _written(payload: Fields) -> tuple[Edit, ...] | None:
-    """A whole file written, with the text that it replaced."""
-    given = inner(payload, "tool_input")
-    path, after = text(given, "file_path"), text(given, "content")
-    before = original_text(as_fields(payload.get("tool_response")))
-    return (Edit(path, before, after),) if path and (before or after) else None
+    before = text(as_fields(payload.get("tool_response")), "originalFile")
+    return written(inner(payload, "tool_input"), before=before)
 
 
 def _last_message(payload: Fields) -> str | None:

@@ -61,15 +61,17 @@ def _contents(command: Sequence[str], program: str, *, windows: bool) -> Iterato
     template = files("holdfast.clients") / "data" / "claude_plugin"
     manifest: dict[str, Json] = json.loads((template / "plugin.json").read_text("utf-8"))
     yield "hooks/hooks.json", _as_text({"hooks": _hooks(command, windows=windows)})
-    for name in COMMANDS:
-        text = (template / "commands" / f"{name}.md").read_text("utf-8")
-        yield f"commands/{name}.md", text.replace(_PROGRAM_MARK, program)
-    listed: dict[str, Json] = {
+    for name in (*(f"commands/{slash}.md" for slash in COMMANDS), "README.md"):
+        text = template.joinpath(*name.split("/")).read_text("utf-8")
+        yield name, text.replace(_PROGRAM_MARK, program)
+    description = manifest["description"]
+    listed: dict[str, Json] = {"name": NAME, "source": "./", "description": description}
+    market: dict[str, Json] = {
         "name": NAME,
-        "source": "./",
-        "description": manifest["description"],
+        "description": description,
+        "owner": {"name": "Holdfast"},
+        "plugins": [listed],
     }
-    market: dict[str, Json] = {"name": NAME, "owner": {"name": "Holdfast"}, "plugins": [listed]}
     yield ".claude-plugin/marketplace.json", _as_text(market)
     yield _MANIFEST, _as_text(manifest | {"version": __version__})
 

@@ -1,8 +1,8 @@
 """Codex CLI: its hook payloads as events, and what an installer writes for it.
 
-It took over Claude Code's protocol; edits come as patches, and a tool that failed is told apart
-only where its answer says so: a shell command that failed gives an empty answer, and so does one
-that had nothing to say, so neither is called a failure.
+It took over Claude Code's protocol; edits come as patches. A tool that failed is known only where
+its answer says so: of a shell command it tells the output but no exit code, so none is called a
+failure.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from holdfast.clients import claude_code
-from holdfast.clients.calls import Answer, answer_text, kind_of, tool_called
+from holdfast.clients.calls import Answer, answer_text, kind_of, tool_called, written
 from holdfast.clients.fields import Fields, as_fields, inner, optional, text, whole
 from holdfast.clients.hook_set import Hook, Mode, Places, Scope
 from holdfast.clients.own_text import without_own
@@ -68,13 +68,17 @@ def _tool_called(payload: Fields, origin: Origin) -> Event | None:
     name = _tool_name(payload)
     if not name:
         return None
+    kind, given = kind_of(name), inner(payload, "tool_input")
+    response = as_fields(payload.get("tool_response"))
+    before = text(inner(response, "returnDisplay"), "originalContent")
     return tool_called(
         origin,
         name,
-        inner(payload, "tool_input"),
-        _answer(as_fields(payload.get("tool_response")), kind_of(name)),
+        given,
+        _answer(response, kind),
         call_id=optional(payload, "tool_use_id"),
         duration_ms=whole(payload, "duration_ms"),
+        edits=written(given, before=before) if kind is ToolKind.WRITE else None,
     )
 
 
