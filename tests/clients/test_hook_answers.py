@@ -180,6 +180,8 @@ class TestNothingToSay:
         with closing(sqlite3.connect(known.home / "memory.db")) as db:
             db.execute("DROP INDEX memories_kind")
             db.execute("DROP INDEX memories_pinned")
+            db.execute("DROP TRIGGER memories_count_edits")
+            db.execute("DROP TABLE text_edits")
             db.execute("DELETE FROM schema_steps WHERE number >= 3")
             db.commit()
         assert start_session(known) == ""

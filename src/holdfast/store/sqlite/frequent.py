@@ -165,4 +165,4 @@ def _summed(terms: Sequence[_Term], *, limit: int) -> Scored:
         rows = rows[values >= border]
     rows = np.unique(rows)
     best = rows[np.lexsort((rows, -sums[rows]))[:limit]]
-    return [(int(row), float(sums[row])) for row in best]
+    return list(zip(best.tolist(), sums[best].tolist(), strict=True))

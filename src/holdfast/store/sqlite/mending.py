@@ -48,6 +48,7 @@ def _rebuild_words(db: Connection) -> None:
     db.execute("DROP TABLE words")
     db.execute(WORDS_TABLE)
     db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+    db.execute("UPDATE text_edits SET count = count + 1")
 
 
 def _rebuild_fragments(db: Connection) -> None:

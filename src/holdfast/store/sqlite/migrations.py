@@ -16,7 +16,12 @@ from typing import NamedTuple
 from holdfast.core.clock import Clock, to_ms
 from holdfast.core.errors import StoreCorruptError, StoreVersionError
 from holdfast.store.sqlite.database import Connection, Database
-from holdfast.store.sqlite.schema import FIRST_SCHEMA, KIND_INDEXES, SESSION_SCHEMA
+from holdfast.store.sqlite.schema import (
+    FIRST_SCHEMA,
+    KIND_INDEXES,
+    SESSION_SCHEMA,
+    TEXT_EDITS,
+)
 
 # "Hold" in ASCII: tells a Holdfast file from any other SQLite database.
 APPLICATION_ID = 0x486F6C64
@@ -45,10 +50,16 @@ def _kind_indexes(db: Connection) -> None:
         db.execute(statement)
 
 
+def _text_edits(db: Connection) -> None:
+    for statement in TEXT_EDITS:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
     Step(3, "listing memories of a kind by importance", _kind_indexes),
+    Step(4, "counting edits of indexed texts", _text_edits),
 )
 
 

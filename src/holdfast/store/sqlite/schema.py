@@ -2,8 +2,8 @@
 
 Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`,
 `sessions`, `taken_events`, `reading_marks`.
-Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, and the columns
-`short` and `extra`. `row` is the integer that joins them and never leaves the engine.
+Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `text_edits`, and the
+columns `short` and `extra`. `row` is the integer that joins them and never leaves the engine.
 """
 
 from __future__ import annotations
@@ -231,6 +231,19 @@ SESSION_SCHEMA: tuple[str, ...] = (
 
 # A hook that begins a session lists a few kinds of memories by importance; without these every
 # memory of the project would be read for each kind.
+# Tells a process that has kept something of the word index that an indexed text has changed.
+TEXT_EDITS: tuple[str, ...] = (
+    """CREATE TABLE text_edits (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        count INTEGER NOT NULL
+    ) STRICT""",
+    "INSERT INTO text_edits (only, count) VALUES (1, 0)",
+    """CREATE TRIGGER memories_count_edits AFTER UPDATE OF content, extra ON memories
+    WHEN old.content IS NOT new.content OR old.extra IS NOT new.extra BEGIN
+        UPDATE text_edits SET count = count + 1;
+    END""",
+)
+
 KIND_INDEXES: tuple[str, ...] = (
     """CREATE INDEX memories_kind ON memories
        (home, type, importance, id, valid_to_ms, stale_ms, archived_ms)""",

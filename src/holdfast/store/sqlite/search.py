@@ -10,6 +10,7 @@ from holdfast.store.sqlite import fragments as trigrams
 from holdfast.store.sqlite import words
 from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
 from holdfast.store.sqlite.filters import condition
+from holdfast.store.sqlite.frequent import FrequentTerms
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, to_candidate
 from holdfast.store.sqlite.vectors import VectorSearch
@@ -18,12 +19,13 @@ from holdfast.store.sqlite.vectors import VectorSearch
 class SqliteSearch(Part):
     """Finds memories by words, fragments, vectors and links."""
 
+    _frequent: FrequentTerms
     _vector_search: VectorSearch
 
     def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
         require_limit(limit)
         with self._database.snapshot() as db:
-            return words.search_words(db, terms, where, limit=limit)
+            return words.search_words(db, terms, where, limit=limit, frequent=self._frequent)
 
     def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
         require_limit(limit)

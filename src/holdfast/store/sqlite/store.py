@@ -9,6 +9,7 @@ from pathlib import Path
 from holdfast.core.clock import Clock
 from holdfast.core.errors import StoreBusyError, StoreError, StoreReadOnlyError
 from holdfast.store.sqlite.database import Database, Durability, require_sqlite
+from holdfast.store.sqlite.frequent import FrequentTerms
 from holdfast.store.sqlite.memories import SqliteRows
 from holdfast.store.sqlite.migrations import migrate, pending
 from holdfast.store.sqlite.search import SqliteSearch
@@ -33,6 +34,7 @@ class SqliteStore(
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
         super().__init__(database, clock=clock)
+        self._frequent = FrequentTerms()
         self._vector_search = VectorSearch()
 
     @classmethod
@@ -67,6 +69,7 @@ class SqliteStore(
         if not self._database.closed:
             self.flush()
             self._database.close()
+            self._frequent.forget()
             self._vector_search.forget()
 
 

@@ -19,6 +19,7 @@ from holdfast.core.query import Filter, Hit
 from holdfast.core.text import clean
 from holdfast.store.sqlite.database import Connection, bindable
 from holdfast.store.sqlite.filters import Condition, condition
+from holdfast.store.sqlite.frequent import FrequentTerms, Scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,18 @@ def quote(term: str) -> str:
 
 
 def search_words(
-    db: Connection, terms: Sequence[str], where: Filter, *, limit: int, effort: Effort = USUAL
+    db: Connection,
+    terms: Sequence[str],
+    where: Filter,
+    *,
+    limit: int,
+    frequent: FrequentTerms | None = None,
+    effort: Effort = USUAL,
 ) -> list[Hit]:
-    """The best memories by BM25 that hold any of the terms."""
+    """The best memories by BM25 that hold any of the terms.
+
+    With `frequent`, a process that asks often gets the exact order at any size.
+    """
     wanted = [quote(term) for term in dict.fromkeys(terms) if term.strip()]
     if not wanted or not limit:
         return []
@@ -66,11 +76,34 @@ def search_words(
     small = min(effort.small_project, newest // 2)
     if where.project is not None and _is_small(db, where.project, most=small):
         return _within(db, _any_of(wanted), fits, limit=limit)
+    exact = _exactly(db, wanted, fits, limit=limit, frequent=frequent, effort=effort)
+    if exact is not None:
+        return exact
     query = _cheap_query(db, wanted, limit=limit, effort=effort)
     hits = _ranked(db, query, fits, limit=limit, effort=effort)
     if len(hits) < limit and query.copies > 1:
         return _filtered(db, Query(_any_of(wanted)), fits, limit=limit)
     return hits
+
+
+def _exactly(
+    db: Connection,
+    wanted: Sequence[str],
+    fits: Condition,
+    *,
+    limit: int,
+    frequent: FrequentTerms | None,
+    effort: Effort,
+) -> list[Hit] | None:
+    """The best matches by what is kept of the terms, or None where that does not serve."""
+    for wide in (2 * limit, max(effort.first_look, 8 * limit)):
+        best = frequent.best(db, wanted, limit=wide) if frequent else None
+        if best is None:
+            return None
+        hits = _first_passing(db, best, fits, limit=limit)
+        if len(hits) >= limit or len(best) < wide:
+            return hits
+    return None
 
 
 def _cheap_query(db: Connection, wanted: Sequence[str], *, limit: int, effort: Effort) -> Query:
@@ -130,17 +163,26 @@ def _ranked(
     of them pass is every match filtered. Both give the same answer.
     """
     wide = max(effort.first_look, 4 * limit)
-    best = db.execute(
+    found = db.execute(
         "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
         (query.expression, wide),
     ).fetchall()
+    best = [(row, score / query.copies) for row, score in found]
+    hits = _first_passing(db, best, fits, limit=limit)
+    if len(hits) >= limit or len(best) < wide:
+        return hits
+    return _filtered(db, query, fits, limit=limit)
+
+
+def _first_passing(db: Connection, best: Scored, fits: Condition, *, limit: int) -> list[Hit]:
+    """The first of these matches that pass the filter; most often the very first do."""
     hits: list[Hit] = []
     for part in (best[: 4 * limit], best[4 * limit :]):
         ids = _passing(db, [row for row, _ in part], fits)
-        hits += [Hit(ids[row], score / query.copies) for row, score in part if row in ids]
+        hits += [Hit(ids[row], score) for row, score in part if row in ids]
         if len(hits) >= limit:
-            return hits[:limit]
-    return hits if len(best) < wide else _filtered(db, query, fits, limit=limit)
+            break
+    return hits[:limit]
 
 
 def _passing(db: Connection, rows: list[int], fits: Condition) -> dict[int, str]:

@@ -1,0 +1,155 @@
+"""Kept shares of frequent terms give the very answer that FTS5 gives."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.changes import Delete, IndexCard, Insert, Replace
+from holdfast.core.memory import Memory
+from holdfast.core.ports import Store
+from holdfast.core.types import MemoryType
+from holdfast.store import open_sqlite
+from holdfast.store.sqlite.frequent import FrequentTerms
+
+pytestmark = pytest.mark.feature("B1")
+
+_WORDS = [f"word{n}" for n in range(60)]
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+_ASKED = ('"word0"', '"word3"', '"word41"', '"no such"')
+
+
+def _memory(number: int, text: str) -> Memory:
+    at = _START + timedelta(minutes=number)
+    return Memory(
+        id=f"0198f000-0000-7000-8000-{number:012x}",
+        project="name:p",
+        type=MemoryType.FACT,
+        content=text,
+        created_at=at,
+        updated_at=at,
+        valid_from=at,
+        accessed_at=at,
+    )
+
+
+def _text(chance: random.Random) -> str:
+    weights = [1 / (rank + 1) for rank in range(len(_WORDS))]
+    return " ".join(chance.choices(_WORDS, weights, k=chance.randint(3, 12)))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    chance = random.Random(5)
+    opened = open_sqlite(path)
+    opened.apply([Insert(_memory(n, _text(chance)), IndexCard()) for n in range(400)])
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def db(path: Path, store: Store) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(path)
+    yield connection
+    connection.close()
+
+
+def _kept(*, budget_bytes: int = 10_000_000) -> FrequentTerms:
+    import numpy as np  # a process that has not loaded it lets FTS5 answer its first questions
+
+    assert np
+    return FrequentTerms(from_rows=1, worth_keeping=2, budget_bytes=budget_bytes)
+
+
+def _plain(
+    db: sqlite3.Connection, terms: Sequence[str], *, limit: int = 50
+) -> list[tuple[int, float]]:
+    return db.execute(
+        "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
+        (" OR ".join(terms), limit),
+    ).fetchall()
+
+
+def _rows(found: list[tuple[int, float]] | None) -> list[int]:
+    assert found is not None
+    return [row for row, _ in found]
+
+
+@pytest.mark.parametrize("limit", [1, 7, 50, 1_000])
+def test_sums_of_shares_are_the_scores_of_the_whole_query(
+    db: sqlite3.Connection, limit: int
+) -> None:
+    frequent = _kept()
+    for _ in range(2):
+        found = frequent.best(db, _ASKED, limit=limit)
+        assert found is not None
+        expected = _plain(db, _ASKED, limit=limit)
+        assert _rows(found) == _rows(expected)
+        assert [s for _, s in found] == pytest.approx([s for _, s in expected], rel=1e-12)
+
+
+def test_random_queries_agree_with_fts5(db: sqlite3.Connection) -> None:
+    chance, frequent = random.Random(9), _kept()
+    for _ in range(60):
+        terms = [f'"{word}"' for word in chance.sample(_WORDS, k=chance.randint(1, 6))]
+        assert _rows(frequent.best(db, terms, limit=20)) == _rows(_plain(db, terms, limit=20))
+
+
+def test_rows_that_came_later_are_found(store: Store, db: sqlite3.Connection) -> None:
+    frequent = _kept()
+    frequent.best(db, _ASKED, limit=50)
+    store.apply([Insert(_memory(400, "word0 word3 word41"), IndexCard())])
+    found = frequent.best(db, _ASKED, limit=500)
+    assert 401 in _rows(found)
+    assert set(_rows(found)) == set(_rows(_plain(db, _ASKED, limit=500)))
+
+
+def test_an_edited_text_is_scored_as_it_now_stands(store: Store, db: sqlite3.Connection) -> None:
+    frequent = _kept()
+    best = _rows(frequent.best(db, _ASKED, limit=50))[0]
+    store.apply([Replace(replace(_memory(best - 1, "something else"), tags=("t",)), IndexCard())])
+    assert best not in _rows(frequent.best(db, _ASKED, limit=500))
+    assert _rows(frequent.best(db, _ASKED, limit=50)) == _rows(_plain(db, _ASKED))
+
+
+def test_a_rebuilt_word_index_is_read_again(store: Store, db: sqlite3.Connection) -> None:
+    frequent = _kept()
+    frequent.best(db, _ASKED, limit=50)
+    (before,) = db.execute("SELECT count FROM text_edits").fetchone()
+    store.repair()
+    assert db.execute("SELECT count FROM text_edits").fetchone()[0] > before
+    assert _rows(frequent.best(db, _ASKED, limit=50)) == _rows(_plain(db, _ASKED))
+
+
+def test_a_deleted_memory_is_no_hit_of_the_store(store: Store, db: sqlite3.Connection) -> None:
+    frequent = _kept()
+    best = _rows(frequent.best(db, _ASKED, limit=50))[0]
+    store.apply([Delete(_memory(best - 1, "").id)])
+    still = _rows(frequent.best(db, _ASKED, limit=50))
+    standing = {row for (row,) in db.execute("SELECT row FROM memories")}
+    assert set(still) - standing <= {best}, "the caller checks what stands"
+
+
+def test_a_small_budget_changes_nothing_but_what_is_kept(db: sqlite3.Connection) -> None:
+    frequent = _kept(budget_bytes=100)
+    for _ in range(3):
+        assert _rows(frequent.best(db, _ASKED, limit=20)) == _rows(_plain(db, _ASKED, limit=20))
+
+
+def test_a_small_store_is_left_to_fts5(db: sqlite3.Connection) -> None:
+    assert FrequentTerms().best(db, _ASKED, limit=10) is None
+
+
+def test_nothing_is_found_where_no_row_holds_a_term(db: sqlite3.Connection) -> None:
+    assert _kept().best(db, ['"absent"'], limit=10) == []
