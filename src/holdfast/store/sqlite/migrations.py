@@ -7,9 +7,7 @@ schema, a copy is put beside it. A file from a newer Holdfast is refused untouch
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,8 +122,6 @@ def _copy_before(db: Connection, path: Path) -> None:
     target = path.with_name(f"{path.name}.before-v{schema_version(db) + 1}")
     if target.exists():
         return
-    partial = target.with_name(target.name + ".partial")
-    partial.unlink(missing_ok=True)
-    with closing(sqlite3.connect(partial)) as copy:
-        db.backup(copy)
-    partial.replace(target)
+    from holdfast.store.sqlite.copying import copy_database
+
+    copy_database(db, target)

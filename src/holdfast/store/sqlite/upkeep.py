@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import Progress
 from holdfast.core.query import Finding
-from holdfast.store.sqlite.faults import translated
+from holdfast.store.sqlite.copying import copy_database
 from holdfast.store.sqlite.migrations import schema_version
 from holdfast.store.sqlite.part import Part
 from holdfast.store.sqlite.vectors import VectorSearch
-
-_BACKUP_PAGES = 2_048
 
 
 class SqliteUpkeep(Part):
@@ -53,14 +50,10 @@ class SqliteUpkeep(Part):
             raise UsageError(
                 f"{target} already exists; a backup never overwrites.", hint="Choose another name."
             )
-        partial = target.with_name(target.name + ".partial")
-        partial.unlink(missing_ok=True)
-        with self._database.snapshot() as db, translated(target):
+        with self._database.snapshot() as db:
             # A snapshot, so that writers meanwhile do not make the copy start again.
             db.execute("SELECT 1 FROM memories LIMIT 1")
-            with closing(sqlite3.connect(partial)) as copy:
-                db.backup(copy, pages=_BACKUP_PAGES, progress=_told(progress))
-        partial.replace(target)
+            copy_database(db, target, progress=_told(progress))
 
     def compact_storage(self) -> None:
         with self._database.writing() as db:
