@@ -17,7 +17,7 @@ from typing import TypeAlias, TypedDict, TypeVar
 from holdfast.core.clock import parse_moment, whole_ms
 from holdfast.core.codec import Json, Payload, payload_from_json
 from holdfast.core.errors import UsageError
-from holdfast.core.memory import Evidence, MemoryDraft, MemoryPatch
+from holdfast.core.memory import Evidence, MemoryDraft, MemoryPatch, Relation, WorkUnitRef
 from holdfast.core.query import Filter, Validity
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
 
@@ -78,6 +78,9 @@ class Details(TypedDict, total=False):
     pinned: bool
     payload: Payload | Mapping[str, Json] | None
     evidence: Iterable[Evidence]
+    relations: Iterable[Relation]
+    work_unit: WorkUnitRef | None
+    graph_node: str | None
     commit: str | None
     half_life_days: float | None
     needs_review: bool
@@ -101,6 +104,9 @@ class Changes(TypedDict, total=False):
     user_verified: bool
     pinned: bool
     citation: str
+    relations: Iterable[Relation]
+    half_life_days: float
+    payload: Payload | Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,10 @@ class Asker:
             session_id=details.get("session"),
             seq=details.get("seq"),
             commit_sha=details.get("commit"),
+            work_unit=details.get("work_unit"),
+            relations=tuple(details.get("relations", ())),
             evidence=tuple(details.get("evidence", ())),
+            graph_node=details.get("graph_node"),
             half_life_days=details.get("half_life_days"),
             needs_review=details.get("needs_review", False),
             pinned=details.get("pinned", False),
@@ -166,8 +175,8 @@ class Asker:
             valid_from=self.moment(details.get("at")),
         )
 
-    def patch(self, changes: Changes) -> MemoryPatch:
-        """The patch that the words stand for."""
+    def patch(self, changes: Changes, *, of: MemoryType) -> MemoryPatch:
+        """The patch of a memory of that type that the words stand for."""
         patch = MemoryPatch(
             content=changes.get("content"),
             key=changes.get("key"),
@@ -177,9 +186,14 @@ class Asker:
             user_verified=changes.get("user_verified"),
             pinned=changes.get("pinned"),
             citation=changes.get("citation"),
+            half_life_days=changes.get("half_life_days"),
         )
         if "type" in changes:
             patch = replace(patch, type=parse_type(changes["type"]))
+        if "payload" in changes:
+            patch = replace(patch, payload=_payload(patch.type or of, changes["payload"]))
+        if "relations" in changes:
+            patch = replace(patch, relations=tuple(changes["relations"]))
         if "scope" in changes:
             patch = replace(patch, scope=parse_choice(Scope, changes["scope"], what="scope"))
         if "tags" in changes:

@@ -16,7 +16,7 @@ from holdfast.app.ageing import Ageing
 from holdfast.app.asking import Changes, Details, Names, Which
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Order
-from holdfast.core.types import Phase, Scope, parse_choice
+from holdfast.core.types import Phase, RelationType, Scope, parse_choice
 from holdfast.memory.engine import Engine
 
 if TYPE_CHECKING:
@@ -114,11 +114,40 @@ class Holdfast(Ageing):
         )
 
     def edit(self, name: str, **changes: Unpack[Changes]) -> Memory:
-        """Change a memory. New content or a new type closes it and opens its successor."""
+        """Change a memory. New content or a new type closes it and opens its successor; a change
+        of confidence is felt by what the memory is related to."""
         from holdfast.memory.correct import revise
 
-        patch = self._wires.asker.patch(changes)
-        return revise(self.engine, self.get(name).id, patch)
+        old = self.get(name)
+        patch = self._wires.asker.patch(changes, of=old.type)
+        if patch.confidence is not None:
+            self.set_confidence(old.id, patch.confidence, dry_run=True)  # refuses before anything
+        new = revise(self.engine, old.id, replace(patch, confidence=None))
+        if patch.confidence is None:
+            return new
+        self.set_confidence(new.id, patch.confidence)
+        return self.get(new.id)
+
+    def relate(
+        self,
+        name: str,
+        type: str,
+        *,
+        memory: str | None = None,
+        file: str | None = None,
+        confidence: float = 1.0,
+    ) -> Memory:
+        """Say how a memory stands to another memory or to a file, once for each target."""
+        from holdfast.core.memory import Relation
+        from holdfast.memory.correct import relate
+
+        relation = Relation(
+            parse_choice(RelationType, type, what="relation"),
+            target_id=None if memory is None else self.get(memory).id,
+            target_file=None if file is None else self._wires.asker.files(file)[0],
+            confidence=confidence,
+        )
+        return relate(self.engine, self.get(name).id, relation)
 
     def forget(
         self, *names: str, keep_history: bool = False, dry_run: bool = False
@@ -213,9 +242,14 @@ class Holdfast(Ageing):
         self, query: str, *, limit: int | None = None, offset: int = 0, **which: Unpack[Which]
     ) -> list[IndexRow]:
         """What answers a question as index rows: one line each, with what reading it costs."""
+        return self.index_rows(
+            self.recall(query, limit=limit, offset=offset, count_access=False, **which)
+        )
+
+    def index_rows(self, found: Recollection) -> list[IndexRow]:
+        """An answer as index rows."""
         from holdfast.memory.layers import index_row
 
-        found = self.recall(query, limit=limit, offset=offset, count_access=False, **which)
         return [index_row(self.engine, hit.memory, score=hit.score) for hit in found]
 
     def timeline(
@@ -263,6 +297,7 @@ class Holdfast(Ageing):
         budget_tokens: int | None = None,
         max_chars: int | None = None,
         shown: Iterable[str] = (),
+        session: str | None = None,
     ) -> ContextPack:
         """What is worth saying now, inside a token budget. Without a moment it is a prompt when
         there is a query, a file when there are files, else the start of a session."""
@@ -281,6 +316,7 @@ class Holdfast(Ageing):
             budget_tokens=known.context_budget_tokens if budget_tokens is None else budget_tokens,
             max_chars=max_chars,
             shown=frozenset(shown),
+            session=session,
             mode=parse_choice(Mode, known.recall_mode, what="mode"),
         )
         return build_context(self.engine, request, exists=exists_below(self.root))

@@ -2,8 +2,8 @@
 
 One operation serves every moment: a session starts, a prompt comes in, a file is opened, a plan
 is made. Invariants: the rendered pack never exceeds its budget; the same store and request give
-the same pack; nothing is offered that is stale, closed, waiting for review, or that only an
-automated source has seen once.
+the same pack; nothing is offered that is stale, closed, waiting for review, that only an
+automated source has seen once, or that is of another session alone.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class ContextRequest:
     budget_tokens: int = DEFAULT_BUDGET_TOKENS
     max_chars: int | None = None
     shown: frozenset[str] = frozenset()
+    session: str | None = None
     mode: Mode = Mode.HYBRID
     count_access: bool = False
 
@@ -120,6 +121,8 @@ def _worth_saying(
     memory: Memory, request: ContextRequest, exists: Callable[[str], bool] | None
 ) -> bool:
     if memory.id in request.shown or not may_be_pushed(memory):
+        return False
+    if memory.scope is Scope.SESSION and memory.session_id != request.session:
         return False
     return exists is None or not memory.files or any(exists(path) for path in memory.files)
 

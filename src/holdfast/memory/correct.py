@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.core.changes import Change, Close, Delete, Replace
-from holdfast.core.errors import ConflictError, NotFoundError
-from holdfast.core.memory import Memory, MemoryPatch
+from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.core.memory import Memory, MemoryPatch, Relation
 from holdfast.core.text import first_line
 from holdfast.memory.drafting import amend
 from holdfast.memory.engine import Engine
@@ -25,9 +25,7 @@ def revise(engine: Engine, memory_id: str, patch: MemoryPatch) -> Memory:
         now = engine.clock()
         new = amend(old, patch, now=now)
         if new.content == old.content and new.type is old.type:
-            (card,) = engine.refreshed_cards([new])
-            engine.store.apply([Replace(new, card, old.updated_at)])
-            return new
+            return _changed_in_place(engine, old, new)
         if not old.is_open:
             raise ConflictError(
                 f"Memory {old.short} is no longer current, so it cannot be corrected.",
@@ -40,6 +38,31 @@ def revise(engine: Engine, memory_id: str, patch: MemoryPatch) -> Memory:
         return new
 
     return retried(attempt)
+
+
+def relate(engine: Engine, memory_id: str, relation: Relation) -> Memory:
+    """Add a relation to a memory; the same one to the same target takes the earlier one's place."""
+    if relation.target_id == memory_id:
+        raise UsageError("A memory cannot be related to itself.")
+
+    def attempt() -> Memory:
+        old = get_one(engine, memory_id)
+        others = tuple(r for r in old.relations if _kind_and_target(r) != asked)
+        patch = MemoryPatch(relations=(*others, relation))
+        return _changed_in_place(engine, old, amend(old, patch, now=engine.clock()))
+
+    asked = _kind_and_target(relation)
+    return retried(attempt)
+
+
+def _kind_and_target(relation: Relation) -> tuple[str, str | None, str | None]:
+    return (relation.type, relation.target_id, relation.target_file)
+
+
+def _changed_in_place(engine: Engine, old: Memory, new: Memory) -> Memory:
+    (card,) = engine.refreshed_cards([new])
+    engine.store.apply([Replace(new, card, old.updated_at)])
+    return new
 
 
 def forget(

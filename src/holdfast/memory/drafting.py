@@ -7,7 +7,7 @@ unstorable character and no number out of range ever does.
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 
@@ -143,7 +143,8 @@ def checked_payload(type: MemoryType, payload: Payload | None) -> Payload | None
     if payload is None:
         if rule.payload_required and rule.payload is not None:
             raise UsageError(
-                f"A memory of type {type.value} needs a {rule.payload.__name__} payload."
+                f"A memory of type {type.value} needs a {rule.payload.__name__} payload.",
+                hint=f"Its fields: {', '.join(field.name for field in fields(rule.payload))}.",
             )
         return None
     if rule.payload is None or not isinstance(payload, rule.payload):
@@ -152,18 +153,8 @@ def checked_payload(type: MemoryType, payload: Payload | None) -> Payload | None
             f"A memory of type {type.value} takes {wanted} payload,"
             f" not {payload.__class__.__name__}."
         )
-    fields = {name: _redacted(value) for name, value in payload_to_json(payload).items()}
-    return payload_from_json(rule.payload, fields)
-
-
-def _redacted(value: Json) -> Json:
-    if isinstance(value, str):
-        return redact(clean(value)).text
-    if isinstance(value, list):
-        return [_redacted(item) for item in value]
-    if isinstance(value, dict):
-        return {clean(key): _redacted(item) for key, item in value.items()}
-    return value
+    kept = {name: redact_json(clean_json(value)) for name, value in payload_to_json(payload).items()}
+    return payload_from_json(rule.payload, kept)
 
 
 def _relations(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import click
 
 from holdfast.cli import options, output
 from holdfast.core.types import Phase
+
+if TYPE_CHECKING:
+    from holdfast.memory.packing import ContextPack
 
 
 @click.command()
@@ -22,6 +28,7 @@ from holdfast.core.types import Phase
 @click.option(
     "--shown", multiple=True, metavar="ID", help="Leave out this memory: it was shown before."
 )
+@click.option("--session", help="The session that asks; it also gets what is of it alone.")
 @click.option("--reasons", is_flag=True, help="Show why each memory is in.")
 @options.project_option
 @options.json_option
@@ -34,6 +41,7 @@ def context(
     budget_tokens: int | None,
     max_chars: int | None,
     shown: tuple[str, ...],
+    session: str | None,
     reasons: bool,
     project: str | None,
     as_json: bool,
@@ -53,13 +61,24 @@ def context(
             budget_tokens=budget_tokens,
             max_chars=max_chars,
             shown=[hf.get(name).id for name in shown],
+            session=session,
         )
-    text = render_context(pack)
-    if as_json:
-        output.print_json({"text": text, "pack": pack})
-        return
-    if text:
-        click.echo(output.safe(text))
+        if as_json:
+            output.print_json({"text": render_context(pack), "pack": pack})
+        else:
+            _print(pack, reasons=reasons)
+        if pack.moment == "session":
+            from holdfast.cli.commands.upkeep import keep_up
+
+            sys.stdout.flush()
+            keep_up(hf)
+
+
+def _print(pack: ContextPack, *, reasons: bool) -> None:
+    from holdfast.memory.packing import render_context
+
+    if pack.items:
+        click.echo(output.safe(render_context(pack)))
     else:
         output.note("Nothing worth saying.")
     if reasons:

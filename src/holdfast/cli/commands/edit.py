@@ -8,6 +8,7 @@ import click
 
 from holdfast.app.asking import Changes
 from holdfast.cli import options, output
+from holdfast.cli.commands.remember import read_payload
 from holdfast.core.errors import UsageError
 from holdfast.core.types import MemoryType, Scope
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     "--review/--reviewed", "needs_review", default=None, help="Whether it waits for a look."
 )
 @click.option("--citation", help="How it is cited.")
+@click.option("--half-life", "half_life_days", type=float, help="Days until half forgotten.")
+@click.option("--payload", metavar="JSON", help="The typed part, anew.")
 @options.project_option
 @options.json_option
 def edit(*, name: str, project: str | None, as_json: bool, **given: object) -> None:
@@ -56,6 +59,8 @@ def edit(*, name: str, project: str | None, as_json: bool, **given: object) -> N
     in place. Without options the content opens in $EDITOR.
     """
     changes = {key: value for key, value in given.items() if value is not None and value != ()}
+    if "payload" in changes:
+        changes["payload"] = read_payload(str(changes["payload"]))
     if changes.get("content") == "-":
         changes["content"] = output.read_input(["-"], what="content")
     with options.opened(project) as hf:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import options, output
+from holdfast.cli.commands.upkeep import keep_up
 
 if TYPE_CHECKING:
     from holdfast.app.intake import IntakeReport
@@ -26,6 +27,7 @@ def init(*, commits: int, refresh: bool, project: str | None, as_json: bool) -> 
     """
     with options.opened(project) as hf, output.progress_bar("Reading") as progress:
         report = hf.take_in(limit_commits=commits, refresh=refresh, progress=progress)
+        keep_up(hf)
     if as_json:
         output.print_json(report)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from holdfast.core.text import shorten
 from holdfast.core.types import Phase
 
 if TYPE_CHECKING:
+    from holdfast.memory.layers import IndexRow
     from holdfast.memory.requests import Recalled, Recollection
 
 
@@ -38,6 +40,12 @@ if TYPE_CHECKING:
 )
 @click.option("--no-dates", is_flag=True, help="Do not read dates in the question.")
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@click.option(
+    "--index",
+    "as_index",
+    is_flag=True,
+    help="One line each with what reading it costs; `show` gives the rest.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Ids only, one a line.")
 @options.which_options
 @options.project_option
@@ -56,6 +64,7 @@ def recall(
     neighbours: int | None,
     no_dates: bool,
     explain: bool,
+    as_index: bool,
     quiet: bool,
     which: Which,
     project: str | None,
@@ -79,13 +88,17 @@ def recall(
             recent_sessions=recent_sessions,
             around=around,
             neighbours=neighbours,
+            count_access=not as_index,
             **which,
         )
+        rows = hf.index_rows(found) if as_index else []
     if as_json:
-        output.print_json(found)
+        output.print_json({"items": rows, "notes": found.notes} if as_index else found)
     elif quiet:
         for hit in found:
             click.echo(hit.memory.short)
+    elif as_index:
+        _print_index(rows, found)
     else:
         _print(found, explain=explain, first=offset + 1)
     return exits.OK if found.hits else exits.NOTHING
@@ -101,6 +114,29 @@ def _print(found: Recollection, *, explain: bool, first: int) -> None:
             output.print_table(("part", "value", "weight", "effect"), rows)
     if not found.hits:
         output.note("Nothing found.")
+    _print_notes(found)
+
+
+def _print_index(rows: Sequence[IndexRow], found: Recollection) -> None:
+    cells = [
+        (
+            row.short,
+            row.badge,
+            output.day(row.at),
+            f"{row.score:.3f}",
+            output.one_line(row.title),
+            f"~{row.read_tokens}",
+            f"~{row.work_tokens}" if row.work_tokens else "-",
+        )
+        for row in rows
+    ]
+    output.print_table(("id", "", "date", "score", "memory", "Read", "Work"), cells)
+    if not rows:
+        output.note("Nothing found.")
+    _print_notes(found)
+
+
+def _print_notes(found: Recollection) -> None:
     for remark in found.notes:
         output.note(remark)
     if found.next_offset is not None:

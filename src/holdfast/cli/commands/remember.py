@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from holdfast.app.asking import Details
@@ -9,6 +11,9 @@ from holdfast.cli import options, output
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.types import MemoryType, Scope, Source
+
+if TYPE_CHECKING:
+    from holdfast.core.memory import WorkUnitRef
 
 _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unchanged": "white"}
 
@@ -48,6 +53,16 @@ _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unch
     "--at", metavar="WHEN", help="When it was so: a date, a time, or e.g. 2d for two days ago."
 )
 @click.option("--pin", is_flag=True, help="Never fades, never pruned, always in the context.")
+@click.option("--half-life", "half_life_days", type=float, help="Days until half forgotten.")
+@click.option("--citation", help="A short form for citing it.")
+@click.option("--commit", metavar="SHA", help="The commit it comes from.")
+@click.option("--work-tokens", type=int, help="How many tokens it took to find out.")
+@click.option("--review", "needs_review", is_flag=True, help="It waits for a person's look.")
+@click.option(
+    "--work-unit",
+    metavar="METHODOLOGY:UNIT/...",
+    help="The unit of work it belongs to, outermost first.",
+)
 @click.option("--payload", metavar="JSON", help="The typed part that some types carry.")
 @click.option("--no-merge", is_flag=True, help="Insert even if something similar is known.")
 @options.project_option
@@ -57,6 +72,7 @@ def remember(
     words: tuple[str, ...],
     pin: bool,
     payload: str | None,
+    work_unit: str | None,
     no_merge: bool,
     project: str | None,
     as_json: bool,
@@ -67,7 +83,8 @@ def remember(
     TEXT is the statement; a single - reads it from standard input. It is inserted, merged into
     what it repeats, or put in place of what it contradicts; the answer says which.
     """
-    said = Details(**details, pinned=pin, payload=_payload(payload))  # type: ignore[typeddict-item]
+    parts = {"pinned": pin, "payload": read_payload(payload), "work_unit": _work_unit(work_unit)}
+    said = Details(**details, **parts)  # type: ignore[typeddict-item]
     with options.opened(project) as hf:
         content = output.read_input(words, what="statement")
         kept = hf.remember(content, merge_similar=not no_merge, **said)
@@ -83,7 +100,23 @@ def remember(
         output.note(f"Kept without a vector: {problem} `holdfast reindex` adds it later.")
 
 
-def _payload(text: str | None) -> dict[str, Json] | None:
+def _work_unit(text: str | None) -> WorkUnitRef | None:
+    if text is None:
+        return None
+    from holdfast.core.memory import WorkUnitRef
+
+    methodology, colon, units = text.partition(":")
+    if not colon:
+        raise UsageError(
+            f"The work unit {text!r} names no methodology.",
+            hint="For example native:spec-7/story-2.",
+        )
+    hierarchy = tuple(units.split("/"))
+    return WorkUnitRef(methodology, hierarchy, hierarchy[-1])
+
+
+def read_payload(text: str | None) -> dict[str, Json] | None:
+    """A payload as a person types it."""
     if text is None:
         return None
     from holdfast.memory.portable.record_json import parse_json

@@ -56,6 +56,10 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
         ("source", memory.source.value),
         ("author", memory.author or ""),
         ("session", memory.session_id or ""),
+        ("commit", memory.commit_sha or ""),
+        ("work unit", _work_unit(memory)),
+        ("half-life", f"{memory.half_life_days:g} days" if memory.half_life_days else ""),
+        ("cited as", memory.citation or ""),
         ("held", held),
         ("superseded by", memory.superseded_by or ""),
         ("stale since", _moment(memory.stale_at)),
@@ -73,6 +77,11 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
         ("read", f"{memory.access_count} times, last {_moment(memory.accessed_at)}"),
         ("updated", _moment(memory.updated_at)),
     ]
+
+
+def _work_unit(memory: Memory) -> str:
+    unit = memory.work_unit
+    return f"{unit.methodology}:{'/'.join(unit.hierarchy)}" if unit else ""
 
 
 def _moment(moment: object) -> str:

@@ -8,6 +8,7 @@ import holdfast
 from holdfast.cli import options, output
 from holdfast.cli.commands.init import print_intake
 from holdfast.cli.commands.recall import print_hit
+from holdfast.cli.commands.upkeep import keep_up
 
 _QUESTIONS = (
     "How is the code laid out?",
@@ -29,6 +30,7 @@ def tour(*, questions: tuple[str, ...], project: str | None) -> None:
         _heading(f"Taking in {hf.project_name}")
         with output.progress_bar("Reading") as progress:
             report = hf.take_in(progress=progress)
+            keep_up(hf)
         print_intake(report)
         _summary(hf)
         for question in questions or _QUESTIONS:

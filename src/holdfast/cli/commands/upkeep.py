@@ -1,14 +1,17 @@
-"""`holdfast decay`, `prune`, `compact`, `sweep` and `upkeep`: each reports what it did."""
+"""`holdfast decay`, `prune`, `compact`, `sweep`, `archive`, `upkeep`: each reports what it did."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from holdfast.cli import options, output
+from holdfast.core.errors import StoreError
 
 if TYPE_CHECKING:
+    import holdfast
     from holdfast.memory.ageing.upkeep import UpkeepReport
 
 
@@ -20,7 +23,7 @@ def decay(*, dry_run: bool, project: str | None, as_json: bool) -> None:
     """Let importance fade with disuse."""
     with options.opened(project) as hf, output.progress_bar("Fading") as progress:
         report = hf.decay(dry_run=dry_run, progress=progress)
-    _print(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
 @click.command()
@@ -55,10 +58,11 @@ def prune(
     )
     with options.opened(project) as hf:
         report = hf.prune(keep=keep, include_verified=include_verified, dry_run=True)
-        if report.changed and not dry_run:
-            output.confirm(f"Remove {report.changed} memories for good?", yes=yes)
+        if not dry_run:
+            if report.changed:
+                output.confirm(f"Remove {report.changed} memories for good?", yes=yes)
             report = hf.prune(keep=keep, include_verified=include_verified)
-    _print(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
 @click.command()
@@ -70,10 +74,11 @@ def compact(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> 
     """Merge near-duplicates."""
     with options.opened(project) as hf, output.progress_bar("Comparing") as progress:
         report = hf.compact(dry_run=True, progress=progress)
-        if report.changed and not dry_run:
-            output.confirm(f"Merge {report.changed} memories?", yes=yes)
+        if not dry_run:
+            if report.changed:
+                output.confirm(f"Merge {report.changed} memories?", yes=yes)
             report = hf.compact()
-    _print(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
 @click.command()
@@ -84,31 +89,93 @@ def sweep(*, dry_run: bool, project: str | None, as_json: bool) -> None:
     """Mark memories whose files are gone."""
     with options.opened(project) as hf, output.progress_bar("Looking") as progress:
         report = hf.sweep(dry_run=dry_run, progress=progress)
-    _print(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
 @click.command()
+@click.argument("methodology")
+@click.argument("units", nargs=-1, required=True, metavar="UNIT...")
+@options.dry_run_option
+@options.project_option
+@options.json_option
+def archive(
+    *,
+    methodology: str,
+    units: tuple[str, ...],
+    dry_run: bool,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Archive what belongs to a finished unit of work.
+
+    UNIT is its place in the hierarchy of METHODOLOGY, outermost first; units below it go along.
+    Archived memories leave recall at once and are pruned after 90 days.
+    """
+    from holdfast.core.memory import WorkUnitRef
+
+    ref = WorkUnitRef(methodology, units, units[-1])
+    with options.opened(project) as hf:
+        report = hf.archive_work_unit(ref, dry_run=dry_run)
+    print_report(report, as_json=as_json)
+
+
+@click.command()
+@click.option(
+    "--if-due",
+    is_flag=True,
+    help="Only when the last time is a day or 20 sessions ago; asks nothing.",
+)
 @options.dry_run_option
 @options.yes_option
 @options.project_option
 @options.json_option
-def upkeep(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
-    """Sweep, decay and prune in one go."""
+def upkeep(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
+    """Sweep, decay and prune in one go.
+
+    The same happens by itself, at most once a day, when a project is taken in and when context
+    for the start of a session is asked for.
+    """
+    if if_due and not dry_run:
+        _upkeep_if_due(project, as_json=as_json)
+        return
     with options.opened(project) as hf:
         report = hf.upkeep(dry_run=True)
         if not dry_run:
             if report.removed:
                 output.confirm(f"Remove {len(report.removed)} memories for good?", yes=yes)
             report = hf.upkeep()
-    _print(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
-def _print(report: UpkeepReport, *, as_json: bool) -> None:
+def _upkeep_if_due(project: str | None, *, as_json: bool) -> None:
+    with options.opened(project) as hf:
+        report = hf.upkeep_if_due()
+    if report is not None:
+        print_report(report, as_json=as_json)
+    elif as_json:
+        output.print_json(None)
+    else:
+        output.note("Not due.")
+
+
+def keep_up(hf: holdfast.Holdfast) -> None:
+    """The upkeep that comes with opening a project, after the answer; it never fails a command."""
+    with suppress(StoreError):
+        report = hf.upkeep_if_due()
+        if report is not None and report.removed:
+            output.note(f"Upkeep removed {len(report.removed)} memories; see `holdfast upkeep`.")
+
+
+def print_report(report: UpkeepReport, *, as_json: bool) -> None:
+    """What a pass did, or would do; changes too small to see are only counted."""
     if as_json:
         output.print_json(report)
         return
-    if report.items:
-        output.print_table(report.HEADINGS, report.rows())
+    listed = zip(report.items, report.rows(), strict=True)
+    rows = [row for item, row in listed if not item.changes or row[2] != row[3]]
+    output.print_table(report.HEADINGS, rows)
+    if tiny := len(report.items) - len(rows):
+        output.note(f"Not listed: {tiny} that move by less than 0.001.")
     for remark in report.notes:
         output.note(remark)
     what = "would change" if report.dry_run else "changed"

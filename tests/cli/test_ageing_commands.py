@@ -1,0 +1,146 @@
+"""Trust, relations, work units, upkeep and index rows from the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.types import TYPE_RULES, MemoryType
+from tests.cli.conftest import Cli
+
+
+def keep(cli: Cli, text: str, *options: str) -> str:
+    """Remember something as an agent would, and return its short id."""
+    kept = cli("remember", text, "--source", "agent_explicit", "--json", *options)
+    assert kept.code == 0, kept.err
+    return str(kept.json["memory"]["short"])
+
+
+@pytest.mark.feature("A7")
+def test_trust_travels_along_relations_and_can_be_previewed(cli: Cli) -> None:
+    one, other = keep(cli, "The cache is keyed by tenant"), keep(cli, "Tenants share one Redis")
+    assert cli("relate", one, "derived_from", other).code == 0
+    foretold = cli("trust", one, "0.2", "--dry-run", "--json").json
+    assert cli("show", other, "--json").json["items"][0]["confidence"] == 0.8
+    done = cli("trust", one, "0.2", "--json").json
+    assert done["items"] == foretold["items"]
+    assert [item["after"] for item in done["items"]] == pytest.approx([0.2, 0.5])
+    assert cli("show", other, "--json").json["items"][0]["confidence"] == pytest.approx(0.5)
+
+
+@pytest.mark.feature("A7")
+def test_an_edit_of_confidence_is_felt_too_and_a_bad_one_changes_nothing(cli: Cli) -> None:
+    one, other = keep(cli, "The cache is keyed by tenant"), keep(cli, "Tenants share one Redis")
+    cli("relate", one, "validates", other)
+    assert cli("edit", one, "--confidence", "8", "--tag", "new").code == 2
+    assert cli("show", one, "--json").json["items"][0]["tags"] == []
+    assert cli("edit", one, "--confidence", "0.3", "--tag", "new").code == 0
+    assert cli("show", one, "--json").json["items"][0]["tags"] == ["new"]
+    assert cli("show", other, "--json").json["items"][0]["confidence"] == pytest.approx(0.5)
+
+
+@pytest.mark.feature("A7")
+def test_a_relation_is_kept_once_for_each_target(cli: Cli) -> None:
+    one, other = keep(cli, "The cache is keyed by tenant"), keep(cli, "Tenants share one Redis")
+    cli("relate", one, "validates", other)
+    cli("relate", one, "validates", other, "--confidence", "0.5")
+    cli("relate", one, "required_with", "src/cache.py", "--file")
+    relations = cli("show", one, "--json").json["items"][0]["relations"]
+    assert [(r["type"], r["confidence"]) for r in relations] == [
+        ("validates", 0.5),
+        ("required_with", 1.0),
+    ]
+    assert cli("relate", one, "validates", one).code == 2
+    assert cli("relate", one, "validates", "nothing").code == 3
+
+
+@pytest.mark.feature("A6")
+def test_a_finished_work_unit_is_archived_with_what_lies_below_it(cli: Cli) -> None:
+    below = keep(cli, "Half done", "--work-unit", "native:spec-7/story-2", "--scope", "work_unit")
+    keep(cli, "Other", "--work-unit", "native:spec-8", "--scope", "work_unit")
+    assert cli("archive", "native", "spec-7", "--dry-run").code == 0
+    assert cli("list", "--archived", "--json").json["total"] == 0
+    report = cli("archive", "native", "spec-7", "--json").json
+    assert [item["short"] for item in report["items"]] == [below]
+    assert cli("list", "--archived", "--json").json["total"] == 1
+    assert cli("recall", "half done", "--json").json["hits"] == []
+    assert cli("remember", "x", "--work-unit", "spec-9").code == 2
+
+
+@pytest.mark.feature("A6")
+def test_opening_a_project_keeps_it_up_once_a_day(cli: Cli) -> None:
+    keep(cli, "Hardly matters", "--importance", "0.05")
+    keep(cli, "Matters", "--importance", "0.9")
+    said = cli("context")
+    assert said.code == 0
+    assert "Upkeep removed 1 memories" in said.err
+    assert [m["content"] for m in cli("list", "--json").json["items"]] == ["Matters"]
+    keep(cli, "Hardly matters either", "--importance", "0.05")
+    assert "Upkeep" not in cli("context").err
+    assert cli("upkeep", "--if-due", "--json").json is None
+    assert cli("list", "--json").json["total"] == 2
+
+
+@pytest.mark.feature("A5")
+@pytest.mark.parametrize("command", ["prune", "compact", "upkeep", "decay", "sweep"])
+def test_a_real_run_never_calls_itself_a_dry_one(cli: Cli, command: str) -> None:
+    keep(cli, "Something")
+    yes = ["--yes"] if command in ("prune", "compact", "upkeep") else []
+    assert cli(command, "--json", *yes).json["dry_run"] is False
+
+
+@pytest.mark.feature("A5")
+def test_what_hardly_moves_is_counted_not_listed(cli: Cli) -> None:
+    keep(cli, "Something")
+    assert cli("decay", "--dry-run").out == ""
+
+
+@pytest.mark.feature("B5")
+def test_recall_gives_index_rows_with_what_reading_costs(cli: Cli) -> None:
+    short = keep(cli, "The cache is keyed by tenant", "--work-tokens", "900")
+    row = cli("recall", "cache", "--index", "--json").json["items"][0]
+    assert (row["short"], row["work_tokens"]) == (short, 900)
+    assert row["read_tokens"] > 0
+    assert "~900" in cli("recall", "cache", "--index").out
+    assert cli("show", short, "--json").json["items"][0]["access_count"] == 0
+    assert cli("recall", "nothing", "--index").code == 1
+
+
+@pytest.mark.feature("B9")
+def test_what_belongs_to_one_session_is_offered_to_that_session_alone(cli: Cli) -> None:
+    keep(cli, "The branch here is wip", "--scope", "session", "--session", "s1")
+    assert cli("context", "branch wip", "--json").json["text"] == ""
+    assert cli("context", "branch wip", "--session", "s2", "--json").json["text"] == ""
+    assert "wip" in cli("context", "branch wip", "--session", "s1", "--json").json["text"]
+
+
+@pytest.mark.feature("A2")
+@pytest.mark.parametrize(
+    "type", [t.value for t, rule in TYPE_RULES.items() if rule.payload_required]
+)
+def test_a_type_that_needs_a_payload_says_which_fields_it_has(cli: Cli, type: str) -> None:
+    refused = cli("remember", "x", "--type", type)
+    assert refused.code == 2
+    payload = TYPE_RULES[MemoryType(type)].payload
+    assert payload is not None
+    assert f"needs a {payload.__name__} payload" in refused.err
+    assert "Its fields: " in refused.err
+
+
+@pytest.mark.feature("A2")
+def test_a_payload_can_be_given_anew_and_with_a_new_type(cli: Cli) -> None:
+    keep(cli, "We keep one file", "--key", "file")
+    cli("edit", "file", "--type", "decision", "--payload", '{"rationale": "no server"}')
+    cli("edit", "file", "--payload", '{"rationale": "simple"}')
+    memory = cli("show", "file", "--json").json["items"][0]
+    assert (memory["type"], memory["payload"]["rationale"]) == ("decision", "simple")
+    assert cli("edit", "file", "--payload", '{"reason": "simple"}').code == 2
+
+
+@pytest.mark.feature("A1")
+def test_every_part_that_can_be_said_is_shown(cli: Cli) -> None:
+    keep(cli, "x", "--key", "x", "--half-life", "3", "--citation", "the x", "--commit", "abc123")
+    cli("edit", "x", "--half-life", "4")
+    shown = cli("show", "x").out
+    assert "half-life: 4 days" in shown
+    assert "cited as: the x" in shown
+    assert "commit: abc123" in shown
