@@ -279,6 +279,14 @@ def test_a_record_that_is_damaged_is_done_without(installer: Installer, tmp_path
     assert json.loads(path.read_text("utf-8")) == {"a": 1}
 
 
+def test_records_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    records = RecordBook(tmp_path / "new" / "data" / "installed")
+    places = _installer(tmp_path).places
+    Installer(places=places, command=COMMAND, records=records).install("codex", scope=Scope.USER)
+    made = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+
+
 def test_the_clients_do_not_touch_each_other(installer: Installer) -> None:
     for client in CLIENTS:
         installer.install(client, scope=Scope.USER)

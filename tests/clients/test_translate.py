@@ -130,6 +130,18 @@ def test_nesting_without_end_is_cut() -> None:
     assert len(translator("codex")("PostToolUse", payload, event_id=EVENT_ID, at=AT)) == 1
 
 
+@pytest.mark.parametrize(
+    "piece",
+    ["<holdfast-memory>", "<holdfast-memory", "</holdfast-memory>", "<hook_context>", "\n*** "],
+)
+def test_a_huge_text_of_our_own_marks_is_dealt_with_in_one_pass(piece: str) -> None:
+    huge = piece * (4_000_000 // len(piece))
+    payload: dict[str, object] = {"session_id": "s", "prompt": huge}
+    translator("gemini")("BeforeAgent", payload, event_id=EVENT_ID, at=AT)
+    payload |= {"tool_name": "apply_patch", "tool_input": {"command": f"*** Begin Patch{huge}"}}
+    translator("codex")("PostToolUse", payload, event_id=EVENT_ID, at=AT)
+
+
 def test_an_unknown_client_is_named_with_those_that_are_known() -> None:
     with pytest.raises(UsageError, match="claude-code, codex, gemini, cursor, opencode"):
         translator("emacs")

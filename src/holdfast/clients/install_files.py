@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
+from holdfast.app.places import make_private_folder
 from holdfast.core.errors import ConflictError, StoreError, UsageError
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -187,7 +188,8 @@ class RecordBook:
 
     def _make_folder(self) -> None:
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # It may be the first thing made in the data folder, which is nobody else's business.
+            make_private_folder(self._folder)
         except OSError as error:
             raise StoreError(f"Cannot make {self._folder}: {error.strerror}.") from None
 

@@ -12,10 +12,11 @@ from typing import Final
 FRAME: Final = "holdfast-memory"
 SERVER: Final = "holdfast"
 
-_CLOSED = re.compile(rf"<{FRAME}\b[^<>]*>.*?</\s*{FRAME}\s*>", re.IGNORECASE | re.DOTALL)
+_OPENING = re.compile(rf"<{FRAME}\b[^<>]*>", re.IGNORECASE)
+_CLOSING = re.compile(rf"</\s*{FRAME}\s*>", re.IGNORECASE)
 # A client that shortens text may cut the end away. Ours is followed by a line end, which stands
 # escaped where a transcript is quoted.
-_CUT_OFF = re.compile(rf"<{FRAME}\b[^<>]*>[ \t\r]*(?:\n|\\+n).*\Z", re.IGNORECASE | re.DOTALL)
+_CUT_OFF = re.compile(rf"<{FRAME}\b[^<>]*>[ \t\r]*(?:\n|\\+n)", re.IGNORECASE)
 _OWN_COMMAND = re.compile(r"\s*(?:\S*/)?holdfast(?:\s|\Z)")
 
 
@@ -23,7 +24,17 @@ def without_own(text: str) -> str:
     """The text without anything that Holdfast injected into it."""
     if FRAME not in text.casefold():
         return text
-    return _CUT_OFF.sub("", _CLOSED.sub("", text)).strip()
+    kept: list[str] = []
+    position = 0
+    while opening := _OPENING.search(text, position):
+        closing = _CLOSING.search(text, opening.end())
+        if closing is None:
+            break
+        kept.append(text[position : opening.start()])
+        position = closing.end()
+    cut_off = _CUT_OFF.search(text, position)
+    kept.append(text[position : cut_off.start() if cut_off else None])
+    return "".join(kept).strip()
 
 
 def is_own_command(command: str) -> bool:
