@@ -24,7 +24,6 @@ from holdfast.core.events import (
     TurnEnded,
 )
 from holdfast.core.payloads import Observation
-from holdfast.observe.cleaning import cleaned
 from holdfast.observe.folding import Folded, fold
 from holdfast.observe.world import Place, World
 
@@ -105,7 +104,7 @@ def world(files: Mapping[str, str] | None = None) -> World:
 
 
 def folded(events: Sequence[Event], *, files: Mapping[str, str] | None = None) -> Folded:
-    return fold(None, [cleaned(event) for event in events], world=world(files))
+    return fold(None, list(events), world=world(files))
 
 
 def observations(result: Folded) -> list[Observation]:

@@ -131,6 +131,55 @@ def test_an_observation_knows_its_prompt_branch_files_and_cost() -> None:
     assert draft.files == ("shop/cart.py",)
 
 
+def test_work_on_a_file_that_goes_on_is_one_observation_that_grows() -> None:
+    say = Teller()
+
+    def turn(name: str) -> list[Event]:
+        edit = say.edit("cart.py", f"def {name}():\n    a\n", f"def {name}():\n    b\n")
+        return [say.prompt(f"Look at {name} again"), edit, say.turn_end()]
+
+    result = folded([event for name in ("add", "total", "clear") for event in turn(name)])
+    drafts = [d for d in result.drafts if d.type is MemoryType.OBSERVATION]
+    assert len({d.key for d in drafts}) == 1
+    assert [seen.title for seen in observations(result)][-1] == (
+        "Change add, total and clear in cart.py"
+    )
+    assert result.session.observation_count == 1
+    assert result.session.discovery_tokens == drafts[-1].work_tokens
+    assert result.summary is not None
+    assert result.summary.content.count("cart.py") == 1
+
+
+def test_work_after_a_commit_is_another_observation() -> None:
+    say = Teller()
+    edit = ("cart.py", "def f():\n    a\n", "def f():\n    b\n")
+    result = folded(
+        [
+            say.prompt("Look at f"),
+            say.edit(*edit),
+            say.turn_end(),
+            say.edit(*edit),
+            say.run("git commit -am 'Settle f'", "[main abc1234] Settle f"),
+            say.edit(*edit),
+            say.turn_end(),
+        ]
+    )
+    assert [(seen.title, seen.subtitle) for seen in observations(result)] == [
+        ("Change f in cart.py", "Look at f"),
+        ("Settle f", "Commit abc1234"),
+        ("Change f in cart.py", "Look at f"),
+    ]
+    keys = [d.key for d in result.drafts if d.type is MemoryType.OBSERVATION]
+    assert len(set(keys)) == 3
+
+
+def test_a_file_that_was_seen_before_is_not_created() -> None:
+    say = Teller()
+    whole = say.edit("a.py", "", "def f():\n    return 1\n")
+    result = folded([say.prompt("Write f anew"), say.read("a.py"), whole, say.turn_end()])
+    assert [seen.title for seen in observations(result)] == ["Change f in a.py"]
+
+
 def test_the_agent_asking_holdfast_is_not_work() -> None:
     say = Teller()
     own = say.call("mcp__holdfast__search", ToolKind.MCP, output="y" * 4000)

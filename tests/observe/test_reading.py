@@ -33,6 +33,7 @@ pytestmark = pytest.mark.feature("C3")
         ("bin/rails db:migrate", Purpose.MIGRATE),
         ("git add . && git commit -m 'a; b && c'", Purpose.COMMIT),
         ("docker compose up -d", Purpose.OTHER),
+        ("npm test 2>&1 | python3 -m json.tool", Purpose.TEST),
         ("sed -i s/a/b/ x.py", Purpose.OTHER),
     ],
 )
@@ -210,6 +211,7 @@ def test_decisions_need_a_choice_and_a_reason() -> None:
     text = (
         "I looked at both. I decided to use SQLite instead of files because it is atomic.\n"
         "- We could use Redis.\nShould we have chosen X over Y?\nI chose blue."
+        '\n"We decided to use X because..." is how to write one.'
     )
     assert decisions(text) == ["I decided to use SQLite instead of files because it is atomic."]
 

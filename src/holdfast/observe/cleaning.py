@@ -40,13 +40,13 @@ _TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b
 _LONG_LINE = re.compile(rf"[^\n]{{{_MAX_LINE_CHARS},}}")
 
 
-def cleaned(event: Event) -> Event:
-    """The event with safe texts of bounded size."""
+def cleaned(event: Event, *, with_output: bool = True) -> Event:
+    """The event with safe texts of bounded size; an output that nobody reads can be left out."""
     match event:
         case PromptSubmitted():
             return replace(event, text=safe_text(event.text, limit=MAX_PROMPT_CHARS))
         case ToolCalled():
-            return _cleaned_call(event)
+            return _cleaned_call(event if with_output else replace(event, output=""))
         case Compacted():
             return replace(event, summary=_optional(event.summary))
         case TurnEnded() | SubagentEnded():
@@ -57,6 +57,8 @@ def cleaned(event: Event) -> Event:
 
 def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
     """A text that may be looked at and kept."""
+    if not text:
+        return text
     kept = clean(text)
     if _OWN_MARK.search(kept):
         kept = _OWN_FRAME.sub("", kept)
@@ -74,7 +76,8 @@ def _cleaned_call(call: ToolCalled) -> ToolCalled:
             Edit(safe_text(e.path, limit=1_000), safe_text(e.before), safe_text(e.after))
             for e in call.edits
         ),
-        input=safe_text(call.input),
+        # Everything that is read of the input stands in the fields above.
+        input="",
         output=safe_text(call.output),
         error=_optional(call.error),
     )

@@ -36,6 +36,22 @@ class FileWork:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldWork:
+    """Work on a file that was told under a key: more of its kind soon after is told there again.
+
+    `prompt_number` is where it began.
+    """
+
+    key: str
+    title: str
+    kind: str
+    prompt_number: int
+    work: FileWork
+    tokens: int
+    files_read: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A command that failed and has not worked since."""
 
@@ -60,6 +76,7 @@ class Thread:
     files_read: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
     works: tuple[FileWork, ...] = ()
+    told: tuple[ToldWork, ...] = ()
     failures: tuple[Failure, ...] = ()
     verified_by: str | None = None
 

@@ -38,6 +38,7 @@ def observation_draft(note: Note, *, stamp: Stamp) -> MemoryDraft:
     return MemoryDraft(
         content=observation_text(seen),
         type=MemoryType.OBSERVATION,
+        key=f"work:{stamp.session_id[:200]}:{note.key}" if note.key else None,
         tags=(seen.kind, *((f"agent:{seen.agent}"[:100],) if seen.agent else ())),
         files=_paths(seen.files_modified),
         importance=note.importance,
@@ -47,7 +48,7 @@ def observation_draft(note: Note, *, stamp: Stamp) -> MemoryDraft:
         seq=stamp.seq,
         commit_sha=seen.commit,
         evidence=tuple(evidence),
-        work_tokens=note.tokens,
+        work_tokens=note.earlier_tokens + note.tokens,
         payload=seen,
         valid_from=stamp.at,
     )

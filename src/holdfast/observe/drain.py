@@ -20,7 +20,6 @@ from holdfast.core.sessions import ReadingMark, SpoolDamage, SpoolEntry
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
 from holdfast.memory.obey import obey
-from holdfast.observe.cleaning import cleaned
 from holdfast.observe.consolidation import Consolidated, consolidate
 from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES, Folded, Spoken, fold, fold_idle
 from holdfast.observe.keeping import kept_changes
@@ -186,7 +185,7 @@ class _Drain:
     # -- One transaction --------------------------------------------------------------------------
 
     def _commit(self, mark: ReadingMark, entries: Sequence[SpoolEntry]) -> None:
-        events = [cleaned(event) for entry in entries for event in self.translate(entry)]
+        events = [event for entry in entries for event in self.translate(entry)]
         for attempt in range(_ATTEMPTS):
             try:
                 self._commit_once(mark, events)

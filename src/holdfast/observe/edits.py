@@ -44,7 +44,7 @@ _TABLE = re.compile(r"^\s*\[+([\w.\-\"]+)\]+")
 _NOT_TELLING = re.compile(
     r"^\s*(?:(?:from\s+\S+\s+)?import\b|use\s|#include|require\b|//|#|/?\*|$|[\]})\[({,;]*$)"
 )
-_SAME_BODY = 0.75
+_SAME_BODY = 0.6
 _MAX_NAMES = 24
 
 
@@ -171,8 +171,10 @@ def _renamed(
         short = old.rsplit(".", 1)[-1]
         for new in list(added):
             text = after.texts[new].replace(new.rsplit(".", 1)[-1], short)
-            likeness = SequenceMatcher(None, before.texts[old][:4000], text[:4000], autojunk=False)
-            if text.strip() and likeness.quick_ratio() > _SAME_BODY < likeness.ratio():
+            likeness = SequenceMatcher(
+                None, before.texts[old].splitlines(), text.splitlines(), autojunk=False
+            )
+            if text.strip() and likeness.ratio() > _SAME_BODY:
                 pairs.append(f"{old} -> {new}")
                 removed.remove(old)
                 added.remove(new)

@@ -26,12 +26,20 @@ from holdfast.core.events import (
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.text import shorten
+from holdfast.observe.cleaning import cleaned
 from holdfast.observe.desk import Desk, Thread, dump_desk, joined, load_desk
 from holdfast.observe.drafts import Stamp, observation_draft, prompt_draft, summary_draft
 from holdfast.observe.notes import Note, Scene, decision_note
 from holdfast.observe.saying import decisions, intent_of, is_from_client, request_of
 from holdfast.observe.summary import sum_up
-from holdfast.observe.thread import Surroundings, Taken, finish, take_call
+from holdfast.observe.thread import (
+    Surroundings,
+    Taken,
+    call_tokens,
+    finish,
+    reads_output,
+    take_call,
+)
 from holdfast.observe.world import World, absolute, relative
 
 Trigger: TypeAlias = Literal["turns", "compaction", "end", "idle"]
@@ -138,26 +146,28 @@ class _Folding:
         self._trigger = self._trigger or "idle"
 
     def take(self, event: Event) -> None:
-        """Take one event."""
+        """Take one event; from here on only its cleaned form is seen."""
         self._arrive(event.origin)
-        match event:
-            case SessionStarted():
-                self._start(event)
-            case PromptSubmitted():
-                self._prompt(event)
-            case ToolCalled():
-                self._call(event)
-            case TurnEnded():
-                self._turn_end(event)
-            case Compacted():
-                self._compacted(event)
-            case SubagentStarted():
+        is_call = isinstance(event, ToolCalled)
+        cost = call_tokens(event) if is_call else 0
+        match cleaned(event, with_output=is_call and reads_output(event)):
+            case SessionStarted() as start:
+                self._start(start)
+            case PromptSubmitted() as prompt:
+                self._prompt(prompt)
+            case TurnEnded() as turn:
+                self._turn_end(turn)
+            case Compacted() as compacted:
+                self._compacted(compacted)
+            case SubagentStarted() as begun:
                 self._put(agent_count=self._session.agent_count + 1)
-                self._tell(agents=(shorten(event.agent_type, limit=80),))
-            case SubagentEnded():
-                self._subagent_end(event)
-            case SessionEnded():
-                self._end(event)
+                self._tell(agents=(shorten(begun.agent_type, limit=80),))
+            case SubagentEnded() as done:
+                self._subagent_end(done)
+            case SessionEnded() as end:
+                self._end(end)
+            case ToolCalled() as call:
+                self._call(call, cost=cost)
 
     # -- Events -----------------------------------------------------------------------------------
 
@@ -196,7 +206,7 @@ class _Folding:
         self._spoken.append(Spoken(event.origin.event_id, text))
         self._note_decisions(text, agent=None, said_by="the person")
 
-    def _call(self, event: ToolCalled) -> None:
+    def _call(self, event: ToolCalled, *, cost: int) -> None:
         if event.call_id is not None:
             if event.call_id in self._desk.calls:
                 return
@@ -210,7 +220,7 @@ class _Folding:
             return
         thread = self._desk.thread(event.origin.agent)
         around = self._surroundings(event.origin)
-        taken = take_call(thread, event, scene=self._scene(), around=around)
+        taken = take_call(thread, event, cost=cost, scene=self._scene(), around=around)
         fresh = taken.thread
         self._tell(files_read=fresh.files_read, searches=fresh.searches)
         self._keep(taken)
@@ -266,7 +276,7 @@ class _Folding:
         tale = self._desk.tale
         tale = replace(
             tale,
-            requests=joined(tale.requests, requests, most=12),
+            requests=(*tale.requests[:1], *joined(tale.requests[1:], requests, most=11)),
             files_read=joined(tale.files_read, files_read),
             searches=joined(tale.searches, searches, most=12),
             agents=joined(tale.agents, agents, most=12),
@@ -297,7 +307,7 @@ class _Folding:
             self._drafts.append(observation_draft(note, stamp=self._stamp()))
             self._remember_for_summary(note)
             self._put(
-                observation_count=self._session.observation_count + 1,
+                observation_count=self._session.observation_count + (note.earlier_title is None),
                 discovery_tokens=self._session.discovery_tokens + note.tokens,
             )
 
@@ -306,12 +316,13 @@ class _Folding:
         is_commit = (seen.subtitle or "").startswith("Commit")
         learnt = seen.kind in ("discovery", "decision")
         done = not learnt and not is_commit
+        before = tuple(title for title in tale.done if title != note.earlier_title)
         tale = replace(
             tale,
             files_modified=joined(tale.files_modified, seen.files_modified),
             commits=joined(tale.commits, (seen.title,) if is_commit else (), most=20),
             learned=joined(tale.learned, (seen.title,) if learnt else (), most=20),
-            done=joined(tale.done, (seen.title,) if done else (), most=20),
+            done=joined(before, (seen.title,) if done else (), most=20),
         )
         self._desk = replace(self._desk, tale=tale)
         if is_commit and seen.commit:
@@ -339,7 +350,9 @@ class _Folding:
         def commit_files(sha: str) -> tuple[str, ...]:
             return self._world.commit_files(folder, sha) if folder else ()
 
+        tale = self._desk.tale
         return Surroundings(
+            is_known=lambda name: name in tale.files_read or name in tale.files_modified,
             relative=lambda path: relative(path, cwd=cwd, roots=roots),
             read_file=lambda path: self._world.read_file(absolute(path, cwd=cwd)),
             commit_files=commit_files,

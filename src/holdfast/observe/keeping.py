@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.core.changes import Change, Insert, Replace
@@ -16,14 +17,52 @@ from holdfast.observe.folding import Folded
 def kept_changes(engine: Engine, folded: Folded) -> list[Change]:
     """Everything that was observed, ready to be written in one transaction with its session."""
     project = folded.session.project
-    memories = [_composed(engine, draft, project=project) for draft in folded.drafts]
-    changes: list[Change] = [
-        Insert(memory, card) for memory, card in zip(memories, engine.cards(memories), strict=True)
+    fresh: list[Memory] = []
+    again: list[tuple[Memory, Memory]] = []
+    for draft in _once_per_key(folded.drafts):
+        memory = _composed(engine, draft, project=project)
+        old = memory.key and engine.store.find_key(memory.key, project=project, user_scope=False)
+        if old:
+            again.append((old, rewritten(old, memory)))
+        else:
+            fresh.append(memory)
+    cards = engine.cards([*fresh, *(new for _, new in again)])
+    changes: list[Change] = [Insert(m, card) for m, card in zip(fresh, cards, strict=False)]
+    changes += [
+        Replace(new, card, old.updated_at)
+        for (old, new), card in zip(again, cards[len(fresh) :], strict=True)
     ]
     if folded.summary is not None:
         on_purpose = folded.trigger is not None
         changes += summary_changes(engine, folded.summary, project=project, on_purpose=on_purpose)
     return changes
+
+
+def rewritten(old: Memory, new: Memory) -> Memory:
+    """A running record with what is to be said now; it keeps its id and its place in time."""
+    return replace(
+        old,
+        content=new.content,
+        payload=new.payload,
+        tags=new.tags,
+        files=new.files,
+        commit_sha=new.commit_sha,
+        work_tokens=new.work_tokens,
+        updated_at=max(new.updated_at, old.updated_at),
+        stale_at=None,
+    )
+
+
+def _once_per_key(drafts: Sequence[MemoryDraft]) -> list[MemoryDraft]:
+    """Of drafts under one key the last words, in the place of the first."""
+    kept: dict[str, MemoryDraft] = {}
+    for number, draft in enumerate(drafts):
+        name = draft.key or f"\0{number}"
+        first = kept.get(name, draft)
+        kept[name] = replace(
+            draft, seq=first.seq, valid_from=first.valid_from, evidence=first.evidence
+        )
+    return list(kept.values())
 
 
 def find_summary(engine: Engine, session_id: str, *, project: str) -> Memory | None:
@@ -48,16 +87,7 @@ def summary_changes(
     by_model = isinstance(old.payload, SessionSummary) and old.payload.made_by == "model"
     if by_model and not on_purpose:
         return []
-    again = replace(
-        old,
-        content=new.content,
-        payload=new.payload,
-        files=new.files,
-        commit_sha=new.commit_sha,
-        work_tokens=new.work_tokens,
-        updated_at=max(new.updated_at, old.updated_at),
-        stale_at=None,
-    )
+    again = rewritten(old, new)
     return [Replace(again, engine.card(again), old.updated_at)]
 
 

@@ -13,6 +13,7 @@ from holdfast.observe.desk import FileWork
 
 MAX_TITLE_CHARS = 99
 _SHOWN_NAMES = 2
+_LONG_NAME_CHARS = 48
 
 
 def title(text: str) -> str:
@@ -21,10 +22,13 @@ def title(text: str) -> str:
 
 
 def listed(names: Sequence[str], *, most: int = _SHOWN_NAMES) -> str:
-    """`a`, `a and b`, or `a, b and 3 more`."""
+    """`a`, `a and b`, or `a, b and 3 more`; a long name is shortened, and shown alone."""
+    if len(names) > most and len(names[0]) > _LONG_NAME_CHARS:
+        most = 1
+    names = [shorten(name, limit=_LONG_NAME_CHARS) for name in names]
     if len(names) <= most:
         return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    if len(names) == most + 1:
+    if len(names) == most + 1 and most > 1:
         return f"{', '.join(names[:-1])} and {names[-1]}"
     return f"{', '.join(names[:most])} and {len(names) - most} more"
 
@@ -45,7 +49,11 @@ def work_title(work: FileWork) -> str:
         return title(f"Move {base(work.moved_from)} to {work.path}")
     if work.created:
         return title(f"Create {file}{_holding(work)}")
-    return title(f"{_deeds(work)} {file}") if _names(work) else title(_plain(work))
+    if not _names(work):
+        return title(_plain(work))
+    deed, _, preposition = _deeds(work).rpartition(" ")
+    end = f" {preposition} {shorten(file, limit=50)}"
+    return shorten(" ".join(deed.split()), limit=MAX_TITLE_CHARS - len(end)) + end
 
 
 def work_fact(work: FileWork) -> str:
@@ -94,6 +102,8 @@ def _holding(work: FileWork) -> str:
 def _deeds(work: FileWork) -> str:
     """Verb phrases with the preposition that the file's name follows."""
     section = "section " if work.kind == "document" else ""
+    if work.kind == "config" and work.changed == ("version",) and not work.added:
+        return "Bump version in"
     if work.renamed and not (work.added or work.removed):
         old, _, new = work.renamed[0].partition(" -> ")
         more = f" (and {len(work.renamed) - 1} more)" if len(work.renamed) > 1 else ""

@@ -15,13 +15,16 @@ from typing import Literal, TypeAlias
 from holdfast.core.payloads import Observation
 from holdfast.core.text import shorten
 from holdfast.observe.concepts import concepts_of
-from holdfast.observe.desk import Failure, FileWork, Thread
+from holdfast.observe.desk import Failure, FileWork, Thread, ToldWork, joined
+from holdfast.observe.edits import combined
 from holdfast.observe.naming import base, listed, places, title, work_fact, work_title
 from holdfast.observe.results import short_test_name
 from holdfast.observe.shell import CommitMade, Run
 
 Kind: TypeAlias = Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
 MAX_SEPARATE_FILES = 6
+MORE_WITHIN_PROMPTS = 5
+MAX_TOLD = 16
 _COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"^(?:fix|bugfix|hotfix)\b|\bfix(?:es|ed)?\b", re.I), "bugfix"),
     (
@@ -51,11 +54,17 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An observation to be kept, what it cost to find out, and how much it matters."""
+    """An observation to be kept, what it cost to find out, and how much it matters.
+
+    Under a key it may say more of something that was told before by an earlier title.
+    """
 
     observation: Observation
     tokens: int
     importance: float = 0.5
+    key: str | None = None
+    earlier_tokens: int = 0
+    earlier_title: str | None = None
 
 
 def works_notes(
@@ -220,22 +229,57 @@ def commit_kind(subject: str) -> Kind:
 
 
 def _work_note(thread: Thread, works: list[FileWork], *, scene: Scene) -> tuple[Thread, Note]:
-    lead = _leading(works)
+    """Work on one file, with its tests, or on very many. Work on a file that goes on soon after it
+    was told is told again as a whole under the same key."""
     many = len(works) > MAX_SEPARATE_FILES
-    head = f"Change {len(works)} files {_common_folder(works)}" if many else work_title(lead)
-    tests = [w for w in works if w.kind == "test"]
-    if tests and lead.kind != "test" and not many:
-        head = title(f"{head}, with tests") if len(head) < 86 else head
-    facts = [work_fact(w) for w in works[:12]]
+    kind = _work_kind(_leading(works), scene, many=many)
+    earlier = None if many else _told_before(thread, _leading(works), kind, scene)
+    whole = [
+        combined(earlier.work, w) if earlier and earlier.work.path == w.path else w for w in works
+    ]
+    lead = _leading(whole)
+    if earlier is not None:
+        thread = replace(thread, files_read=joined(earlier.files_read, thread.files_read))
+    read = thread.files_read
+    facts = [work_fact(w) for w in whole[:12]]
     if thread.verified_by:
         facts.append(f"Verified by {thread.verified_by}")
-    return _note(
-        thread, works, scene=scene, kind=_work_kind(lead, scene), head=head,
-        subtitle=scene.request, facts=facts, narrative=_narrative(scene, ""), importance=0.5,
+    thread, note = _note(
+        thread, works, scene=scene, kind=kind,
+        head=_work_head(lead, whole, many=many), subtitle=scene.request, facts=facts,
+        narrative=_narrative(scene, ""), importance=0.5,
     )  # fmt: skip
+    if many:
+        return thread, note
+    key = earlier.key if earlier else f"{thread.agent or ''}:{lead.first_step}:{lead.path}"[:250]
+    spent = earlier.tokens if earlier else 0
+    began = earlier.prompt_number if earlier else scene.prompt_number
+    head = note.observation.title
+    told = ToldWork(key, head, kind, began, lead, spent + note.tokens, read)
+    others = tuple(t for t in thread.told if t.key != key)
+    thread = replace(thread, told=(*others, told)[-MAX_TOLD:])
+    before = earlier.title if earlier else None
+    return thread, replace(note, key=key, earlier_tokens=spent, earlier_title=before)
 
 
-def _work_kind(work: FileWork, scene: Scene) -> Kind:
+def _told_before(thread: Thread, work: FileWork, kind: Kind, scene: Scene) -> ToldWork | None:
+    """What was told of the same kind of work on the same file not long ago."""
+    since = scene.prompt_number - MORE_WITHIN_PROMPTS
+    for told in thread.told:
+        if (told.work.path, told.kind) == (work.path, kind) and told.prompt_number >= since:
+            return told
+    return None
+
+
+def _work_head(lead: FileWork, works: Sequence[FileWork], *, many: bool) -> str:
+    if many:
+        return f"Change {len(works)} files {_common_folder(works)}"
+    head = work_title(lead)
+    tested = lead.kind != "test" and any(w.kind == "test" for w in works)
+    return f"{head}, with tests" if tested and len(head) < 86 else head
+
+
+def _work_kind(work: FileWork, scene: Scene, *, many: bool) -> Kind:
     if work.moved_from or (work.renamed and not work.added):
         return "refactor"
     if work.kind != "code":
@@ -244,7 +288,7 @@ def _work_kind(work: FileWork, scene: Scene) -> Kind:
         return "bugfix"
     if scene.intent == "refactor":
         return "refactor"
-    return "feature" if work.created or work.added else "change"
+    return "feature" if (work.created or work.added) and not many else "change"
 
 
 def _note(
@@ -281,7 +325,10 @@ def _note(
     tokens = thread.tokens + sum(w.tokens for w in works)
     told = {w.path for w in works}
     rest = tuple(w for w in thread.works if w.path not in told)
-    thread = replace(thread, tokens=0, files_read=(), searches=(), works=rest)
+    # What a commit or a fix spoke for is settled; later work on it is another matter.
+    is_settled = subtitle is not None and subtitle != scene.request
+    open_told = tuple(t for t in thread.told if not (is_settled and t.work.path in told))
+    thread = replace(thread, tokens=0, files_read=(), searches=(), works=rest, told=open_told)
     return thread, Note(observation, tokens, importance)
 
 
@@ -327,7 +374,8 @@ def _common_folder(works: Sequence[FileWork]) -> str:
 def _failing_thing(failure: Failure) -> str:
     if failure.names:
         names = [short_test_name(name) for name in failure.names]
-        return listed([f'"{name}"' if " " in name else name for name in names])
+        shown = 2 if sum(map(len, names[:2])) <= 60 else 1
+        return listed([f'"{name}"' if " " in name else name for name in names], most=shown)
     if failure.error:
         return shorten(failure.error, limit=50)
     return "the tests" if failure.is_test else failure.subject

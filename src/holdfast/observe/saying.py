@@ -39,7 +39,8 @@ _INTENTS: tuple[tuple[Intent, re.Pattern[str]], ...] = (
 )
 _MADE_BY_CLIENT = re.compile(
     r"\s*(?:<(?:task-notification|local-command|command-(?:name|message)|system-reminder|bash-)"
-    r"|\[Request interrupted|Caveat: The messages below)",
+    r"|\[Request interrupted|Caveat: The messages below|Stop hook feedback:"
+    r"|Base directory for this skill:|This session is being continued from a previous)",
     re.I,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
@@ -64,6 +65,7 @@ _STEP_SENTENCE = re.compile(
     r"(?:run|test|add|update|change|touch|implement))",
     re.I,
 )
+_NOT_MADE = ("?", "...", "…", ":")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)]|\[ \])\s+(?P<text>.+)$")
 
 
@@ -93,7 +95,9 @@ def decisions(text: str | None) -> list[str]:
         for sentence in _sentences(text or "")
         if _DECISION.search(sentence) and _REASON.search(sentence) and 20 <= len(sentence) <= 400
     ]
-    return [sentence for sentence in found if not sentence.endswith("?")][:_MAX_DECISIONS]
+    # A question asks for a decision, and a quoted or open-ended sentence only shows what one is.
+    told = [s for s in found if not s.startswith(('"', "“", "'")) and not s.endswith(_NOT_MADE)]
+    return told[:_MAX_DECISIONS]
 
 
 def next_steps(message: str | None) -> list[str]:

@@ -260,7 +260,8 @@ def _purpose(words: tuple[str, ...]) -> Purpose:
         if verb == "commit" and "--dry-run" not in words:
             return Purpose.COMMIT
         return Purpose.LOOK if verb in _GIT_LOOKING or not verb else Purpose.OTHER
-    if words[0] in _LOOKING or (words[0] == "sed" and "-i" not in text):
+    shows = (words[0] == "sed" and "-i" not in text) or text.endswith("-m json.tool")
+    if words[0] in _LOOKING or shows:
         return Purpose.LOOK
     for purpose, pattern in (
         (Purpose.TEST, _TESTS),

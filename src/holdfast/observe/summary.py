@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.core.payloads import SessionSummary
 from holdfast.core.sessions import SessionRecord
-from holdfast.core.text import shorten
+from holdfast.core.text import content_words, shorten
 from holdfast.observe.desk import Desk, Tale
 from holdfast.observe.naming import base, listed
 from holdfast.observe.results import short_test_name
@@ -35,9 +35,10 @@ def sum_up(session: SessionRecord, desk: Desk) -> SessionSummary | None:
 
 
 def _request(tale: Tale) -> str:
-    if len(tale.requests) < 2:
-        return "".join(tale.requests)
-    return f"{tale.requests[0]} Then: {' / '.join(tale.requests[1:][-3:])}"
+    """The first request and the latest ones; "continue" and the like say nothing here."""
+    first, *later = tale.requests or ("",)
+    telling = [request for request in later if len(content_words(request)) > 2][-3:]
+    return f"{first} Then: {' / '.join(telling)}" if telling else first
 
 
 def _investigated(tale: Tale) -> str:

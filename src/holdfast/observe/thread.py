@@ -47,8 +47,10 @@ CommitFiles: TypeAlias = Callable[[str], "tuple[str, ...]"]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where the work happens: names inside the project, files as they are now, git's word."""
+    """Where the work happens: which files the session has seen, their names inside the project,
+    what they hold now, and git's word."""
 
+    is_known: Callable[[str], bool]
     relative: Relative
     read_file: ReadFile
     commit_files: CommitFiles
@@ -62,10 +64,11 @@ class Taken:
     notes: tuple[Note, ...] = ()
 
 
-def take_call(thread: Thread, call: ToolCalled, *, scene: Scene, around: Surroundings) -> Taken:
-    """Take one tool call."""
+def take_call(
+    thread: Thread, call: ToolCalled, *, cost: int, scene: Scene, around: Surroundings
+) -> Taken:
+    """Take one cleaned tool call that cost so many tokens."""
     thread = replace(thread, step=thread.step + 1)
-    cost = call_tokens(call)
     if call.kind in (ToolKind.EDIT, ToolKind.WRITE):
         return _take_edits(thread, call, cost, scene=scene, around=around)
     thread = replace(thread, tokens=thread.tokens + cost)
@@ -88,6 +91,14 @@ def finish(thread: Thread, *, scene: Scene) -> Taken:
             notes = (*notes, note)
     kept = tuple(replace(f, told=True) for f in thread.failures)
     return Taken(replace(thread, failures=kept, verified_by=None), notes)
+
+
+def reads_output(call: ToolCalled) -> bool:
+    """Whether what came back from a call is looked at: of tests, commits and failures it is."""
+    if call.kind is not ToolKind.SHELL or not call.command:
+        return False
+    purposes = {run.purpose for run in runs(call.command)}
+    return call.error is not None or bool(purposes & {Purpose.TEST, Purpose.COMMIT})
 
 
 def call_tokens(call: ToolCalled) -> int:
@@ -123,7 +134,17 @@ def _take_edits(
     ]
     if not works:
         return Taken(replace(thread, tokens=thread.tokens + cost))
-    return _holding(thread, works, scene=scene)
+    return _holding(thread, [_not_new(work, thread, around) for work in works], scene=scene)
+
+
+def _not_new(work: FileWork, thread: Thread, around: Surroundings) -> FileWork:
+    """A file that was seen before is not created; clients do not always say what it held."""
+    if not work.created:
+        return work
+    held = next((w for w in thread.works if w.path == work.path), None)
+    if held.created if held else not around.is_known(work.path):
+        return work
+    return replace(work, created=False, added=(), changed=work.added)
 
 
 def _holding(thread: Thread, works: Sequence[FileWork], *, scene: Scene) -> Taken:
