@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 import tomllib
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -61,9 +63,10 @@ def read_rows() -> list[Row]:
 def collect() -> Citations:
     """Collect every test without running any."""
     citations = Citations()
-    code = pytest.main(["--collect-only", "-qq", "--no-header", "-p", "no:terminal"], [citations])
+    with redirect_stdout(StringIO()) as said:
+        code = pytest.main(["--collect-only", "-qq", "--no-header"], [citations])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-        sys.exit(f"Collecting the tests failed ({code!r}): run `pytest --collect-only`.")
+        sys.exit(f"{said.getvalue()}\nCollecting the tests failed ({code!r}).")
     return citations
 
 
