@@ -1,14 +1,15 @@
 """What an event may bring in: no secret, no private part, nothing Holdfast said itself, no flood.
 
 Invariant: everything that is made of an event is made of its cleaned form. Text is bounded before
-it is searched for secrets, so that an output of any size costs about the same; the cut falls
-between lines, where no secret on one line is parted.
+anything else, so that an output of any size costs about the same; the cut falls between lines,
+where no secret on one line is parted.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from holdfast.core.events import (
     Compacted,
@@ -28,13 +29,14 @@ MAX_OUTPUT_CHARS = 160_000
 _MAX_LINE_CHARS = 4_000
 _SAMPLE_CHARS = 4_096
 _BINARY_SHARE = 0.1
+_LABEL_CHARS = 120
 
 _OPEN, _CLOSE = rf"(?:<|&lt;|\\u003c)\s*{FRAME}", rf"(?:<|&lt;|\\u003c)\\?/\s*{FRAME}"
 _OWN_FRAME = re.compile(
     rf"{_OPEN}.*?(?:{_CLOSE}\s*(?:>|&gt;|\\u003e)?|\Z)", re.IGNORECASE | re.DOTALL
 )
 _OWN_MARK = re.compile(FRAME, re.IGNORECASE)
-_PRIVATE = re.compile(r"private\s*(?:>|&gt;|\\u003e)", re.IGNORECASE)
+_PRIVATE = re.compile(r"private\s*(?:>|&gt;|\\u003e)")
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _LONG_LINE = re.compile(rf"[^\n]{{{_MAX_LINE_CHARS},}}")
@@ -59,11 +61,18 @@ def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
     """A text that may be looked at and kept."""
     if not text:
         return text
-    kept = clean(text)
+    kept = clean(_bounded(text, limit=limit))
     if _OWN_MARK.search(kept):
         kept = _OWN_FRAME.sub("", kept)
-    kept = _without_control(_bounded(kept, limit=limit))
-    return _LONG_LINE.sub(lambda m: f"{m.group()[:1000]}…", redact(kept).text)
+    kept = _without_control(kept)
+    shown = _redacted_label(kept) if len(kept) <= _LABEL_CHARS else redact(kept).text
+    return _LONG_LINE.sub(lambda m: f"{m.group()[:1000]}…", shown)
+
+
+@lru_cache(maxsize=1024)
+def _redacted_label(text: str) -> str:
+    """Paths and commands come again and again; looking them over once is enough."""
+    return redact(text).text
 
 
 def _cleaned_call(call: ToolCalled) -> ToolCalled:
@@ -88,12 +97,14 @@ def _optional(text: str | None) -> str | None:
 
 
 def _bounded(text: str, *, limit: int) -> str:
-    """Head and tail of a text that is too long; only the head when a part of it is private."""
+    """Head and tail of a text that is too long; only the head when the cut might part a private
+    or injected piece from its mark."""
     if len(text) <= limit:
         return text
     head = text[: limit * 3 // 4]
     head = head[: head.rfind("\n") + 1] or head
-    if _PRIVATE.search(text):
+    folded = text.lower()
+    if FRAME in folded or _PRIVATE.search(folded):
         return head
     tail = text[-(limit // 4) :]
     return f"{head}[… {len(text) - limit} characters left out …]\n{tail[tail.find(chr(10)) + 1 :]}"
