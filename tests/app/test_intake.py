@@ -195,6 +195,17 @@ def test_ignored_vendored_and_unsuited_files_are_left_alone(
     )
 
 
+def test_pages_that_are_generated_are_left_to_their_source(
+    engine: Engine, repository: GitRepository
+):
+    repository.write("docs/cli.md", "# Commands\n\nA table of everything.\n")
+    take(engine, repository.root)
+    assert "doc:docs/cli.md#commands" in found(engine)
+    repository.write(".gitattributes", "docs/cli.md linguist-generated\n")
+    assert numbers(take(engine, repository.root))[3] == 1
+    assert "doc:docs/cli.md#commands" not in found(engine)
+
+
 def test_a_document_that_became_unreadable_closes_nothing(
     engine: Engine, repository: GitRepository
 ):

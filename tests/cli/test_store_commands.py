@@ -227,6 +227,7 @@ def test_init_and_tour_take_in_a_repository(cli: Cli) -> None:
     assert report["documents"] >= 1
     assert cli("init", "--json").json["new"] == 0
     shown = cli("tour", "--ask", "how do I run the tests?")
+    assert "export HOLDFAST_HOME=" in shown.out
     assert shown.code == 0
     assert "make test" in shown.out
 

@@ -69,9 +69,11 @@ def list_files(root: Path) -> frozenset[str] | None:
 
 
 def find_documents(root: Path, known: frozenset[str] | None) -> list[str]:
-    """The documents of a project, relative to its root, in order."""
+    """The documents of a project that people write, relative to its root, in order."""
     names = filter(_is_document, known if known is not None else _walk(root))
-    return sorted(name for name in names if os.path.lexists(root / name))
+    found = sorted(name for name in names if os.path.lexists(root / name))
+    generated = _generated(root, found)
+    return [name for name in found if name not in generated]
 
 
 def read_document(root: Path, path: str) -> str | Skipped:
@@ -112,6 +114,15 @@ def passages(path: str, text: str) -> list[Passage]:
 
 
 # -- Which files ----------------------------------------------------------------------------------
+
+
+def _generated(root: Path, names: Iterable[str]) -> frozenset[str]:
+    """Those that `.gitattributes` calls generated: they say nothing that their source does not."""
+    asked = "\0".join(names).encode("utf-8", errors="surrogateescape")
+    answer = ask_git(root, ["check-attr", "-z", "--stdin", "linguist-generated"], stdin=asked)
+    fields = (answer or b"").decode("utf-8", errors="surrogateescape").split("\0")
+    told = zip(fields[::3], fields[2::3], strict=False)
+    return frozenset(name for name, value in told if value in ("set", "true"))
 
 
 def _walk(root: Path) -> Iterator[str]:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
 import click
 
 import holdfast
@@ -13,7 +19,7 @@ from holdfast.cli.commands.upkeep import keep_up
 _QUESTIONS = (
     "How is the code laid out?",
     "How do I run the tests?",
-    "What was decided about storage, and why?",
+    "Why one SQLite file?",
 )
 _HITS = 2
 
@@ -37,8 +43,20 @@ def tour(*, questions: tuple[str, ...], project: str | None) -> None:
             _heading(question)
             _answer(hf, question)
     _heading("Your turn")
-    click.echo('  holdfast remember "Deploys go through the staging cluster first"')
-    click.echo('  holdfast recall "how do we deploy?" --explain')
+    command = _command()
+    if home := os.environ.get("HOLDFAST_HOME"):
+        click.echo(f"  export HOLDFAST_HOME={shlex.quote(home)}   # where this memory is")
+    click.echo(f'  {command} remember "Deploys go through the staging cluster first"')
+    click.echo(f'  {command} recall "how do we deploy?" --explain')
+
+
+def _command() -> str:
+    """How to call this very command from here: by its name, or by its file if that is not found."""
+    called = Path(sys.argv[0])
+    if called.name != "holdfast" or shutil.which("holdfast"):
+        return "holdfast"
+    here = Path.cwd()
+    return shlex.quote(str(called.relative_to(here) if called.is_relative_to(here) else called))
 
 
 def _heading(text: str) -> None:
