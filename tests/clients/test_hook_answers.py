@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -267,10 +268,23 @@ class TestAsked:
             let_go.wait(30)
             return b"too late"
 
+        hurried = replace(known, extra={"HOLDFAST_HOOK_TIMEOUT_MS": "500"})
         with AnswerServer(known.home, slow) as server:
             assert server.wait_until_serving(20)
-            assert known.hook("claude-code", "SessionStart", "answer").is_silent
+            assert hurried.hook("claude-code", "SessionStart", "answer").is_silent
             let_go.set()
+
+    def test_an_answer_that_takes_too_long_is_not_given(self, known: Machine) -> None:
+        hurried = replace(known, extra={"HOLDFAST_HOOK_TIMEOUT_MS": "1"})
+        payload = known.payload(source="startup")
+        assert hurried.hook("claude-code", "SessionStart", "both", payload=payload).is_silent
+        assert len(known.caught()) == 1
+
+    @pytest.mark.parametrize("odd", ["", "0", "soon", "-5", "1e3"])
+    def test_a_time_limit_that_makes_no_sense_is_passed_over(self, live: Machine, odd: str) -> None:
+        unsure = replace(live, extra={"HOLDFAST_HOOK_TIMEOUT_MS": odd})
+        answered = unsure.hook("claude-code", "SessionStart", "answer", payload=live.payload())
+        assert (answered.code, answered.errors) == (0, "")
 
     def test_a_process_that_talks_nonsense_is_passed_over(self, known: Machine) -> None:
         with answering_raw(known.home, b"HTTP/1.1 200 OK\r\n\r\nhello"):

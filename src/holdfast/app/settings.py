@@ -24,6 +24,7 @@ SWITCHES: Final = MappingProxyType(
     {
         places.HOME_VARIABLE: "one folder for settings and data, in place of the system's own",
         "HOLDFAST_DEBUG": "1 shows the traceback of an error",
+        "HOLDFAST_HOOK_TIMEOUT_MS": "how long a hook may take to answer a client, usually 2000",
     }
 )
 """Variables that are no settings: they say where to look, or are for one run only."""

@@ -26,7 +26,8 @@ CAPTURE, BOTH, ANSWER = MODES = ("capture", "both", "answer")
 READ_LIMIT_S = 10.0
 WRITE_LIMIT_S = 10.0
 ANSWER_LIMIT_S = 2.0
-ASK_TIMEOUT_S = 0.4
+# Of that, what a live process gets before it is too late to answer.
+_ASKING_SHARE = 0.2
 _CHUNK_BYTES = 1 << 20
 _UNKNOWN_SESSION = "unknown"
 _SESSION_KEYS = (b'"session_id"', b'"conversation_id"', b'"sessionID"', b'"sessionId"')
@@ -116,9 +117,11 @@ def _answer(state: str, client: str, event: str, payload: bytes) -> None:
     """Print the answer. A late one is worth nothing to a client that waits, so it is not given."""
     from holdfast.clients.socket_protocol import NobodyAnswersError, ask
 
-    _limit_time(ANSWER_LIMIT_S, _leave)
+    limit_s = _answer_limit_s()
+    _limit_time(limit_s, _leave)
+    asking_s = limit_s * _ASKING_SHARE
     try:
-        told = ask(state, client=client, event=event, payload=payload, timeout_s=ASK_TIMEOUT_S)
+        told = ask(state, client=client, event=event, payload=payload, timeout_s=asking_s)
     except NobodyAnswersError:
         from holdfast.clients.direct import answer_here
 
@@ -133,6 +136,11 @@ def _write(answer: bytes) -> None:
 
 
 # -- Time limits ----------------------------------------------------------------------------------
+
+
+def _answer_limit_s() -> float:
+    given = os.environ.get("HOLDFAST_HOOK_TIMEOUT_MS", "")
+    return int(given) / 1000 if given.isdecimal() and int(given) else ANSWER_LIMIT_S
 
 
 def _limit_time(limit_s: float, then: "Callable[[int, object], None]") -> None:
