@@ -19,6 +19,7 @@ from holdfast.app.settings import Settings, Sources, inspect_settings
 from holdfast.app.spool_folder import SpoolFolder, SpoolStatus
 from holdfast.core.ports import Store
 from holdfast.observe.drain import DrainReport, DrainRules, Translate, drain
+from holdfast.observe.news import Listener
 from holdfast.observe.world import GitState, Place, World
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ _PROJECT_VARIABLE = "HOLDFAST_PROJECT"
 
 
 def take_events(
-    hf: Holdfast, *, translate: Translate, environment: Mapping[str, str] | None = None
+    hf: Holdfast,
+    *,
+    translate: Translate,
+    environment: Mapping[str, str] | None = None,
+    listener: Listener | None = None,
 ) -> DrainReport:
     """Take in everything that waits in this user's spool, unless another process is at it."""
     env = os.environ if environment is None else environment
@@ -46,6 +51,7 @@ def take_events(
             translate=translate,
             world=machine_world(hf.engine.store, env),
             rules=drain_rules(hf.settings),
+            listener=listener,
         )
 
 

@@ -212,6 +212,7 @@ class SessionBook(Protocol):
         *,
         project: str | None,
         open_only: bool = False,
+        needs_summary: bool = False,
         idle_since: datetime | None = None,
         limit: int = 50,
     ) -> list[SessionRecord]:

@@ -23,6 +23,7 @@ from holdfast.memory.obey import obey
 from holdfast.observe.consolidation import Consolidated, consolidate
 from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES, Folded, Spoken, fold, fold_idle
 from holdfast.observe.keeping import kept_changes
+from holdfast.observe.news import Listener, news_of
 from holdfast.observe.world import World
 
 Translate: TypeAlias = Callable[[SpoolEntry], Sequence[Event]]
@@ -90,10 +91,12 @@ def drain(
     translate: Translate,
     world: World,
     rules: DrainRules | None = None,
+    listener: Listener | None = None,
 ) -> DrainReport:
     """Take in everything that is there; StoreError when the store cannot take it, and then nothing
-    is lost. The caller sees to it that one process does this at a time."""
-    return _Drain(engine, spool, translate, world, rules or DrainRules()).run()
+    is lost. The caller sees to it that one process does this at a time. The listener is told of
+    each thing once it is in the store."""
+    return _Drain(engine, spool, translate, world, rules or DrainRules(), listener).run()
 
 
 @dataclass(slots=True)
@@ -103,6 +106,7 @@ class _Drain:
     translate: Translate
     world: World
     rules: DrainRules
+    listener: Listener | None
     report: DrainReport = field(default_factory=DrainReport)
     due: dict[str, None] = field(default_factory=dict[str, None])
     obeyed: set[str] = field(default_factory=set[str])
@@ -198,7 +202,7 @@ class _Drain:
     def _commit_once(self, mark: ReadingMark, events: Sequence[Event]) -> None:
         fresh = self._not_taken(events)
         changes: list[Change] = []
-        results: list[Folded] = []
+        results: list[tuple[Folded, list[Change]]] = []
         for session_id, some in _by_session(fresh).items():
             session = self.engine.store.get_session(session_id)
             result = fold(
@@ -206,12 +210,16 @@ class _Drain:
             )
             self._obey(result)
             taken = tuple(event.origin.event_id for event in some)
-            changes += [*kept_changes(self.engine, result), PutSession(result.session, taken)]
-            results.append(result)
+            kept = kept_changes(self.engine, result)
+            changes += [*kept, PutSession(result.session, taken)]
+            results.append((result, kept))
         self.engine.store.apply([*changes, Advance(mark)])
-        self._count(results, events=len(fresh), repeated=len(events) - len(fresh))
-        if results:
-            self.over[mark.source] = not any(r.session.is_open for r in results)
+        folded = [result for result, _ in results]
+        self._count(folded, events=len(fresh), repeated=len(events) - len(fresh))
+        for result, kept in results:
+            self._announce(result, kept)
+        if folded:
+            self.over[mark.source] = not any(result.session.is_open for result in folded)
 
     def _not_taken(self, events: Sequence[Event]) -> list[Event]:
         once = {event.origin.event_id: event for event in reversed(events)}
@@ -253,20 +261,28 @@ class _Drain:
         )
         self.due |= {result.session.id: None for result in results if result.trigger}
 
+    def _announce(self, result: Folded, changes: Sequence[Change]) -> None:
+        """Tell who listens what is now in the store."""
+        if self.listener is not None:
+            for news in news_of(result, changes):
+                self.listener(news)
+
     # -- Sessions that went quiet -----------------------------------------------------------------
 
     def _rest_idle_sessions(self) -> None:
         since = self.engine.clock() - timedelta(minutes=self.rules.idle_minutes)
-        quiet = self.engine.store.sessions(project=None, idle_since=since, limit=_IDLE_SESSIONS)
+        quiet = self.engine.store.sessions(
+            project=None, needs_summary=True, idle_since=since, limit=_IDLE_SESSIONS
+        )
         for session in quiet:
-            if session.needs_summary:
-                result = fold_idle(session, world=self.world)
-                changes = kept_changes(self.engine, result)
-                try:
-                    self.engine.store.apply([*changes, PutSession(result.session)])
-                except ConflictError:
-                    continue
-                self._count([result], events=0, repeated=0)
+            result = fold_idle(session, world=self.world)
+            changes = kept_changes(self.engine, result)
+            try:
+                self.engine.store.apply([*changes, PutSession(result.session)])
+            except ConflictError:
+                continue
+            self._count([result], events=0, repeated=0)
+            self._announce(result, changes)
 
 
 def _batches(

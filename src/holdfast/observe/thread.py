@@ -39,7 +39,14 @@ from holdfast.observe.shell import (
 )
 
 MAX_WORKS = 30
-_NO_FAILURE = ("interrupt", "rejected by", "user doesn't want", "permission to use", "aborted")
+# A person or a rule stopped the call; it says nothing about the command.
+_STOPPED = (
+    "interrupted by",
+    "request interrupted",
+    "doesn't want to",
+    "was rejected",
+    "permission to use",
+)
 
 Relative: TypeAlias = Callable[[str], "str | None"]
 CommitFiles: TypeAlias = Callable[[str], "tuple[str, ...]"]
@@ -171,7 +178,7 @@ def _take_shell(
         return Taken(thread)
     result = read_tests(call.output + "\n" + (call.error or "")) if _tests(found) else None
     if call.error is not None or (result is not None and result.is_failure):
-        if any(phrase in (call.error or "").lower() for phrase in _NO_FAILURE):
+        if any(phrase in (call.error or "")[:200].lower() for phrase in _STOPPED):
             return Taken(thread)
         return Taken(_failed(thread, call, main, result))
     return _worked(thread, call, found, result, scene=scene, around=around)

@@ -102,6 +102,10 @@ class SessionsConformance(Stage):
         assert ids(project=None, open_only=True) == ["cccc", "aaaa"]
         assert ids(project=None, idle_since=START + timedelta(minutes=3)) == ["bbbb", "aaaa"]
         assert ids(project=None, limit=1) == ["cccc"]
+        first = store.get_session("aaaa")
+        assert first is not None
+        store.apply([PutSession(replace(first, summarised_at=first.last_event_at))])
+        assert ids(project=None, needs_summary=True) == ["cccc", "bbbb"]
         with pytest.raises(UsageError):
             ids(project=None, limit=-1)
 

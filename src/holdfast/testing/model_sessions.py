@@ -26,6 +26,7 @@ class ModelSessions(ABC):
         *,
         project: str | None,
         open_only: bool = False,
+        needs_summary: bool = False,
         idle_since: datetime | None = None,
         limit: int = 50,
     ) -> list[SessionRecord]:
@@ -36,6 +37,7 @@ class ModelSessions(ABC):
             for s in self._data.sessions.values()
             if (project is None or s.project == project)
             and (s.is_open or not open_only)
+            and (s.needs_summary or not needs_summary)
             and (idle_since is None or s.last_event_at < idle_since)
         ]
         return sorted(found, key=lambda s: (s.last_event_at, s.id), reverse=True)[:limit]

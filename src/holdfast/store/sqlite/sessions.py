@@ -33,6 +33,7 @@ class SqliteSessions(Part):
         *,
         project: str | None,
         open_only: bool = False,
+        needs_summary: bool = False,
         idle_since: datetime | None = None,
         limit: int = 50,
     ) -> list[SessionRecord]:
@@ -43,6 +44,8 @@ class SqliteSessions(Part):
             values.append(project)
         if open_only:
             conditions.append("ended_ms IS NULL")
+        if needs_summary:
+            conditions.append("(summarised_ms IS NULL OR last_event_ms > summarised_ms)")
         if idle_since is not None:
             conditions.append("last_event_ms < ?")
             values.append(to_ms(idle_since))
