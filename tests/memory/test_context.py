@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import MemoryDraft
+from holdfast.core.query import FileLink
 from holdfast.core.text import estimate_tokens
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.context import ContextRequest, Moment, build_context
@@ -195,3 +196,28 @@ def test_a_pack_never_exceeds_its_budget_and_is_the_same_every_time(
     assert pack.used_tokens == estimate_tokens(text)
     assert max_chars is None or len(text) <= max_chars
     assert build_context(engine, request) == pack
+
+
+@pytest.mark.feature("B7", "B9")
+def test_a_file_brings_the_warnings_of_files_that_change_together_with_it(engine: Engine) -> None:
+    teach(engine, "Regenerate the client", type=MemoryType.GOTCHA, files=("schema.py",))
+    teach(engine, "The schema is long", files=("schema.py",))
+    teach(engine, "Mind the cache", type=MemoryType.GOTCHA, files=("cache.py",))
+    engine.store.put_file_links(
+        HERE, [FileLink("api.py", "schema.py", 0.7), FileLink("api.py", "cache.py", 0.6)]
+    )
+    request = ContextRequest(project=HERE, moment=Moment.FILE, files=("api.py",))
+    pack = build_context(engine, request)
+    assert [item.text for item in pack.items] == ["Regenerate the client"]
+    assert pack.items[0].reason == "schema.py changes together with api.py"
+
+
+def test_room_is_held_back_to_list_long_memories_that_do_not_fit(engine: Engine) -> None:
+    for number in range(12):
+        said = f"Rule {number}: " + " ".join(f"word{number}x{i}" for i in range(40))
+        teach(engine, said, type=MemoryType.CONVENTION, work_tokens=100)
+    pack = build_context(engine, ContextRequest(project=HERE, budget_tokens=500))
+    assert pack.items
+    assert pack.more
+    assert pack.used_tokens <= 500
+    assert "| Read | Work |" in render_context(pack)

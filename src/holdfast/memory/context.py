@@ -26,6 +26,8 @@ DEFAULT_BUDGET_TOKENS = 500
 MAX_OFFERS = 60
 MIN_RELEVANCE = 0.35
 _SAME_WORDS = 0.8
+_TOGETHER = 0.6  # above this weight two files count as changing together
+_TOGETHER_CAP = 5
 
 _TRUSTED = frozenset({Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.IMPORTED})
 _STANDING = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
@@ -151,6 +153,7 @@ def _gather(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
         yield from _standing(engine, request)
     if request.files:
         yield from _tied_to_files(engine, request)
+        yield from _changing_together(engine, request)
     if request.query.strip():
         yield from _relevant(engine, request)
 
@@ -185,6 +188,24 @@ def _tied_to_files(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
         named = next((f for f in memory.files if f in request.files), request.files[0])
         kind = f"{memory.type.value} for {named}" if warns else f"about {named}"
         yield Offer(memory, (2.5 if warns else 1.5) + _weight(memory), kind)
+
+
+def _changing_together(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
+    """Warnings about files that change together with those at hand."""
+    links = engine.store.linked_files(
+        request.project, request.files, min_weight=_TOGETHER, limit=_TOGETHER_CAP
+    )
+    others = {link.file_b: link.file_a for link in links if link.weight > _TOGETHER}
+    if not others:
+        return
+    where = Filter(project=request.project, types=_WARNING, stale=False)
+    hits = engine.store.search_links(
+        files=tuple(others), modules=(), where=where, limit=_TOGETHER_CAP
+    )
+    for memory in engine.store.get([hit.id for hit in hits]):
+        named = next((f for f in memory.files if f in others), next(iter(others)))
+        reason = f"{named} changes together with {others[named]}"
+        yield Offer(memory, 2.0 + _weight(memory), reason)
 
 
 def _relevant(engine: Engine, request: ContextRequest) -> Iterator[Offer]:

@@ -80,7 +80,7 @@ def _print(pack: ContextPack, *, reasons: bool) -> None:
     if pack.items:
         click.echo(output.safe(render_context(pack)))
     else:
-        output.note("Nothing worth saying.")
+        output.note("Nothing fits." if pack.left_out else "Nothing worth saying.")
     if reasons:
         rows = [(i.memory.short, i.reason, str(i.row.read_tokens)) for i in pack.items]
         output.print_table(("id", "why", "tokens"), rows)
