@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import marshal
+import os
 import re
 import subprocess
 import sys
@@ -278,3 +279,15 @@ class TestBundle:
         damaged: Any = (key, {name: (*e[:4], e[4][:20]) for name, e in entries.items()})
         path.write_bytes(marshal.dumps(damaged))
         assert self.run(tmp_path, tmp_path) == ["1", str(source), "SourceFileLoader"]
+
+    def test_what_a_killed_process_left_is_cleared_after_a_while(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text("VALUE = 1\n")
+        left = tmp_path / f"{bundle.FILE_NAME}.new"
+        left.write_bytes(b"half")
+        self.run(tmp_path, tmp_path)
+        assert left.exists()
+        os.utime(left, (1, 1))
+        self.run(tmp_path, tmp_path)
+        assert not left.exists()
+        assert self.run(tmp_path, tmp_path)[2] == "SourceFileLoader"
+        assert self.run(tmp_path, tmp_path)[2] == "Bundle"

@@ -9,6 +9,7 @@ odd. It lies in the state folder, which only its owner may enter.
 import marshal
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ else:
     from _frozen_importlib import ModuleSpec
 
 FILE_NAME = "answer.bundle"
+_ABANDONED_AFTER_S = 60.0
 
 
 class Bundle:
@@ -73,10 +75,18 @@ def refresh(state: str, bundle: Bundle) -> None:
     }
     if not fresh:
         return
-    path = f"{state}/{FILE_NAME}"
-    partial = f"{path}.{os.getpid()}"
-    raw = marshal.dumps((_key(), {**bundle.entries, **fresh}))
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    _replace(f"{state}/{FILE_NAME}", marshal.dumps((_key(), {**bundle.entries, **fresh})))
+
+
+def _replace(path: str, raw: bytes) -> None:
+    """Swap the file in one step; whoever comes while another process does it leaves it alone."""
+    partial = f"{path}.new"
+    try:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if time.time() - os.stat(partial).st_mtime > _ABANDONED_AFTER_S:
+            os.unlink(partial)
+        return
     try:
         written = os.write(descriptor, raw)
     finally:

@@ -62,12 +62,19 @@ class MemoryContext:
 
     def _memory(self, folder: Path) -> Holdfast | None:
         with self._lock:
-            memory = self._open.pop(folder, None) or self._open_in(folder)
+            memory = self._open.pop(folder, None) or self._opened(folder)
             if memory is not None:
                 self._open[folder] = memory
             spare = self._open.popitem(last=False)[1] if len(self._open) > MAX_OPEN else None
         if spare is not None:
             spare.close()
+        return memory
+
+    def _opened(self, folder: Path) -> Holdfast | None:
+        memory = self._open_in(folder)
+        if memory is not None:
+            # Asked for here, so that the store is opened once and not by several threads.
+            _ = memory.project
         return memory
 
 
