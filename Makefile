@@ -1,11 +1,11 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run test check lint types contracts features docs unit bench clean
+.PHONY: help run test check lint types contracts features docs unit test-clients bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 run: .venv/run.stamp  ## Set up, take in this repository as a first project, show what is known
 	@HOLDFAST_HOME=.holdfast HOLDFAST_EMBEDDING_PROVIDER=static .venv/bin/holdfast tour
@@ -32,6 +32,12 @@ docs: .venv/dev.stamp
 
 unit: .venv/dev.stamp
 	@$(PY) -m pytest -n auto -q
+
+# Four real clients, fetched once (npm, about 1 GB), against model endpoints on loopback.
+test-clients: export HOLDFAST_CLIENTS ?= $(HOME)/.cache/holdfast-clients
+test-clients: .venv/dev.stamp  ## Run real coding clients with Holdfast installed (minutes)
+	@scripts/get-clients
+	@$(PY) -m pytest -n 0 -q tests/running_clients
 
 bench: .venv/dev.stamp  ## Run every benchmark (long)
 	@$(PY) -m bench

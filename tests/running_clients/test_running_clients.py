@@ -1,0 +1,99 @@
+"""Real coding clients with Holdfast installed: they are remembered, told, and never disturbed."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.clients.hook_set import Places, Scope
+from holdfast.clients.install_targets import TARGETS
+from tests.running_clients.endpoints import Endpoint
+from tests.running_clients.starting import Client, Machine, every_client
+
+pytestmark = pytest.mark.feature("C1", "C4")
+
+KNOWN = "Greet the zebra with MARKER-KNOWN, never without"
+PROMPT = "Please greet the zebra."
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A project with one file, in which one thing is known."""
+    made = Machine(tmp_path)
+    made.home.mkdir()
+    made.project.mkdir()
+    (made.project / "hello.txt").write_text("hello\n")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Begin"]):
+        who = ["-c", "user.name=Dev", "-c", "user.email=dev@example.org"]
+        subprocess.run(["git", *who, *words], cwd=made.project, check=True)
+    made.holdfast("remember", "--type", "convention", KNOWN)
+    return made
+
+
+def _memories(machine: Machine, kind: str) -> list[dict[str, Any]]:
+    """What was taken in, once nothing waits any more."""
+    for _ in range(100):
+        if not machine.json("spool", "drain")["busy"]:
+            break
+    return machine.json("list", "--type", kind)["items"]
+
+
+@pytest.mark.parametrize("client", every_client())
+def test_a_session_is_remembered_and_the_model_is_told_what_is_known(
+    machine: Machine, client: Client
+) -> None:
+    machine.holdfast("install", client.name)
+    with Endpoint(client.script(machine.project / "hello.txt")) as endpoint:
+        machine.start(client, endpoint, PROMPT)
+    assert (machine.project / "hello.txt").read_text("utf-8") == "goodbye\n"
+    assert endpoint.last.count("MARKER-KNOWN") == 1
+    (prompt,) = _memories(machine, "prompt")
+    assert prompt["content"].strip('"') == PROMPT
+    assert any("hello.txt" in each["content"] for each in _memories(machine, "observation"))
+    assert "MARKER-KNOWN" not in str(_memories(machine, "observation"))
+
+
+@pytest.mark.parametrize("client", every_client()[:1])
+def test_claude_codes_plugin_does_what_its_hooks_do(machine: Machine, client: Client) -> None:
+    machine.holdfast("install", client.name, "--plugin", str(machine.folder / "plugin"))
+    extra = ("--plugin-dir", str(machine.folder / "plugin"))
+    with Endpoint(client.script(machine.project / "hello.txt")) as endpoint:
+        machine.start(replace(client, arguments=(*extra, *client.arguments)), endpoint, PROMPT)
+    assert endpoint.last.count("MARKER-KNOWN") == 1
+    assert [prompt["content"] for prompt in _memories(machine, "prompt")] == [PROMPT]
+
+
+@pytest.mark.parametrize("client", every_client())
+def test_what_is_private_is_not_remembered(machine: Machine, client: Client) -> None:
+    machine.holdfast("install", client.name)
+    with Endpoint([]) as endpoint:
+        machine.start(client, endpoint, f"{PROMPT} <private>the key is under the mat</private>")
+    assert "under the mat" not in str(_memories(machine, "prompt"))
+
+
+@pytest.mark.parametrize("client", every_client())
+def test_a_client_works_on_when_holdfast_is_broken(machine: Machine, client: Client) -> None:
+    machine.holdfast("install", client.name)
+    broken = machine.folder / "holdfast"
+    broken.rename(machine.folder / "gone")
+    broken.write_text("not a folder")
+    with Endpoint(client.script(machine.project / "hello.txt")) as endpoint:
+        machine.start(client, endpoint, PROMPT)
+    assert (machine.project / "hello.txt").read_text("utf-8") == "goodbye\n"
+    assert "MARKER-KNOWN" not in endpoint.last
+
+
+@pytest.mark.parametrize("client", every_client())
+def test_after_uninstalling_nothing_is_caught_or_said(machine: Machine, client: Client) -> None:
+    machine.holdfast("install", client.name)
+    machine.holdfast("uninstall", client.name)
+    places = Places(home=machine.home, project=machine.project, environment={})
+    assert not TARGETS[client.name].path(Scope.USER, places).exists()
+    with Endpoint([]) as endpoint:
+        machine.start(client, endpoint, PROMPT)
+    assert "MARKER-KNOWN" not in endpoint.last
+    assert _memories(machine, "prompt") == []
