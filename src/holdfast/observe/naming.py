@@ -14,6 +14,7 @@ from holdfast.observe.desk import FileWork
 MAX_TITLE_CHARS = 99
 _SHOWN_NAMES = 2
 _LONG_NAME_CHARS = 48
+_MANY_NAMES = 8
 
 
 def title(text: str) -> str:
@@ -100,8 +101,11 @@ def _holding(work: FileWork) -> str:
 
 
 def _deeds(work: FileWork) -> str:
-    """Verb phrases with the preposition that the file's name follows."""
-    section = "section " if work.kind == "document" else ""
+    """A verb phrase that ends with the preposition which the file's name follows."""
+    if work.kind in ("document", "config") and len(work.changed) + len(work.added) > _MANY_NAMES:
+        return "Rewrite most of"
+    if work.kind == "document":
+        return _section_deed(work)
     if work.kind == "config" and work.changed == ("version",) and not work.added:
         return "Bump version in"
     if work.renamed and not (work.added or work.removed):
@@ -109,14 +113,23 @@ def _deeds(work: FileWork) -> str:
         more = f" (and {len(work.renamed) - 1} more)" if len(work.renamed) > 1 else ""
         return f"Rename {old} to {new}{more} in"
     if work.added and work.changed:
-        return f"Add {section}{listed(work.added)} and change {listed(work.changed)} in"
+        return f"Add {listed(work.added)} and change {listed(work.changed)} in"
     if work.added and work.removed:
-        return f"Replace {section}{listed(work.removed)} with {listed(work.added)} in"
+        return f"Replace {listed(work.removed)} with {listed(work.added)} in"
     if work.added:
-        return f"Add {section}{listed(work.added)} to"
+        return f"Add {listed(work.added)} to"
     if work.changed:
-        return f"Change {section}{listed(work.changed)} in"
-    return f"Remove {section}{listed(work.removed)} from"
+        return f"Change {listed(work.changed)} in"
+    return f"Remove {listed(work.removed)} from"
+
+
+def _section_deed(work: FileWork) -> str:
+    """What was done to a document, by its headings; one is enough to know it by."""
+    if work.added:
+        return f"Add section {listed(work.added, most=1)} to"
+    if work.changed or work.renamed:
+        return f"Change section {listed(work.changed or work.renamed, most=1)} in"
+    return f"Remove section {listed(work.removed, most=1)} from"
 
 
 def _plain(work: FileWork) -> str:
