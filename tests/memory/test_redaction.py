@@ -198,3 +198,16 @@ def test_a_megabyte_of_mixed_hostile_text_is_redacted_to_the_end() -> None:
     assert len(text) > 800_000
     secret = bench.fill(SHAPES["github-classic"], random.Random(1))
     assert secret not in redact(f"{text}\n {secret}").text
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-ant-" + "api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH",
+        "sk-" + "proj-abcdefghijklmnopqrstuvwxyz0123456789",
+        "sk-" + "abcdefghijklmnopqrstuvwxyz123456",
+        "AKIA" + "IOSFODNN7EXAMPLE",
+    ],
+)
+def test_a_key_with_a_vendors_prefix_goes_even_when_it_looks_made_up(key: str) -> None:
+    assert key not in redact(f"use {key} here").text
