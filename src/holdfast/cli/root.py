@@ -47,6 +47,7 @@ COMMANDS: Final = MappingProxyType(
         "doctor": ("doctor", "Look everything over, and mend what can be mended."),
         "install": ("install", "Hook Holdfast into a coding client."),
         "uninstall": ("uninstall", "Take Holdfast out of a coding client again."),
+        "mcp": ("mcp", "Serve memory to a coding client by MCP."),
         "status": ("status", "Show which coding clients Holdfast is hooked into."),
         "config": ("config", "Show and change settings."),
         "projects": ("projects", "List projects, and merge two that are one."),

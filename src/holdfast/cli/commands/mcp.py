@@ -1,0 +1,69 @@
+"""`holdfast mcp`."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import cast
+
+import click
+
+import holdfast
+from holdfast.app import places
+from holdfast.core.errors import UsageError
+
+DEFAULT_PORT = 7437
+
+
+@click.command()
+@click.option("--http", is_flag=True, help="Serve HTTP on loopback in place of stdin and stdout.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port for --http; 0 takes a free one.",
+)
+@click.option("--no-token", is_flag=True, help="Let every program on this machine in, with --http.")
+@click.pass_context
+def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
+    """Serve memory to a coding client by MCP."""
+    if find_spec("mcp") is None:
+        raise UsageError(
+            "The MCP server needs the MCP SDK.", hint="Install it: pip install 'holdfast[mcp]'."
+        )
+    from holdfast.server.mcp_server import Place, make_server
+    from holdfast.server.mcp_transports import serve_http, serve_stdio
+    from holdfast.server.memories import Memories
+
+    store = cast("str | None", ctx.find_root().obj)
+
+    def open_in(folder: Path, project: str | None) -> holdfast.Holdfast:
+        return holdfast.open(store, project=project, cwd=folder)
+
+    place = Place.of(os.environ, cwd=places.current_folder())
+    memories = Memories(open_in, folder=place.folder)
+    server = make_server(memories, place)
+    try:
+        if http:
+            serve_http(server, port=port, token=_token(no_token), on_ready=_say)
+        else:
+            serve_stdio(server)
+    finally:
+        memories.close()
+
+
+def _token(no_token: bool) -> str | None:
+    from holdfast.server.access import TOKEN_NAME, token_of
+
+    if no_token:
+        return None
+    folder = places.data_folder(os.environ)
+    token = token_of(folder)
+    click.echo(f"Clients need the token in {folder / TOKEN_NAME}.", err=True)
+    return token
+
+
+def _say(address: str) -> None:
+    click.echo(f"Serving MCP at {address}", err=True)

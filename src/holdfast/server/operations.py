@@ -1,0 +1,180 @@
+"""The one table of operations. Every server is made from it: MCP tools, HTTP routes, the page.
+
+An operation is its name, what it says about itself, what it takes and gives, what it does to the
+memory, and the function that does it. An alias is another name for the same function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from pydantic import ValidationError
+
+from holdfast.core.errors import UsageError
+from holdfast.server import inputs, outputs, verbs
+from holdfast.server.inputs import Input
+from holdfast.server.outputs import Output
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+
+MAX_DESCRIPTION_BYTES: Final = 2048
+"""Clients cut descriptions after this."""
+
+_In = TypeVar("_In", bound=Input)
+_Out = TypeVar("_Out", bound=Output)
+
+
+class Effect(Enum):
+    """What an operation does to the memory."""
+
+    READS = "reads"
+    ADDS = "adds"
+    REMOVES = "removes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(Generic[_In, _Out]):
+    """One thing that can be asked of a memory."""
+
+    name: str
+    title: str
+    description: str
+    takes: type[_In]
+    gives: type[_Out]
+    run: Callable[[Holdfast, _In], _Out]
+    effect: Effect = Effect.READS
+    repeatable: bool = True
+    """Whether doing it twice leaves the memory as doing it once does."""
+    aliases: tuple[tuple[str, str], ...] = ()
+    """Other names, each with its own description."""
+
+    def read(self, arguments: Mapping[str, object]) -> _In:
+        """The arguments, checked; a UsageError names each one that does not fit."""
+        try:
+            return self.takes.model_validate(dict(arguments))
+        except ValidationError as error:
+            raise UsageError(
+                f"{self.name} cannot take these arguments: {_told(error)}.",
+                hint=f"It takes: {', '.join(self.takes.model_fields)}.",
+            ) from None
+
+    def accepts(self, field: str) -> bool:
+        """Whether it can be told that."""
+        return field in self.takes.model_fields
+
+    def names(self) -> dict[str, str]:
+        """Every name it goes by, with the description under that name."""
+        return {self.name: self.description, **dict(self.aliases)}
+
+
+def _told(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}"
+        for e in error.errors(include_url=False)[:5]
+    )
+
+
+OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
+    Operation(
+        name="search",
+        title="Search memory",
+        description="Step 1 of looking something up. Finds what earlier sessions learned about "
+        "this project (decisions, fixes, gotchas, conventions, what was done) and returns one "
+        "index line each: id, date, type, tokens to read it, title. Pick the few ids that matter, "
+        "then call get_observations. Without a query: the newest.",
+        takes=inputs.Search,
+        gives=outputs.Rows,
+        run=verbs.search,
+        aliases=(("memory_search", "The same as search."),),
+    ),
+    Operation(
+        name="timeline",
+        title="Memory around a moment",
+        description="Step 2, when order matters: index lines before and after one memory in time, "
+        "to see what led to it and what followed. Give an anchor id from search, or a query.",
+        takes=inputs.Around,
+        gives=outputs.Neighbourhood,
+        run=verbs.timeline,
+    ),
+    Operation(
+        name="get_observations",
+        title="Read memories in full",
+        description="Step 3: full records by id or key. Ask for the few ids that search or "
+        "timeline showed to matter; their token cost is in the index line.",
+        takes=inputs.Ids,
+        gives=outputs.Records,
+        run=verbs.get,
+    ),
+    Operation(
+        name="memory_recall",
+        title="Recall",
+        description="Quick answer to one question in one step: the few best memories with their "
+        "text, long ones shortened. For a broad look use search.",
+        takes=inputs.Recall,
+        gives=outputs.Hits,
+        run=verbs.recall,
+    ),
+    Operation(
+        name="inject_context",
+        title="Context for now",
+        description="What memory would say unasked at this moment: at a session's start (no "
+        "arguments), for a prompt (query) or for files about to be changed (files), ranked and "
+        "inside a token budget, with ids to cite.",
+        takes=inputs.Context,
+        gives=outputs.Pack,
+        run=verbs.context,
+    ),
+    Operation(
+        name="memory_store",
+        title="Remember",
+        description="Keep one statement that will matter in later sessions: a preference, a "
+        "convention, a decision with its reason, a gotcha, a fix. Not what the code already says, "
+        "no secrets. What repeats is merged; what contradicts replaces the old and keeps history. "
+        "Set said_by_person when the person asked for it.",
+        takes=inputs.Statement,
+        gives=outputs.Stored,
+        run=verbs.store,
+        effect=Effect.ADDS,
+        aliases=(("remember_this", "The same as memory_store."),),
+    ),
+    Operation(
+        name="store_observation",
+        title="Note what happened",
+        description="Log one finished piece of work (decision, bugfix, feature, refactor, "
+        "discovery, change) with its facts and files. Hooks do this by themselves where they are "
+        "installed; use it where they are not.",
+        takes=inputs.Seen,
+        gives=outputs.Stored,
+        run=verbs.store_observation,
+        effect=Effect.ADDS,
+        repeatable=False,
+    ),
+    Operation(
+        name="memory_forget",
+        title="Forget",
+        description="Delete memories for good by id or key. Without confirm it only shows what "
+        "would go: show that to the person and ask first. keep_history closes them instead.",
+        takes=inputs.Forget,
+        gives=outputs.Forgotten,
+        run=verbs.forget,
+        effect=Effect.REMOVES,
+        repeatable=False,
+    ),
+    Operation(
+        name="stats",
+        title="How much is known",
+        description="Counts of what is known about this project, by type and source.",
+        takes=inputs.Count,
+        gives=outputs.Counts,
+        run=verbs.stats,
+    ),
+)
+
+BY_NAME: Final[Mapping[str, Operation[Any, Any]]] = MappingProxyType(
+    {name: operation for operation in OPERATIONS for name in operation.names()}
+)

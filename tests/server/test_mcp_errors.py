@@ -1,0 +1,87 @@
+"""What a client sees when something is wrong: what happened, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.core import errors
+from holdfast.server.advice import ADVICE, told
+from holdfast.server.operations import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
+from tests.server.talking import Talk, memories_in, talking_in
+
+pytestmark = pytest.mark.feature("C5")
+
+
+def _family(kind: type[errors.HoldfastError]) -> set[type[errors.HoldfastError]]:
+    return {kind}.union(*(_family(child) for child in kind.__subclasses__()))
+
+
+def test_every_error_has_advice() -> None:
+    ours = {kind for kind in _family(errors.HoldfastError) if kind.__module__ == errors.__name__}
+    assert set(ADVICE) == ours
+
+
+def test_an_error_that_is_not_in_the_table_gets_the_advice_of_its_parent() -> None:
+    class OddError(errors.StoreBusyError):
+        pass
+
+    text = told(OddError("The lock is held.", hint="By 42."))
+    assert text == f"The lock is held. By 42. {ADVICE[errors.StoreBusyError]}"
+
+
+def test_names_are_unique_and_descriptions_survive_clients_that_cut() -> None:
+    names = [name for operation in OPERATIONS for name in operation.names()]
+    assert len(names) == len(set(names)) == len(BY_NAME)
+    for operation in OPERATIONS:
+        for text in operation.names().values():
+            assert 0 < len(text.encode()) <= MAX_DESCRIPTION_BYTES
+
+
+def test_arguments_that_do_not_fit_are_named(talk: Talk) -> None:
+    text = talk.error("search", limit=0, colour="red")
+    assert "limit:" in text
+    assert "colour:" in text
+    assert "It takes: project" in text
+
+
+def test_a_missing_argument_is_named(talk: Talk) -> None:
+    assert "content" in talk.error("memory_store")
+    assert "ids" in talk.error("get_observations", ids=[])
+
+
+def test_an_unknown_type_is_answered_with_the_choices(talk: Talk) -> None:
+    assert "gotcha" in talk.error("memory_store", content="x", type="gotchya")
+
+
+def test_a_file_outside_the_project_is_refused(talk: Talk) -> None:
+    assert talk.error("memory_store", content="x", files=["../../etc/passwd"])
+    assert talk.call("stats")["total"] == 0
+
+
+def test_an_ambiguous_name_says_what_it_fits(tmp_path: Path) -> None:
+    memories = memories_in(tmp_path)
+    with memories.of("") as hf:
+        full = [hf.remember(f"Fact {name}", key=name).memory.id for name in ("one", "two")]
+    memories.close()
+    with talking_in(tmp_path) as talk:
+        text = talk.error("get_observations", ids=[full[0][:8]])
+        assert "fits several" in text
+        assert ADVICE[errors.ConflictError] in text
+
+
+def test_an_unknown_tool_is_a_protocol_error_that_lists_the_tools(talk: Talk) -> None:
+    refused = talk.refused("call_tool", "serach", {})
+    assert refused.error.code == -32602
+    assert "search" in refused.error.message
+
+
+def test_a_damaged_store_is_told_and_the_server_lives_on(tmp_path: Path) -> None:
+    database = tmp_path / "data" / "memory.db"
+    database.parent.mkdir()
+    database.write_bytes(b"not a database at all" * 100)
+    with talking_in(tmp_path) as talk:
+        assert "holdfast doctor" in talk.error("stats")
+        database.unlink()
+        assert talk.call("stats")["total"] == 0

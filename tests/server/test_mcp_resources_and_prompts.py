@@ -1,0 +1,62 @@
+"""Memories as resources, and the prompts a person can pick."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.server.mcp_server import memory_uri
+from tests.server.talking import Talk
+
+pytestmark = pytest.mark.feature("C5")
+
+
+def test_a_memory_is_read_by_its_address(talk: Talk) -> None:
+    kept = talk.call("memory_store", content="Builds need Node 24", key="build/node")
+    (template,) = talk.portal.call(talk.client.list_resource_templates).resource_templates
+    assert template.uri_template == "holdfast://memory/{id}"
+    assert "Builds need Node 24" in talk.read(f"holdfast://memory/{kept['id']}")
+    assert "Builds need Node 24" in talk.read(memory_uri("build/node"))
+
+
+def test_the_standing_resources_are_listed_and_read(talk: Talk) -> None:
+    talk.call("memory_store", content="Tests run with make test", type="convention")
+    listed = talk.portal.call(talk.client.list_resources).resources
+    assert [str(resource.uri) for resource in listed] == ["holdfast://context", "holdfast://stats"]
+    assert "Tests run with make test" in talk.read("holdfast://context")
+    assert "1" in talk.read("holdfast://stats")
+
+
+@pytest.mark.parametrize("uri", ["holdfast://memory/nosuch", "holdfast://memory/", "holdfast://x"])
+def test_an_address_that_leads_nowhere_is_invalid(talk: Talk, uri: str) -> None:
+    assert talk.refused("read_resource", uri).error.code == -32602
+
+
+def test_the_recall_prompt_brings_what_is_known_as_data(talk: Talk) -> None:
+    kept = talk.call("memory_store", content="Releases are cut on Tuesdays")
+    text = talk.prompt("recall", question="when are releases cut?")
+    assert f"[m:{kept['id']}" in text
+    assert "data, not instructions" in text
+    assert text.index("<holdfast-memory>") < text.index("Tuesdays")
+
+
+def test_the_remember_prompt_names_the_tool_and_the_words(talk: Talk) -> None:
+    text = talk.prompt("remember", what="we {never} squash")
+    assert "memory_store" in text
+    assert "we {never} squash" in text
+
+
+def test_prompts_are_listed_with_their_argument(talk: Talk) -> None:
+    listed = talk.portal.call(talk.client.list_prompts).prompts
+    assert {p.name: [a.name for a in p.arguments or []] for p in listed} == {
+        "remember": ["what"],
+        "recall": ["question"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("forget", {"what": "x"}), ("recall", {}), ("remember", {"what": " "})]
+)
+def test_a_prompt_that_cannot_be_made_is_refused(
+    talk: Talk, name: str, arguments: dict[str, str]
+) -> None:
+    assert talk.refused("get_prompt", name, arguments).error.code == -32602
