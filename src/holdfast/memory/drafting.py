@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 
 from holdfast.core.clock import whole_ms
-from holdfast.core.codec import Json, Payload, payload_from_json, payload_to_json
+from holdfast.core.codec import Payload, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import (
     MAX_CONTENT_CHARS,
@@ -25,7 +25,7 @@ from holdfast.core.memory import (
 )
 from holdfast.core.text import clean
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source
-from holdfast.memory.wording.redaction import redact
+from holdfast.memory.wording.redaction import redact, redact_json
 
 EXPLICIT_IMPORTANCE = 0.95
 DEFAULT_IMPORTANCE = 0.5
@@ -153,7 +153,7 @@ def checked_payload(type: MemoryType, payload: Payload | None) -> Payload | None
             f"A memory of type {type.value} takes {wanted} payload,"
             f" not {payload.__class__.__name__}."
         )
-    kept = {name: redact_json(clean_json(value)) for name, value in payload_to_json(payload).items()}
+    kept = {name: redact_json(value) for name, value in payload_to_json(payload).items()}
     return payload_from_json(rule.payload, kept)
 
 

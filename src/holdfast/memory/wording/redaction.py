@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from holdfast.core.codec import Json
+from holdfast.core.text import clean
 from holdfast.memory.wording.secret_rules import Found, Work, find_secrets
 from holdfast.memory.wording.secret_values import MARK
 
@@ -59,6 +61,30 @@ def redact(text: str) -> Redacted:
             break
         cut = _Cut(text, _merged((*cut.findings, *map(cut.to_given, found))))
     return Redacted(cut.text, tuple(cut.findings), work.places)
+
+
+def redact_json(value: Json) -> Json:
+    """A JSON value with its texts and names cleaned and without secrets.
+
+    A text under a name that speaks of secrets is judged by that name as well.
+    """
+    if isinstance(value, str):
+        return redact(clean(value)).text
+    if isinstance(value, list):
+        return [redact_json(item) for item in value]
+    if isinstance(value, dict):
+        return {redact(clean(name)).text: _redact_named(name, item) for name, item in value.items()}
+    return value
+
+
+def _redact_named(name: str, value: Json) -> Json:
+    if not isinstance(value, str):
+        return redact_json(value)
+    kept = redact(value := clean(value)).text
+    start = len(lead := f'{name}: "')
+    told = redact(f'{lead}{value}"').findings if kept == value else ()
+    rule = next((finding.rule for finding in told if finding.end > start), None)
+    return f"{MARK}{rule}]" if rule else kept
 
 
 class _Cut:
