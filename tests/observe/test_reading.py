@@ -223,3 +223,10 @@ def test_next_steps_come_from_lists_and_plain_words() -> None:
     assert next_steps(message) == ["Ship it", "Tell people", "I haven't run the linter."]
     assert next_steps("Next steps: none really") == ["none really"]
     assert next_steps("All good.\n- a list\n- of things") == []
+
+
+def test_a_file_of_thousands_of_definitions_is_read_in_good_time() -> None:
+    before = "".join(f"def old_{n}():\n    return {n}\n" for n in range(4_000))
+    after = "".join(f"def new_{n}():\n    return {n}\n" for n in range(4_000))
+    seen = work(before, after)
+    assert (len(seen.added), len(seen.removed), seen.renamed) == (24, 24, ())

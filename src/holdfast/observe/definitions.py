@@ -90,6 +90,9 @@ _NOT_NAMES = frozenset(
 _CLOSERS = ("}", ")", "]", "{")
 
 
+MAX_DEFINITIONS = 500
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A named piece of code: lines `first` up to, not including, `end`."""
@@ -113,7 +116,7 @@ def definitions(text: str, *, path: str) -> list[Definition]:
         return []
     lines = text.splitlines()
     found = [d for number, line in enumerate(lines) if (d := _definition(rules, line, number))]
-    found = [replace(d, end=_end(lines, d)) for d in found]
+    found = [replace(d, end=_end(lines, d)) for d in found[:MAX_DEFINITIONS]]
     return _qualified(found)
 
 

@@ -46,6 +46,7 @@ _NOT_TELLING = re.compile(
 )
 _SAME_BODY = 0.6
 _MAX_NAMES = 24
+_MOST_PAIRS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,8 @@ def _renamed(
 ) -> tuple[str, ...]:
     """Pairs "old -> new" of names whose text stayed; they leave both lists."""
     pairs: list[str] = []
+    if len(removed) * len(added) > _MOST_PAIRS:
+        return ()
     for old in list(removed):
         short = old.rsplit(".", 1)[-1]
         for new in list(added):

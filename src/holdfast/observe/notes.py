@@ -232,7 +232,7 @@ def _work_note(thread: Thread, works: list[FileWork], *, scene: Scene) -> tuple[
     """Work on one file, with its tests, or on very many. Work on a file that goes on soon after it
     was told is told again as a whole under the same key."""
     many = len(works) > MAX_SEPARATE_FILES
-    kind = _work_kind(_leading(works), scene, many=many)
+    kind = _work_kind(works, scene, many=many)
     earlier = None if many else _told_before(thread, _leading(works), kind, scene)
     whole = [
         combined(earlier.work, w) if earlier and earlier.work.path == w.path else w for w in works
@@ -273,13 +273,15 @@ def _told_before(thread: Thread, work: FileWork, kind: Kind, scene: Scene) -> To
 
 def _work_head(lead: FileWork, works: Sequence[FileWork], *, many: bool) -> str:
     if many:
-        return f"Change {len(works)} files {_common_folder(works)}"
+        verb = "Create" if _mostly_new(works) else "Change"
+        return f"{verb} {len(works)} files {_common_folder(works)}"
     head = work_title(lead)
     tested = lead.kind != "test" and any(w.kind == "test" for w in works)
     return f"{head}, with tests" if tested and len(head) < 86 else head
 
 
-def _work_kind(work: FileWork, scene: Scene, *, many: bool) -> Kind:
+def _work_kind(works: Sequence[FileWork], scene: Scene, *, many: bool) -> Kind:
+    work = _leading(works)
     if work.moved_from or (work.renamed and not work.added):
         return "refactor"
     if work.kind != "code":
@@ -288,7 +290,9 @@ def _work_kind(work: FileWork, scene: Scene, *, many: bool) -> Kind:
         return "bugfix"
     if scene.intent == "refactor":
         return "refactor"
-    return "feature" if (work.created or work.added) and not many else "change"
+    if many:
+        return "feature" if _mostly_new(works) else "change"
+    return "feature" if work.created or work.added else "change"
 
 
 def _note(
@@ -359,6 +363,10 @@ def _leading(works: Sequence[FileWork]) -> FileWork:
     """The piece of work that a group is named after."""
     rank = {"code": 0, "config": 1, "other": 2, "test": 3, "document": 4}
     return min(works, key=lambda w: (rank[w.kind], -len(w.added) - len(w.changed), -w.lines))
+
+
+def _mostly_new(works: Sequence[FileWork]) -> bool:
+    return sum(work.created for work in works) * 2 > len(works)
 
 
 def _common_folder(works: Sequence[FileWork]) -> str:
