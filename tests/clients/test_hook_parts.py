@@ -228,6 +228,23 @@ class TestLazyPatterns:
         assert (lazy.pattern, lazy.flags) == (real.pattern, real.flags)
 
 
+class TestLightModules:
+    def test_the_stand_ins_do_what_the_modules_do(self) -> None:
+        script = (
+            "import sys\n"
+            "from holdfast.clients import light_modules\n"
+            "light_modules.install()\n"
+            "import datetime, pathlib, urllib.parse\n"
+            "print('ipaddress' in sys.modules and len(vars(sys.modules['ipaddress'])) < 10)\n"
+            "print(urllib.parse.urlsplit('http://[::1]:80/x').hostname)\n"
+            "print(datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC).isoformat())\n"
+            "print(pathlib.Path('/a').as_uri())\n"
+        )
+        command = [sys.executable, "-I", "-c", script]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["True", "::1", "2026-01-02T00:00:00+00:00", "file:///a"]
+
+
 class TestBundle:
     SCRIPT = (
         "import sys\n"

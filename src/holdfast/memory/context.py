@@ -134,12 +134,20 @@ def _distinct(offers: Sequence[Offer]) -> Iterator[Offer]:
     seen: list[frozenset[str]] = []
     ids: set[str] = set()
     for offer in offers:
+        if offer.memory.id in ids:
+            continue
         its_words = frozenset(content_words(offer.memory.content))
-        if offer.memory.id in ids or any(jaccard(its_words, w) >= _SAME_WORDS for w in seen):
+        if any(_alike(its_words, others) for others in seen):
             continue
         ids.add(offer.memory.id)
         seen.append(its_words)
         yield offer
+
+
+def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
+    # Sets of very different sizes cannot share most of their words.
+    few, many = sorted((len(left), len(right)))
+    return few >= _SAME_WORDS * many and jaccard(left, right) >= _SAME_WORDS
 
 
 # -- Sources of offers ----------------------------------------------------------------------------
