@@ -25,9 +25,11 @@ from holdfast.core.changes import Close
 from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.ports import Progress
+from holdfast.core.query import FileLink
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.passages import Passage, fingerprint, keep_passages
 from holdfast.memory.remember import Outcome
+from holdfast.memory.wording.redaction import redact
 
 _SHELF = "intake"
 
@@ -140,7 +142,7 @@ class _Intake:
 
     def link_files(self, commits: Sequence[Commit], *, present: frozenset[str] | None) -> None:
         """Note which files change together."""
-        links = co_changes(commits, present=present)
+        links = [link for link in co_changes(commits, present=present) if _may_keep(link)]
         if links:
             self.engine.store.put_file_links(self.project, links)
         self.report = replace(self.report, links=len(links))
@@ -165,12 +167,17 @@ class _Intake:
         self.report = replace(self.report, **{name: getattr(self.report, name) + number})
 
     def _skip(self, skipped: Skipped) -> None:
-        self.unread.add(skipped.path)
+        self.unread.add(redact(skipped.path).text)
         self.report = replace(self.report, skipped=(*self.report.skipped, skipped))
 
 
 def _key(passage: Passage) -> str:
-    return passage.draft.key or passage.ref
+    """The key as its memory carries it, so also without secrets."""
+    return redact(passage.draft.key or passage.ref).text
+
+
+def _may_keep(link: FileLink) -> bool:
+    return not (redact(link.file_a).changed or redact(link.file_b).changed)
 
 
 def _mark(passage: Passage) -> str:

@@ -36,6 +36,8 @@ from holdfast.core.text import fold, shorten
 MAX_NAME_CHARS = 200
 _MAX_LOCAL_HOPS = 5
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+# What is not even long or an assignment needs no reading of the rules, which takes a while.
+_MAY_BE_SECRET = re.compile(r"[=：:]|\S{16,}")
 _ROOTS = ("rev-list", "--first-parent", "--max-parents=0", "--timestamp")
 _SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
@@ -256,7 +258,20 @@ def _title(folder: Path) -> str:
     return folder.name or str(folder)
 
 
+def require_no_secret(name: str) -> None:
+    """Refuse a name that looks like a secret: what names a project is kept as it is."""
+    if not _MAY_BE_SECRET.search(name):
+        return
+    from holdfast.memory.wording.redaction import redact
+
+    if redact(name).changed:
+        raise UsageError(
+            "The name of the project looks like it holds a secret.", hint="Choose another name."
+        )
+
+
 def _checked_name(name: str) -> str:
+    require_no_secret(name)
     if not name or _CONTROL.search(name) or len(name) > MAX_NAME_CHARS:
         raise UsageError(
             f"{name!r} cannot name a project.",

@@ -152,12 +152,19 @@ class Wires:
     @cached_property
     def identity(self) -> ProjectIdentity:
         """The project as the folder or the caller names it."""
-        from holdfast.app.projects import ProjectIdentity, ProjectKind, resolve_project
+        from holdfast.app.projects import (
+            ProjectIdentity,
+            ProjectKind,
+            require_no_secret,
+            resolve_project,
+        )
 
         given = self._project
         if given is None or not _IDENTITY.match(given):
             return resolve_project(self.folder, explicit_name=given)
         kind, _, name = given.partition(":")
+        if kind == ProjectKind.NAME:
+            require_no_secret(name)
         return ProjectIdentity(given, name, self.folder, ProjectKind(kind))
 
     @cached_property

@@ -4,8 +4,9 @@
     session:  kept on the shelf under the session's id until `end_session`
     project:  kept on the shelf for the project until it is removed
 
-Values are JSON. A value put under `session:` or `project:` is durable when `put` returns, and is
-seen by every process that opens the same store. Knows nothing of memories.
+Values are JSON, kept without secrets; a name that holds one is refused. A value put under
+`session:` or `project:` is durable when `put` returns, and is seen by every process that opens the
+same store. Knows nothing of memories.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.text import clean
 from holdfast.memory.engine import Engine
+from holdfast.memory.wording.redaction import redact, redact_json
 
 MAX_VALUE_BYTES = 262_144
 MAX_KEY_CHARS = 256
@@ -46,7 +48,7 @@ class State:
     def __init__(self, engine: Engine, *, project: str, session_id: str | None = None) -> None:
         self._engine = engine
         self._project = project
-        self._session_id = session_id
+        self._session_id = None if session_id is None else redact(clean(session_id)).text
         self._temp: dict[str, str] = {}
         self._listed_at: datetime | None = None
 
@@ -65,9 +67,10 @@ class State:
         if scope is StateScope.TEMP:
             self._put_temp(key, text if value is not None else None)
             return
+        _require_no_secret(key)
         if scope is StateScope.SESSION and value is not None:
             self._list_session()
-        self._engine.store.put_value(self._space(scope), key, value)
+        self._engine.store.put_value(self._space(scope), key, redact_json(value))
 
     def remove(self, key: str) -> None:
         """Forget a value; a key that is not there is no error."""
@@ -132,6 +135,14 @@ def scope_of(key: str) -> StateScope:
             hint=f"Give a name after the colon, at most {MAX_KEY_CHARS} characters in all.",
         )
     return StateScope(prefix)
+
+
+def _require_no_secret(key: str) -> None:
+    if redact(key).changed:
+        raise UsageError(
+            "The key looks like it holds a secret, and keys are kept as they are.",
+            hint="Name what the value is for.",
+        )
 
 
 def checked_json(key: str, value: object) -> str:

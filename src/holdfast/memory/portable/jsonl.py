@@ -24,6 +24,7 @@ from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Progress
 from holdfast.core.query import Filter, Validity
+from holdfast.memory.drafting import checked_payload
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.atomic_file import new_file
 from holdfast.memory.portable.import_lines import Line, opened, read_lines, require_text
@@ -192,11 +193,14 @@ class _Import:
     def _memory(self, data: dict[str, Json]) -> Memory:
         purge = _Redactor()
         memory = memory_from_json(data, purge=purge)
-        self.redacted += purge.found
+        payload = checked_payload(memory.type, memory.payload)
+        self.redacted += purge.found or payload != memory.payload
         home = memory.project if self.project is None else self.project
         if home not in self.homes:
             self.homes[home] = self.engine.store.canonical_project(home)
-        return replace(memory, content=memory.content.strip(), project=self.homes[home])
+        return replace(
+            memory, content=memory.content.strip(), project=self.homes[home], payload=payload
+        )
 
     def _settle(self, records: list[_Record]) -> None:
         """Write a batch at once; if that cannot be, record by record to find the odd one out."""

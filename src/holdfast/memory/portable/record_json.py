@@ -35,7 +35,7 @@ _COUNTS = ("seq", "access_count", "work_tokens")
 # Times that follow from the creation when a record made elsewhere leaves them out.
 _CREATION_TIMES = ("updated_at", "valid_from", "accessed_at")
 # Names of things, not text: these must arrive as they are, or links would break.
-_NAMES = frozenset({"id", "project", "superseded_by", "target_id"})
+_NAMES = frozenset({"id", "superseded_by", "target_id"})
 _Record = TypeVar("_Record")
 
 
