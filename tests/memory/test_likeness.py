@@ -21,6 +21,11 @@ pytestmark = pytest.mark.feature("A4")
             Likeness.PARAPHRASE,
         ),
         (
+            "Postgres runs on port 5434 in dev",
+            "In dev, Postgres is running on port 5434",
+            Likeness.PARAPHRASE,
+        ),
+        (
             "Use pnpm to install packages",
             "Packages: install with pnpm, use it",
             Likeness.PARAPHRASE,

@@ -21,6 +21,7 @@ _NEGATIONS = frozenset(
     pas jamais sans aucun nicht kein keine nie ohne nunca jamás sin""".split()
 )
 _CJK_NEGATIONS = ("不", "没", "別", "别", "勿", "非", "無", "ない", "しない", "ません", "禁止")
+_AUXILIARIES = frozenset("is are was were be been being am has have had do does did".split())
 _NARROWING = frozenset(
     """for in on at with when where under inside during before after by from until if of against
     pour dans sur avec avant après für auf mit bei vor nach para con antes""".split()
@@ -124,10 +125,12 @@ def _exchanged(old: list[str], new: list[str]) -> bool:
 
 
 def _stem(word: str) -> str:
-    """A crude stem: enough to see that "retries" and "retry" are one word."""
+    """A crude stem: enough to see that "retries" and "retry", "runs" and "running" are one word."""
     for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _STEM_CHARS:
-            return word[: -len(ending)] + instead
+            stem = word[: -len(ending)] + instead
+            doubled = ending in ("ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "lsz"
+            return stem[:-1] if doubled else stem
     return word
 
 
@@ -167,11 +170,16 @@ def _swaps_the_value(old_words: list[str], swaps: list[_Span]) -> bool:
 
 
 def _reworded(old_part: list[str], new_part: list[str]) -> bool:
-    return len(old_part) == len(new_part) and all(map(_inflections, old_part, new_part))
+    """Forms of the same words, with or without an auxiliary: "runs" / "is running"."""
+    left = [word for word in old_part if word not in _AUXILIARIES]
+    right = [word for word in new_part if word not in _AUXILIARIES]
+    return len(left) == len(right) and all(map(_inflections, left, right))
 
 
 def _inflections(left: str, right: str) -> bool:
-    """Forms of one word (deploy/deploys, run/running): a long common beginning."""
+    """Forms of one word (deploy/deploys, run/running): a common stem or a long beginning."""
+    if _stem(left) == _stem(right):
+        return True
     shortest = min(len(left), len(right))
     common = next((i for i in range(shortest) if left[i] != right[i]), shortest)
     return common >= _STEM_CHARS and max(len(left), len(right)) - common <= _STEM_CHARS
