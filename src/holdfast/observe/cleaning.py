@@ -26,6 +26,7 @@ from holdfast.memory.wording.redaction import redact
 
 MAX_PROMPT_CHARS = 64_000
 MAX_OUTPUT_CHARS = 160_000
+MAX_COMMAND_CHARS = 16_000
 _MAX_LINE_CHARS = 4_000
 _SAMPLE_CHARS = 4_096
 _BINARY_SHARE = 0.1
@@ -79,8 +80,8 @@ def _cleaned_call(call: ToolCalled) -> ToolCalled:
     return replace(
         call,
         files=tuple(safe_text(path, limit=1_000) for path in call.files),
-        command=_optional(call.command),
-        query=_optional(call.query),
+        command=call.command and safe_text(call.command, limit=MAX_COMMAND_CHARS),
+        query=call.query and safe_text(call.query, limit=MAX_COMMAND_CHARS),
         edits=tuple(
             Edit(safe_text(e.path, limit=1_000), safe_text(e.before), safe_text(e.after))
             for e in call.edits

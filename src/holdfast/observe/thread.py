@@ -15,6 +15,7 @@ from typing import TypeAlias
 from holdfast.core.events import Edit, ToolCalled, ToolKind
 from holdfast.core.text import shorten
 from holdfast.observe import failing
+from holdfast.observe.cleaning import MAX_COMMAND_CHARS
 from holdfast.observe.desk import FileWork, Thread, joined
 from holdfast.observe.edits import ReadFile, combined, file_kind, read_edit
 from holdfast.observe.notes import (
@@ -104,7 +105,7 @@ def reads_output(call: ToolCalled) -> bool:
     """Whether what came back from a call is looked at: of tests, commits and failures it is."""
     if call.kind is not ToolKind.SHELL or not call.command:
         return False
-    purposes = {run.purpose for run in runs(call.command)}
+    purposes = {run.purpose for run in runs(call.command[:MAX_COMMAND_CHARS])}
     return call.error is not None or bool(purposes & {Purpose.TEST, Purpose.COMMIT})
 
 
