@@ -31,7 +31,7 @@ docs: .venv/dev.stamp
 	@$(PY) -m scripts.generate_docs --check
 
 unit: .venv/dev.stamp
-	@$(PY) -m pytest -n auto -q
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto -q
 
 # Four real clients, fetched once (npm, about 1 GB), against model endpoints on loopback.
 test-clients: export HOLDFAST_CLIENTS ?= $(HOME)/.cache/holdfast-clients

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 def main() -> None:
     """Entry point of the `holdfast` command."""
+    import os
     import sys
 
+    # One thread is enough for what a command computes, and starting more makes numpy slow to load.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from holdfast.cli.root import run
 
     sys.exit(run(sys.argv[1:]))
