@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from holdfast.core.changes import Change, PutSession
-from holdfast.core.errors import StoreFullError
+from holdfast.core.errors import ProviderError, StoreFullError
 from holdfast.core.events import Event
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Store
@@ -21,7 +21,7 @@ from holdfast.core.types import MemoryType, Source
 from holdfast.memory.engine import Engine
 from holdfast.observe.drain import DrainReport, DrainRules, drain
 from holdfast.observe.news import News
-from holdfast.testing.fakes import ManualClock
+from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.observe.spooling import POISON, Spooler, translate
 from tests.observe.telling import START, Teller, load_cases, world
 
@@ -159,6 +159,19 @@ def test_a_poisoned_entry_is_set_aside_and_blocks_nothing(engine: Engine, spoole
     assert spooler.spool.status(engine.store).aside_entries == 1
     assert len(kept(engine)) == 3
     assert drained(engine, spooler).set_aside == ()
+
+
+def test_an_embedder_that_is_down_sets_nothing_aside(engine: Engine, spooler: Spooler) -> None:
+    class Down(WordEmbedder):
+        def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+            raise ProviderError("The embedder is down.")
+
+    spooler.catch(*some_work(Teller()))
+    down = Down()
+    with pytest.raises(ProviderError):
+        drained(replace(engine, embedder=lambda: down), spooler)
+    assert spooler.spool.status(engine.store).aside_entries == 0
+    assert drained(engine, spooler).events == 4
 
 
 def test_what_was_set_aside_can_be_tried_again(engine: Engine, spooler: Spooler) -> None:

@@ -13,13 +13,20 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from holdfast.core.changes import Advance, Change, PutSession
-from holdfast.core.errors import ConflictError, HoldfastError, StoreError, UsageError
+from holdfast.core.errors import (
+    ConflictError,
+    HoldfastError,
+    ProviderError,
+    StoreError,
+    UsageError,
+)
 from holdfast.core.events import Event
 from holdfast.core.ports import Spool
 from holdfast.core.sessions import ReadingMark, SpoolDamage, SpoolEntry
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
 from holdfast.memory.obey import obey
+from holdfast.observe.cleaning import safe_text
 from holdfast.observe.consolidation import Consolidated, consolidate
 from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES, Folded, Spoken, fold, fold_idle
 from holdfast.observe.keeping import kept_changes
@@ -41,6 +48,8 @@ _POISON = (
     RecursionError,
     HoldfastError,
 )
+# What has nothing to do with the payload: it is there again at the next drain.
+_PASSING = (StoreError, ConflictError, ProviderError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +162,7 @@ class _Drain:
         try:
             self._commit(moved, entries)
         except _POISON as error:
-            if isinstance(error, (StoreError, ConflictError)):
+            if isinstance(error, _PASSING):
                 raise
             if len(batch) > 1:
                 for item in batch:
@@ -171,7 +180,7 @@ class _Drain:
     ) -> None:
         for entry in entries:
             self.spool.set_aside(mark.source, entry)
-            reason = f"{type(error).__name__}: {error}"[:200]
+            reason = safe_text(f"{type(error).__name__}: {error}"[:200])
             told = SetAside(mark.source, entry.event_id, entry.client, entry.event, reason)
             self._add(set_aside=(*self.report.set_aside, told))
         self.engine.store.apply([Advance(mark)])
@@ -275,14 +284,20 @@ class _Drain:
             project=None, needs_summary=True, idle_since=since, limit=_IDLE_SESSIONS
         )
         for session in quiet:
-            result = fold_idle(session, world=self.world)
-            changes = kept_changes(self.engine, result)
             try:
-                self.engine.store.apply([*changes, PutSession(result.session)])
+                self._rest(fold_idle(session, world=self.world))
             except ConflictError:
+                # It is not that quiet after all.
                 continue
-            self._count([result], events=0, repeated=0)
-            self._announce(result, changes)
+            except UsageError as error:
+                problem = f"Session {session.id} could not be summed up: {error}"
+                self._add(problems=(*self.report.problems, problem))
+
+    def _rest(self, result: Folded) -> None:
+        changes = kept_changes(self.engine, result)
+        self.engine.store.apply([*changes, PutSession(result.session)])
+        self._count([result], events=0, repeated=0)
+        self._announce(result, changes)
 
 
 def _batches(
