@@ -70,7 +70,9 @@ def test_the_generated_pages_are_fresh(name: str) -> None:
 
 def test_every_command_and_option_is_documented() -> None:
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
-    for path, command, _ in _commands(root, click.Context(root, info_name="holdfast", **root.context_settings)):
+    for path, command, _ in _commands(
+        root, click.Context(root, info_name="holdfast", **root.context_settings)
+    ):
         if path != "holdfast":
             assert f"### `{path}`" in page
         assert command.help
@@ -92,7 +94,11 @@ def test_every_listing_has_json_and_every_destructive_command_a_preview_or_a_que
     context = click.Context(root, info_name="holdfast", **root.context_settings)
     for path, command, _ in _commands(root, context):
         options = {option for parameter in command.params for option in parameter.opts}
-        if not isinstance(command, click.Group) and path.split()[1] not in {"completion", "tour", "mcp"}:
+        if not isinstance(command, click.Group) and path.split()[1] not in {
+            "completion",
+            "tour",
+            "mcp",
+        }:
             assert "--json" in options or path in {"holdfast config set", "holdfast config unset"}
         if path.split()[-1] in {"forget", "prune", "compact", "upkeep"}:
             assert {"--dry-run", "--yes"} <= options
