@@ -75,12 +75,16 @@ def _common_dir(git_dir: Path) -> Path:
 
 
 def _is_git_dir(folder: Path) -> bool:
-    """Git's own test: a HEAD, and objects and refs here or in the common folder."""
+    """Git's own test: a HEAD, and objects and refs here or in the common folder.
+
+    A config that is a pipe or a folder rules it out: reading one could wait for ever.
+    """
     try:
-        if not (folder / "HEAD").is_file():
+        if not (folder / "HEAD").is_file() or not _is_file_or_absent(folder / "commondir"):
             return False
         common = _common_dir(folder)
-        return (common / "objects").is_dir() and (common / "refs").is_dir()
+        parts = (common / "objects", common / "refs")
+        return _is_file_or_absent(common / "config") and all(part.is_dir() for part in parts)
     except OSError:
         return False
 
@@ -92,7 +96,13 @@ def _is_file(path: Path) -> bool:
         return False
 
 
+def _is_file_or_absent(path: Path) -> bool:
+    return path.is_file() or not path.exists()
+
+
 def _first_line(path: Path) -> str:
+    if not _is_file(path):
+        return ""
     try:
         with path.open("rb") as file:
             raw = file.read(_MAX_POINTER_BYTES)

@@ -44,6 +44,8 @@ def read_entries(path: Path) -> list[Entry]:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not valid TOML: {error}.", hint="Mend that line.") from None
+    except RecursionError:
+        raise UsageError(f"{path} is nested too deeply.", hint="Write it anew.") from None
     lines = {key: number for number, key in _keys(text)}
     return [Entry(key, value, lines.get(key, 0)) for key, value in _flat(tables)]
 

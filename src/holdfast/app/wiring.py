@@ -27,6 +27,7 @@ from holdfast.core.errors import (
     UsageError,
 )
 from holdfast.core.ids import IdSource
+from holdfast.core.text import clean
 from holdfast.memory.engine import Engine, Thresholds
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class Wires:
         The first time a folder is seen, what it was called before is taken along.
         """
         identity = self.identity
-        seen = f"{identity.identity}|{identity.root}"
+        seen = clean(f"{identity.identity}|{identity.root}")
         if self._project is None and not self.store.get_value(_ADOPTED, seen):
             from holdfast.app.projects import adopt_earlier
 

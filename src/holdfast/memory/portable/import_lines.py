@@ -7,7 +7,7 @@ Knows nothing of what the lines mean.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,13 +38,25 @@ class Line:
 @contextmanager
 def opened(source: TextIO | Path) -> Generator[tuple[BinaryIO, int]]:
     """The source as bytes that can be read twice, with its size."""
-    if isinstance(source, Path):
-        with _open(source) as file:
-            yield file, source.stat().st_size
+    if not isinstance(source, Path):
+        chunks = iter(lambda: source.read(65_536), "")
+        with _spooled(chunk.encode("utf-8", errors="surrogatepass") for chunk in chunks) as told:
+            yield told
         return
+    with _open(source) as file:
+        if file.seekable():
+            yield file, source.stat().st_size
+            return
+        with _spooled(iter(lambda: file.read(65_536), b"")) as told:
+            yield told
+
+
+@contextmanager
+def _spooled(chunks: Iterable[bytes]) -> Generator[tuple[BinaryIO, int]]:
+    """What can be read only once, such as a pipe, in a file that can be read again."""
     with tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES) as spool:
-        for chunk in iter(lambda: source.read(65_536), ""):
-            spool.write(chunk.encode("utf-8", errors="surrogatepass"))
+        for chunk in chunks:
+            spool.write(chunk)
         size = spool.tell()
         spool.seek(0)
         yield cast("BinaryIO", spool), size

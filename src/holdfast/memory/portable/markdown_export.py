@@ -9,6 +9,7 @@ asks for them, and say so. Payloads and evidence are not in the files: the exact
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,7 @@ def export_markdown(
     without an id stay. Edits that were not read back are lost, so read them back first.
     """
     _require_free(folder, overwrite=overwrite)
+    _refuse_links(folder)
     total = engine.store.stats(where).total if progress else 0
     listed: list[_Listed] = []
     for memory in engine.store.iterate(where):
@@ -82,7 +84,9 @@ def read_text(path: Path) -> str:
     if path.is_symlink():
         raise UsageError("The file is a link.")
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        if not stat.S_ISREG((found := path.stat()).st_mode):
+            raise UsageError("This is not a plain file.")
+        if found.st_size > MAX_FILE_BYTES:
             raise UsageError(f"The file has more than {MAX_FILE_BYTES:,} bytes.")
         return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
@@ -99,6 +103,16 @@ def _require_free(folder: Path, *, overwrite: bool) -> None:
             f"The folder {folder} is not empty.",
             hint="Name another one, or ask to overwrite the earlier export.",
         )
+
+
+def _refuse_links(folder: Path) -> None:
+    """A link among the folders of an export, e.g. from a checkout, would lead the files outside."""
+    for kind in MemoryType:
+        if (folder / kind.value).is_symlink():
+            raise ConflictError(
+                f"{folder / kind.value} is a link, so files would be written elsewhere.",
+                hint="Remove the link, or name another folder.",
+            )
 
 
 def _write(folder: Path, memory: Memory) -> _Listed:
