@@ -20,12 +20,15 @@ class SqliteSearch(Part):
     """Finds memories by words, fragments, vectors and links."""
 
     _frequent: FrequentTerms
+    _sizes: words.ProjectSizes
     _vector_search: VectorSearch
 
     def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
         require_limit(limit)
         with self._database.snapshot() as db:
-            return words.search_words(db, terms, where, limit=limit, frequent=self._frequent)
+            return words.search_words(
+                db, terms, where, limit=limit, frequent=self._frequent, sizes=self._sizes
+            )
 
     def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
         require_limit(limit)

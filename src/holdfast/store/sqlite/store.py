@@ -17,6 +17,7 @@ from holdfast.store.sqlite.sessions import SqliteSessions
 from holdfast.store.sqlite.shelf import SqliteProjects, SqliteShelf, SqliteVectors
 from holdfast.store.sqlite.upkeep import SqliteUpkeep
 from holdfast.store.sqlite.vectors import VectorSearch
+from holdfast.store.sqlite.words import ProjectSizes
 
 _READING = ("?mode=ro", "?mode=ro&immutable=1")
 
@@ -35,6 +36,7 @@ class SqliteStore(
     def __init__(self, database: Database, *, clock: Clock) -> None:
         super().__init__(database, clock=clock)
         self._frequent = FrequentTerms()
+        self._sizes = ProjectSizes()
         self._vector_search = VectorSearch()
 
     @classmethod

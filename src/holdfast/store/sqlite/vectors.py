@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from holdfast.store.sqlite.vector_index import Floats, Positions, VectorIndex, View
 
 _LOADED_ROWS = 10_000
-_OVERFETCH = 4
 _LEAST_LOOK = 100
 _WIDER_LOOKS = (2_000, 10_000)
 # Rebuild when this share of the rows in memory no longer stands in the table.
@@ -61,7 +60,7 @@ class VectorSearch:
         view, among = self._view(db, model, where.project)
         query, fits = _query(vector), condition(where)
         count = len(view.seqs) if among is None else len(among)
-        first = max(_LEAST_LOOK, _OVERFETCH * limit)
+        first = max(_LEAST_LOOK, limit + limit // 4)
         for width in (first, *(wider for wider in _WIDER_LOOKS if wider > first)):
             nearest = view.nearest(query, among=among, limit=width)
             hits = _standing(db, view, nearest, fits)

@@ -47,6 +47,26 @@ class Query(NamedTuple):
     copies: int = 1
 
 
+class ProjectSizes:
+    """Remembers which projects are small, so that not every question counts rows.
+
+    What it says may be somewhat out of date: it decides the way to an answer, not the answer.
+    """
+
+    _GROWTH = 1.1
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, bool]] = {}
+
+    def is_small(self, db: Connection, project: str, *, newest: int, most: int) -> bool:
+        """Whether a project has at most so many rows; looked up again when the store has grown."""
+        seen, small = self._known.get(project, (0, False))
+        if not 0 < seen <= newest <= seen * self._GROWTH:
+            small = _is_small(db, project, most=most)
+            self._known[project] = (newest, small)
+        return small
+
+
 def quote(term: str) -> str:
     """A term as an FTS5 string."""
     return '"' + clean(term).replace('"', '""') + '"'
@@ -59,6 +79,7 @@ def search_words(
     *,
     limit: int,
     frequent: FrequentTerms | None = None,
+    sizes: ProjectSizes | None = None,
     effort: Effort = USUAL,
 ) -> list[Hit]:
     """The best memories by BM25 that hold any of the terms.
@@ -74,7 +95,9 @@ def search_words(
         return _ranked(db, Query(_any_of(wanted)), fits, limit=limit, effort=effort)
     # A project that is most of the store is what a first look finds anyway, at half the cost.
     small = min(effort.small_project, newest // 2)
-    if where.project is not None and _is_small(db, where.project, most=small):
+    sizes = sizes or ProjectSizes()
+    project = where.project
+    if project is not None and sizes.is_small(db, project, newest=newest, most=small):
         return _within(db, _any_of(wanted), fits, limit=limit)
     exact = _exactly(db, wanted, fits, limit=limit, frequent=frequent, effort=effort)
     if exact is not None:
@@ -177,7 +200,8 @@ def _ranked(
 def _first_passing(db: Connection, best: Scored, fits: Condition, *, limit: int) -> list[Hit]:
     """The first of these matches that pass the filter; most often the very first do."""
     hits: list[Hit] = []
-    for part in (best[: 4 * limit], best[4 * limit :]):
+    near = limit + limit // 4
+    for part in (best[:near], best[near:]):
         ids = _passing(db, [row for row, _ in part], fits)
         hits += [Hit(ids[row], score) for row, score in part if row in ids]
         if len(hits) >= limit:
