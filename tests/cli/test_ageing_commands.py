@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from holdfast.core.types import TYPE_RULES, MemoryType
@@ -134,6 +136,58 @@ def test_a_payload_can_be_given_anew_and_with_a_new_type(cli: Cli) -> None:
     memory = cli("show", "file", "--json").json["items"][0]
     assert (memory["type"], memory["payload"]["rationale"]) == ("decision", "simple")
     assert cli("edit", "file", "--payload", '{"reason": "simple"}').code == 2
+
+
+VALID_PAYLOADS = {
+    "decision": {"rationale": "r", "alternatives": ["a"]},
+    "error_pattern": {"error": "E", "fix": "f"},
+    "prefetch_pattern": {"module_trigger": "auth", "always_read_files": ["a.py"]},
+    "work_state": {"methodology_state": {"step": 3}},
+    "causal_dependency": {"trigger_file": "a.py", "dependent_files": ["b.py"]},
+    "task_calibration": {
+        "module": "m",
+        "methodology": "native",
+        "average_actual_steps": 3,
+        "average_planned_steps": 2,
+        "ratio": 1.5,
+        "sample_count": 2,
+    },
+    "e2e_observation": {"observation_type": "timing", "mcp_tool": "click"},
+    "dead_end": {"approach_tried": "a", "why_it_failed": "b"},
+    "work_unit_outcome": {"succeeded": True},
+    "workflow_recipe": {"task_pattern": "add a handler", "steps": [{"description": "edit"}]},
+    "context_cost": {
+        "module": "m",
+        "average_tokens_per_session": 1,
+        "p90_tokens_per_session": 2,
+        "sample_count": 1,
+    },
+    "timeline": {"request": "r"},
+    "episode": {"outcome": "success", "task": "t"},
+    "observation": {"kind": "bugfix", "title": "t"},
+    "prompt": {"number": 1},
+}
+
+
+@pytest.mark.feature("A2")
+@pytest.mark.parametrize("type", list(MemoryType))
+def test_every_type_is_kept_with_its_payload_and_refuses_another(
+    cli: Cli, type: MemoryType
+) -> None:
+    payload = VALID_PAYLOADS.get(type.value)
+    assert (payload is None) == (TYPE_RULES[type].payload is None)
+    given = ["--payload", json.dumps(payload)] if payload else []
+    kept = cli("remember", "something", "--type", type.value, "--json", *given)
+    assert kept.code == 0, kept.err
+    stored = cli("show", kept.json["memory"]["short"], "--json").json["items"][0]["payload"]
+    assert (payload or {}).items() <= (stored or {}).items() or type.value == "workflow_recipe"
+    assert cli("remember", "x", "--type", type.value, "--payload", '{"no_such": 1}').code == 2
+
+
+@pytest.mark.feature("A3")
+def test_projects_speak_json_with_and_without_list(cli: Cli) -> None:
+    keep(cli, "something")
+    assert cli("projects", "--json").json == cli("projects", "list", "--json").json
 
 
 @pytest.mark.feature("A1")

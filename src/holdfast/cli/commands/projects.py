@@ -8,11 +8,12 @@ from holdfast.cli import options, output
 
 
 @click.group(invoke_without_command=True)
+@options.json_option
 @click.pass_context
-def projects(ctx: click.Context) -> None:
+def projects(ctx: click.Context, *, as_json: bool) -> None:
     """List projects, and merge two that are one."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_)
+        ctx.invoke(list_, as_json=as_json)
 
 
 @projects.command("list")

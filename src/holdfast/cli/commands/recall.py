@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--mode", type=click.Choice(["hybrid", "words", "vectors"]), help="Which indexes to look in."
 )
-@click.option("--profile", help="Ranking profile.")
+@click.option("--profile", help="Ranking profile: default, balanced or phase.")
 @click.option("--phase", type=options.choice(Phase), help="The phase of work; weighs the types.")
 @click.option(
     "--near",

@@ -27,7 +27,7 @@ _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unch
     show_default=True,
     type=options.choice(MemoryType),
     metavar="TYPE",
-    help="What kind of memory.",
+    help=f"What kind of memory: {', '.join(MemoryType)}.",
 )
 @click.option("--key", help="A unique name; a later memory of the same key takes its place.")
 @click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
