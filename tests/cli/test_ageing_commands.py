@@ -198,3 +198,13 @@ def test_every_part_that_can_be_said_is_shown(cli: Cli) -> None:
     assert "half-life: 4 days" in shown
     assert "cited as: the x" in shown
     assert "commit: abc123" in shown
+
+
+@pytest.mark.feature("A8")
+def test_an_unclear_wish_to_forget_says_that_nothing_was_forgotten(cli: Cli) -> None:
+    keep(cli, "Deploys go to staging")
+    keep(cli, "Deploys need a ticket")
+    unclear = cli("obey", "forget the rule about deploys")
+    assert "Nothing was forgotten" in unclear.err
+    assert cli("list", "--json").json["total"] == 2
+    assert "Nothing like that is known" in cli("obey", "what do you remember about Mars?").err

@@ -76,3 +76,16 @@ def test_asking_recalls(engine: Engine) -> None:
     (done,) = obey(engine, "what do you remember about the staging server?", project=HERE)
     assert done.choices[0].id == wanted
     assert done.kept is None
+
+
+def test_asking_for_preferences_lists_what_stands_and_asking_about_a_thing_only_that(
+    engine: Engine,
+) -> None:
+    obey(engine, "Always use pnpm", project=HERE)
+    teach(engine, "The staging server is slow")
+    (preferences,) = obey(engine, "What are my preferences?", project=HERE)
+    assert [m.content for m in preferences.choices] == ["Always use pnpm"]
+    (staging,) = obey(engine, "What do you remember about the staging server?", project=HERE)
+    assert [m.content for m in staging.choices] == ["The staging server is slow"]
+    (everything,) = obey(engine, "What do you remember?", project=HERE)
+    assert len(everything.choices) == 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from holdfast.core.memory import Evidence, Memory, MemoryDraft
 from holdfast.core.query import Filter, Order
 from holdfast.core.text import content_words
-from holdfast.core.types import EvidenceKind, Source
+from holdfast.core.types import EvidenceKind, MemoryType, Source
 from holdfast.memory.correct import forget
 from holdfast.memory.drafting import EXPLICIT_IMPORTANCE
 from holdfast.memory.engine import Engine
@@ -22,6 +22,9 @@ from holdfast.memory.requests import RecallRequest
 from holdfast.memory.wording.commands import Ask, Forget, MemoryCommand, Remember, detect_commands
 
 MAX_CHOICES = 5
+MAX_ANSWERS = 10
+_STANDING = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
+_PREFERENCES = frozenset({"preference", "preferences", "préférences"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +81,14 @@ def _forget(engine: Engine, command: Forget, *, project: str) -> Obeyed:
 
 
 def _answers(engine: Engine, command: Ask, *, project: str) -> tuple[Memory, ...]:
-    if command.query.strip():
+    about = set(content_words(command.query))
+    if about - _PREFERENCES:
         return tuple(_matches(engine, command.query, project=project))
-    page = engine.store.list(Filter(project=project), order=Order.IMPORTANCE, limit=10)
-    return page.items
+    where = Filter(project=project, types=_STANDING if about else ())
+    return engine.store.list(where, order=Order.IMPORTANCE, limit=MAX_ANSWERS).items
 
 
 def _matches(engine: Engine, query: str, *, project: str) -> list[Memory]:
+    """What was really found; what only stands near it does not answer a person."""
     asked = RecallRequest(query=query, where=Filter(project=project), count_access=False)
-    return [hit.memory for hit in recall(engine, asked)]
+    return [hit.memory for hit in recall(engine, asked) if hit.arms != ("context",)]

@@ -59,3 +59,14 @@ def _print(item: Obeyed) -> None:
         output.print_memory_line(memory, mark="closed ")
     for memory in item.choices:
         output.print_memory_line(memory)
+    if item.kept is None and not item.forgotten:
+        _print_open_question(item)
+
+
+def _print_open_question(item: Obeyed) -> None:
+    from holdfast.memory.wording.commands import Forget
+
+    if not item.choices:
+        output.note("Nothing like that is known.")
+    elif isinstance(item.command, Forget):
+        output.note("Nothing was forgotten: `holdfast forget ID` says which one is meant.")
