@@ -32,7 +32,7 @@ class Effort:
     """
 
     small_project: int = 20_000
-    first_look: int = 1_000
+    first_look: int = 400
     scored_rows: int = 6_000
     everywhere_rows: int = 50_000
 
@@ -200,8 +200,8 @@ def _ranked(
 def _first_passing(db: Connection, best: Scored, fits: Condition, *, limit: int) -> list[Hit]:
     """The first of these matches that pass the filter; most often the very first do."""
     hits: list[Hit] = []
-    near = limit + limit // 4
-    for part in (best[:near], best[near:]):
+    near, far = limit + limit // 4, 4 * limit
+    for part in (best[:near], best[near:far], best[far:]):
         ids = _passing(db, [row for row, _ in part], fits)
         hits += [Hit(ids[row], score) for row, score in part if row in ids]
         if len(hits) >= limit:
