@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.app import Holdfast
 from holdfast.core import errors
 from holdfast.server.advice import ADVICE, told
+from holdfast.server.mcp_server import Place, make_server
+from holdfast.server.memories import Memories
 from holdfast.server.operations import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
-from tests.server.talking import Talk, memories_in, talking_in
+from tests.server.talking import ERAS, Era, Talk, memories_in, talking, talking_in
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -85,3 +88,26 @@ def test_a_damaged_store_is_told_and_the_server_lives_on(tmp_path: Path) -> None
         assert "holdfast doctor" in talk.error("stats")
         database.unlink()
         assert talk.call("stats")["total"] == 0
+
+
+def test_what_is_not_offered_is_not_announced(talk: Talk) -> None:
+    offered = talk.client.server_capabilities
+    assert offered.tools is not None
+    assert offered.prompts is not None
+    assert offered.resources is not None
+    assert not offered.resources.subscribe
+    assert offered.completions is None
+    assert offered.logging is None  # pyright: ignore[reportDeprecated]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_mistake_of_ours_is_an_error_without_its_inner_words(tmp_path: Path, era: Era) -> None:
+    def broken(folder: Path, project: str | None) -> Holdfast:
+        raise RuntimeError("inner words")
+
+    server = make_server(Memories(broken, folder=tmp_path), Place(folder=tmp_path))
+    with talking(server, era=era) as talk:
+        refused = talk.refused("call_tool", "stats", {})
+        assert refused.error.code == -32603
+        assert "inner words" not in refused.error.message
+        assert "search" in talk.tools()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -267,3 +268,17 @@ def test_a_client_that_names_its_session_has_it_noted(tmp_path: Path, era: Era) 
         talk.call("memory_store", content="Learned in a session", key="k")
         (record,) = talk.call("get_observations", ids=["k"])["records"]
         assert record["session"] == "s-77"
+
+
+def test_calls_that_come_at_once_are_all_carried_out(talk: Talk) -> None:
+    async def store(number: int) -> None:
+        arguments = {"content": f"Parallel fact {number}", "key": f"k{number}"}
+        assert not (await talk.client.call_tool("memory_store", arguments)).is_error
+
+    async def at_once() -> None:
+        async with anyio.create_task_group() as group:
+            for number in range(12):
+                group.start_soon(store, number)
+
+    talk.portal.call(at_once)
+    assert talk.call("stats")["total"] == 12

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import print_exception
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import url2pathname
@@ -184,7 +185,17 @@ class _Serving:
             with self._memories.of(asked.project, folder=folder) as memory:
                 return operation.run(memory, asked)
 
-        return await anyio.to_thread.run_sync(work)
+        try:
+            return await anyio.to_thread.run_sync(work)
+        except HoldfastError:
+            raise
+        except Exception as error:  # noqa: BLE001 - else the SDK tells older clients its words
+            print_exception(error)
+            raise MCPError(
+                types.INTERNAL_ERROR,
+                f"{operation.name} failed by a mistake in Holdfast ({type(error).__name__}). "
+                "Go on without memory and tell the person to look at the server's log.",
+            ) from None
 
     async def _folder(self, request: Request) -> Path:
         """The project's folder: where the server was started, unless the client works elsewhere."""
