@@ -400,3 +400,28 @@ def test_a_failing_embedder_in_a_vector_search_is_an_error_not_an_empty_answer(
         pytest.raises(ProviderError, match="No answer"),
     ):
         hf.recall("something", mode="vectors")
+
+
+@pytest.mark.feature("A6")
+def test_upkeep_from_another_folder_takes_no_file_for_gone(tmp_path: Path) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    for folder in (home, elsewhere):
+        folder.mkdir()
+    (home / "a.py").touch()
+
+    def opened(folder: Path, clock: ManualClock) -> holdfast.Holdfast:
+        return holdfast.open(
+            tmp_path / "m.db", project="demo", cwd=folder, embedder="none", clock=clock
+        )
+
+    clock = ManualClock()
+    with opened(home, clock) as hf:
+        hf.remember("about a", files=["a.py"])
+        hf.remember("about b, which is gone", files=["b.py"])
+    with opened(elsewhere, clock) as hf:
+        assert hf.upkeep_if_due() is not None
+        assert hf.stats().stale == 0
+    clock.advance(days=2)
+    with opened(home, clock) as hf:
+        hf.upkeep_if_due()
+        assert [m.content for m in hf.iterate() if m.stale_at] == ["about b, which is gone"]

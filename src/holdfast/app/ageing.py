@@ -85,20 +85,31 @@ class Ageing:
         )
 
     def upkeep_if_due(self, *, session_count: int | None = None) -> UpkeepReport | None:
-        """The upkeep of a long-lived process that opens a project: at most once a day, or after
-        20 sessions."""
+        """The upkeep that comes with opening a project: at most once a day, or after 20 sessions.
+
+        A project can be opened by name from any folder. Where none of its files is found, the
+        folder is taken for another place, and no file for gone.
+        """
         from holdfast.memory.ageing.lifecycle import run_upkeep, upkeep_due
 
-        if not upkeep_due(
-            self._wires.engine, project=self._wires.project, session_count=session_count
-        ):
+        engine, project = self._wires.engine, self._wires.project
+        if not upkeep_due(engine, project=project, session_count=session_count):
             return None
         return run_upkeep(
-            self._wires.engine,
-            project=self._wires.project,
+            engine,
+            project=project,
             root=self._wires.identity.root,
             session_count=session_count,
+            exists=None if self._files_are_here() else _taken_for_granted,
         )
+
+    def _files_are_here(self) -> bool:
+        from holdfast.memory.ageing.staleness import exists_below
+        from holdfast.memory.ageing.upkeep import in_project
+
+        exists = exists_below(self._wires.identity.root)
+        memories = self._wires.engine.store.iterate(in_project(self._wires.project))
+        return any(exists(path) for memory in memories for path in memory.files)
 
     def set_confidence(
         self, name: str, confidence: float, *, dry_run: bool = False
@@ -125,3 +136,7 @@ class Ageing:
             dry_run=dry_run,
             progress=progress,
         )
+
+
+def _taken_for_granted(path: str) -> bool:  # noqa: ARG001
+    return True
