@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+import holdfast
+from holdfast.cli.commands.upkeep import start_upkeep
 from holdfast.core.types import TYPE_RULES, MemoryType
 from tests.cli.conftest import Cli
 
@@ -80,6 +82,16 @@ def test_opening_a_project_keeps_it_up_once_a_day(cli: Cli) -> None:
     assert "Upkeep" not in cli("context").err
     assert cli("upkeep", "--if-due", "--json").json is None
     assert cli("list", "--json").json["total"] == 2
+
+
+@pytest.mark.feature("A6")
+def test_a_large_project_is_kept_up_by_a_process_of_its_own(cli: Cli) -> None:
+    keep(cli, "Hardly matters", "--importance", "0.05")
+    with holdfast.open(project="demo", embedder="none") as hf:
+        assert hf.upkeep_is_due()
+        assert start_upkeep(hf).wait() == 0
+        assert not hf.upkeep_is_due()
+        assert hf.stats().total == 0
 
 
 @pytest.mark.feature("A5")

@@ -90,17 +90,24 @@ class Ageing:
         A project can be opened by name from any folder. Where none of its files is found, the
         folder is taken for another place, and no file for gone.
         """
-        from holdfast.memory.ageing.lifecycle import run_upkeep, upkeep_due
+        from holdfast.memory.ageing.lifecycle import run_upkeep
 
-        engine, project = self._wires.engine, self._wires.project
-        if not upkeep_due(engine, project=project, session_count=session_count):
+        if not self.upkeep_is_due(session_count=session_count):
             return None
         return run_upkeep(
-            engine,
-            project=project,
+            self._wires.engine,
+            project=self._wires.project,
             root=self._wires.identity.root,
             session_count=session_count,
             exists=None if self._files_are_here() else _taken_for_granted,
+        )
+
+    def upkeep_is_due(self, *, session_count: int | None = None) -> bool:
+        """Whether `upkeep_if_due` would do anything; costs next to nothing."""
+        from holdfast.memory.ageing.lifecycle import upkeep_due
+
+        return upkeep_due(
+            self._wires.engine, project=self._wires.project, session_count=session_count
         )
 
     def _files_are_here(self) -> bool:

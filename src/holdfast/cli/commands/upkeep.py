@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,8 @@ from holdfast.core.errors import StoreError
 if TYPE_CHECKING:
     import holdfast
     from holdfast.memory.ageing.upkeep import UpkeepReport
+
+_WAIT_FOR = 1_000  # memories: fewer than this are kept up in a fraction of a second
 
 
 @click.command()
@@ -159,11 +163,32 @@ def _upkeep_if_due(project: str | None, *, as_json: bool) -> None:
 
 
 def keep_up(hf: holdfast.Holdfast) -> None:
-    """The upkeep that comes with opening a project, after the answer; it never fails a command."""
+    """The upkeep that comes with opening a project, after the answer; it never fails a command.
+
+    In a large project it goes on in a process of its own, so that nobody waits for it.
+    """
     with suppress(StoreError):
+        if not hf.upkeep_is_due():
+            return
+        if hf.stats().total > _WAIT_FOR:
+            start_upkeep(hf)
+            return
         report = hf.upkeep_if_due()
         if report is not None and report.removed:
             output.note(f"Upkeep removed {len(report.removed)} memories; see `holdfast upkeep`.")
+
+
+def start_upkeep(hf: holdfast.Holdfast) -> subprocess.Popen[bytes]:
+    """Keep a project up in a process that outlives this one."""
+    store, project = ("--store", str(hf.path)), ("--project", hf.project)
+    return subprocess.Popen(
+        [sys.executable, "-m", "holdfast.cli", *store, "upkeep", "--if-due", *project],
+        cwd=hf.root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def print_report(report: UpkeepReport, *, as_json: bool) -> None:
