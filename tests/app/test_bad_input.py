@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from tests.app.opening import open_in
 
@@ -69,3 +71,57 @@ def test_a_number_that_is_no_share_or_span_is_refused(
         with pytest.raises(UsageError):
             memory.remember("The parser is slow", **{field: number})  # type: ignore[arg-type]
         assert memory.stats().total == 0
+
+
+def test_thousands_of_tags_can_be_kept_and_asking_for_all_of_them_says_the_limit(
+    tmp_path: Path,
+) -> None:
+    tags = [f"tag-{number}" for number in range(3_000)]
+    with open_in(tmp_path) as memory:
+        assert len(memory.remember("The parser is slow", tags=tags).memory.tags) == 3_000
+        assert memory.list(tags=tags[:100]).total == 1
+        with pytest.raises(UsageError, match="at most 100"):
+            memory.list(tags=tags)
+
+
+@pytest.mark.parametrize("levels", [200, 600, 3_000])
+def test_a_value_nested_beyond_reason_is_refused_wherever_it_is_given(
+    tmp_path: Path, levels: int
+) -> None:
+    deep: Json = {}
+    for _ in range(levels):
+        deep = {"a": deep}
+    with open_in(tmp_path) as memory:
+        with pytest.raises(UsageError):
+            memory.remember("Half done", type="work_state", payload={"methodology_state": deep})
+        with pytest.raises(UsageError):
+            memory.state().put("project:deep", deep)
+        assert memory.stats().total == 0
+
+
+def test_a_record_with_a_payload_nested_beyond_reason_is_refused_and_the_rest_taken(
+    tmp_path: Path,
+) -> None:
+    with open_in(tmp_path) as memory:
+        memory.remember("Half done", type="work_state", payload={"methodology_state": {"a": 1}})
+        memory.export(tmp_path / "out.jsonl")
+        header, line = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+        record = json.loads(line) | {"id": json.loads(line)["id"][:-4] + "0000"}
+        deep = json.dumps(record).replace('{"a": 1}', '{"a":' * 450 + "1" + "}" * 450)
+        (tmp_path / "in.jsonl").write_text(f"{header}\n{deep}\n{line}\n", encoding="utf-8")
+        report = memory.import_jsonl(tmp_path / "in.jsonl")
+        assert [note.line for note in report.refused] == [2]
+        assert report.skipped == 1
+
+
+def test_what_merging_projects_closes_never_ends_before_it_began(tmp_path: Path) -> None:
+    with open_in(tmp_path) as memory, open_in(tmp_path, project="other") as other:
+        memory.remember("The port is 8080", key="port", at="2090-01-01")
+        other.remember("The port is 9090", key="port", at="2091-01-01")
+        memory.merge_project(other.project)
+        (closed,) = memory.iterate(validity="closed")
+        assert closed.valid_to is not None
+        assert closed.valid_to >= closed.valid_from
+        memory.export(tmp_path / "out.jsonl")
+    with open_in(tmp_path / "fresh") as fresh:
+        assert fresh.import_jsonl(tmp_path / "out.jsonl").refused == ()

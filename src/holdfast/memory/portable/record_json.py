@@ -210,7 +210,11 @@ def _payload(type: MemoryType, data: Json, *, purge: Purge) -> Payload | None:
         raise UsageError(f"A memory of type {type.value} takes no payload.")
     if not isinstance(data, dict):
         raise UsageError("payload must be an object.")
-    return payload_from_json(rule.payload, {k: _purged(v, purge=purge) for k, v in data.items()})
+    try:
+        kept = {name: _purged(value, purge=purge) for name, value in data.items()}
+    except RecursionError:
+        raise UsageError("The payload is nested too deeply.") from None
+    return payload_from_json(rule.payload, kept)
 
 
 def _purged(value: Json, *, purge: Purge) -> Json:

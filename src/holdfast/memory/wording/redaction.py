@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.core.codec import Json
+from holdfast.core.errors import UsageError
 from holdfast.core.text import clean
 from holdfast.memory.wording.secret_rules import Found, Work, find_secrets
 from holdfast.memory.wording.secret_values import MARK
 
 PRIVATE = "private"
+MAX_JSON_DEPTH = 100
 
 # The mark counts even before its ">", so that no removal can complete a new one.
 _PRIVATE_MARK = re.compile(
@@ -63,23 +65,30 @@ def redact(text: str) -> Redacted:
     return Redacted(cut.text, tuple(cut.findings), work.places)
 
 
-def redact_json(value: Json) -> Json:
+def redact_json(value: Json, *, _depth: int = 0) -> Json:
     """A JSON value with its texts and names cleaned and without secrets.
 
     A text under a name that speaks of secrets is judged by that name as well.
     """
+    if _depth > MAX_JSON_DEPTH:
+        raise UsageError(
+            f"A value is nested more than {MAX_JSON_DEPTH} levels deep.", hint="Make it flatter."
+        )
     if isinstance(value, str):
         return redact(clean(value)).text
     if isinstance(value, list):
-        return [redact_json(item) for item in value]
+        return [redact_json(item, _depth=_depth + 1) for item in value]
     if isinstance(value, dict):
-        return {redact(clean(name)).text: _redact_named(name, item) for name, item in value.items()}
+        return {
+            redact(clean(name)).text: _redact_named(name, item)
+            if isinstance(item, str)
+            else redact_json(item, _depth=_depth + 1)
+            for name, item in value.items()
+        }
     return value
 
 
-def _redact_named(name: str, value: Json) -> Json:
-    if not isinstance(value, str):
-        return redact_json(value)
+def _redact_named(name: str, value: str) -> str:
     kept = redact(value := clean(value)).text
     start = len(lead := f'{name}: "')
     told = redact(f'{lead}{value}"').findings if kept == value else ()

@@ -12,10 +12,13 @@ from functools import lru_cache
 from typing import Literal
 
 from holdfast.core.clock import to_ms
+from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Validity
 from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
 
 LabelKind = Literal["tag", "file", "module"]
+# Each tag is a condition of its own, and SQLite bounds how many there may be.
+MAX_TAGS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,12 @@ def _add_reach(clauses: _Clauses, where: Filter) -> None:
 
 
 def _add_labels(clauses: _Clauses, where: Filter) -> None:
-    for tag in dict.fromkeys(where.tags):
+    tags = tuple(dict.fromkeys(where.tags))
+    if len(tags) > MAX_TAGS:
+        raise UsageError(
+            f"{len(tags):,} tags are asked for at once.", hint=f"Use at most {MAX_TAGS}."
+        )
+    for tag in tags:
         _add_label(clauses, "tag", [tag])
     if where.files:
         _add_label(clauses, "file", where.files)

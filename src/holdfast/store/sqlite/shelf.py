@@ -136,8 +136,8 @@ class SqliteProjects(Part):
         for ours, theirs, ours_is_newer in clashes:
             kept, closed = (ours, theirs) if ours_is_newer else (theirs, ours)
             db.execute(
-                "UPDATE memories SET valid_to_ms = ?1, updated_ms = max(updated_ms, ?1),"
-                " superseded_by = ?2 WHERE id = ?3",
+                "UPDATE memories SET valid_to_ms = max(valid_from_ms, ?1),"
+                " updated_ms = max(updated_ms, ?1), superseded_by = ?2 WHERE id = ?3",
                 (now_ms, kept, closed),
             )
 
