@@ -125,3 +125,11 @@ def test_what_merging_projects_closes_never_ends_before_it_began(tmp_path: Path)
         memory.export(tmp_path / "out.jsonl")
     with open_in(tmp_path / "fresh") as fresh:
         assert fresh.import_jsonl(tmp_path / "out.jsonl").refused == ()
+
+
+def test_the_home_of_an_unknown_user_is_no_place_to_write_or_read(tmp_path: Path) -> None:
+    path = "~no-such-user-here/memory"
+    with open_in(tmp_path) as memory:
+        for act in (memory.export, memory.export_markdown, memory.import_jsonl, memory.backup):
+            with pytest.raises(UsageError, match="home folder"):
+                act(path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TextIO, Unpack
 
 from holdfast.app.ageing import Ageing
 from holdfast.app.asking import Changes, Details, Names, Which
+from holdfast.app.places import expanded
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Order
 from holdfast.core.types import Phase, RelationType, Scope, parse_choice
@@ -343,7 +344,7 @@ class Holdfast(Ageing):
 
     def backup(self, target: str | Path, *, progress: Progress | None = None) -> Path:
         """Copy the whole store into a new file that only its owner can read."""
-        path = Path(target).expanduser().absolute()
+        path = expanded(target).absolute()
         if not path.parent.is_dir():
             raise UsageError(f"There is no folder {path.parent}.", hint="Make it first.")
         self.engine.store.backup(path, progress=progress)
@@ -374,7 +375,7 @@ class Holdfast(Ageing):
         where = self._whole(which)
         if not isinstance(target, (str, Path)):
             return export_jsonl(self.engine, where, target, progress=progress)
-        path = Path(target).expanduser()
+        path = expanded(target)
         return export_jsonl_file(self.engine, where, path, overwrite=overwrite, progress=progress)
 
     def export_markdown(
@@ -388,7 +389,7 @@ class Holdfast(Ageing):
         """Write memories for people: a folder of Markdown that can be edited and read back."""
         from holdfast.memory.portable.markdown_export import export_markdown
 
-        path, where = Path(folder).expanduser(), self._whole(which)
+        path, where = expanded(folder), self._whole(which)
         return export_markdown(self.engine, where, path, overwrite=overwrite, progress=progress)
 
     def import_jsonl(
@@ -405,7 +406,7 @@ class Holdfast(Ageing):
 
         return import_jsonl(
             self.engine,
-            Path(source).expanduser() if isinstance(source, (str, Path)) else source,
+            expanded(source) if isinstance(source, (str, Path)) else source,
             project=self.project if here else None,
             dry_run=dry_run,
             strict=strict,
@@ -425,7 +426,7 @@ class Holdfast(Ageing):
 
         return import_markdown(
             self.engine,
-            Path(folder).expanduser(),
+            expanded(folder),
             project=self.project,
             close_removed=close_removed,
             dry_run=dry_run,
@@ -459,6 +460,10 @@ class Holdfast(Ageing):
 
     def merge_project(self, alias: str, *, into: str | None = None) -> int:
         """Make one project an alias of another (of this one) and move its memories."""
+        from holdfast.app.projects import require_no_secret
+
+        if not alias.startswith(("git:", "root:", "path:")):  # those were not chosen by anybody
+            require_no_secret(alias.removeprefix("name:"))
         return self.engine.store.merge_projects(alias, into=into or self.project)
 
     # -- Inside -----------------------------------------------------------------------------------
