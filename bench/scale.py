@@ -8,6 +8,7 @@ beside it on the same rows and questions. Texts and vectors are made up (see `be
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -54,7 +55,9 @@ def warm_figures(database: Path, rows: int, options: Options) -> dict[str, Any]:
     """What `bench.warm` measures in a process of its own."""
     command = [sys.executable, "-m", "bench.warm", str(database), "--rows", str(rows)]
     command += ["--queries", str(options.queries), "--budget-s", str(options.budget_s)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # As the `holdfast` command does: more threads only get in each other's way here.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise RuntimeError(f"bench.warm failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
