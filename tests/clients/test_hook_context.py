@@ -83,3 +83,17 @@ def test_a_folder_that_is_gone_brings_nothing(tmp_path: Path, folders: list[Path
     context = context_of(tmp_path / "home")
     assert context(asked(tmp_path / "gone"), frozenset()).text == ""
     context.close()
+
+
+def test_what_is_of_one_session_is_told_to_that_session_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    with Machine(tmp_path / "home", folder).memory() as memory:
+        for session in ("s", "other"):
+            rule = f"Rule of {session}"
+            memory.remember(rule, type="convention", scope="session", session=session)
+    context = context_of(tmp_path / "home")
+    said = context(asked(folder), frozenset()).text
+    assert "Rule of s " in said
+    assert "Rule of other" not in said
+    context.close()

@@ -47,6 +47,7 @@ class MemoryContext:
                 budget_tokens=None if question.moment == "session" else SMALL_BUDGET_TOKENS,
                 max_chars=MAX_CHARS,
                 shown=shown,
+                session=question.session,
             )
         except UsageError:
             # A file outside the project, or a folder that is gone: nothing is known about it.
