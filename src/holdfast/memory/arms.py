@@ -16,13 +16,13 @@ from holdfast.core.query import Candidate, Filter, Hit
 from holdfast.core.types import MemoryType
 from holdfast.memory.plan import QueryPlan
 
-ARM_CAP = 80
+ARM_CAP = 48
 SPAN = 2
 _LINKS_CAP = 40
 _CAUSAL_CAP = 5
 _CAUSAL_WEIGHT = 0.6
 _CAUSAL_FILES = 5
-_WITH_NEIGHBOURS = 30
+_WITH_NEIGHBOURS = 20
 _CAUSAL_TYPES = (
     MemoryType.GOTCHA,
     MemoryType.PATTERN,
