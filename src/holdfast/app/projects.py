@@ -24,14 +24,16 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
 
 from holdfast.app.git import ask_git
-from holdfast.app.git_config import read_config
-from holdfast.app.remote_url import RemoteName, is_shorthand, read_remote
 from holdfast.app.repository import BrokenRepository, Repository, find_repository
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import ProjectBook
 from holdfast.core.text import fold, shorten
+
+if TYPE_CHECKING:
+    from holdfast.app.remote_url import RemoteName
 
 MAX_NAME_CHARS = 200
 _MAX_LOCAL_HOPS = 5
@@ -160,6 +162,9 @@ def _repository_of(folder: Path) -> Repository | BrokenRepository | None:
 
 def _remote_of(repository: Repository, *, hops: int) -> RemoteName | None:
     """The hosted repository that a remote names, through remotes on this disk if need be."""
+    # A project with a name of its own never comes here, and need not load what reads addresses.
+    from holdfast.app.remote_url import read_remote
+
     urls = _remote_urls(repository)
     for name in sorted(urls, key=lambda name: (name != "origin", name != "upstream", name)):
         if remote := read_remote(urls[name]):
@@ -170,6 +175,9 @@ def _remote_of(repository: Repository, *, hops: int) -> RemoteName | None:
 
 
 def _remote_urls(repository: Repository) -> dict[str, str]:
+    from holdfast.app.git_config import read_config
+    from holdfast.app.remote_url import is_shorthand
+
     config = read_config(repository.common_dir / "config")
     urls = config.remote_urls()
     if not config.has_includes and not any(map(is_shorthand, urls.values())):
