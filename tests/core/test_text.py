@@ -70,3 +70,15 @@ def test_chinese_costs_about_a_token_a_character() -> None:
 def test_jaccard_of_nothing_is_zero() -> None:
     assert text.jaccard([], []) == 0
     assert text.jaccard("ab", "bc") == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("gives", "give"), ("caching", "cache"), ("retries", "retry"), ("running", "runs")],
+)
+def test_forms_of_one_word_have_one_stem(left: str, right: str) -> None:
+    assert text.stem(left) == text.stem(right)
+
+
+def test_different_words_keep_different_stems() -> None:
+    assert len({text.stem(word) for word in ("port", "parse", "pnpm", "npm", "process")}) == 5

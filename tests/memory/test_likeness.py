@@ -61,6 +61,8 @@ def test_a_new_value_or_a_negation_contradicts(old: str, new: str) -> None:
         ("Frontend tests live in web/tests", "Backend tests live in api/tests"),
         ("Tests run on port 8080", "The API runs on port 9090"),
         ("Run make test before pushing", "Run make test before committing"),
+        ("Step 1 of the release runs migrations", "Step 2 of the release runs migrations"),
+        ("First open note 0", "First open note 1"),
     ],
 )
 def test_parallel_facts_neither_merge_nor_contradict(old: str, new: str) -> None:

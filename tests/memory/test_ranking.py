@@ -20,7 +20,6 @@ from holdfast.memory.ranking import (
     prior,
     priors_of,
     rank_by_weights,
-    stem,
 )
 from holdfast.memory.signals import Signal, SignalTable
 from holdfast.memory.wording.dates import DateWindow
@@ -292,10 +291,3 @@ def test_between_equal_matches_the_phase_decides() -> None:
         return rank_by_weights(found, plan(), setting(phase=phase)).order[0].candidate.id
 
     assert (first(Phase.IMPLEMENT), first(Phase.EXPLORE)) == ("trap", "choice")
-
-
-@pytest.mark.parametrize(
-    ("left", "right"), [("gives", "give"), ("caching", "cache"), ("retries", "retry"[:4] + "y")]
-)
-def test_endings_are_ignored_when_words_are_compared(left: str, right: str) -> None:
-    assert stem(left)[:4] == stem(right)[:4]

@@ -45,6 +45,10 @@ def _cjk_run() -> re.Pattern[str]:
     return re.compile(_CJK)
 
 
+_ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
+_SHORTEST_STEM = 3
+
+
 def clean(text: str) -> str:
     """The text with NUL and lone surrogates replaced by U+FFFD, so that it can be stored."""
     return _UNSTORABLE.sub("\ufffd", text)
@@ -160,3 +164,13 @@ def shorten(text: str, *, limit: int) -> str:
     cut = text[: max(0, limit - 1)]
     space = cut.rfind(" ")
     return (cut[:space] if space > limit // 2 else cut).rstrip() + "…"
+
+
+def stem(word: str) -> str:
+    """A crude stem: enough to see that "retries" and "retry", "runs" and "running" are one word."""
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            base = word[: -len(ending)] + instead
+            doubled = ending in ("ing", "ed") and base[-1] == base[-2] and base[-1] not in "lsz"
+            return base[:-1] if doubled else base.removesuffix("e")
+    return word.removesuffix("e") if len(word) > _SHORTEST_STEM else word

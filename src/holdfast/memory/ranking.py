@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from holdfast.core.memory import Memory
 from holdfast.core.query import Candidate
-from holdfast.core.text import content_words
+from holdfast.core.text import content_words, stem
 from holdfast.core.types import Phase
 from holdfast.memory.arms import Pool
 from holdfast.memory.phases import STRONGEST_PHASE_WEIGHT, phase_weight
@@ -42,8 +42,6 @@ _RECENCY = 0.05
 _CLOSED = 0.8
 _UNREVIEWED = 0.95
 _PHASE_POWER = 0.25
-_ENDINGS = ("ations", "ation", "ings", "ing", "edly", "ers", "ies", "ed", "er", "es", "ly", "s")
-_SHORTEST_STEM = 3
 
 ReadTexts = Callable[[Sequence[str]], list[Memory]]
 
@@ -215,11 +213,3 @@ def _overlap(wanted: set[str], memory: Memory) -> float:
     held = {stem(word) for word in content_words(text)}
     shared = len(wanted & held)
     return shared / max(min(len(wanted), len(held)), min(_FEWEST_WORDS, len(wanted)), 1)
-
-
-def stem(word: str) -> str:
-    """A word without its common English ending; rough, and only for comparing."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            return word.removesuffix(ending).removesuffix("e")
-    return word.removesuffix("e") if len(word) > _SHORTEST_STEM else word

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from enum import StrEnum
+from itertools import pairwise
 
-from holdfast.core.text import STOP_WORDS, fold, words
+from holdfast.core.text import STOP_WORDS, fold, stem, words
 
 _NUMBER = re.compile(r"\d+")
 _NEGATIONS = frozenset(
@@ -32,11 +33,15 @@ _NUMBER_WORDS = {
         "one two three four five six seven eight nine ten eleven twelve".split(), start=1
     )
 }
+_ENUMERATED = frozenset(
+    """step phase part note section chapter issue ticket task rule case item line milestone sprint
+    story option example figure table stage round week day étape partie règle schritt teil paso
+    parte""".split()
+)
 _SAME_MATTER = 0.8
 # On the shipped pairs, two thirds keeps contradictions out; one half let some in.
 _REWORDED = 2 / 3
 _STEM_CHARS = 3
-_ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 
 
 class Likeness(StrEnum):
@@ -59,7 +64,7 @@ def compare(old: str, new: str) -> Likeness:
     if _numbers(old_words) != _numbers(new_words) or (
         _negated(old, old_words) != _negated(new, new_words)
     ):
-        same_matter = _overlap(old_set, new_set) >= _SAME_MATTER
+        same_matter = _overlap(old_set, new_set) >= _SAME_MATTER and not _numbers_a_list(old_words)
         return Likeness.CONTRADICTS if same_matter else Likeness.DIFFERENT
     if old_set == new_set:
         exchanged = _exchanged(_telling_order(old_words), _telling_order(new_words))
@@ -94,6 +99,14 @@ def _negated(text: str, its_words: list[str]) -> bool:
     return count % 2 == 1
 
 
+def _numbers_a_list(its_words: list[str]) -> bool:
+    """Whether a number says which one of several: "step 1" and "step 2" can both hold."""
+    return any(
+        before in _ENUMERATED and (_NUMBER.fullmatch(word) or word in _NUMBER_WORDS)
+        for before, word in pairwise(its_words)
+    )
+
+
 def _telling(its_words: list[str]) -> frozenset[str]:
     return frozenset(_telling_order(its_words))
 
@@ -101,7 +114,7 @@ def _telling(its_words: list[str]) -> frozenset[str]:
 def _telling_order(its_words: list[str]) -> list[str]:
     skipped = STOP_WORDS | _NEGATIONS
     return [
-        _stem(w)
+        stem(w)
         for w in its_words
         if w not in skipped and w not in _NUMBER_WORDS and not _NUMBER.fullmatch(w)
     ]
@@ -122,16 +135,6 @@ def _exchanged(old: list[str], new: list[str]) -> bool:
         and [old[i] for i in second] == [new[i] for i in first]
         and (half == 1 or second[0] > first[-1] + 1)
     )
-
-
-def _stem(word: str) -> str:
-    """A crude stem: enough to see that "retries" and "retry", "runs" and "running" are one word."""
-    for ending, instead in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _STEM_CHARS:
-            stem = word[: -len(ending)] + instead
-            doubled = ending in ("ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "lsz"
-            return stem[:-1] if doubled else stem
-    return word
 
 
 def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
@@ -178,7 +181,7 @@ def _reworded(old_part: list[str], new_part: list[str]) -> bool:
 
 def _inflections(left: str, right: str) -> bool:
     """Forms of one word (deploy/deploys, run/running): a common stem or a long beginning."""
-    if _stem(left) == _stem(right):
+    if stem(left) == stem(right):
         return True
     shortest = min(len(left), len(right))
     common = next((i for i in range(shortest) if left[i] != right[i]), shortest)
