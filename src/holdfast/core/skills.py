@@ -206,6 +206,8 @@ class Skill:
     detection: SkillDetection | None = None
     inject_into: tuple[InjectionPhase, ...] = ()
     """Empty when the document does not say; the selection decides then."""
+    globs: tuple[str, ...] = ()
+    """Files the skill is about (`globs`, `paths`): patterns from the project's folder."""
     reminders: SkillReminders = SkillReminders()
     interface: SkillInterface | None = None
     extra: tuple[tuple[str, str], ...] = ()
