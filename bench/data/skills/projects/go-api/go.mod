@@ -1,0 +1,3 @@
+module example.org/go-api
+
+go 1.23
