@@ -13,6 +13,7 @@ from holdfast.core.ports import Store
 from holdfast.memory.engine import Engine
 
 MODEL_ID = "bench-clustered-256"
+_BATCH = 5_000
 
 
 def load(
@@ -23,7 +24,7 @@ def load(
     A plain text index beside it gets the same rows, untimed.
     """
     seconds, engine, first = 0.0, Engine(store=store), start
-    for batch in corpus.batches(rows, start=start):
+    for batch in corpus.batches(rows, start=start, size=_BATCH):
         before = perf_counter()
         store.apply(inserts(engine, batch.memories, batch.vectors))
         seconds += perf_counter() - before

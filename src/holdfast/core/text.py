@@ -14,6 +14,7 @@ from functools import lru_cache
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[./:\-][A-Za-z0-9_]+)*")
+_CODE_MARKS = frozenset("_./:0123456789")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _QUOTED = re.compile(r'"([^"]{2,80})"')
 _CJK_FIRST = "\u3040"
@@ -116,11 +117,8 @@ def identifiers(text: str) -> list[str]:
 
 def _looks_like_code(name: str) -> bool:
     inner = name[1:]
-    return (
-        any(c in "_./:" for c in inner)
-        or any(c.isdigit() for c in inner)
-        or (any(c.isupper() for c in inner) and any(c.islower() for c in name))
-    )
+    mixed_case = inner != inner.lower() and name != name.upper()
+    return mixed_case or not _CODE_MARKS.isdisjoint(inner)
 
 
 def split_identifier(name: str) -> list[str]:

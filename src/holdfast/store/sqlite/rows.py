@@ -97,6 +97,8 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=Fa
 
 def dump(value: object) -> str:
     """Compact JSON that keeps every character as it is; NaN has no place in it."""
+    if value in ((), []):
+        return "[]"
     try:
         return _JSON.encode(value)
     except (TypeError, ValueError) as error:

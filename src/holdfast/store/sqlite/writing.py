@@ -84,9 +84,8 @@ def put_vector(db: Connection, row: int, card: IndexCard) -> None:
     codes.require_packed(card.vector)
     model = _model(db, card.model_id, dimension=len(card.vector) // 4)
     scale, packed = codes.pack(card.vector)
-    db.execute("DELETE FROM vectors WHERE memory = ? AND model = ?", (row, model))
     db.execute(
-        "INSERT INTO vectors (memory, model, home, scale, codes)"
+        "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
         " SELECT row, ?, home, ?, ? FROM memories WHERE row = ?",
         (model, scale, packed, row),
     )
