@@ -11,19 +11,38 @@ from collections.abc import Sequence
 from enum import Enum
 
 from holdfast.core.changes import Advance, Change, PutSession
-from holdfast.core.errors import ConflictError, UsageError
+from holdfast.core.errors import (
+    ConflictError,
+    HoldfastError,
+    ProviderError,
+    StoreError,
+    UsageError,
+)
 from holdfast.core.events import Event
 from holdfast.core.records import field, record
 from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
 from holdfast.memory.obey import keep_asked, obey
+from holdfast.memory.wording.secret_values import MARK
 from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES, Folded, Spoken, fold, fold_idle
 from holdfast.observe.keeping import kept_changes
 from holdfast.observe.news import Listener, news_of
 from holdfast.observe.world import World
 
 _ATTEMPTS = 4
+# What an event of an unforeseen shape can cause in code that reads it.
+POISON = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    HoldfastError,
+)
+# What has nothing to do with the event: it is there again at the next attempt.
+PASSING = (StoreError, ConflictError, ProviderError)
 
 
 class Obedience(Enum):
@@ -51,6 +70,7 @@ class Counts:
     repeated: int = 0
     observations: int = 0
     prompts: int = 0
+    redacted: int = 0
     sessions: dict[str, None] = field(default_factory=dict[str, None])
     problems: list[str] = field(default_factory=list[str])
 
@@ -83,11 +103,11 @@ class Taker:
         result = fold_idle(session, world=self.world)
         changes = kept_changes(self.engine, result)
         self.engine.store.apply([*changes, PutSession(result.session)])
-        self._count([result], events=0, repeated=0)
+        self.count([result], events=0)
         self._announce(result, changes)
 
     def _commit_once(self, events: Sequence[Event], marks: Sequence[ReadingMark]) -> list[Folded]:
-        fresh = self._not_taken(events)
+        fresh = self.not_taken(events)
         changes: list[Change] = []
         results: list[tuple[Folded, list[Change]]] = []
         for session_id, some in _by_session(fresh).items():
@@ -102,12 +122,13 @@ class Taker:
             results.append((result, kept))
         self.engine.store.apply([*changes, *map(Advance, marks)])
         folded = [result for result, _ in results]
-        self._count(folded, events=len(fresh), repeated=len(events) - len(fresh))
+        self.count(folded, events=len(fresh), repeated=len(events) - len(fresh))
         for result, kept in results:
             self._announce(result, kept)
         return folded
 
-    def _not_taken(self, events: Sequence[Event]) -> list[Event]:
+    def not_taken(self, events: Sequence[Event]) -> list[Event]:
+        """Those of the events that were not taken before, once each."""
         once = {event.origin.event_id: event for event in reversed(events)}
         known = self.engine.store.taken_events(list(once))
         return [event for key, event in reversed(once.items()) if key not in known]
@@ -136,7 +157,8 @@ class Taker:
                 f"A command in session {session.id} could not be followed: {error}"
             )
 
-    def _count(self, results: Sequence[Folded], *, events: int, repeated: int) -> None:
+    def count(self, results: Sequence[Folded], *, events: int, repeated: int = 0) -> None:
+        """Add to the counts what some events made."""
         drafts = [draft for result in results for draft in result.drafts]
         prompts = sum(draft.type is MemoryType.PROMPT for draft in drafts)
         counts = self.counts
@@ -144,6 +166,7 @@ class Taker:
         counts.repeated += repeated
         counts.prompts += prompts
         counts.observations += len(drafts) - prompts
+        counts.redacted += sum(draft.content.count(MARK) for draft in drafts)
         counts.sessions |= {result.session.id: None for result in results}
         self.due |= {result.session.id: None for result in results if result.trigger}
 

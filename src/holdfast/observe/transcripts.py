@@ -19,10 +19,14 @@ from holdfast.core.records import field, record
 
 @record
 class Step:
-    """An event and where in its file the record that told it ends."""
+    """An event and where in its file the record that told it ends.
+
+    `final` marks what only the end of the file tells: it holds once nobody writes there any more.
+    """
 
     event: Event
     end: int
+    final: bool = False
 
 
 @record(frozen=False)

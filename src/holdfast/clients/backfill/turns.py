@@ -8,7 +8,6 @@ at the same place.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from holdfast.clients.own_text import without_own
 from holdfast.core.events import Origin, TurnEnded
@@ -29,13 +28,11 @@ class Turn:
         self.origin, self.end = origin, end
         self.message = message or self.message
 
-    def close(self, *, at: datetime | None = None) -> Iterator[Step]:
-        """End the turn, if there is one."""
+    def close(self, *, final: bool = False) -> Iterator[Step]:
+        """End the turn, if there is one; `final` when only the end of the file says so."""
         if self.origin is None:
             return
-        origin = replace(
-            self.origin, event_id=f"{self.origin.event_id}:turn", at=at or self.origin.at
-        )
+        origin = replace(self.origin, event_id=f"{self.origin.event_id}:turn")
         last = without_own(self.message).strip() if self.message else None
-        yield Step(TurnEnded(origin=origin, last_message=last or None), self.end)
+        yield Step(TurnEnded(origin=origin, last_message=last or None), self.end, final)
         self.origin, self.message = None, None
