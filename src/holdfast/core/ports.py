@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from holdfast.core.changes import Change, IndexCard
     from holdfast.core.codec import Json
     from holdfast.core.memory import Memory
+    from holdfast.core.news import News, NewsSpan
     from holdfast.core.query import (
         Candidate,
         FileLink,
@@ -241,6 +242,18 @@ class SessionBook(Protocol):
         ...
 
 
+class NewsBook(Protocol):
+    """What is new, numbered in the order of commits; `apply` writes it along with its changes."""
+
+    def news(self, *, after: int, project: str | None, limit: int) -> list[News]:
+        """The first news after a number, in order; with a project, only what is seen from it."""
+        ...
+
+    def news_span(self) -> NewsSpan:
+        """From which number to which the news are kept: at least `KEPT_NEWS` of them."""
+        ...
+
+
 class Upkeep(Protocol):
     """Checking, mending and copying a whole store."""
 
@@ -274,7 +287,15 @@ class Upkeep(Protocol):
 
 
 class Store(
-    MemoryRows, SearchIndex, VectorShelf, ProjectBook, Shelf, SessionBook, Upkeep, Protocol
+    MemoryRows,
+    SearchIndex,
+    VectorShelf,
+    ProjectBook,
+    Shelf,
+    SessionBook,
+    NewsBook,
+    Upkeep,
+    Protocol,
 ):
     """A whole storage engine."""
 

@@ -13,6 +13,7 @@ two handles on one database. A file that `backup` wrote can be opened like any o
 
 from __future__ import annotations
 
+from holdfast.testing.conformance_news import NewsConformance
 from holdfast.testing.conformance_rows import RowsConformance
 from holdfast.testing.conformance_search import SearchConformance
 from holdfast.testing.conformance_sessions import SessionsConformance
@@ -23,6 +24,11 @@ __all__ = ["StoreConformance"]
 
 
 class StoreConformance(
-    RowsConformance, SearchConformance, VectorConformance, ShelfConformance, SessionsConformance
+    RowsConformance,
+    SearchConformance,
+    VectorConformance,
+    ShelfConformance,
+    SessionsConformance,
+    NewsConformance,
 ):
     """Every promise of `holdfast.core.ports.Store`."""

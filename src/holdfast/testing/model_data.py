@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from dataclasses import dataclass, field, replace
 
 from holdfast.core.changes import (
     Advance,
@@ -21,12 +20,14 @@ from holdfast.core.changes import (
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory
+from holdfast.core.news import News
 from holdfast.core.ports import Vector
+from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.core.types import Scope
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class ModelData:
     """Everything that is kept."""
 
@@ -41,6 +42,7 @@ class ModelData:
     sessions: dict[str, SessionRecord] = field(default_factory=dict[str, SessionRecord])
     taken: dict[str, str] = field(default_factory=dict[str, str])
     marks: dict[str, ReadingMark] = field(default_factory=dict[str, ReadingMark])
+    news: list[News] = field(default_factory=list[News])
 
 
 def make_change(data: ModelData, change: Change) -> None:

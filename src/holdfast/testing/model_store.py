@@ -14,7 +14,6 @@ import pickle
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -39,13 +38,15 @@ from holdfast.core.query import (
     Page,
     Stats,
 )
+from holdfast.core.records import replace
 from holdfast.core.types import Scope
-from holdfast.testing.model_data import ModelData, make_change, open_key, put_card, require_vector
+from holdfast.testing.model_data import ModelData, open_key, put_card, require_vector
+from holdfast.testing.model_news import ModelNews, make_changes
 from holdfast.testing.model_sessions import ModelSessions
 from holdfast.testing.plain_filter import holds_phrase, passes, stems
 
 
-class ModelStore(ModelSessions):
+class ModelStore(ModelSessions, ModelNews):
     """A `Store` in memory."""
 
     def __init__(self, data: ModelData | None = None, *, clock: Clock = system_clock) -> None:
@@ -74,11 +75,11 @@ class ModelStore(ModelSessions):
             draft.vectors = dict(draft.vectors)
             draft.sessions, draft.taken = dict(draft.sessions), dict(draft.taken)
             draft.marks = dict(draft.marks)
-            for change in changes:
-                make_change(draft, change)
+            make_changes(draft, changes, at=self._clock())
             kept = self._data
             kept.memories, kept.extras, kept.vectors = draft.memories, draft.extras, draft.vectors
             kept.sessions, kept.taken, kept.marks = draft.sessions, draft.taken, draft.marks
+            kept.news = draft.news
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         return [self._data.memories[i] for i in ids if i in self._data.memories]
@@ -262,6 +263,9 @@ class ModelStore(ModelSessions):
         for key, session in self._data.sessions.items():
             if session.project == alias:
                 self._data.sessions[key] = replace(session, project=target)
+        self._data.news = [
+            replace(n, project=target) if n.project == alias else n for n in self._data.news
+        ]
         return len(moved)
 
     def _move(self, memory: Memory, target: str) -> None:

@@ -38,7 +38,7 @@ class SqliteRows(Part):
         accesses = self._accesses.take()
         try:
             with self._database.writing() as db:
-                make_changes(db, changes)
+                make_changes(db, changes, at_ms=to_ms(self._clock()))
                 write_accesses(db, accesses)
         except HoldfastError:
             self._accesses.add(accesses.items())

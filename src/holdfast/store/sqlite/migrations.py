@@ -17,6 +17,7 @@ from holdfast.store.sqlite.database import Connection, Database
 from holdfast.store.sqlite.schema import (
     FIRST_SCHEMA,
     KIND_INDEXES,
+    NEWS,
     SESSION_SCHEMA,
     TEXT_EDITS,
 )
@@ -53,11 +54,17 @@ def _text_edits(db: Connection) -> None:
         db.execute(statement)
 
 
+def _news(db: Connection) -> None:
+    for statement in NEWS:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
     Step(3, "listing memories of a kind by importance", _kind_indexes),
     Step(4, "counting edits of indexed texts", _text_edits),
+    Step(5, "what is new, in the order of commits", _news),
 )
 
 

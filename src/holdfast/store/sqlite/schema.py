@@ -1,7 +1,7 @@
 """The tables as the migrations make them; what a step made is never changed here afterwards.
 
 Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`,
-`sessions`, `taken_events`, `reading_marks`.
+`sessions`, `taken_events`, `reading_marks`, `news`.
 Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `text_edits`, and the
 columns `short` and `extra`. `row` is the integer that joins them and never leaves the engine.
 """
@@ -248,4 +248,19 @@ KIND_INDEXES: tuple[str, ...] = (
     """CREATE INDEX memories_kind ON memories
        (home, type, importance, id, valid_to_ms, stale_ms, archived_ms)""",
     "CREATE INDEX memories_pinned ON memories (home) WHERE pinned = 1",
+)
+
+# -- Step 5 ---------------------------------------------------------------------------------------
+
+# The latest row is never removed, so numbers are never given twice.
+NEWS: tuple[str, ...] = (
+    """CREATE TABLE news (
+        number INTEGER PRIMARY KEY,
+        at_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        project TEXT NOT NULL,
+        everywhere INTEGER NOT NULL CHECK (everywhere IN (0, 1)),
+        memory_id TEXT,
+        session_id TEXT
+    ) STRICT""",
 )

@@ -117,7 +117,8 @@ class SqliteProjects(Part):
             moved = db.execute(
                 "UPDATE memories SET project = ? WHERE project = ?", (target, alias)
             ).rowcount
-            db.execute("UPDATE sessions SET project = ? WHERE project = ?", (target, alias))
+            for table in ("sessions", "news"):
+                db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (target, alias))
             _move_file_links(db, alias, target)
             db.execute(
                 "UPDATE project_aliases SET canonical = ? WHERE canonical = ?", (target, alias)

@@ -12,6 +12,7 @@ from holdfast.store.sqlite.database import Database, Durability, require_sqlite
 from holdfast.store.sqlite.frequent import FrequentTerms
 from holdfast.store.sqlite.memories import SqliteRows
 from holdfast.store.sqlite.migrations import migrate, pending
+from holdfast.store.sqlite.news import SqliteNews
 from holdfast.store.sqlite.search import SqliteSearch
 from holdfast.store.sqlite.sessions import SqliteSessions
 from holdfast.store.sqlite.shelf import SqliteProjects, SqliteShelf, SqliteVectors
@@ -29,6 +30,7 @@ class SqliteStore(
     SqliteProjects,
     SqliteShelf,
     SqliteSessions,
+    SqliteNews,
     SqliteUpkeep,
 ):
     """A `Store` in one SQLite file."""

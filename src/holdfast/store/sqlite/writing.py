@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from holdfast.core.changes import (
     Advance,
@@ -27,8 +28,12 @@ from holdfast.core.errors import ConflictError, NotFoundError, StoreError, Usage
 from holdfast.core.memory import Memory
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, SqlValue
+from holdfast.store.sqlite.news import news_of, write_news
 from holdfast.store.sqlite.rows import COLUMNS, require_unit, to_row
 from holdfast.store.sqlite.session_rows import put_mark, put_session
+
+if TYPE_CHECKING:
+    from holdfast.store.sqlite.news import Told
 
 _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}, extra) "
@@ -202,7 +207,10 @@ def _refusal(error: sqlite3.IntegrityError, memory: Memory) -> ConflictError | U
     return UsageError(f"The memory {memory.id} cannot be stored: {text}.")
 
 
-def make_changes(db: Connection, changes: Sequence[Change]) -> None:
-    """Make changes in order."""
+def make_changes(db: Connection, changes: Sequence[Change], *, at_ms: int) -> None:
+    """Make changes in order, and note what is new by them."""
+    told: list[Told] = []
     for change in changes:
+        told += news_of(db, change)
         make_change(db, change)
+    write_news(db, told, at_ms=at_ms)
