@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +18,7 @@ from holdfast.core.codec import Json, Payload, payload_from_json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Evidence, MemoryDraft, MemoryPatch, Relation, WorkUnitRef
 from holdfast.core.query import Filter, Validity
+from holdfast.core.records import record, replace
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
 
 Names: TypeAlias = str | Iterable[str]
@@ -109,7 +109,7 @@ class Changes(TypedDict, total=False):
     payload: Payload | Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asker:
     """Who asks: in which project, from which folder, at what time."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import stat
 import sys
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from holdfast.app import settings as settings_module
 from holdfast.app.reindex import index_version, vector_coverage
 from holdfast.core.errors import ProviderError, StoreError
 from holdfast.core.query import Finding, Severity
+from holdfast.core.records import record, replace
 from holdfast.memory.indexing import INDEX_VERSION
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.providers.choice import TierStatus
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelInUse:
     """The embedder that answers now, and how much of the store it has seen."""
 
@@ -33,7 +33,7 @@ class ModelInUse:
     wanted: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Health:
     """Everything a look brought to light."""
 

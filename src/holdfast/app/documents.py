@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from holdfast.app.git import ask_git
 from holdfast.core.memory import MemoryDraft
+from holdfast.core.records import record
 from holdfast.core.text import clean
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.portable.markdown import Section, read_front_matter, split_sections
@@ -51,7 +51,7 @@ _BADGES = re.compile(r"^[ \t]*(?:\[?!\[[^\]]*\]\([^)]*\)(?:\]\([^)]*\))?[ \t]*)+
 _CONTENTS_LINE = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skipped:
     """A file that was left alone, and why."""
 

@@ -7,7 +7,6 @@ only the wiring knows (which model answers). Synchronous; a context manager.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO, Unpack
@@ -17,6 +16,7 @@ from holdfast.app.asking import Changes, Details, Names, Which
 from holdfast.app.places import expanded
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import replace
 from holdfast.core.types import Phase, RelationType, Scope, parse_choice
 from holdfast.memory.engine import Engine
 

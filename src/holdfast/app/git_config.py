@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from holdfast.core.records import record
 
 MAX_CONFIG_BYTES = 1_048_576
 
@@ -22,7 +23,7 @@ _ENTRY = re.compile(r"\s*(?P<name>[A-Za-z][A-Za-z0-9-]*)\s*(?:=(?P<value>.*))?",
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GitConfig:
     """Entries in file order as (section, subsection, name, value)."""
 

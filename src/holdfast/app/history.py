@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from holdfast.app.git import ask_git
 from holdfast.core.memory import Evidence, MemoryDraft
 from holdfast.core.query import FileLink
+from holdfast.core.records import record, replace
 from holdfast.core.text import clean, shorten
 from holdfast.core.types import EvidenceKind, MemoryType, Source
 
@@ -38,7 +38,7 @@ _PLAIN_MERGE = re.compile(r"Merge (?:(?:remote-tracking )?branch|pull request|ta
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Commit:
     """One commit; `files` are those it added or changed, by today's names."""
 

@@ -9,7 +9,6 @@ The store's shelf keeps what was taken in, so an unchanged repository costs next
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from holdfast.app.documents import (
@@ -26,6 +25,7 @@ from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.ports import Progress
 from holdfast.core.query import FileLink
+from holdfast.core.records import field, record, replace
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.passages import Passage, fingerprint, keep_passages
 from holdfast.memory.remember import Outcome
@@ -34,7 +34,7 @@ from holdfast.memory.wording.redaction import redact
 _SHELF = "intake"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class IntakeReport:
     """What was found and what became of it. `history` is False when git could not be asked."""
 
@@ -90,7 +90,7 @@ def _commit_passages(commits: Iterable[Commit]) -> list[Passage]:
     return [Passage(draft.commit_sha or "", draft) for draft in drafts if draft]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Intake:
     """The running account of one intake."""
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
@@ -30,6 +29,7 @@ from holdfast.app.git import ask_git
 from holdfast.app.repository import BrokenRepository, Repository, find_repository
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import ProjectBook
+from holdfast.core.records import record
 from holdfast.core.text import fold, shorten
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class ProjectKind(StrEnum):
     PATH = "path"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProjectIdentity:
     """`identity` is what memories are kept under; `name` is for people; paths start at `root`.
 

@@ -8,13 +8,13 @@ on the shelf with each page. Running it on a store that is up to date changes no
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from holdfast.core.codec import Json
 from holdfast.core.errors import ProviderError, UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Progress, Store
 from holdfast.core.query import Filter, Order, Page, Validity
+from holdfast.core.records import record, replace
 from holdfast.core.types import TYPE_RULES
 from holdfast.memory.engine import Engine, is_embedded
 from holdfast.memory.indexing import INDEX_VERSION
@@ -27,7 +27,7 @@ _EVERYTHING = Filter(project=None, validity=Validity.ANY, archived=None)
 _NOT_EMBEDDED = tuple(kind.value for kind, rule in TYPE_RULES.items() if not rule.embedded)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reindexed:
     """What a run did. `dropped` counts the former models' vectors that went."""
 
@@ -37,7 +37,7 @@ class Reindexed:
     resumed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Place:
     """Where a walk over all memories stands."""
 

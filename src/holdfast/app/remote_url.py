@@ -8,8 +8,9 @@ Knows nothing of files or of git: it only reads a string.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+from holdfast.core.records import record
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _SCP = re.compile(r"(?:(?P<user>[^/]*)@)?(?P<host>\[[^\]/]+\]|[^/:@\[\]]+):(?P<path>.*)", re.DOTALL)
@@ -32,7 +33,7 @@ _CASELESS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RemoteName:
     """`slug` names the repository for comparing ("host/owner/repo"); `title` is for people."""
 

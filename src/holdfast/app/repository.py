@@ -6,13 +6,14 @@ that worktrees share, and bare repositories. Never writes and never starts a pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from holdfast.core.records import record
 
 _MAX_POINTER_BYTES = 4_096
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repository:
     """`root` is the work tree (the folder itself when bare); `common_dir` holds config and refs.
 
@@ -30,7 +31,7 @@ class Repository:
         return (self.common_dir / "shallow").exists()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BrokenRepository:
     """A `.git` that leads nowhere; `root` is the folder it stands in."""
 

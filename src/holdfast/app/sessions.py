@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import record
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import MemoryType
 from holdfast.observe.keeping import find_summary
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_SHOWN = 500
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionView:
     """A session, its summary, and its prompts and observations in order."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast
@@ -18,6 +17,7 @@ from typing import Any, Final, TypeAlias, cast
 from holdfast.app import places
 from holdfast.app.toml_file import Entry, Scalar, read_entries
 from holdfast.core.errors import UsageError
+from holdfast.core.records import field, fields, record
 
 VARIABLE_PREFIX: Final = "HOLDFAST_"
 SWITCHES: Final = MappingProxyType(
@@ -33,7 +33,7 @@ SWITCHES: Final = MappingProxyType(
 _Kind: TypeAlias = type[str] | type[int] | type[float] | type[Path]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """What may stand in one setting, and who may say so."""
 
@@ -67,7 +67,7 @@ def _says(
 
 
 # Without a repr: some values are keys, and a traceback may end up anywhere.
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@record(kw_only=True, repr=False)
 class Settings:
     """Every setting with a usable value."""
 
@@ -265,7 +265,7 @@ class Settings:
         return getattr(self, _attribute(key))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sources:
     """Where settings are read from."""
 
@@ -280,8 +280,7 @@ class Sources:
 
 
 def _rules() -> dict[str, tuple[str, Rule]]:
-    known = cast("tuple[Field[object], ...]", fields(Settings))
-    pairs = ((f.name, cast("Rule", f.metadata["rule"])) for f in known if "rule" in f.metadata)
+    pairs = ((f.name, f.metadata["rule"]) for f in fields(Settings) if "rule" in f.metadata)
     return {rule.key: (name, rule) for name, rule in pairs}
 
 

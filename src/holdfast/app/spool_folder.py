@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from holdfast.core.clock import from_ms, to_ms
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import SessionBook
+from holdfast.core.records import record
 from holdfast.core.sessions import SpoolDamage, SpoolEntry
 from holdfast.store import spool, spool_reading
 
 _LOCK, _ASIDE, _RETRY = "drain.lock", "aside", "retry-"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpoolFileStatus:
     """One file: its size, what of it waits to be taken in, and when it was last written to."""
 
@@ -27,7 +27,7 @@ class SpoolFileStatus:
     modified_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpoolStatus:
     """The spool at a glance."""
 

@@ -10,12 +10,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from holdfast.app.places import make_private_folder
 from holdfast.core.errors import UsageError
+from holdfast.core.records import record
 
 Scalar: TypeAlias = str | int | float | bool
 
@@ -24,7 +24,7 @@ _ENTRY = re.compile(r"\s*([A-Za-z0-9_.\-]+)\s*=")
 _COMMENT = re.compile(r"""(?:[^"'#]|"(?:[^"\\]|\\.)*"|'[^']*')*?(\s*#.*)""")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """One value in a file. `line` is 0 when it could not be told."""
 

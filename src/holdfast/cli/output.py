@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import PurePath
@@ -24,6 +23,7 @@ from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Progress
+from holdfast.core.records import fields, is_record
 from holdfast.core.text import first_line, shorten
 from holdfast.core.types import TYPE_RULES, MemoryType
 
@@ -71,7 +71,7 @@ def plain(value: object) -> Json:
         from holdfast.memory.portable.record_json import memory_to_json
 
         return {"id": value.id, "short": value.short, **memory_to_json(value)}
-    if is_dataclass(value):
+    if is_record(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
         return cast("Json", value.value)

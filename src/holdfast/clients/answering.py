@@ -8,7 +8,6 @@ of memory.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from holdfast.clients.question import Question, question_of
@@ -16,9 +15,10 @@ from holdfast.clients.render import render, takes_context
 from holdfast.clients.shown import ShownBook
 from holdfast.clients.translate import translate
 from holdfast.core.clock import Clock, system_clock
+from holdfast.core.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Said:
     """A text worth saying, and the ids of what it says."""
 

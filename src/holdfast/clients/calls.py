@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +17,7 @@ from holdfast.clients.fields import Fields, as_fields, as_json, items, optional,
 from holdfast.clients.own_text import is_own_command, is_own_server, without_own
 from holdfast.clients.patches import read_patch
 from holdfast.core.events import Edit, Origin, ToolCalled, ToolKind
+from holdfast.core.records import record
 
 _NAMES: Final[Mapping[ToolKind, str]] = MappingProxyType(
     {
@@ -53,7 +53,7 @@ _PATCH_MARK: Final = "*** Begin Patch"
 _EXIT: Final = re.compile(r"\A\s*Exit code:? (-?\d+)[ \t\r]*(?:\n|\Z)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What came back from a tool."""
 

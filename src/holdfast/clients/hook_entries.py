@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from holdfast.clients import jsonc
 from holdfast.clients.hook_set import Hook, Mode
 from holdfast.clients.jsonc import Child, Json, Node
+from holdfast.core.records import record
 
 Handler: TypeAlias = "dict[str, Json]"
 Path: TypeAlias = tuple[str, ...]
@@ -27,7 +27,7 @@ class WrongShapeError(ValueError):
     """Something else stands where hooks should; the message says what."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """How a client lays out its hooks. `root` is what the file must hold besides."""
 
@@ -103,7 +103,7 @@ def sorted_entries(entries: Sequence[tuple[str, Handler]]) -> list[str]:
 # -- Finding and cutting --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Found:
     """One of our entries; `cut` is the container and the child to take out of it."""
 

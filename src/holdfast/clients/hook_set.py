@@ -6,9 +6,10 @@ Data only: the client modules fill it in, `install` writes it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from holdfast.core.records import record
 
 
 class Mode(StrEnum):
@@ -34,7 +35,7 @@ class Shell(StrEnum):
     POWERSHELL = "powershell"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hook:
     """One event to be told of. `matcher` narrows it to some tools."""
 
@@ -43,7 +44,7 @@ class Hook:
     matcher: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Places:
     """Where a client may look for its settings."""
 

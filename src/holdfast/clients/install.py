@@ -9,7 +9,6 @@ is ours. The hook command is given: nothing here knows where Holdfast is install
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from holdfast.clients.install_files import (
 )
 from holdfast.clients.install_targets import TARGETS, Target
 from holdfast.core.errors import ConflictError, UsageError
+from holdfast.core.records import record
 
 
 class State(StrEnum):
@@ -37,7 +37,7 @@ class State(StrEnum):
     BROKEN = "broken"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """What is done to a file; None stands for no file."""
 
@@ -52,7 +52,7 @@ class Change:
         return self.before == self.after
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Standing:
     """What was found in one file; `problem` when it cannot be understood."""
 
@@ -64,7 +64,7 @@ class Standing:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Installer:
     """Installs for one machine: where the clients look, what they start, where records are kept.
 

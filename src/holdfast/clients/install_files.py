@@ -12,18 +12,18 @@ import json
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
 from holdfast.app.places import make_private_folder
 from holdfast.core.errors import ConflictError, StoreError, UsageError
+from holdfast.core.records import record
 
 _BOM: Final = b"\xef\xbb\xbf"
 _OWNER_MAY_WRITE: Final = 0o200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Snapshot:
     """A file at one moment; `raw` is None when there is none."""
 
@@ -132,7 +132,7 @@ def _refuse_changed(seen: Snapshot) -> None:
 # -- What was there before ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Record:
     """What Holdfast made of a file, and what it was before (None: there was no file)."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -20,6 +19,7 @@ from holdfast.clients.hook_set import Hook, Mode, Places, Scope, Shell
 from holdfast.clients.install_files import Record, Snapshot
 from holdfast.clients.jsonc import BrokenJsonError
 from holdfast.core.errors import ConflictError, UsageError
+from holdfast.core.records import record
 
 # The hook ends by itself long before; this is for a machine that hangs.
 _TIMEOUT_S: Final = 10
@@ -50,7 +50,7 @@ class Target(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HookTarget:
     """A client that runs hook commands out of a JSON file."""
 
@@ -93,7 +93,7 @@ class HookTarget:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PluginTarget:
     """OpenCode: a file of its own, wholly ours."""
 

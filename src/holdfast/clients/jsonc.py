@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
+
+from holdfast.core.records import record
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
@@ -26,7 +27,7 @@ class BrokenJsonError(ValueError):
     """The text is not JSON; the message says where."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Node:
     """A value and where it stands. Scalars have no children."""
 
@@ -37,7 +38,7 @@ class Node:
     scalar: str | int | float | bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Child:
     """A member of an object or an item of an array, and the comma after it, if there is one."""
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from holdfast.core.events import Edit
+from holdfast.core.records import field, record
 
 _HEAD = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _MOVE = re.compile(r"\*\*\* Move to: (.+)")
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Hunk:
     """Lines of one place in one file."""
 

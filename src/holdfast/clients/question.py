@@ -5,8 +5,6 @@ Pure: an event in, a question out. Knows neither payloads nor memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.core.events import (
     Event,
     Origin,
@@ -16,6 +14,7 @@ from holdfast.core.events import (
     ToolCalled,
     ToolKind,
 )
+from holdfast.core.records import record
 
 MAX_QUERY_CHARS = 2_000
 MAX_OUTPUT_CHARS = 1_000
@@ -24,7 +23,7 @@ _FORGETFUL = frozenset({"startup", "clear", "compact"})
 _FILE_KINDS = frozenset({ToolKind.READ, ToolKind.EDIT, ToolKind.WRITE})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Question:
     """One request for context. `fresh` when the agent knows nothing of what it was told before."""
 

@@ -5,8 +5,9 @@ Apart from the ports because whoever only reads need not load them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from holdfast.core.records import record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.core.sessions import ReadingMark, SessionRecord
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndexCard:
     """What the derived indexes should hold for a memory besides its content.
 
@@ -29,7 +30,7 @@ class IndexCard:
     vector: Vector | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Insert:
     """Add a new memory."""
 
@@ -37,7 +38,7 @@ class Insert:
     card: IndexCard
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replace:
     """Write a memory again under the same id.
 
@@ -50,7 +51,7 @@ class Replace:
     expected_updated_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Close:
     """End a memory's validity, naming its successor if there is one."""
 
@@ -59,7 +60,7 @@ class Close:
     superseded_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rescore:
     """Set importance or confidence without counting as an edit."""
 
@@ -68,7 +69,7 @@ class Rescore:
     confidence: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mark:
     """Set or clear (None) the moment since which a memory is stale or archived."""
 
@@ -77,14 +78,14 @@ class Mark:
     at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delete:
     """Remove a memory for good, with its index entries, evidence and relations."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PutSession:
     """Write a session whose revision is still the stored one, and count it up.
 
@@ -96,7 +97,7 @@ class PutSession:
     taken: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Advance:
     """Note how far a file of events was taken in, together with what was made of them."""
 

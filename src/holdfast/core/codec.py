@@ -1,6 +1,6 @@
 """Payloads to and from JSON, checked field by field.
 
-A payload class is a frozen dataclass whose annotations are the schema: `payload_from_json`
+A payload class is a record whose annotations are the schema: `payload_from_json`
 accepts exactly those fields with exactly those types and says by name what does not fit.
 """
 
@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from types import UnionType
 from typing import Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from holdfast.core.errors import UsageError
+from holdfast.core.records import fields, is_record, record
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Payload:
     """Marker for the typed part of a memory."""
 
@@ -28,7 +28,7 @@ _Record = TypeVar("_Record")
 
 def payload_to_json(payload: object) -> dict[str, Json]:
     """A payload (or a part of one) as plain JSON, defaults included."""
-    return {f.name: _encode(getattr(payload, f.name)) for f in fields(payload)}  # type: ignore[arg-type]
+    return {f.name: _encode(getattr(payload, f.name)) for f in fields(payload)}
 
 
 def payload_from_json(kind: type[_Record], data: Mapping[str, Json]) -> _Record:
@@ -39,7 +39,7 @@ def payload_from_json(kind: type[_Record], data: Mapping[str, Json]) -> _Record:
 def _encode(value: object) -> Json:
     if isinstance(value, tuple):
         return [_encode(item) for item in cast("tuple[object, ...]", value)]
-    if hasattr(value, "__dataclass_fields__"):
+    if is_record(value):
         return payload_to_json(value)
     return cast("Json", value)
 
@@ -54,14 +54,12 @@ def _decode_record(kind: type[_Record], data: object, *, where: str) -> _Record:
         raise UsageError(f"{where} must be an object, not {type(data).__name__}.")
     given = cast("Mapping[str, object]", data)
     hints = _hints(kind)
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    known = {f.name: f for f in fields(kind)}
     if unknown := sorted(set(given) - set(known)):
         raise UsageError(
             f"{where} has no field {unknown[0]!r}.", hint=f"It has: {', '.join(known)}."
         )
-    required = [
-        n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING
-    ]
+    required = [name for name, f in known.items() if f.required]
     if missing := [name for name in required if name not in given]:
         raise UsageError(f"{where} needs the field {missing[0]!r}.")
     return kind(**{n: _decode(hints[n], v, where=f"{where}.{n}") for n, v in given.items()})
@@ -86,7 +84,7 @@ def _decode(hint: object, value: object, *, where: str) -> object:
         if not isinstance(value, dict):
             raise UsageError(f"{where} must be an object.")
         return cast("dict[str, object]", value)
-    if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
+    if isinstance(hint, type) and is_record(hint):
         return _decode_record(cast("type[object]", hint), value, where=where)
     return _decode_scalar(hint, value, where=where)
 

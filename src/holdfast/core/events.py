@@ -7,10 +7,11 @@ was caught and never changes, so that taking an event twice can be told from two
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
+
+from holdfast.core.records import record
 
 
 class ToolKind(StrEnum):
@@ -27,7 +28,7 @@ class ToolKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Origin:
     """Where an event comes from. `agent` is set inside a sub-agent."""
 
@@ -39,7 +40,7 @@ class Origin:
     agent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edit:
     """One change to a file: the text before and after; a new file has no text before."""
 
@@ -48,7 +49,7 @@ class Edit:
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SessionStarted:
     """A session begins, goes on after a pause, or starts over after compaction."""
 
@@ -57,7 +58,7 @@ class SessionStarted:
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class PromptSubmitted:
     """The person said something."""
 
@@ -65,7 +66,7 @@ class PromptSubmitted:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ToolCalled:
     """A tool was used and came back. `error` is set when it failed."""
 
@@ -83,7 +84,7 @@ class ToolCalled:
     duration_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Compacted:
     """The client shortened its conversation; the summary is what it kept, when it tells."""
 
@@ -92,7 +93,7 @@ class Compacted:
     summary: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class TurnEnded:
     """The agent stopped and waits; its last words are here when the client tells them."""
 
@@ -100,7 +101,7 @@ class TurnEnded:
     last_message: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SubagentStarted:
     """A sub-agent begins."""
 
@@ -108,7 +109,7 @@ class SubagentStarted:
     agent_type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SubagentEnded:
     """A sub-agent is done."""
 
@@ -117,7 +118,7 @@ class SubagentEnded:
     last_message: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SessionEnded:
     """The session is over."""
 

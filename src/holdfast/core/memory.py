@@ -8,17 +8,17 @@ successor, never overwritten.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.core.codec import Payload
 from holdfast.core.ids import short_id
+from holdfast.core.records import record
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 
 MAX_CONTENT_CHARS = 1_048_576
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkUnitRef:
     """A unit of work in some methodology; the hierarchy is opaque to everyone but its plugin."""
 
@@ -27,7 +27,7 @@ class WorkUnitRef:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Relation:
     """A typed link to another memory or to a file: exactly one target is set."""
 
@@ -38,7 +38,7 @@ class Relation:
     auto_extracted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evidence:
     """What a memory rests on. `ref` names it; `note` keeps the words (e.g. of a merged text)."""
 
@@ -48,7 +48,7 @@ class Evidence:
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Memory:
     """One thing that is known, with where it came from and how long it held."""
 
@@ -101,7 +101,7 @@ class Memory:
         return self.valid_to is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class MemoryDraft:
     """What a caller says about a memory to be; everything else is filled in when it is kept."""
 
@@ -132,7 +132,7 @@ class MemoryDraft:
     valid_from: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class MemoryPatch:
     """Changes to a memory; None means "leave as it is".
 

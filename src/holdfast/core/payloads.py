@@ -6,13 +6,13 @@ to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 from holdfast.core.codec import Json, Payload
+from holdfast.core.records import field, record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decision(Payload):
     """Why a choice was made, and what else was on the table."""
 
@@ -20,7 +20,7 @@ class Decision(Payload):
     alternatives: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorPattern(Payload):
     """A recurring error and what mends it."""
 
@@ -30,7 +30,7 @@ class ErrorPattern(Payload):
     occurrences: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PrefetchPattern(Payload):
     """Files that are read whenever a module is worked on."""
 
@@ -40,14 +40,14 @@ class PrefetchPattern(Payload):
     session_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkState(Payload):
     """Where unfinished work stands; its contents belong to the methodology."""
 
     methodology_state: dict[str, Json] = field(default_factory=dict[str, Json])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CausalDependency(Payload):
     """Touching one file means touching others."""
 
@@ -55,7 +55,7 @@ class CausalDependency(Payload):
     dependent_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskCalibration(Payload):
     """How many steps work in a module really takes, against the plan."""
 
@@ -67,7 +67,7 @@ class TaskCalibration(Payload):
     sample_count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class E2EObservation(Payload):
     """A fact about a running user interface, seen through a tool."""
 
@@ -78,7 +78,7 @@ class E2EObservation(Payload):
     app_state: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeadEnd(Payload):
     """An approach that was tried and given up."""
 
@@ -88,7 +88,7 @@ class DeadEnd(Payload):
     task_context: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkUnitOutcome(Payload):
     """How one unit of work ended."""
 
@@ -101,7 +101,7 @@ class WorkUnitOutcome(Payload):
     failure_reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RecipeStep:
     """One step of a workflow recipe."""
 
@@ -110,7 +110,7 @@ class RecipeStep:
     canonical_line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkflowRecipe(Payload):
     """The steps that a class of task takes here."""
 
@@ -121,7 +121,7 @@ class WorkflowRecipe(Payload):
     failure_count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ContextCost(Payload):
     """How many tokens work in a module takes up."""
 
@@ -131,7 +131,7 @@ class ContextCost(Payload):
     sample_count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Episode(Payload):
     """What was asked, what was done, how it went."""
 
@@ -142,7 +142,7 @@ class Episode(Payload):
     tools_used: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Observation(Payload):
     """Something that happened in a session and is worth knowing later."""
 
@@ -160,14 +160,14 @@ class Observation(Payload):
     agent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Prompt(Payload):
     """Something a person said to the agent: the how-manieth of its session."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionSummary(Payload):
     """What a session was about and how far it got. `made_by` names a model, if one wrote it."""
 

@@ -6,11 +6,11 @@ that language shows here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
+from holdfast.core.records import record
 from holdfast.core.types import MemoryType, Scope, Source
 
 _Item = TypeVar("_Item")
@@ -36,7 +36,7 @@ class Order(StrEnum):
     EVENT_LATEST = "event-latest"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Filter:
     """Which memories may be seen. Empty tuples and None mean "no condition".
 
@@ -70,7 +70,7 @@ class Filter:
     pinned: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Page(Generic[_Item]):
     """One page of a listing. `next_cursor` is None on the last page."""
 
@@ -110,7 +110,7 @@ class Candidate(NamedTuple):
     user_verified: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stats:
     """Counts over the memories that a filter lets through."""
 
@@ -127,7 +127,7 @@ class Stats:
     newest: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelShare:
     """How many vectors of one embedding model the store holds."""
 
@@ -136,7 +136,7 @@ class ModelShare:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileLink:
     """Two files that change or are read together; the weight is between 0 and 1."""
 
@@ -153,7 +153,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """One thing that a check of the store found. `repairable` means a rebuild mends it."""
 

@@ -6,13 +6,13 @@ id. `work` belongs to whoever folds events into the session and means nothing to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.core.codec import Json
+from holdfast.core.records import record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SessionRecord:
     """One session. `revision` counts how often it was written; 0 means never."""
 
@@ -51,7 +51,7 @@ class SessionRecord:
         return self.summarised_at is None or self.last_event_at > self.summarised_at
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadingMark:
     """How far a file of events was taken in.
 
@@ -64,7 +64,7 @@ class ReadingMark:
     offset: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SpoolEntry:
     """One event as it was caught. `end` is where the next item of its file begins."""
 
@@ -76,7 +76,7 @@ class SpoolEntry:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpoolDamage:
     """Bytes of a spool file that are no entry."""
 

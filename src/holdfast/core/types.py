@@ -7,12 +7,12 @@ is embedded, whether it warns, and which payload it carries. Nothing else switch
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.core.errors import UsageError
+from holdfast.core.records import record
 
 if TYPE_CHECKING:
     from holdfast.core.codec import Payload
@@ -101,7 +101,7 @@ class Phase(StrEnum):
     REFLECT = "reflect"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypeRule:
     """How memories of one type behave.
 

@@ -8,11 +8,11 @@ Knows nothing of how a pool is ranked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from holdfast.core.ports import Store, Vector
 from holdfast.core.query import Candidate, Filter, Hit
+from holdfast.core.records import record, replace
 from holdfast.core.types import MemoryType
 from holdfast.memory.plan import QueryPlan
 
@@ -42,7 +42,7 @@ Embed: TypeAlias = Callable[[str], QueryVector | None]
 """Gives the meaning of a text, or None when vectors take no part."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pool:
     """Candidates, and what each arm made of them by its own measure.
 

@@ -9,12 +9,12 @@ automated source has seen once, or that is of another session alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import record, replace
 from holdfast.core.text import content_words, jaccard
 from holdfast.core.types import TYPE_RULES, MemoryType, Phase, Scope, Source
 from holdfast.memory.engine import Engine
@@ -51,7 +51,7 @@ class Moment(StrEnum):
     PLAN = "plan"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ContextRequest:
     """What is going on, and how much may be said about it."""
 
@@ -68,7 +68,7 @@ class ContextRequest:
     count_access: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Offer:
     """A memory that a source puts forward, how strongly, and why."""
 

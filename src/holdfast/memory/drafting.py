@@ -7,7 +7,6 @@ unstorable character and no number out of range ever does.
 from __future__ import annotations
 
 import sys
-from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 
@@ -23,6 +22,7 @@ from holdfast.core.memory import (
     Relation,
     WorkUnitRef,
 )
+from holdfast.core.records import fields, replace
 from holdfast.core.text import clean
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source
 from holdfast.memory.wording.redaction import redact, redact_json

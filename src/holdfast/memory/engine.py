@@ -7,12 +7,12 @@ package knows where these things come from; `app` wires them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from holdfast.core.clock import Clock, system_clock, to_ms
 from holdfast.core.errors import ProviderError
 from holdfast.core.ids import IdSource
+from holdfast.core.records import field, record
 from holdfast.core.text import estimate_tokens
 from holdfast.core.types import TYPE_RULES, Source
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.core.ports import Embedder, Reranker, Store, TextModel, Vector
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Thresholds:
     """Cosine cut-offs of the embedding model in use; the defaults are the nominal values.
 
@@ -43,7 +43,7 @@ def _raise(error: ProviderError) -> None:
     raise error
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Engine:
     """The parts that remembering and recalling are made of.
 

@@ -7,12 +7,12 @@ model) fetches only what it needs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import record, replace
 from holdfast.core.text import first_line
 from holdfast.core.types import TYPE_RULES, MemoryType
 from holdfast.memory.engine import Engine
@@ -21,7 +21,7 @@ TITLE_CHARS = 80
 MAX_DEPTH = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class IndexRow:
     """A memory as one line: enough to decide whether to read it."""
 
@@ -37,7 +37,7 @@ class IndexRow:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timeline:
     """What stands before and after a memory, in order of time."""
 

@@ -7,10 +7,9 @@ recalls. Invariant: a message without an explicit command changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.core.memory import Evidence, Memory, MemoryDraft
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import record
 from holdfast.core.text import content_words
 from holdfast.core.types import EvidenceKind, MemoryType, Source
 from holdfast.memory.correct import forget
@@ -27,7 +26,7 @@ _STANDING = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION
 _PREFERENCES = frozenset({"preference", "preferences", "préférences"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Obeyed:
     """What came of one command."""
 

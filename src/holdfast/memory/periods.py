@@ -6,11 +6,11 @@ already part of the filter and stays; two conditions are both kept.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import replace
 from holdfast.memory.engine import Engine
 from holdfast.memory.requests import RecallRequest
 

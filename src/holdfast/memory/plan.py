@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 
+from holdfast.core.records import record, replace
 from holdfast.core.text import STOP_WORDS, cjk_runs, fold, identifiers, query_terms, words
 from holdfast.memory.wording.dates import DateWindow, parse_window
 
@@ -36,7 +36,7 @@ _PERSON_ROLES = frozenset({"user", "human"})
 _ROLES = _PERSON_ROLES | {"assistant", "system", "agent", "model", "tool", "bot", "ai"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class QueryPlan:
     """What to look up, and what the question says beside its subject."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import mul
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import NamedTuple
 
 from holdfast.core.memory import Memory
 from holdfast.core.query import Candidate
+from holdfast.core.records import record
 from holdfast.core.text import content_words, stem
 from holdfast.core.types import Phase
 from holdfast.memory.arms import Pool
@@ -46,7 +46,7 @@ _PHASE_POWER = 0.25
 ReadTexts = Callable[[Sequence[str]], list[Memory]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Setting:
     """What ranking needs to know beside the pool and the question."""
 
@@ -65,7 +65,7 @@ class Ranked(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ranking:
     """Candidates, best first, with an account of each score on request."""
 

@@ -8,13 +8,13 @@ model that failed, a date that was read into the question) is said in `notes`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import ProviderError, UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Embedder, Store
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import field, record
 from holdfast.memory import hyde
 from holdfast.memory.arms import ARM_CAP, Embed, Pool, QueryVector, gather
 from holdfast.memory.engine import Engine, is_blank
@@ -28,7 +28,7 @@ from holdfast.memory.reranking import reranked
 MAX_LIMIT = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Reader:
     """Reads memories, each at most once for one question."""
 
@@ -42,7 +42,7 @@ class _Reader:
         return [self.read[each] for each in ids if each in self.read]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Search:
     """One question on its way through the arms and the ranking."""
 

@@ -8,7 +8,6 @@ why. What gives way is closed, never overwritten, and its words stay with the su
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
@@ -18,6 +17,7 @@ from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Evidence, Memory, MemoryDraft, Relation
 from holdfast.core.ports import Progress
 from holdfast.core.query import Filter
+from holdfast.core.records import record, replace
 from holdfast.core.text import content_words
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from holdfast.memory.drafting import compose
@@ -49,7 +49,7 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kept:
     """The memory that now stands for what was said, and how it got there."""
 
@@ -59,7 +59,7 @@ class Kept:
     previous: Memory | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Decision:
     kept: Kept
     changes: tuple[Change, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter
+from holdfast.core.records import record
 from holdfast.core.types import Phase
 
 DEFAULT_PROFILE = "default"
@@ -22,7 +22,7 @@ class Mode(StrEnum):
     VECTORS = "vectors"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class RecallRequest:
     """One question to memory.
 
@@ -47,7 +47,7 @@ class RecallRequest:
     count_access: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """One term of a score: what was measured, its weight, and what it added or multiplied."""
 
@@ -57,7 +57,7 @@ class Part:
     effect: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Recalled:
     """A memory that answers, why it ranks where it does, and what stands around it."""
 
@@ -70,7 +70,7 @@ class Recalled:
     stale: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Recollection:
     """The answer: hits in order, how many there were to choose from, and honest remarks."""
 

@@ -8,7 +8,6 @@ where no secret on one line is parted.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 
 from holdfast.core.events import (
@@ -20,6 +19,7 @@ from holdfast.core.events import (
     ToolCalled,
     TurnEnded,
 )
+from holdfast.core.records import replace
 from holdfast.core.text import clean
 from holdfast.memory.packing import FRAME
 from holdfast.memory.wording.redaction import redact

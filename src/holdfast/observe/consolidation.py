@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
 from holdfast.core.changes import PutSession
@@ -18,6 +17,7 @@ from holdfast.core.memory import Memory
 from holdfast.core.payloads import Json, Observation, SessionSummary
 from holdfast.core.ports import TextModel
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.text import shorten
 from holdfast.core.types import MemoryType
@@ -41,7 +41,7 @@ Notes:
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Consolidated:
     """What came of asking a model, in sessions."""
 

@@ -7,8 +7,9 @@ text as people and formatters write it. Knows nothing of edits.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+
+from holdfast.core.records import record, replace
 
 _MODIFIERS = (
     r"(?:(?:public|private|protected|internal|static|final|override|async|virtual|abstract|open"
@@ -93,7 +94,7 @@ _CLOSERS = ("}", ")", "]", "{")
 MAX_DEFINITIONS = 500
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Definition:
     """A named piece of code: lines `first` up to, not including, `end`."""
 

@@ -6,17 +6,17 @@ can go on where another stopped. Everything in it comes from cleaned events and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal, TypeVar, cast
 
 from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
+from holdfast.core.records import record, replace
 
 MAX_LISTED = 40
 _Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileWork:
     """What was done to one file and is not told yet. `step` is when it was last touched."""
 
@@ -35,7 +35,7 @@ class FileWork:
     step: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToldWork:
     """Work on a file that was told under a key: more of its kind soon after is told there again.
 
@@ -51,7 +51,7 @@ class ToldWork:
     files_read: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """A command that failed and has not worked since."""
 
@@ -66,7 +66,7 @@ class Failure:
     told: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Thread:
     """The work of the agent, or of one of its sub-agents, since the last observation."""
 
@@ -81,7 +81,7 @@ class Thread:
     verified_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tale:
     """What a session's summary is told from."""
 
@@ -97,7 +97,7 @@ class Tale:
     compaction: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Desk:
     """Everything held open in one session."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.core.memory import Evidence, MemoryDraft
 from holdfast.core.payloads import Observation, Prompt, SessionSummary
+from holdfast.core.records import record
 from holdfast.core.text import shorten
 from holdfast.core.types import EvidenceKind, MemoryType, Source
 from holdfast.observe.notes import Note
@@ -18,7 +18,7 @@ PROMPT_IMPORTANCE, SUMMARY_IMPORTANCE = 0.3, 0.55
 COMMIT_CONFIDENCE, RULE_CONFIDENCE = 0.85, 0.65
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stamp:
     """Where in which session something happened."""
 

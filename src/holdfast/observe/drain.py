@@ -8,7 +8,6 @@ with others nor alone, is set aside with its bytes and reported; it never blocks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -22,6 +21,7 @@ from holdfast.core.errors import (
 )
 from holdfast.core.events import Event
 from holdfast.core.ports import Spool
+from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import ReadingMark, SpoolDamage, SpoolEntry
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
@@ -52,7 +52,7 @@ _POISON = (
 _PASSING = (StoreError, ConflictError, ProviderError)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class DrainRules:
     """When sessions are summed up, and how much a model may be used for it."""
 
@@ -63,7 +63,7 @@ class DrainRules:
     obey_commands: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetAside:
     """An entry that could not be taken in, and why."""
 
@@ -74,7 +74,7 @@ class SetAside:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class DrainReport:
     """What a drain did. `busy` means that someone else is at it and nothing was done."""
 
@@ -108,7 +108,7 @@ def drain(
     return _Drain(engine, spool, translate, world, rules or DrainRules(), listener).run()
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Drain:
     engine: Engine
     spool: Spool

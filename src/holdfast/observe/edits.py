@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
 from holdfast.core.events import Edit
+from holdfast.core.records import record, replace
 from holdfast.observe.definitions import definitions, enclosing, own_text
 from holdfast.observe.desk import FileWork, joined
 
@@ -49,7 +49,7 @@ _MAX_NAMES = 24
 _MOST_PAIRS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Named:
     """Names and the text that each stands for; lines that belong to none are `loose`."""
 

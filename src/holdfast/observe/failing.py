@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from difflib import SequenceMatcher
 
+from holdfast.core.records import replace
 from holdfast.core.text import shorten
 from holdfast.observe.desk import Failure, Thread, joined
 from holdfast.observe.notes import Note, Scene, fix_note, flaky_note, variant_note

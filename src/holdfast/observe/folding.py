@@ -7,7 +7,6 @@ kept. Events may come late, twice or from an unknown session; none of that is an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from holdfast.core.clock import whole_ms
@@ -24,6 +23,7 @@ from holdfast.core.events import (
     TurnEnded,
 )
 from holdfast.core.memory import MemoryDraft
+from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.text import shorten
 from holdfast.observe.cleaning import cleaned
@@ -49,7 +49,7 @@ _LABEL_CHARS = 300
 _OWN_TOOLS = "holdfast"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spoken:
     """Something a person said that may hold a command to memory."""
 
@@ -57,7 +57,7 @@ class Spoken:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Folded:
     """The session after some events, what is to be kept of them, and why it should be summed up."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from holdfast.core.changes import Change, Insert, Replace
 from holdfast.core.memory import Memory, MemoryDraft
 from holdfast.core.payloads import SessionSummary
+from holdfast.core.records import replace
 from holdfast.memory.drafting import compose
 from holdfast.memory.engine import Engine
 from holdfast.observe.drafts import summary_key

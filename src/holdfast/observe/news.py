@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from holdfast.core.changes import Change, Insert, Replace
 from holdfast.core.payloads import Observation
+from holdfast.core.records import record
 from holdfast.observe.folding import Folded
 
 
@@ -20,7 +20,7 @@ class NewsKind(StrEnum):
     SESSION_ENDED = "session_ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class News:
     """One thing that is new; `memory_id` names the observation, if it is one."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
 from holdfast.core.payloads import Observation
+from holdfast.core.records import record, replace
 from holdfast.core.text import shorten
 from holdfast.observe.concepts import concepts_of
 from holdfast.observe.desk import Failure, FileWork, Thread, ToldWork, joined
@@ -41,7 +41,7 @@ _COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scene:
     """What an observation is set in."""
 
@@ -52,7 +52,7 @@ class Scene:
     commit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Note:
     """An observation to be kept, what it cost to find out, and how much it matters.
 

@@ -7,15 +7,15 @@ a guess.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from holdfast.core.records import record
 from holdfast.core.text import shorten
 
 MAX_NAMES = 12
 MAX_ERROR_CHARS = 240
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TestResult:
     """The outcome of a test run, as far as its output tells."""
 

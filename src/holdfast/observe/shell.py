@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from holdfast.core.records import record
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n\s*\2\b", re.DOTALL)
 _INTERPRETER = re.compile(r"(?:python|node|ruby|bash|sh|php|perl|deno|bun|tsx|ts-node)[\d.]*$")
@@ -93,7 +94,7 @@ class Purpose(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Run:
     """One program call of a command line: its words without wrappers, and what it is for."""
 
@@ -115,7 +116,7 @@ class Run:
         return " ".join(plain[:2]) if telling else self.words[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CommitMade:
     """A commit as git reported it."""
 

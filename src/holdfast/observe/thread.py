@@ -9,10 +9,10 @@ again gives the same observations.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from holdfast.core.events import Edit, ToolCalled, ToolKind
+from holdfast.core.records import record, replace
 from holdfast.core.text import shorten
 from holdfast.observe import failing
 from holdfast.observe.cleaning import MAX_COMMAND_CHARS
@@ -53,7 +53,7 @@ Relative: TypeAlias = Callable[[str], "str | None"]
 CommitFiles: TypeAlias = Callable[[str], "tuple[str, ...]"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Surroundings:
     """Where the work happens: which files the session has seen, their names inside the project,
     what they hold now, and git's word."""
@@ -64,7 +64,7 @@ class Surroundings:
     commit_files: CommitFiles
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Taken:
     """The thread after a call, and what the call made known."""
 

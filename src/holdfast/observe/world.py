@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from holdfast.core.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """The project of a folder. Its root may be reached by several paths (links)."""
 
@@ -19,7 +20,7 @@ class Place:
     roots: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GitState:
     """Where a checkout stands; a detached one has no branch, an empty one no commit."""
 
@@ -39,7 +40,7 @@ def _no_commit(folder: str, sha: str) -> tuple[str, ...]:  # noqa: ARG001
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class World:
     """Which project a folder belongs to, where git stands, what a file holds now, and which files a
     commit touched."""

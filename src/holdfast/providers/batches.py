@@ -6,16 +6,16 @@ vector has exactly the promised dimension. Knows nothing of HTTP.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ProviderError
+from holdfast.core.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RequestLimits:
     """What one request may hold."""
 

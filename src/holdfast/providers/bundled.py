@@ -6,13 +6,12 @@ of a store without paying for it. Knows nothing of how the models work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from holdfast.core.errors import ProviderError
+from holdfast.core.records import record
 from holdfast.providers.installed import PinnedFile
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BundledModel:
     """A local model: what its vectors are called and where its numbers lie."""
 

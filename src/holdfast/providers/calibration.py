@@ -22,12 +22,12 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
-from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from holdfast.core.errors import ProviderError, UsageError
+from holdfast.core.records import fields, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ _DATA = Path(__file__).parent / "data"
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LabelledPair:
     """Two notes and what they are to each other."""
 
@@ -58,7 +58,7 @@ class LabelledPair:
     b: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Calibration:
     """Where a model's cosines lie, and how well merging works at the merge threshold.
 
@@ -79,7 +79,7 @@ class Calibration:
 
     def as_json(self) -> dict[str, float | str | int]:
         """Give a form that a store can keep."""
-        return {"version": _VERSION, **asdict(self)}
+        return {"version": _VERSION, **{f.name: getattr(self, f.name) for f in fields(self)}}
 
     @classmethod
     def from_json(cls, value: object) -> Calibration | None:

@@ -6,10 +6,10 @@ model and its dimension, so that a store's vectors tell which embedder made them
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 from holdfast.core.errors import UsageError
+from holdfast.core.records import field, record
 from holdfast.providers.bundled import MINILM, STATIC
 
 EMBEDDERS: Final = {
@@ -26,7 +26,7 @@ DEFAULT_MODELS: Final = {"ollama": "qwen3-embedding:4b", "openai": "text-embeddi
 DEFAULT_DIMENSION: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EmbeddingChoice:
     """What the person asked for; None means the tier's own default."""
 
@@ -47,7 +47,7 @@ class EmbeddingChoice:
             raise UsageError(f"An embedding of {self.dimension} dimensions makes no sense.")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelName:
     """A tier's model: what a model id says when taken apart."""
 
@@ -63,7 +63,7 @@ class ModelName:
         return f"{self.tier}:{self.model}@{self.dimension}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TierStatus:
     """One tier as `holdfast doctor` shows it."""
 

@@ -13,11 +13,11 @@ import json
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from holdfast.core.errors import ProviderError, UsageError
+from holdfast.core.records import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ _MAX_ANSWER_BYTES = 64 << 20
 _MAX_DETAIL_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Retries:
     """How often to try, and how long to wait in between."""
 
@@ -45,7 +45,7 @@ class Retries:
 NO_RETRIES = Retries(attempts=1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Endpoint:
     """Where a server is, how to speak to it, and for how long to wait for it."""
 
@@ -75,7 +75,7 @@ class Endpoint:
         return is_loopback(self.base_url)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Failure:
     """Why one attempt did not bring an answer, and whether another may."""
 

@@ -8,12 +8,12 @@ Knows nothing of any particular model.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from holdfast.core.errors import ProviderError
+from holdfast.core.records import record
 
 if TYPE_CHECKING:
     import mmap
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _READ_BLOCK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PinnedFile:
     """One file of an installed package, with the size and hash it must have."""
 

@@ -9,11 +9,11 @@ reference implementation to four digits of cosine. Reads at most 256 tokens of a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from holdfast.core.records import record
 from holdfast.providers.bundled import MINILM
 from holdfast.providers.installed import read_safetensors
 from holdfast.providers.vectors import pack_unit
@@ -37,7 +37,7 @@ _HEAD_SIZE = _WIDTH // _HEADS
 _EPSILON = np.float32(1e-12)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Affine:
     """One linear map, or the scale and shift of one normalisation."""
 
@@ -57,7 +57,7 @@ class _Affine:
         return centred
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Layer:
     """One transformer block."""
 

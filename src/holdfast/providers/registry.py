@@ -6,11 +6,11 @@ up or down today; deciding loads no model, and for a store that has vectors cont
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ProviderError
+from holdfast.core.records import record
 from holdfast.providers.choice import (
     BUNDLED,
     EMBEDDERS,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from holdfast.core.ports import Embedder, Vector
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EmbeddingPlan:
     """The decision: whose vectors, and why.
 

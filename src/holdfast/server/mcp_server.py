@@ -8,7 +8,6 @@ little more. A store is never touched on the event loop: every operation runs in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from traceback import print_exception
 from typing import Any, Final, TypeAlias, TypeVar
@@ -25,6 +24,7 @@ from pydantic import ValidationError
 
 from holdfast import __version__
 from holdfast.core.errors import HoldfastError, NotFoundError
+from holdfast.core.records import record
 from holdfast.server import prompts
 from holdfast.server.advice import told
 from holdfast.server.inputs import Context, Count, Ids, Input, schema_of
@@ -79,7 +79,7 @@ _In = TypeVar("_In", bound=Input)
 _Out = TypeVar("_Out", bound=Output)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Place:
     """Where the server stands: its folder, whether a client's roots may say otherwise, and the
     session that it was started for."""

@@ -7,7 +7,6 @@ memory, and the function that does it. An alias is another name for the same fun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from pydantic import ValidationError
 
 from holdfast.core.errors import UsageError
+from holdfast.core.records import record
 from holdfast.server import inputs, outputs, verbs
 from holdfast.server.inputs import Input
 from holdfast.server.outputs import Output
@@ -37,7 +37,7 @@ class Effect(Enum):
     REMOVES = "removes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Operation(Generic[_In, _Out]):
     """One thing that can be asked of a memory."""
 

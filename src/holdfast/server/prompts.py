@@ -6,12 +6,12 @@ What memory holds is put in as quoted data; the words around it are ours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 import mcp_types as types
 
+from holdfast.core.records import record
 from holdfast.memory.packing import FRAME
 from holdfast.server.inputs import Recall
 
@@ -33,7 +33,7 @@ Answer from this if it is enough. If not, look further with search, timeline and
 get_observations, and say so when nothing is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Prompt:
     """A prompt with one argument; `looks_up` puts in what memory knows about it."""
 

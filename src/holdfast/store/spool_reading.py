@@ -14,10 +14,10 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from holdfast.core.records import record
 from holdfast.store.spool import DROPPED_NAME, SUFFIX, fcntl
 
 _HEADER = re.compile(
@@ -29,7 +29,7 @@ _SCAN_BYTES = 1 << 20
 _MARK = b"H1 "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Entry:
     """One event as it was caught. `end` is where the next item begins."""
 
@@ -42,7 +42,7 @@ class Entry:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Damage:
     """Bytes that are no entry, from `start` up to `end`; `torn` when nothing follows them."""
 
@@ -51,7 +51,7 @@ class Damage:
     torn: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpoolFile:
     """The file of one session."""
 
@@ -60,7 +60,7 @@ class SpoolFile:
     modified_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dropped:
     """Events that did not fit: how many, their bytes as far as noted, and when it began."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,6 +13,7 @@ from holdfast.core.errors import ConflictError, NotFoundError, StoreError, Usage
 from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
 from holdfast.core.ports import Store
 from holdfast.core.query import Filter, Order, Validity
+from holdfast.core.records import fields, replace
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage
 from holdfast.testing.samples import START, Samples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Store
 from holdfast.core.query import Filter, Hit, Validity
+from holdfast.core.records import replace
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage
 from holdfast.testing.plain_filter import passes

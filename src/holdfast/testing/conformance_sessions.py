@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from holdfast.core.changes import Advance, PutSession
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.ports import Store
+from holdfast.core.records import replace
 from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.testing.conformance_stage import HERE, Stage
 from holdfast.testing.samples import START, Samples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from holdfast.core.changes import Close, Delete, IndexCard, Replace
 from holdfast.core.errors import UsageError
 from holdfast.core.ports import Store
 from holdfast.core.query import Filter, ModelShare
+from holdfast.core.records import replace
 from holdfast.core.types import MemoryType, Scope
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage
 from holdfast.testing.samples import START, Samples, make_vector

@@ -14,15 +14,16 @@ import math
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, cast
+
+from holdfast.core.records import field, record
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """One way in which the next request goes wrong.
 
@@ -37,7 +38,7 @@ class Fault:
     body: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SeenRequest:
     """What a client sent."""
 
@@ -47,7 +48,7 @@ class SeenRequest:
     body: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Behaviour:
     """How the server differs from a healthy, recent one."""
 
@@ -111,7 +112,7 @@ class _Server(ThreadingHTTPServer):
         """Stay quiet when a client hangs up: that is what time-out tests do."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Reply:
     status: int
     body: Mapping[str, object]

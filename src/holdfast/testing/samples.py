@@ -6,7 +6,6 @@ import math
 import random
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from holdfast.core.changes import IndexCard, Insert
@@ -14,6 +13,7 @@ from holdfast.core.clock import to_ms
 from holdfast.core.ids import IdSource
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Vector
+from holdfast.core.records import replace
 from holdfast.core.types import MemoryType
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from holdfast.core.changes import Change, Close, IndexCard, Replace
@@ -25,6 +24,7 @@ from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.memory import Memory, WorkUnitRef
 from holdfast.core.ports import Progress, Vector
 from holdfast.core.query import Filter
+from holdfast.core.records import field, record, replace
 from holdfast.core.text import fold
 from holdfast.core.types import MemoryType, Scope
 from holdfast.memory.ageing.merging import (
@@ -58,7 +58,7 @@ class _Member(NamedTuple):
     has_key: bool
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Search:
     """What may be merged, whose vectors are worth comparing, and what is near to what."""
 

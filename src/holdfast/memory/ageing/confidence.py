@@ -16,13 +16,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from holdfast.core.changes import Rescore
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import Memory, Relation
 from holdfast.core.ports import MemoryRows
+from holdfast.core.records import record
 from holdfast.core.types import RelationType
 from holdfast.memory.ageing.upkeep import UpkeepAction, UpkeepItem, UpkeepReport, item_for
 from holdfast.memory.engine import Engine
@@ -40,7 +40,7 @@ SMALLEST_MOVE = 0.05
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Move:
     """A memory that moves, by how much, and why."""
 

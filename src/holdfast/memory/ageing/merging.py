@@ -8,11 +8,11 @@ neighbour. Invariant: every text that gives way is evidence of a survivor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
 
 from holdfast.core.memory import Evidence, Memory, Relation
+from holdfast.core.records import field, record, replace
 from holdfast.core.types import EvidenceKind, RelationType
 from holdfast.memory.ageing.upkeep import UpkeepItem, item_for
 from holdfast.memory.remember import reinforced
@@ -23,7 +23,7 @@ Preference: TypeAlias = tuple[bool, bool, float, float, datetime, str]
 _REPEATS = frozenset({Likeness.SAME, Likeness.COVERED, Likeness.PARAPHRASE})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Merge:
     """One memory that gives way, the one that finally stands for it, and the report line."""
 
@@ -32,7 +32,7 @@ class Merge:
     item: UpkeepItem
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MergePlan:
     """What to merge. `survivors` are as they will be, `originals` everything as it was."""
 
@@ -82,7 +82,7 @@ def retargeted(
     return tuple(turned.values())
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Planner:
     originals: Mapping[str, Memory]
     now: datetime

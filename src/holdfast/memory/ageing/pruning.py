@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -23,6 +22,7 @@ from holdfast.core.memory import Memory, WorkUnitRef
 from holdfast.core.payloads import ContextCost
 from holdfast.core.ports import Progress
 from holdfast.core.query import Filter, Validity
+from holdfast.core.records import field, record, replace
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.ageing.staleness import Exists, recipe_held_at
 from holdfast.memory.ageing.upkeep import (
@@ -51,7 +51,7 @@ class PruneRule(StrEnum):
     LOW_IMPORTANCE = "low importance"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Retention:
     """How long things are kept, and how little may still be worth keeping."""
 
@@ -65,7 +65,7 @@ class Retention:
     samples_per_module: int = 30
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Case:
     """What the rules judge by besides the memory itself."""
 
@@ -85,13 +85,13 @@ OnDelete = Callable[[Sequence[Memory]], None]
 """Called with the memories that are about to be deleted; if it raises, they stay."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Doomed:
     memory: Memory
     item: UpkeepItem
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Findings:
     doomed: list[_Doomed] = field(default_factory=list[_Doomed])
     examined: int = 0

@@ -12,7 +12,6 @@ calls `follow_renames`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -24,6 +23,7 @@ from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.memory import Memory, Relation
 from holdfast.core.payloads import WorkflowRecipe
 from holdfast.core.ports import Progress
+from holdfast.core.records import replace
 from holdfast.core.types import MemoryType
 from holdfast.memory.ageing.upkeep import (
     UpkeepAction,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
@@ -21,6 +20,7 @@ from holdfast.core.errors import NotFoundError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Progress, Shelf, Store
 from holdfast.core.query import Filter, Validity
+from holdfast.core.records import record
 from holdfast.core.text import first_line
 
 Figure: TypeAlias = float | str | None
@@ -44,7 +44,7 @@ class UpkeepAction(StrEnum):
     UPKEEP = "upkeep"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UpkeepItem:
     """One memory that a pass changed, would change, or chose to leave alone for a reason.
 
@@ -67,7 +67,7 @@ class UpkeepItem:
         return self.before != self.after
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class UpkeepReport:
     """What a pass did, or with `dry_run` would do.
 
@@ -148,7 +148,7 @@ def all_in_project(project: str) -> Filter:
 # -- The record of runs ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Run:
     """When a job last ran for a project, and how many sessions there were by then."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.core.records import record
 
 MAX_LINE_BYTES = 64 * 1_048_576
 _BOM = b"\xef\xbb\xbf"
@@ -21,7 +21,7 @@ _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _SPOOLED_BYTES = 8 * 1_048_576
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """One line with its number and the bytes read so far; `problem` is set when it is unreadable.
 

@@ -13,7 +13,6 @@ header lines are fine, so exports may be concatenated or joined by a union merge
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -24,6 +23,7 @@ from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Progress
 from holdfast.core.query import Filter, Validity
+from holdfast.core.records import field, record, replace
 from holdfast.memory.drafting import checked_payload
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.atomic_file import new_file
@@ -38,7 +38,7 @@ BATCH_RECORDS = 500
 _CONFLICT_MARKS = ("<<<<<<< ", "=======", ">>>>>>> ", "||||||| ")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LineNote:
     """Something to tell about one line of the file."""
 
@@ -46,7 +46,7 @@ class LineNote:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ImportReport:
     """What became of every record: new, merged or skipped, or refused with the reason.
 
@@ -123,19 +123,19 @@ def import_jsonl(
 # -- One import -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Told:
     line: int
     data: dict[str, Json]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Record:
     line: int
     memory: Memory
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Import:
     """The running account of one pass over a file."""
 
@@ -221,13 +221,13 @@ class _Import:
         met = [(record, self._meet(ledger, record)) for record in records]
         if not self.dry_run and (changes := ledger.changes(self.engine)):
             self.engine.store.apply(changes)
-        for record, found in met:
+        for one, found in met:
             if isinstance(found, str):
-                self.refused.append(LineNote(record.line, found))
+                self.refused.append(LineNote(one.line, found))
                 continue
             self.counts[found[0]] += 1
             if found[1]:
-                self.merges.append(LineNote(record.line, found[1]))
+                self.merges.append(LineNote(one.line, found[1]))
 
     def _meet(self, ledger: Ledger, record: _Record) -> tuple[Meeting, str | None] | str:
         """The verdict on a record, or the reason why it is refused."""
@@ -256,7 +256,7 @@ class _Import:
         )
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Redactor:
     """Redacts each text of one record and remembers whether anything had to go."""
 

@@ -10,10 +10,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from holdfast.core.codec import Json
+from holdfast.core.records import record
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
 _ATX = re.compile(r" {0,3}(?P<marks>#{1,6})(?:[ \t]+(?P<title>.*?))?(?:[ \t]+#+)?[ \t]*$")
@@ -26,7 +26,7 @@ _ITEM = re.compile(r"\s*-[ \t]+(?P<value>.*)$")
 _PLAIN = re.compile(r"[A-Za-z][^:#\[\]{}\"'\n]*[^\s:#\[\]{}\"']|[A-Za-z]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Section:
     """The text under one heading. `titles` are the headings above it, outermost first."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory, MemoryPatch
+from holdfast.core.records import record
 from holdfast.core.text import first_line
 from holdfast.core.types import MemoryType, Scope, parse_choice, parse_type
 from holdfast.memory.portable.markdown import read_front_matter, slugify, write_front_matter
@@ -28,7 +28,7 @@ _MARK_LINE = re.compile(r"^fingerprint: .*\n", re.MULTILINE)
 _CONFLICT = re.compile(r"^(<{7} .*|>{7} .*)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Entry:
     """What a file says about a memory; None where it says nothing."""
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Progress
 from holdfast.core.query import Filter
+from holdfast.core.records import record
 from holdfast.core.text import first_line
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
@@ -29,7 +29,7 @@ MAX_FILE_BYTES = 4 * 1_048_576
 _SKIPPED = frozenset({INDEX.lower(), "readme.md"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Listed:
     path: str
     title: str

@@ -13,7 +13,6 @@ file said when it was last read, so a file can be edited and read again and agai
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from holdfast.core.codec import Json
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Memory, MemoryDraft, MemoryPatch
 from holdfast.core.ports import Progress
+from holdfast.core.records import field, record, replace
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.memory.correct import forget, revise
 from holdfast.memory.engine import Engine
@@ -39,7 +39,7 @@ _OWN_ID = re.compile(rf'^id: *"?({_ID.pattern})', re.MULTILINE)
 _NOTHING = MemoryPatch()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileNote:
     """Something to tell about one file."""
 
@@ -47,7 +47,7 @@ class FileNote:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class MarkdownReport:
     """What became of the folder. `outdated` files were not applied: the memory has moved on.
 
@@ -100,7 +100,7 @@ def _removed(engine: Engine, folder: Path, *, seen: set[str]) -> tuple[str, ...]
     return tuple(memory.id for memory in engine.store.get(gone) if memory.is_open)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Base:
     """The version of a memory that a file was last written or read against."""
 
@@ -109,7 +109,7 @@ class _Base:
     mark: str | None
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Reading:
     """The running account of one folder."""
 

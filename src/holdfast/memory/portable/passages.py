@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from holdfast.core.memory import Evidence, Memory, MemoryDraft
 from holdfast.core.ports import Progress
+from holdfast.core.records import record, replace
 from holdfast.core.types import EvidenceKind, Scope
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import Outcome, remember_many
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Passage:
     """A draft with a key, and what it stands for: a place in a document, or a commit.
 

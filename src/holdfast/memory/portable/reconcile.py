@@ -15,7 +15,6 @@ Invariant: meeting the same records a second time changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
@@ -24,6 +23,7 @@ from holdfast.core.changes import Change, Insert, Replace
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Evidence, Memory
 from holdfast.core.ports import Store
+from holdfast.core.records import record, replace
 from holdfast.core.types import EvidenceKind, Scope
 from holdfast.memory.engine import Engine
 
@@ -39,7 +39,7 @@ class Meeting(StrEnum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """How one record met the store, and why when that is worth telling."""
 

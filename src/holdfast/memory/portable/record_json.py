@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -23,6 +22,7 @@ from holdfast.core.codec import Json, Payload, payload_from_json, payload_to_jso
 from holdfast.core.errors import UsageError
 from holdfast.core.ids import is_full_id
 from holdfast.core.memory import MAX_CONTENT_CHARS, Memory, Relation
+from holdfast.core.records import fields, is_record, record, replace
 from holdfast.core.text import clean
 from holdfast.core.types import TYPE_RULES, MemoryType, parse_choice, parse_type
 
@@ -87,7 +87,7 @@ def _encode(value: object) -> Json:
         return [_encode(item) for item in cast("tuple[object, ...]", value)]
     if isinstance(value, Payload):
         return payload_to_json(value)
-    if is_dataclass(value):
+    if is_record(value):
         return {field.name: _encode(getattr(value, field.name)) for field in fields(value)}
     return cast("Json", value)
 
@@ -104,11 +104,11 @@ def _decode_record(kind: type[_Record], data: object, *, where: str, purge: Purg
     if not isinstance(data, Mapping):
         raise UsageError(f"{where or 'A record'} must be an object, not {type(data).__name__}.")
     given = cast("Mapping[str, object]", data)
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: field for field in fields(kind)}
     if unknown := sorted(set(given) - set(known)):
         raise UsageError(f"Unknown field {where + unknown[0]!r}.")
     for name, field in known.items():
-        if name not in given and field.default is MISSING:
+        if name not in given and field.required:
             raise UsageError(f"The field {where + name!r} is missing.")
     hints = _hints(kind)
     values = {
@@ -137,7 +137,7 @@ def _decode(hint: object, value: object, *, where: str, purge: Purge) -> object:
     return _decode_scalar(shape.inner, value, where=where, purge=purge)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Shape:
     """What an annotation asks for; worked out once, for there are many records."""
 
@@ -153,7 +153,7 @@ def _shape(hint: object) -> _Shape:
         return replace(_shape(args[0]), optional=True)
     if origin is tuple:
         return _Shape("list", args[0])
-    if isinstance(hint, type) and is_dataclass(hint):
+    if isinstance(hint, type) and is_record(hint):
         return _Shape("record", cast("object", hint))
     return _Shape("scalar", cast("object", hint))
 

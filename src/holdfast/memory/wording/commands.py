@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
+from holdfast.core.records import record
 from holdfast.core.types import MemoryType
 from holdfast.memory.wording.own_words import Sentence, mask_quotations, sentences
 from holdfast.memory.wording.rule_data import read_rules
@@ -32,7 +32,7 @@ _TRAILING = re.compile(
 _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Remember:
     """Keep this, as a standing sentence."""
 
@@ -40,14 +40,14 @@ class Remember:
     type: MemoryType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Forget:
     """Drop what matches this."""
 
     query: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ask:
     """Show what is known about this; empty means everything."""
 
@@ -59,7 +59,7 @@ _Kind = Literal["remember", "forget", "ask"]
 _Force = Literal["strong", "bare", "stated", "weak"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Rule:
     kind: _Kind
     force: _Force
@@ -69,7 +69,7 @@ class _Rule:
     type: MemoryType | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Phrasebook:
     rules: tuple[_Rule, ...]
     leads: tuple[re.Pattern[str], ...]

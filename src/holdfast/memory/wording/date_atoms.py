@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
+from holdfast.core.records import record
 from holdfast.memory.wording.rule_data import read_rules
 
 Unit: TypeAlias = Literal["hour", "day", "week", "weekend", "month", "year"]
@@ -23,7 +23,7 @@ _ROLLING_DAYS: Mapping[str, int] = {"day": 1, "week": 7, "weekend": 7, "month": 
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2199
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """A half-open stretch of local time."""
 
@@ -31,7 +31,7 @@ class Span:
     until: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Phrase:
     """A pattern that is compiled only for a text that holds one of each set of words."""
 
@@ -48,7 +48,7 @@ class Phrase:
         return _compiled(self.source)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AtomRule:
     """One way to name a time."""
 
@@ -59,7 +59,7 @@ class AtomRule:
     fixed: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Side:
     """Words before or after an atom that bend it."""
 
@@ -68,7 +68,7 @@ class Side:
     after: Phrase
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DateBook:
     """Everything that `data/dates.toml` says."""
 
@@ -82,7 +82,7 @@ class DateBook:
     names: Mapping[str, Mapping[str, int | str]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Said:
     """The parts of one naming, looked up."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from holdfast.core.records import record
 from holdfast.memory.wording.date_atoms import (
     AtomRule,
     Bend,
@@ -28,7 +28,7 @@ _LOOK_BACK_CHARS = 40
 _BENT = 0.9
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Reading:
     span: Span
     start: int

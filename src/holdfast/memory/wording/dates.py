@@ -8,8 +8,9 @@ the verb, a version, a port) is left alone. Knows nothing of what is searched.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from holdfast.core.records import record
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _READ_CHARS = 2_000
@@ -29,7 +30,7 @@ _TIME_NUMBER = re.compile(r"(?:19|20)\d\d|\d(?:st|nd|rd|th)\b|\d\s?an\b")
 _NO_WORD = str.maketrans(dict.fromkeys("'’\"“”.,:;!?()[]/_-。、，！？", " "))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DateWindow:
     """From `since` up to, not including, `until`; `certainty` (0 to 1): how surely it is meant."""
 

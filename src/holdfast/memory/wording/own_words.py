@@ -8,7 +8,8 @@ traces and code comments is masked. Knows nothing of what the words mean.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from holdfast.core.records import record
 
 MASK = "\ue000"
 
@@ -34,7 +35,7 @@ _BREAK = re.compile(r"(?<=[.!?])[.!?)]*(?=\s)|(?<=[。！？])")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|z\.B|p\.ex)\.$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sentence:
     """One sentence of the message: where it stands, its masked words, and how it was said."""
 

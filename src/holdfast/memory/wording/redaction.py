@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
+from holdfast.core.records import record
 from holdfast.core.text import clean
 from holdfast.memory.wording.secret_rules import Found, Work, find_secrets
 from holdfast.memory.wording.secret_values import MARK
@@ -29,7 +29,7 @@ _PRIVATE_MARK = re.compile(
 _MOST_PASSES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """Something taken out: by which rule, and where it stood in the text as given."""
 
@@ -38,7 +38,7 @@ class Finding:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Redacted:
     """A text without its secrets. `places` counts where rules were tried: the work done."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from holdfast.core.records import record
 from holdfast.memory.wording import secret_values as values
 from holdfast.memory.wording.rule_data import read_rules
 from holdfast.memory.wording.secret_values import ValueLists
@@ -38,7 +38,7 @@ _REST = re.compile(r"[^\s\"'`,;)}\]<>|&\\]*")
 _NOT_BEFORE_RUN = re.compile(r"(?:sha\d{1,3}[-:]|integrity.{0,8}|base64,|[/#@])$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Found:
     """A secret's place in a text and the rule that found it."""
 
@@ -47,21 +47,21 @@ class Found:
     end: int
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class Work:
     """How many places were looked at: the measure of effort that does not depend on the machine."""
 
     places: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Back:
     chars: str
     least: int
     most: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Format:
     name: str
     prefixes: tuple[str, ...]
@@ -72,7 +72,7 @@ class _Format:
     back: _Back | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Block:
     name: str
     begin: str
@@ -80,7 +80,7 @@ class _Block:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Key:
     """A word that speaks of secrets, at its place."""
 
@@ -94,7 +94,7 @@ class _Key:
         return self.text[max(0, self.start - 48) : self.start]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Rules:
     formats: tuple[_Format, ...]
     blocks: tuple[_Block, ...]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise
+
+from holdfast.core.records import record
 
 MARK = "[redacted:"
 
@@ -28,7 +29,7 @@ _RANDOM_CHARS = 16
 _JUDGED_CHARS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ValueLists:
     """What is no secret although it stands where one would; from the data file."""
 

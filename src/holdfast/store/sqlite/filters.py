@@ -6,7 +6,6 @@ Invariant: values only ever travel as parameters. Knows nothing of what is selec
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Literal
@@ -14,6 +13,7 @@ from typing import Literal
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Validity
+from holdfast.core.records import field, record
 from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
 
 LabelKind = Literal["tag", "file", "module"]
@@ -21,7 +21,7 @@ LabelKind = Literal["tag", "file", "module"]
 MAX_TAGS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Condition:
     """SQL for a WHERE clause and its parameters, in order."""
 
@@ -29,7 +29,7 @@ class Condition:
     params: tuple[SqlValue, ...]
 
 
-@dataclass(slots=True)
+@record(frozen=False)
 class _Clauses:
     sql: list[str] = field(default_factory=list[str])
     params: list[SqlValue] = field(default_factory=list[SqlValue])

@@ -12,11 +12,12 @@ does not know what a home means.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from holdfast.core.records import record
 
 EXACT_BELOW = 10_000
 # Of 60,000 sentence embeddings, 0.993 of the ten nearest are among the 2,000 closest by sign.
@@ -33,7 +34,7 @@ Bits: TypeAlias = NDArray[np.uint64]
 Positions: TypeAlias = NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """The vectors as they stood at one moment, in the order of their seq."""
 

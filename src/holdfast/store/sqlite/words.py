@@ -12,17 +12,17 @@ column name in it has a meaning.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.core.query import Filter, Hit
+from holdfast.core.records import record
 from holdfast.core.text import clean
 from holdfast.store.sqlite.database import Connection, bindable
 from holdfast.store.sqlite.filters import Condition, condition
 from holdfast.store.sqlite.frequent import FrequentTerms, Scored
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Effort:
     """How much work one search may take.
 
