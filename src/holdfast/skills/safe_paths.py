@@ -1,0 +1,30 @@
+"""Paths that documents name: they stay inside the folder that they belong to, links included."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+
+def is_plain_relative(text: str) -> bool:
+    """Whether a path goes only downwards, on every system."""
+    if not text.strip() or any(ord(c) < 32 for c in text):
+        return False
+    windows, posix = PureWindowsPath(text), PurePosixPath(text)
+    is_rooted = bool(windows.drive or windows.root) or posix.is_absolute() or text.startswith("~")
+    return not is_rooted and ".." not in windows.parts
+
+
+def path_inside(folder: Path, text: str) -> Path | None:
+    """The path below a folder that a text names; None when it leads out, also through a link."""
+    if not is_plain_relative(text):
+        return None
+    path = folder / text.replace("\\", "/")
+    return path if is_inside(path, folder) else None
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path, links followed, lies in a folder or is it."""
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):
+        return False
