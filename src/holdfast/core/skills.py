@@ -10,11 +10,10 @@ Knows nothing of files, of YAML, of how a skill is chosen or run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from pathlib import Path
 
+from holdfast.core.records import field, record
 from holdfast.core.text import estimate_tokens
 
 ID_HASH_CHARS = 12
@@ -82,13 +81,14 @@ class HookEvent(StrEnum):
 
 
 class Severity(StrEnum):
-    """What a finding means: an error keeps a skill from being used as written."""
+    """How bad a finding is: an error breaks a rule of the format, so that other readers may refuse
+    the document; a warning is probably not what was meant."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkillFinding:
     """One thing that is wrong with a skill document or its surroundings.
 
@@ -103,11 +103,11 @@ class SkillFinding:
 
     @property
     def is_error(self) -> bool:
-        """Whether the skill cannot be used as written."""
+        """Whether a rule of the format is broken."""
         return self.severity is Severity.ERROR
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkillSource:
     """A place that skills come from; `name` is how people know it (`.claude/skills`, `vercel`)."""
 
@@ -117,7 +117,7 @@ class SkillSource:
     root: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkillHook:
     """A shell command that goes with a skill. An empty matcher fits every tool.
 
@@ -132,7 +132,7 @@ class SkillHook:
     line: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkillDetection:
     """What in a project makes a skill apply: files that are there, patterns that are in them."""
 
@@ -140,7 +140,7 @@ class SkillDetection:
     patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkillReminders:
     """What to remind an agent of, at three lengths; None when the document has none."""
 
@@ -149,7 +149,7 @@ class SkillReminders:
     detailed: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkillInterface:
     """How a skill is shown to people (SKILL.toml). Icons are files inside the skill's assets."""
 
@@ -161,7 +161,7 @@ class SkillInterface:
     default_prompt: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkillInvocation:
     """How a skill is run as a command, and by whom."""
 
@@ -180,7 +180,7 @@ class SkillInvocation:
         return not self.user_invocable
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Skill:
     """One skill as it was read. `path` is its file, None when it has none; `base_dir` is the
     folder that relative paths in its body start from."""
@@ -215,7 +215,7 @@ class Skill:
     enabled: bool = True
     findings: tuple[SkillFinding, ...] = ()
 
-    @cached_property
+    @property
     def id(self) -> str:
         """Name and the beginning of the hash: changes whenever the document does."""
         return f"{self.name}-{self.sha256[:ID_HASH_CHARS]}"
@@ -225,7 +225,7 @@ class Skill:
         """The same skill over time: kind, source and name; what switches are kept under."""
         return f"{self.source.kind.value}:{self.source.name}:{self.name}"
 
-    @cached_property
+    @property
     def body_tokens(self) -> int:
         """About how many model tokens the body takes."""
         return estimate_tokens(self.body)
@@ -236,7 +236,7 @@ class Skill:
         return not any(finding.is_error for finding in self.findings)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SkillClash:
     """One name, several skills: the winner is used, the covered ones are not."""
 
@@ -245,7 +245,7 @@ class SkillClash:
     covered: tuple[Skill, ...]
 
 
-@dataclass(frozen=True)
+@record
 class SkillIndex:
     """All skills of one place: one for each name, highest priority first, disabled ones too.
 
@@ -257,6 +257,9 @@ class SkillIndex:
     clashes: tuple[SkillClash, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
     sources: tuple[SkillSource, ...] = ()
+    _by_name: dict[str, Skill] = field(
+        default_factory=dict[str, "Skill"], repr=False, compare=False
+    )  # filled when it is first asked
 
     def __len__(self) -> int:
         return len(self.skills)
@@ -271,10 +274,11 @@ class SkillIndex:
 
     def get(self, name: str) -> Skill | None:
         """The skill with that name, alias or id; a name goes before an alias."""
+        if not self._by_name:
+            self._by_name.update(self._names())
         return self._by_name.get(name)
 
-    @cached_property
-    def _by_name(self) -> Mapping[str, Skill]:
+    def _names(self) -> Mapping[str, Skill]:
         found: dict[str, Skill] = {skill.id: skill for skill in self.skills}
         for skill in reversed(self.skills):
             found.update(dict.fromkeys(skill.invocation.aliases, skill))

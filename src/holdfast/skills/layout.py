@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from holdfast.core.records import record
 from holdfast.core.skills import SkillFinding
 from holdfast.core.text import clean
 from holdfast.skills.codes import finding
@@ -22,7 +22,7 @@ _CLOSE = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 _WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """A document in its parts. Without front matter `opening`, `head` and `closing` are empty."""
 
