@@ -96,6 +96,7 @@ def read_skill(
         hooks=read_hooks(fields),
         detection=_detection(fields),
         inject_into=_choices(fields, "inject_into", InjectionPhase),
+        globs=tuple(dict.fromkeys((*fields.globs("globs"), *fields.globs("paths")))),
         reminders=_reminders(fields),
         extra=fields.extra(),
         findings=_placed(findings, fields.findings, path),  # last: reading the fields adds to them

@@ -23,10 +23,11 @@ SPECIFIED: Final = frozenset(
 KNOWN: Final = SPECIFIED | frozenset(
     """version when_to_use tags user_invocable disable_model_invocation argument_hint aliases model
     context agent base_dir hooks detect inject_into priority reminders sparse_reminder
-    normal_reminder detailed_reminder""".split()
+    normal_reminder detailed_reminder globs paths""".split()
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TOOL = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+_GLOB = re.compile(r"(?:[^\s,{}]|\{[^{}]*\})+")
 _YES: Final = frozenset(("true", "yes", "on", "1"))
 _NO: Final = frozenset(("false", "no", "off", "0"))
 
@@ -136,6 +137,13 @@ class Fields:
             parts = node.text.split("," if "," in node.text else None)
             return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
         return items_as_text(node)
+
+    def globs(self, name: str) -> tuple[str, ...]:
+        """Like `words`, but a comma inside braces does not part two patterns."""
+        node = self.node(name)
+        if isinstance(node, Scalar):
+            return tuple(dict.fromkeys(_GLOB.findall(node.text)))
+        return self.words(name)
 
     def tools(self, name: str) -> tuple[str, ...]:
         """Like `words`, but `Bash(git add *)` is one of them."""

@@ -1,0 +1,82 @@
+"""What skills need from outside: switches, kept documents, prompts of servers, and one fetch.
+
+Each port is small and plain, so that tests and other stores can stand in. Nothing here says where
+anything is kept. All of it is synchronous.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.core.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@record(kw_only=True)
+class KeptDocument:
+    """A skill that lives in a store and not in a file: its whole SKILL.md text.
+
+    `enabled` is its own switch: a generated skill stays off until somebody looked at it.
+    """
+
+    name: str
+    text: str
+    enabled: bool = True
+    modified_ns: int | None = None
+
+
+@record(kw_only=True)
+class PromptArgument:
+    """One argument of a server's prompt."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+@record(kw_only=True)
+class PromptDefinition:
+    """A prompt as an MCP server lists it; its text comes when it is asked for."""
+
+    server: str
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+class SkillSwitches(Protocol):
+    """Which skills somebody switched on or off, by `Skill.key`."""
+
+    def switched(self) -> Mapping[str, bool]:
+        """Every switch that was set."""
+        ...
+
+    def switch(self, key: str, *, on: bool | None) -> None:
+        """Set a switch; None forgets it."""
+        ...
+
+
+class KeptSkills(Protocol):
+    """Skills in a store, such as those made from sessions."""
+
+    def documents(self) -> Sequence[KeptDocument]:
+        """All of this project's."""
+        ...
+
+
+class PromptShelf(Protocol):
+    """Prompts of the MCP servers that are connected."""
+
+    def prompts(self) -> Sequence[PromptDefinition]:
+        """All of them, without talking to a server."""
+        ...
+
+
+class SkillFetcher(Protocol):
+    """Gets a document from the network, once, because somebody said yes."""
+
+    def fetch(self, url: str, *, limit_bytes: int) -> bytes:
+        """The document. ProviderError when it cannot be had or is larger than the limit."""
+        ...
