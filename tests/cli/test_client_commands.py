@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.install_targets import TARGETS
+from holdfast.clients.install_targets import CLIENTS
 from holdfast.clients.translate import translate
 from holdfast.core.events import Event, PromptSubmitted, ToolCalled
 from holdfast.store.spool_reading import Entry, files, read
@@ -33,7 +33,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("client", list(TARGETS))
+@pytest.mark.parametrize("client", list(CLIENTS))
 def test_a_client_is_hooked_in_and_out_again(cli: Cli, person: Path, client: str) -> None:
     done = cli("install", client)
     assert (done.code, done.out.startswith("Holdfast is now in: ")) == (0, True)
@@ -90,7 +90,7 @@ def test_settings_that_are_no_json_are_refused_with_their_place(cli: Cli, person
     assert (refused.code, refused.out) == (2, "")
     assert "line 3, column 3" in refused.err
     shown = cli("status")
-    assert f"claude-code\tuser\tbroken\t{settings}" in shown.out
+    assert f"claude-code\tuser\tbroken\t-\t{settings}" in shown.out
     assert "not valid JSON" in shown.err
 
 

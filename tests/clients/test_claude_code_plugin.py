@@ -10,15 +10,23 @@ import pytest
 
 from holdfast.cli.root import COMMANDS as CLI_COMMANDS
 from holdfast.clients import claude_code
-from holdfast.clients.claude_plugin import COMMANDS, write_plugin
+from holdfast.clients.claude_plugin import write_plugin
+from holdfast.clients.hook_set import Programs
+from holdfast.clients.slash_commands import COMMANDS
 from holdfast.core.errors import ConflictError
 
 pytestmark = pytest.mark.feature("C4")
 COMMAND = ("/usr/bin/python3", "-I", "-S", "/opt/holdfast/clients/hook.py")
 
 
-def _write(folder: Path, *, program: str = "holdfast") -> dict[str, str]:
-    written = write_plugin(folder, command=COMMAND, program=program)
+SERVER = ("/opt/python", "-P", "-m", "holdfast.cli", "mcp")
+
+
+def _write(
+    folder: Path, *, program: str = "holdfast", server: tuple[str, ...] = SERVER
+) -> dict[str, str]:
+    programs = Programs(hook=COMMAND, server=server, holdfast=(program,))
+    written = write_plugin(folder, programs=programs)
     return {str(path.relative_to(folder)): path.read_text("utf-8") for path in written}
 
 
@@ -38,10 +46,27 @@ def test_its_hooks_are_those_of_the_settings(tmp_path: Path) -> None:
     assert set(hooks) == {hook.event for hook in claude_code.HOOKS}
     assert sum(map(len, hooks.values())) == len(claude_code.HOOKS)
     (stop,) = hooks["Stop"]
-    assert stop["hooks"][0]["command"].endswith("hook.py claude-code Stop")
+    assert stop["hooks"][0]["command"].endswith("hook.py claude-code Stop || exit 0")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+def test_its_server_can_be_left_out(tmp_path: Path) -> None:
+    servers = json.loads(_write(tmp_path)[".mcp.json"])["mcpServers"]
+    assert servers == {"holdfast": {"command": SERVER[0], "args": list(SERVER[1:])}}
+    assert json.loads(_write(tmp_path, server=())[".mcp.json"])["mcpServers"] == {}
+
+
+def test_its_skill_keeps_to_the_rules_of_skills(tmp_path: Path) -> None:
+    (path,) = [name for name in _write(tmp_path) if name.startswith("skills/")]
+    text = (tmp_path / path).read_text("utf-8")
+    _, head, body = text.split("---\n", 2)
+    fields = dict(line.split(": ", 1) for line in head.splitlines())
+    assert set(fields) == {"name", "description"}
+    assert fields["name"] == Path(path).parent.name
+    assert len(fields["description"]) <= 1024
+    assert "__" not in body
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
 def test_a_slash_command_calls_commands_that_exist(tmp_path: Path, name: str) -> None:
     text = _write(tmp_path, program="/opt/bin/holdfast")[f"commands/{name}.md"]
     assert text.startswith("---\ndescription: ")

@@ -179,17 +179,13 @@ class TestNothingToSay:
         self, known: Machine
     ) -> None:
         with closing(sqlite3.connect(known.home / "memory.db")) as db:
-            db.execute("DROP INDEX memories_kind")
-            db.execute("DROP INDEX memories_pinned")
-            db.execute("DROP TRIGGER memories_count_edits")
-            db.execute("DROP TABLE text_edits")
+            db.execute("CREATE TABLE later AS SELECT * FROM schema_steps WHERE number >= 3")
             db.execute("DELETE FROM schema_steps WHERE number >= 3")
             db.commit()
-        assert start_session(known) == ""
-        assert not list(known.home.glob("*before*"))
-        known.memory().close()
-        with known.memory() as memory:
-            memory.stats()
+            assert start_session(known) == ""
+            assert not list(known.home.glob("*before*"))
+            db.execute("INSERT INTO schema_steps SELECT * FROM later")
+            db.commit()
         assert RULE in start_session(known)
 
     def test_asking_writes_nothing_into_the_database(self, known: Machine) -> None:

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients.command_lines import command_line
-from holdfast.clients.hook_set import Places, Scope, Shell
-from holdfast.clients.install import Installer, State
+from holdfast.clients.command_lines import command_line, harmless_line
+from holdfast.clients.hook_set import Places, Programs, Scope, Shell
+from holdfast.clients.install import Change, FileChange, Installer, State
 from holdfast.clients.install_files import Record, RecordBook, digest, read_snapshot, write_file
-from holdfast.clients.install_targets import TARGETS
+from holdfast.clients.install_targets import files_of
 from holdfast.core.errors import ConflictError, StoreError, UsageError
 
 pytestmark = pytest.mark.feature("C4")
@@ -36,11 +36,12 @@ def installer(tmp_path: Path) -> Installer:
 
 def _installer(folder: Path, *, command: tuple[str, ...] = COMMAND) -> Installer:
     places = Places(home=folder / "home", project=folder / "project", environment={})
-    return Installer(places=places, command=command, records=RecordBook(folder / "data"))
+    programs = Programs(hook=command)
+    return Installer(places=places, programs=programs, records=RecordBook(folder / "data"))
 
 
 def _file(installer: Installer, client: str, scope: Scope = Scope.USER) -> Path:
-    return TARGETS[client].path(scope, installer.places)
+    return files_of(client).main(scope, installer.places)
 
 
 def _given(installer: Installer, client: str, raw: bytes | str) -> Path:
@@ -48,6 +49,10 @@ def _given(installer: Installer, client: str, raw: bytes | str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(raw.encode() if isinstance(raw, str) else raw)
     return path
+
+
+def _changed(change: Change) -> list[FileChange]:
+    return [file for file in change.files if not file.is_none]
 
 
 def _commands(client: str, settings: Any) -> list[tuple[str, str]]:
@@ -98,7 +103,7 @@ def test_each_client_has_its_own_place(
 def test_a_client_that_was_moved_is_found(tmp_path: Path, client: str, variable: str) -> None:
     moved = tmp_path / "moved"
     places = Places(home=tmp_path, project=tmp_path, environment={variable: str(moved)})
-    assert TARGETS[client].path(Scope.USER, places).is_relative_to(moved)
+    assert files_of(client).main(Scope.USER, places).is_relative_to(moved)
 
 
 @pytest.mark.parametrize("client", JSON_CLIENTS)
@@ -107,10 +112,11 @@ def test_every_hook_starts_the_program_with_client_event_and_mode(
 ) -> None:
     installer.install(client, scope=Scope.USER)
     settings = json.loads(_file(installer, client).read_text("utf-8"))
+    ending = ["||", "exit", "0"]
     for event, command in _commands(client, settings):
         words = shlex.split(command)
         assert words[:6] == [*COMMAND, client, event]
-        assert words[6:] in ([], ["both"], ["answer"])
+        assert words[6:] in (ending, ["both", *ending], ["answer", *ending])
 
 
 def test_claude_code_gets_these_entries(installer: Installer) -> None:
@@ -118,11 +124,11 @@ def test_claude_code_gets_these_entries(installer: Installer) -> None:
     hooks = json.loads(_file(installer, "claude-code").read_text("utf-8"))["hooks"]
     line = f"{shlex.join(COMMAND)} claude-code"
     assert hooks["Stop"] == [
-        {"hooks": [{"type": "command", "command": f"{line} Stop", "timeout": 10}]}
+        {"hooks": [{"type": "command", "command": f"{line} Stop || exit 0", "timeout": 10}]}
     ]
     matchers = [entry.get("matcher") for entry in hooks["PostToolUse"]]
     assert matchers == [None, "Read|Edit|MultiEdit|Write|NotebookEdit"]
-    assert hooks["SessionStart"][0]["hooks"][0]["command"].endswith(" SessionStart both")
+    assert hooks["SessionStart"][0]["hooks"][0]["command"].endswith(" SessionStart both || exit 0")
 
 
 def test_gemini_counts_in_milliseconds(installer: Installer) -> None:
@@ -265,7 +271,9 @@ def test_a_moved_installation_replaces_its_entries_and_still_restores(tmp_path: 
 def test_entries_are_found_when_the_record_is_lost(tmp_path: Path) -> None:
     _installer(tmp_path).install("codex", scope=Scope.USER)
     places = _installer(tmp_path).places
-    other = Installer(places=places, command=COMMAND, records=RecordBook(tmp_path / "elsewhere"))
+    other = Installer(
+        places=places, programs=Programs(hook=COMMAND), records=RecordBook(tmp_path / "elsewhere")
+    )
     other.uninstall("codex", scope=Scope.USER)
     assert json.loads(_file(other, "codex").read_text("utf-8")) == {}
 
@@ -282,7 +290,9 @@ def test_a_record_that_is_damaged_is_done_without(installer: Installer, tmp_path
 def test_records_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     records = RecordBook(tmp_path / "new" / "data" / "installed")
     places = _installer(tmp_path).places
-    Installer(places=places, command=COMMAND, records=records).install("codex", scope=Scope.USER)
+    Installer(places=places, programs=Programs(hook=COMMAND), records=records).install(
+        "codex", scope=Scope.USER
+    )
     made = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
     assert [path for path in made if path.stat().st_mode & 0o077] == []
 
@@ -392,12 +402,13 @@ def test_a_plugin_that_was_changed_is_not_deleted(installer: Installer) -> None:
 def test_a_dry_run_shows_the_change_and_makes_none(
     installer: Installer, tmp_path: Path, client: str
 ) -> None:
-    change = installer.install(client, scope=Scope.USER, dry_run=True)
+    (change,) = _changed(installer.install(client, scope=Scope.USER, dry_run=True))
     assert (change.before, change.after is None) == (None, False)
     assert _tree(tmp_path) == {}
     installer.install(client, scope=Scope.USER)
     before = _tree(tmp_path)
-    assert installer.uninstall(client, scope=Scope.USER, dry_run=True).after is None
+    (back,) = _changed(installer.uninstall(client, scope=Scope.USER, dry_run=True))
+    assert back.after is None
     assert _tree(tmp_path) == before
 
 
@@ -448,6 +459,28 @@ def test_powershell_is_told_to_call_the_program(words: list[str], line: str) -> 
 )
 def test_cmd_is_told_where_a_word_ends(words: list[str], line: str) -> None:
     assert command_line(words, Shell.CMD) == line
+
+
+@pytest.mark.parametrize(
+    ("shell", "ending"),
+    [(Shell.SH, " || exit 0"), (Shell.CMD, " || exit 0"), (Shell.POWERSHELL, "; exit 0")],
+)
+def test_every_shell_is_told_to_end_well(shell: Shell, ending: str) -> None:
+    assert harmless_line(["python"], shell) == command_line(["python"], shell) + ending
+
+
+@pytest.mark.parametrize("gone", ["interpreter", "hook"])
+@pytest.mark.parametrize("client", JSON_CLIENTS)
+def test_a_hook_whose_program_is_gone_still_ends_well(
+    tmp_path: Path, client: str, gone: str
+) -> None:
+    missing = str(tmp_path / "holdfast" / "gone")
+    command = (missing, "x") if gone == "interpreter" else (sys.executable, missing)
+    installer = _installer(tmp_path, command=command)
+    installer.install(client, scope=Scope.USER)
+    for _, line in _commands(client, json.loads(_file(installer, client).read_text("utf-8"))):
+        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (0, b"")
 
 
 def test_cmd_is_not_told_what_it_would_change() -> None:

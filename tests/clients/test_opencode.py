@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.hook_set import Places, Scope
+from holdfast.clients.hook_set import Places, Programs, Scope
 from holdfast.clients.install import Installer
 from holdfast.clients.install_files import RecordBook
 from holdfast.core.events import (
@@ -83,7 +83,9 @@ def _play(
     (folder / "steps.json").write_text(json.dumps(steps))
     places = Places(home=folder, project=folder, environment={})
     started = command or [sys.executable, "-I", "-S", str(hook), str(log)]
-    installer = Installer(places=places, command=started, records=RecordBook(folder / "data"))
+    installer = Installer(
+        places=places, programs=Programs(hook=started), records=RecordBook(folder / "data")
+    )
     plugin = installer.install(CLIENT, scope=Scope.PROJECT).path
     done = subprocess.run(
         ["node", str(folder / "player.mjs"), str(plugin), str(folder / "steps.json")],

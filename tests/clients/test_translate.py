@@ -16,7 +16,7 @@ from tests.clients.recorded import AT, EVENT_ID, FRAME, event_name, names, recor
 pytestmark = pytest.mark.feature("C2", "C4")
 
 EVENTS = {
-    module.CLIENT: tuple(module._READERS)  # pyright: ignore[reportPrivateUsage]
+    module.CLIENT: tuple(module.READERS)
     for module in (claude_code, codex, gemini, cursor, opencode)
 }
 _JSON = st.recursive(

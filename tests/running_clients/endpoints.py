@@ -14,6 +14,7 @@ from threading import Lock, Thread
 from typing import Any, TypeAlias
 
 Body: TypeAlias = dict[str, Any]
+MAX_CALLS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,26 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The model calls a tool; one that takes free text is given a string."""
+    """The model calls a tool; one that takes free text is given a string.
+
+    Codex keeps the tools of an MCP server in a namespace.
+    """
 
     tool: str
     given: dict[str, Any] | str
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The model makes a call again and again until a request mentions something."""
+
+    mentioned: str
+    call: Call
 
 
 Turn: TypeAlias = Say | Call
+Script: TypeAlias = Sequence[Turn | Until]
 Events: TypeAlias = Iterator[tuple[str | None, Body | str]]
 
 
@@ -66,6 +80,7 @@ def _responses(turn: Turn, number: int) -> Events:
     else:
         item |= {"type": "function_call", "call_id": f"call_{number}", "name": turn.tool}
         item |= {"arguments": json.dumps(turn.given)}
+        item |= {"namespace": turn.namespace} if turn.namespace else {}
     response: Body = {"id": f"resp_{number}", "object": "response", "model": "fake"}
     usage = _USAGE | {"total_tokens": 2}
     for kind, more in (
@@ -114,7 +129,7 @@ _DIALECTS: dict[str, Callable[[Turn, int], Events]] = {
 class Endpoint:
     """All dialects at one address; use as a context manager."""
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
+    def __init__(self, turns: Script) -> None:
         self.seen: list[str] = []
         self._turns = list(turns)
         self._lock = Lock()
@@ -147,7 +162,16 @@ class Endpoint:
             if not body.get("tools"):
                 return Say("Well."), 0
             self.seen.append(json.dumps(body, ensure_ascii=False))
-            return (self._turns.pop(0) if self._turns else Say("Done.")), len(self.seen)
+            return self._turn(), len(self.seen)
+
+    def _turn(self) -> Turn:
+        turn = self._turns.pop(0) if self._turns else Say("Done.")
+        if not isinstance(turn, Until):
+            return turn
+        if turn.mentioned in self.last or len(self.seen) > MAX_CALLS:
+            return self._turn()
+        self._turns.insert(0, turn)
+        return turn.call
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.clients.hook_set import Places, Scope
+from holdfast.clients.install_targets import files_of
 from tests.running_clients.endpoints import Call, Endpoint, Say, Turn
 
 ROOT = Path(os.environ.get("HOLDFAST_CLIENTS", "/nowhere"))
@@ -72,12 +75,32 @@ class Machine:
         """The same, with the JSON that it prints."""
         return json.loads(self.holdfast(*arguments, "--json"))
 
-    def start(self, client: Client, endpoint: Endpoint, prompt: str) -> None:
+    def files(self, client: Client, scope: Scope = Scope.USER) -> list[Path]:
+        """The client's files that Holdfast is in, or would be."""
+        places = Places(home=self.home, project=self.project, environment={})
+        return [target.path for target in files_of(client.name).targets(scope, places)]
+
+    def replace_programs(self, client: Client, script: str | None) -> None:
+        """Have the client start something else where it would start Holdfast; None for nothing."""
+        stand_in = self.folder / "stand in"
+        if script is not None:
+            stand_in.write_text(f"#!/bin/sh\n{script}\n")
+            stand_in.chmod(0o700)
+        real = {sys.executable, os.path.realpath(sys.executable)}
+        for path in self.files(client):
+            text = path.read_text("utf-8")
+            for program in sorted(real, key=len, reverse=True):
+                # In a shell's line a path with a space stands in quotes; elsewhere JSON's do.
+                text = text.replace(f"{program} -I", f"'{stand_in}' -I")
+                text = text.replace(f'"{program}"', f'"{stand_in}"')
+            path.write_text(text, "utf-8")
+
+    def start(self, client: Client, endpoint: Endpoint, *words: str) -> None:
         """Let a client answer one prompt; it must end well."""
         client.configure(self, endpoint.address)
         keys = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": endpoint.address}
         keys |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": endpoint.address}
-        self._run([str(ROOT / client.program), *client.arguments, prompt], **keys)
+        self._run([str(ROOT / client.program), *client.arguments, *words], **keys)
 
     def _run(self, words: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -105,13 +128,23 @@ class Client:
     edit: Callable[[Path], Call]
     shell: str
     shell_key: str = "command"
+    tool_prefix: str = ""
+    namespace: str = ""
+
+    def asks(self, tool: str, **given: object) -> Call:
+        """The model calls a tool of Holdfast's MCP server."""
+        return Call(f"{self.tool_prefix}{tool}", given, self.namespace)
+
+    def runs(self, command: str) -> Call:
+        """The model runs a command."""
+        given = {self.shell_key: command}
+        if self.name in ("claude-code", "opencode"):
+            given["description"] = "Run it"
+        return Call(self.shell, given)
 
     def script(self, file: Path) -> list[Turn]:
         """Edit the file, fail at a command, and be done."""
-        given = {self.shell_key: "echo oops; exit 3"}
-        if self.name in ("claude-code", "opencode"):
-            given["description"] = "Fail"
-        return [self.edit(file), Call(self.shell, given), Say("All done.")]
+        return [self.edit(file), self.runs("echo oops; exit 3"), Say("All done.")]
 
 
 def _nothing(machine: Machine, address: str) -> None:
@@ -133,7 +166,13 @@ base_url = "{address}/v1"
 env_key = "FAKE_KEY"
 wire_api = "responses"
 """
-    _write(machine.home / ".codex" / "config.toml", config)
+    path = machine.home / ".codex" / "config.toml"
+    there = path.read_text("utf-8") if path.exists() else ""
+    if "[model_providers.fake]" in there:
+        config = re.sub(r"(?m)^base_url = .*$", f'base_url = "{address}/v1"', there)
+    else:
+        config += f"\n{there}"
+    _write(path, config)
 
 
 def _configure_gemini(machine: Machine, _address: str) -> None:
@@ -192,10 +231,11 @@ CLIENTS = (
     Client(
         "claude-code",
         "claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/claude",
-        ("--allowedTools", "Read,Edit,Bash", "-p"),
+        ("--allowedTools", "Read,Edit,Bash,mcp__holdfast,mcp__plugin_holdfast_holdfast", "-p"),
         _nothing,
         _snake("Edit"),
         "Bash",
+        tool_prefix="mcp__holdfast__",
     ),
     Client(
         "codex",
@@ -205,6 +245,7 @@ CLIENTS = (
         _patch,
         "exec_command",
         "cmd",
+        namespace="mcp__holdfast",
     ),
     Client(
         "gemini",
@@ -213,6 +254,7 @@ CLIENTS = (
         _configure_gemini,
         _snake("replace"),
         "run_shell_command",
+        tool_prefix="mcp_holdfast_",
     ),
     Client(
         "opencode",
@@ -221,6 +263,7 @@ CLIENTS = (
         _configure_opencode,
         _camel,
         "bash",
+        tool_prefix="holdfast_",
     ),
 )
 

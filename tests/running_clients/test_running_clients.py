@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast.clients.hook_set import Places, Scope
-from holdfast.clients.install_targets import TARGETS
-from tests.running_clients.endpoints import Endpoint
+from tests.running_clients.endpoints import Endpoint, Say, Until
 from tests.running_clients.starting import Client, Machine, every_client
 
-pytestmark = pytest.mark.feature("C1", "C4")
+pytestmark = pytest.mark.feature("C1", "C4", "C5")
 
 KNOWN = "Greet the zebra with MARKER-KNOWN, never without"
 PROMPT = "Please greet the zebra."
@@ -76,23 +77,80 @@ def test_what_is_private_is_not_remembered(machine: Machine, client: Client) -> 
 
 
 @pytest.mark.parametrize("client", every_client())
-def test_a_client_works_on_when_holdfast_is_broken(machine: Machine, client: Client) -> None:
+def test_the_model_is_offered_the_tools_and_calls_them(machine: Machine, client: Client) -> None:
     machine.holdfast("install", client.name)
-    broken = machine.folder / "holdfast"
-    broken.rename(machine.folder / "gone")
-    broken.write_text("not a folder")
+    turns = [
+        # A server may come up after the first turn.
+        Until("memory_recall", client.runs("sleep 1")),
+        client.asks("memory_store", content="The giraffe is greeted last", type="convention"),
+        client.asks("memory_recall", query="giraffe"),
+        Say("Done."),
+    ]
+    with Endpoint(turns) as endpoint:
+        machine.start(client, endpoint, PROMPT)
+    assert "inserted" in endpoint.last
+    assert endpoint.last.count("The giraffe is greeted last") > 1
+    kept = [memory["content"] for memory in machine.json("list")["items"]]
+    assert "The giraffe is greeted last" in kept
+
+
+SLASHED = [each for each in every_client() if each.id != "codex"]
+
+
+@pytest.mark.parametrize("client", SLASHED)
+def test_a_slash_command_tells_the_model_what_to_do(machine: Machine, client: Client) -> None:
+    machine.holdfast("install", client.name)
+    words = ["/recall greeting of zebras"]
+    if client.name == "opencode":
+        words = ["--command", "recall", "greeting of zebras"]
+    with Endpoint([]) as endpoint:
+        machine.start(client, endpoint, *words)
+    assert re.search(r'Question: (?:\\")?greeting of zebras', endpoint.last)
+    assert "memory_recall" in endpoint.last
+
+
+def _no_folder(machine: Machine, client: Client) -> None:
+    machine.folder.joinpath("holdfast").rename(machine.folder / "gone")
+    machine.folder.joinpath("holdfast").write_text("not a folder")
+
+
+def _corrupt_database(machine: Machine, client: Client) -> None:
+    for path in machine.folder.joinpath("holdfast").glob("memory.db*"):
+        path.write_bytes(b"This is no database. " * 1000)
+
+
+def _no_interpreter(machine: Machine, client: Client) -> None:
+    machine.replace_programs(client, None)
+
+
+def _full_disk(machine: Machine, client: Client) -> None:
+    machine.replace_programs(client, f'ulimit -f 0; exec "{sys.executable}" "$@"')
+
+
+def _hanging(machine: Machine, client: Client) -> None:
+    machine.replace_programs(client, "exec sleep 15")
+
+
+@pytest.mark.parametrize(
+    "break_it", [_no_folder, _corrupt_database, _no_interpreter, _full_disk, _hanging]
+)
+@pytest.mark.parametrize("client", every_client())
+def test_a_client_works_on_when_holdfast_is_broken(
+    machine: Machine, client: Client, break_it: Callable[[Machine, Client], None]
+) -> None:
+    machine.holdfast("install", client.name)
+    break_it(machine, client)
     with Endpoint(client.script(machine.project / "hello.txt")) as endpoint:
         machine.start(client, endpoint, PROMPT)
     assert (machine.project / "hello.txt").read_text("utf-8") == "goodbye\n"
-    assert "MARKER-KNOWN" not in endpoint.last
+    assert break_it is _full_disk or "MARKER-KNOWN" not in endpoint.last
 
 
 @pytest.mark.parametrize("client", every_client())
 def test_after_uninstalling_nothing_is_caught_or_said(machine: Machine, client: Client) -> None:
     machine.holdfast("install", client.name)
     machine.holdfast("uninstall", client.name)
-    places = Places(home=machine.home, project=machine.project, environment={})
-    assert not TARGETS[client.name].path(Scope.USER, places).exists()
+    assert [path for path in machine.files(client) if path.exists()] == []
     with Endpoint([]) as endpoint:
         machine.start(client, endpoint, PROMPT)
     assert "MARKER-KNOWN" not in endpoint.last

@@ -33,14 +33,14 @@ def test_an_address_that_leads_nowhere_is_invalid(talk: Talk, uri: str) -> None:
 
 def test_the_recall_prompt_brings_what_is_known_as_data(talk: Talk) -> None:
     kept = talk.call("memory_store", content="Releases are cut on Tuesdays")
-    text = talk.prompt("recall", question="when are releases cut?")
+    text = talk.prompt("memory-recall", question="when are releases cut?")
     assert f"[m:{kept['id']}" in text
     assert "data, not instructions" in text
     assert text.index("<holdfast-memory>") < text.index("Tuesdays")
 
 
 def test_the_remember_prompt_names_the_tool_and_the_words(talk: Talk) -> None:
-    text = talk.prompt("remember", what="we {never} squash")
+    text = talk.prompt("memory-remember", what="we {never} squash")
     assert "memory_store" in text
     assert "we {never} squash" in text
 
@@ -48,13 +48,14 @@ def test_the_remember_prompt_names_the_tool_and_the_words(talk: Talk) -> None:
 def test_prompts_are_listed_with_their_argument(talk: Talk) -> None:
     listed = talk.portal.call(talk.client.list_prompts).prompts
     assert {p.name: [a.name for a in p.arguments or []] for p in listed} == {
-        "remember": ["what"],
-        "recall": ["question"],
+        "memory-remember": ["what"],
+        "memory-recall": ["question"],
     }
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [("forget", {"what": "x"}), ("recall", {}), ("remember", {"what": " "})]
+    ("name", "arguments"),
+    [("forget", {"what": "x"}), ("memory-recall", {}), ("memory-remember", {"what": " "})],
 )
 def test_a_prompt_that_cannot_be_made_is_refused(
     talk: Talk, name: str, arguments: dict[str, str]

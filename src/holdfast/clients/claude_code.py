@@ -61,6 +61,15 @@ def settings_file(scope: Scope, places: Places) -> Path:
     return places.project / ".claude" / "settings.local.json"
 
 
+def servers_file(places: Places) -> Path:
+    """Where it keeps MCP servers: the person's, and those of a project that are the person's own.
+
+    A project's shared `.mcp.json` is left alone, for the same reason.
+    """
+    home = places.environment.get("CLAUDE_CONFIG_DIR", "")
+    return (Path(home).expanduser() if home else places.home) / ".claude.json"
+
+
 def events(
     event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
 ) -> list[Event]:
@@ -68,7 +77,7 @@ def events(
     # Cursor runs Claude Code's hooks as well as its own; it is told apart by its version.
     if "cursor_version" in payload:
         return []
-    return read(_READERS, event_name, payload, origin(CLIENT, payload, event_id=event_id, at=at))
+    return read(READERS, event_name, payload, origin(CLIENT, payload, event_id=event_id, at=at))
 
 
 def read(
@@ -183,7 +192,7 @@ def _last_message(payload: Fields) -> str | None:
     return without_own(text(payload, "last_assistant_message")) or None
 
 
-_READERS: Final[Mapping[str, Reader]] = MappingProxyType(
+READERS: Final[Mapping[str, Reader]] = MappingProxyType(
     {
         "SessionStart": session_started,
         "UserPromptSubmit": prompt_submitted,

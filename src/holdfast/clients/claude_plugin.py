@@ -1,4 +1,4 @@
-"""Claude Code's plugin folder: the same hooks as in its settings, and slash commands.
+"""Claude Code's plugin folder: the same hooks as in its settings, MCP server, skill and commands.
 
 The folder holds this machine's paths, so it is written where it is used and not shared. It takes
 the place of hooks in the settings: with both, every event would be caught twice.
@@ -7,7 +7,7 @@ the place of hooks in the settings: with both, every event would be caught twice
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -15,31 +15,35 @@ from typing import Final
 from holdfast import __version__
 from holdfast.clients import jsonc
 from holdfast.clients.hook_entries import Handler
+from holdfast.clients.hook_set import Programs
 from holdfast.clients.install_files import read_snapshot, write_file
-from holdfast.clients.install_targets import CLAUDE_CODE
+from holdfast.clients.install_targets import claude_code_hooks
 from holdfast.clients.jsonc import BrokenJsonError, Json
+from holdfast.clients.server_entries import command_and_args
+from holdfast.clients.slash_commands import (
+    COMMANDS,
+    PROGRAM_MARK,
+    claude_code_form,
+    program_line,
+)
 from holdfast.core.errors import ConflictError
 
 NAME: Final = "holdfast"
-COMMANDS: Final = ("remember", "recall", "forget", "memory")
 _MANIFEST: Final = ".claude-plugin/plugin.json"
-_PROGRAM_MARK: Final = "__HOLDFAST__"
+_SKILL: Final = "project-memory"
 
 
-def write_plugin(
-    folder: Path, *, command: Sequence[str], program: str, windows: bool = False
-) -> list[Path]:
+def write_plugin(folder: Path, *, programs: Programs) -> list[Path]:
     """Write the plugin, or bring it up to date; returns its files.
 
-    `command` starts the hook, `program` is how slash commands call Holdfast. ConflictError when
-    the folder holds something else.
+    ConflictError when the folder holds something else.
     """
     if folder.exists() and not _is_ours(folder):
         raise ConflictError(
             f"{folder} is there and is not Holdfast's plugin.", hint="Name another folder."
         )
     written: list[Path] = []
-    for name, text in _contents(command, program, windows=windows):
+    for name, text in _contents(programs):
         path = folder / name
         write_file(read_snapshot(path), text.encode("utf-8"))
         written.append(path)
@@ -56,14 +60,20 @@ def _is_ours(folder: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("name") == NAME
 
 
-def _contents(command: Sequence[str], program: str, *, windows: bool) -> Iterator[tuple[str, str]]:
+def _contents(programs: Programs) -> Iterator[tuple[str, str]]:
     """The plugin's files: path in the folder, and text. The manifest is last, as the seal."""
-    template = files("holdfast.clients") / "data" / "claude_plugin"
-    manifest: dict[str, Json] = json.loads((template / "plugin.json").read_text("utf-8"))
-    yield "hooks/hooks.json", _as_text({"hooks": _hooks(command, windows=windows)})
-    for name in (*(f"commands/{slash}.md" for slash in COMMANDS), "README.md"):
-        text = template.joinpath(*name.split("/")).read_text("utf-8")
-        yield name, text.replace(_PROGRAM_MARK, program)
+    data = files("holdfast.clients") / "data"
+    program = program_line(programs.holdfast)
+    manifest: dict[str, Json] = json.loads((data / "claude_plugin/plugin.json").read_text("utf-8"))
+    yield "hooks/hooks.json", _as_text({"hooks": _hooks(programs)})
+    # An empty list of servers takes away one that an earlier writing put there.
+    server: Json = {NAME: command_and_args(programs.server)} if programs.server else {}
+    yield ".mcp.json", _as_text({"mcpServers": server})
+    for command in COMMANDS:
+        yield f"commands/{command.name}.md", claude_code_form(command, program)
+    skill = (data / "skill/SKILL.md").read_text("utf-8")
+    yield f"skills/{_SKILL}/SKILL.md", skill.replace(PROGRAM_MARK, program)
+    yield "README.md", (data / "claude_plugin/README.md").read_text("utf-8")
     description = manifest["description"]
     listed: dict[str, Json] = {"name": NAME, "source": "./", "description": description}
     market: dict[str, Json] = {
@@ -76,9 +86,10 @@ def _contents(command: Sequence[str], program: str, *, windows: bool) -> Iterato
     yield _MANIFEST, _as_text(manifest | {"version": __version__})
 
 
-def _hooks(command: Sequence[str], *, windows: bool) -> dict[str, Json]:
+def _hooks(programs: Programs) -> dict[str, Json]:
     by_event: dict[str, list[Handler]] = {}
-    for event, entry in CLAUDE_CODE.entries(command, windows=windows):
+    hooks = claude_code_hooks(Path("hooks.json"))
+    for event, entry in hooks.entries(programs.hook, windows=programs.windows):
         by_event.setdefault(event, []).append(entry)
     return {event: list[Json](entries) for event, entries in by_event.items()}
 

@@ -51,7 +51,7 @@ def events(
 ) -> list[Event]:
     """What a payload tells; at most one event."""
     origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read(_READERS, event_name, payload, origin)
+    return claude_code.read(READERS, event_name, payload, origin)
 
 
 def _tool_called(payload: Fields, origin: Origin) -> Event | None:
@@ -73,7 +73,7 @@ def _answer(payload: Fields) -> Answer:
     return Answer(report["output"], f"Exit code {report['code']}")
 
 
-_READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
+READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
         "SessionStart": claude_code.session_started,
         "UserPromptSubmit": claude_code.prompt_submitted,

@@ -26,6 +26,15 @@ def command_line(words: Sequence[str], shell: Shell) -> str:
     return _cmd_line(words)
 
 
+def harmless_line(words: Sequence[str], shell: Shell) -> str:
+    """The same, but it always ends well: to some clients a failed hook is a veto.
+
+    A program that is gone fails before it can see to that by itself.
+    """
+    ending = "; exit 0" if shell is Shell.POWERSHELL else " || exit 0"
+    return command_line(words, shell) + ending
+
+
 def _powershell_word(word: str) -> str:
     # A leading dash would make it a parameter of PowerShell's own only after a cmdlet's name.
     if word and _PLAIN.issuperset(word):

@@ -57,7 +57,7 @@ def events(
 ) -> list[Event]:
     """What a payload tells; at most one event."""
     origin = _origin(payload, event_id=event_id, at=at)
-    return claude_code.read(_READERS, event_name, payload, origin)
+    return claude_code.read(READERS, event_name, payload, origin)
 
 
 def _origin(payload: Fields, *, event_id: str, at: datetime) -> Origin | None:
@@ -147,7 +147,7 @@ def _compacted(payload: Fields, origin: Origin) -> Event:
     return Compacted(origin=origin, trigger=text(payload, "trigger") or "auto")
 
 
-_READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
+READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
         "sessionStart": _session_started,
         "beforeSubmitPrompt": claude_code.prompt_submitted,

@@ -51,7 +51,7 @@ def events(
 ) -> list[Event]:
     """What a payload tells; at most one event."""
     origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read(_READERS, event_name, payload, origin)
+    return claude_code.read(READERS, event_name, payload, origin)
 
 
 def _prompt_submitted(payload: Fields, origin: Origin) -> Event | None:
@@ -123,7 +123,7 @@ def _shell_error(told: Mapping[str, str]) -> str | None:
     return told.get("Error") or (f"Signal {signal}" if signal else None)
 
 
-_READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
+READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
         "SessionStart": claude_code.session_started,
         "BeforeAgent": _prompt_submitted,

@@ -13,18 +13,14 @@ from typing import Final, TypeAlias
 
 from holdfast.clients import jsonc
 from holdfast.clients.hook_set import Hook, Mode
-from holdfast.clients.jsonc import Child, Json, Node
+from holdfast.clients.jsonc import Child, Json, Node, Path, WrongShapeError
 from holdfast.core.records import record
 
 Handler: TypeAlias = "dict[str, Json]"
-Path: TypeAlias = tuple[str, ...]
 
 _HOOKS: Final = "hooks"
 _MODES: Final = "|".join(mode.value for mode in Mode)
-
-
-class WrongShapeError(ValueError):
-    """Something else stands where hooks should; the message says what."""
+_ENDING: Final = r"(?:\s*(?:\|\||;)\s*exit 0)?\s*\Z"
 
 
 @record
@@ -47,7 +43,8 @@ class Layout:
         """Whether a command starts Holdfast's hook process for this client."""
         if not isinstance(command, str) or "holdfast" not in command.casefold():
             return False
-        return re.search(rf"\s{self.client}\s+\S+(?:\s+(?:{_MODES}))?\s*\Z", command) is not None
+        words = rf"\s{self.client}\s+\w+(?:\s+(?:{_MODES}))?{_ENDING}"
+        return re.search(words, command) is not None
 
 
 def add_entries(text: str, layout: Layout, entries: Sequence[tuple[str, Handler]]) -> str:
@@ -72,8 +69,7 @@ def remove_entries(
     while (found := next(_ours(jsonc.parse(text), layout), None)) is not None:
         text = jsonc.without(text, *found.cut)
         if prune:
-            text = _pruned(text, (_HOOKS, found.event), keep)
-            text = _pruned(text, (_HOOKS,), keep)
+            text = jsonc.pruned(text, (_HOOKS, found.event), keep=keep)
     return text
 
 
@@ -149,22 +145,6 @@ def _add(text: str, event: str, entry: Handler) -> str:
         return jsonc.with_member(text, hooks.node, event, [entry])
     _expect(listed.node, "array", f'"hooks.{event}"')
     return jsonc.with_item(text, listed.node, entry)
-
-
-def _pruned(text: str, path: Path, keep: frozenset[Path]) -> str:
-    """The text without the member at a path, if it is empty and nobody's own."""
-    node = jsonc.parse(text)
-    for key in path[:-1]:
-        inside = jsonc.member(node, key)
-        if inside is None:
-            return text
-        node = inside.node
-    last = jsonc.member(node, path[-1])
-    if last is None or path in keep:
-        return text
-    # What holds only a comment is not empty to the person who wrote it.
-    empty = not text[last.node.start + 1 : last.node.end - 1].strip()
-    return jsonc.without(text, node, last) if empty else text
 
 
 def _expect(node: Node, kind: str, what: str) -> None:

@@ -1,11 +1,11 @@
-"""What an installer needs to know of a client: which events to hook, and where its settings lie.
+"""What an installer needs to know: which events to hook, where settings lie, what is to be started.
 
-Data only: the client modules fill it in, `install` writes it.
+Data only: the client modules and the command line fill it in, `install` writes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -25,6 +25,14 @@ class Scope(StrEnum):
 
     USER = "user"
     PROJECT = "project"
+
+
+class Part(StrEnum):
+    """What Holdfast puts into a client."""
+
+    HOOKS = "hooks"
+    SERVER = "mcp"
+    COMMANDS = "commands"
 
 
 class Shell(StrEnum):
@@ -56,3 +64,17 @@ class Places:
         """The folder that a variable names, else one below the home folder."""
         given = self.environment.get(name, "")
         return Path(given).expanduser() if given else self.home / fallback
+
+
+@record(kw_only=True)
+class Programs:
+    """What clients start, each as a program and its first arguments; empty for what is left out.
+
+    `hook` gets client and event added to it, `server` speaks MCP, `holdfast` is the command line
+    that slash commands call.
+    """
+
+    hook: Sequence[str]
+    server: Sequence[str] = ()
+    holdfast: Sequence[str] = ()
+    windows: bool = False

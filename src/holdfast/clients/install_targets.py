@@ -1,141 +1,58 @@
-"""Each client's file with Holdfast in it, and without: texts in, texts out.
+"""What is put where: each client's files with the parts of Holdfast that go into them.
 
-A table of targets, one for each client. Nothing here writes; `install` does.
+A table; the hooks always come first. Nothing here writes; `install` does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
-from holdfast.clients import claude_code, codex, cursor, gemini, hook_entries, opencode
-from holdfast.clients.command_lines import command_line
-from holdfast.clients.hook_entries import Handler, Layout, WrongShapeError
-from holdfast.clients.hook_set import Hook, Mode, Places, Scope, Shell
-from holdfast.clients.install_files import Record, Snapshot
-from holdfast.clients.jsonc import BrokenJsonError
-from holdfast.core.errors import ConflictError, UsageError
+from holdfast.clients import claude_code, codex, cursor, gemini, opencode, slash_commands
+from holdfast.clients.hook_entries import Handler, Layout
+from holdfast.clients.hook_set import Part, Places, Programs, Scope, Shell
+from holdfast.clients.hook_target import HookTarget
+from holdfast.clients.install_target import OwnFile, Target
+from holdfast.clients.server_entries import (
+    ServerInJson,
+    ServerInToml,
+    command_and_args,
+    local_command,
+    stdio_server,
+)
+from holdfast.clients.slash_commands import command_files
+from holdfast.core.errors import UsageError
 from holdfast.core.records import record
 
 # The hook ends by itself long before; this is for a machine that hangs.
 _TIMEOUT_S: Final = 10
-
-
-class Target(Protocol):
-    """One client's file."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the person must know or do after installing."""
-        ...
-
-    def path(self, scope: Scope, places: Places) -> Path:
-        """The file that is changed."""
-        ...
-
-    def with_ours(self, seen: Snapshot, command: Sequence[str], *, windows: bool) -> str:
-        """The file's text with Holdfast in it."""
-        ...
-
-    def without_ours(self, seen: Snapshot, record: Record | None) -> str | None:
-        """The text without Holdfast, when it was changed since; None for no file at all."""
-        ...
-
-    def has_ours(self, seen: Snapshot) -> bool:
-        """Whether anything of ours is in the file."""
-        ...
+_SERVERS: Final = ("mcpServers",)
+_RESTART: Final = "Sessions that are open now notice it when they are started again."
 
 
 @record
-class HookTarget:
-    """A client that runs hook commands out of a JSON file."""
+class ClientFiles:
+    """The targets of a client, and what the person must know or do after installing."""
 
-    layout: Layout
-    hooks: tuple[Hook, ...]
-    place: Callable[[Scope, Places], Path]
-    windows_shell: Shell = Shell.SH
-    notes: tuple[str, ...] = ()
+    targets: Callable[[Scope, Places], list[Target]]
+    notes: tuple[str, ...] = (_RESTART,)
 
-    def path(self, scope: Scope, places: Places) -> Path:
-        """The settings or hooks file."""
-        return self.place(scope, places)
-
-    def with_ours(self, seen: Snapshot, command: Sequence[str], *, windows: bool) -> str:
-        """The settings with exactly our entries of today."""
-        with _reading(seen):
-            entries = self.entries(command, windows=windows)
-            return hook_entries.add_entries(seen.text, self.layout, entries)
-
-    def without_ours(self, seen: Snapshot, record: Record | None) -> str | None:
-        """The settings without our entries, and without what only held them."""
-        before = Snapshot(seen.path, record.original if record else None)
-        with _reading(seen):
-            keep = hook_entries.containers(before.text)
-            return hook_entries.remove_entries(seen.text, self.layout, keep=keep)
-
-    def has_ours(self, seen: Snapshot) -> bool:
-        """Whether the settings have an entry of ours."""
-        with _reading(seen):
-            return bool(hook_entries.our_entries(seen.text, self.layout))
-
-    def entries(self, command: Sequence[str], *, windows: bool) -> list[tuple[str, Handler]]:
-        """Our entries, each with its event."""
-        shell = self.windows_shell if windows else Shell.SH
-        found: list[tuple[str, Handler]] = []
-        for hook in self.hooks:
-            mode = [] if hook.mode is Mode.CAPTURE else [hook.mode.value]
-            line = command_line([*command, self.layout.client, hook.event, *mode], shell)
-            found.append((hook.event, self.layout.entry(hook, line)))
-        return found
+    def main(self, scope: Scope, places: Places) -> Path:
+        """The file that makes the client talk to Holdfast."""
+        return self.targets(scope, places)[0].path
 
 
-@record
-class PluginTarget:
-    """OpenCode: a file of its own, wholly ours."""
-
-    notes: tuple[str, ...] = ()
-
-    def path(self, scope: Scope, places: Places) -> Path:
-        """The plugin file."""
-        return opencode.plugin_file(scope, places)
-
-    def with_ours(self, seen: Snapshot, command: Sequence[str], *, windows: bool) -> str:  # noqa: ARG002
-        """The plugin with the command in place; it is started without a shell."""
-        if seen.raw is not None and not self.has_ours(seen):
-            raise ConflictError(
-                f"{seen.path} is there and is not Holdfast's.", hint="Move it away first."
-            )
-        words = json.dumps(list(command), ensure_ascii=False)
-        return opencode.plugin_source().replace(opencode.COMMAND_MARK, words)
-
-    def without_ours(self, seen: Snapshot, record: Record | None) -> str | None:
-        """No file; but one that somebody went on writing is left to them."""
-        if record is None:
-            return None
-        raise ConflictError(
-            f"{seen.path} was changed since it was installed.",
-            hint="Keep what you need of it, then delete it yourself.",
-        )
-
-    def has_ours(self, seen: Snapshot) -> bool:
-        """Whether the file is the plugin."""
-        return opencode.plugin_source().partition("\n")[0] in seen.text
-
-
-@contextmanager
-def _reading(seen: Snapshot) -> Generator[None]:
-    """Says which file it is that cannot be understood."""
-    try:
-        yield
-    except (BrokenJsonError, WrongShapeError) as error:
-        fault = "is not valid JSON" if isinstance(error, BrokenJsonError) else "is not as expected"
+def files_of(client: str) -> ClientFiles:
+    """The files of a client. UsageError when there is no such client."""
+    found = CLIENTS.get(client)
+    if found is None:
         raise UsageError(
-            f"{seen.path} {fault}: {error}.", hint="Mend it and try again. Nothing was changed."
-        ) from None
+            f"There is no client called {client!r}.", hint=f"Known: {', '.join(CLIENTS)}."
+        )
+    return found
 
 
 def _in_seconds(command: str) -> Handler:
@@ -151,41 +68,84 @@ def _bare(command: str) -> Handler:
     return {"command": command}
 
 
-_RESTART: Final = "Sessions that are open now notice it when they are started again."
+def claude_code_hooks(path: Path) -> HookTarget:
+    """Claude Code's hooks in a file."""
+    return HookTarget(path, Layout(claude_code.CLIENT, _in_seconds), claude_code.HOOKS)
 
-CLAUDE_CODE: Final = HookTarget(
-    Layout(claude_code.CLIENT, _in_seconds),
-    claude_code.HOOKS,
-    claude_code.settings_file,
-    notes=(_RESTART,),
-)
-TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
+
+def _claude_code(scope: Scope, places: Places) -> list[Target]:
+    settings = claude_code.settings_file(scope, places)
+    project = str(places.project)
+    keys = _SERVERS if scope is Scope.USER else ("projects", project, *_SERVERS)
+    form = slash_commands.claude_code_form
+    return [
+        claude_code_hooks(settings),
+        ServerInJson(claude_code.servers_file(places), keys, stdio_server),
+        *command_files(settings.parent / "commands", form, has_own_memory=True),
+    ]
+
+
+def _codex(scope: Scope, places: Places) -> list[Target]:
+    hooks = codex.settings_file(scope, places)
+    layout = Layout(codex.CLIENT, _in_seconds)
+    return [
+        HookTarget(hooks, layout, codex.HOOKS, Shell.CMD),
+        ServerInToml(hooks.with_name("config.toml")),
+    ]
+
+
+def _gemini(scope: Scope, places: Places) -> list[Target]:
+    settings = gemini.settings_file(scope, places)
+    form, folder = slash_commands.gemini_form, settings.parent / "commands"
+    return [
+        HookTarget(
+            settings, Layout(gemini.CLIENT, _in_milliseconds), gemini.HOOKS, Shell.POWERSHELL
+        ),
+        ServerInJson(settings, _SERVERS, command_and_args),
+        *command_files(folder, form, ending=".toml", has_own_memory=True),
+    ]
+
+
+def _cursor(scope: Scope, places: Places) -> list[Target]:
+    hooks = cursor.settings_file(scope, places)
+    layout = Layout(cursor.CLIENT, _bare, grouped=False, root=(("version", 1),))
+    return [
+        HookTarget(hooks, layout, cursor.HOOKS, Shell.CMD),
+        ServerInJson(hooks.with_name("mcp.json"), _SERVERS, command_and_args),
+        *command_files(hooks.parent / "commands", slash_commands.cursor_form),
+    ]
+
+
+def _opencode(scope: Scope, places: Places) -> list[Target]:
+    folder = opencode.config_folder(scope, places)
+    mark = opencode.plugin_source().partition("\n")[0]
+    plugin = folder / "plugins" / "holdfast.js"
+    return [
+        OwnFile(Part.HOOKS, plugin, mark, _opencode_plugin),
+        # It adds its schema to a file without one, which then would not be as we left it.
+        ServerInJson(opencode.config_file(folder), ("mcp",), local_command, (opencode.SCHEMA,)),
+        *command_files(folder / "commands", slash_commands.opencode_form),
+    ]
+
+
+def _opencode_plugin(programs: Programs) -> str:
+    """The plugin with the command in place; it is started without a shell."""
+    words = json.dumps(list(programs.hook), ensure_ascii=False)
+    return opencode.plugin_source().replace(opencode.COMMAND_MARK, words)
+
+
+CLIENTS: Final[Mapping[str, ClientFiles]] = MappingProxyType(
     {
-        claude_code.CLIENT: CLAUDE_CODE,
-        codex.CLIENT: HookTarget(
-            Layout(codex.CLIENT, _in_seconds),
-            codex.HOOKS,
-            codex.settings_file,
-            windows_shell=Shell.CMD,
-            notes=(
+        claude_code.CLIENT: ClientFiles(_claude_code),
+        codex.CLIENT: ClientFiles(
+            _codex,
+            (
                 "Codex skips hooks without a word until you trust them: start it once, look at"
                 " its hooks and accept these.",
             ),
         ),
-        gemini.CLIENT: HookTarget(
-            Layout(gemini.CLIENT, _in_milliseconds),
-            gemini.HOOKS,
-            gemini.settings_file,
-            windows_shell=Shell.POWERSHELL,
-            notes=(_RESTART,),
-        ),
-        cursor.CLIENT: HookTarget(
-            Layout(cursor.CLIENT, _bare, grouped=False, root=(("version", 1),)),
-            cursor.HOOKS,
-            cursor.settings_file,
-            windows_shell=Shell.CMD,
-            notes=(_RESTART,),
-        ),
-        opencode.CLIENT: PluginTarget((_RESTART,)),
+        gemini.CLIENT: ClientFiles(_gemini),
+        cursor.CLIENT: ClientFiles(_cursor),
+        opencode.CLIENT: ClientFiles(_opencode),
     }
 )

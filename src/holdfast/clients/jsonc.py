@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final, Literal, TypeAlias, cast
 
 from holdfast.core.records import record
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+Path: TypeAlias = tuple[str, ...]
+"""Keys that lead from the whole to a value."""
 
 _SPACE: Final = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -25,6 +27,10 @@ _DEFAULT_INDENT: Final = "  "
 
 class BrokenJsonError(ValueError):
     """The text is not JSON; the message says where."""
+
+
+class WrongShapeError(ValueError):
+    """The text is JSON, but something else stands where our part should; says what."""
 
 
 @record
@@ -77,6 +83,17 @@ def member(node: Node, key: str) -> Child | None:
     return next((child for child in reversed(node.children) if child.key == key), None)
 
 
+def at(node: Node, path: Sequence[str]) -> Child | None:
+    """The member that keys lead to, one object inside the other."""
+    found: Child | None = None
+    for key in path:
+        found = member(node, key)
+        if found is None:
+            return None
+        node = found.node
+    return found
+
+
 # -- Edits ----------------------------------------------------------------------------------------
 
 
@@ -101,6 +118,50 @@ def without(text: str, node: Node, child: Child) -> str:
     return _cut(text, spans)
 
 
+def with_value(text: str, path: Sequence[str], value: Json) -> str:
+    """The text with a value where the keys lead, in place of what is there; objects are made.
+
+    WrongShapeError when something other than an object is on the way.
+    """
+    node = parse(text)
+    for depth, key in enumerate(path):
+        if node.kind != "object":
+            raise WrongShapeError(f"{_named(path[:depth])} is not an object")
+        found = member(node, key)
+        if found is None:
+            for outer in reversed(path[depth + 1 :]):
+                value = {outer: value}
+            return with_member(text, node, key, value)
+        node = found.node
+    indent = _indent_at(text, node.start)
+    return text[: node.start] + _body(text, value, indent=indent) + text[node.end :]
+
+
+def without_value(text: str, path: Sequence[str], *, keep: Container[Path]) -> str:
+    """The text without the member that keys lead to, and without the objects it leaves empty."""
+    found, outer = at(parse(text), path), parse(text)
+    if found is None:
+        return text
+    if holder := at(outer, path[:-1]):
+        outer = holder.node
+    return pruned(without(text, outer, found), tuple(path[:-1]), keep=keep)
+
+
+def pruned(text: str, path: Path, *, keep: Container[Path]) -> str:
+    """The text without the member at a path, if it is empty and not to be kept; then its holder."""
+    while path:
+        root = parse(text)
+        last, holder = at(root, path), at(root, path[:-1])
+        if last is None or path in keep:
+            return text
+        # What holds only a comment is not empty to the person who wrote it.
+        if text[last.node.start + 1 : last.node.end - 1].strip():
+            return text
+        text = without(text, holder.node if holder else root, last)
+        path = path[:-1]
+    return text
+
+
 def _with_child(text: str, node: Node, value: Json, *, head: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     outer = _indent_at(text, node.start)
@@ -108,9 +169,7 @@ def _with_child(text: str, node: Node, value: Json, *, head: str) -> str:
     closing = node.end - 1
     content_end = len(text[:closing].rstrip())
     last = node.children[-1] if node.children else None
-    unit = _unit(text)
-    body = json.dumps(value, ensure_ascii=False, indent=unit)
-    entry = head + body.replace("\n", newline + inner)
+    entry = head + _body(text, value, indent=inner)
     tail = text[content_end:closing]
     tail = tail if "\n" in tail else newline + outer
     if last is not None and last.comma is not None:
@@ -119,6 +178,17 @@ def _with_child(text: str, node: Node, value: Json, *, head: str) -> str:
     if last is not None and last.comma is None:
         start = f"{text[: last.end]},{text[last.end : content_end]}"
     return f"{start}{newline}{inner}{entry}{tail}{text[closing:]}"
+
+
+def _body(text: str, value: Json, *, indent: str) -> str:
+    """A value as this text would write it, further lines indented."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    body = json.dumps(value, ensure_ascii=False, indent=_unit(text))
+    return body.replace("\n", newline + indent)
+
+
+def _named(path: Sequence[str]) -> str:
+    return _quoted(".".join(path)) if path else "the whole of it"
 
 
 def _span(text: str, child: Child) -> tuple[int, int]:

@@ -21,16 +21,30 @@ from holdfast.core.events import Event, Origin, ToolKind
 
 CLIENT: Final = "opencode"
 COMMAND_MARK: Final = "__HOLDFAST_COMMAND__"
+SCHEMA: Final = ("$schema", "https://opencode.ai/config.json")
 
 _BUILT_IN: Final = frozenset(["plan_enter", "plan_exit"])
 
 
-def plugin_file(scope: Scope, places: Places) -> Path:
-    """Where the shim goes."""
+def config_folder(scope: Scope, places: Places) -> Path:
+    """Where plugins, commands and configuration of the person or of a project lie."""
     if scope is Scope.PROJECT:
-        return places.project / ".opencode" / "plugins" / "holdfast.js"
-    config = places.from_variable("XDG_CONFIG_HOME", ".config") / "opencode"
-    return config / "plugins" / "holdfast.js"
+        return places.project / ".opencode"
+    return places.from_variable("XDG_CONFIG_HOME", ".config") / "opencode"
+
+
+def config_file(folder: Path) -> Path:
+    """The configuration in a folder: the one that has us, else the one that is there."""
+    known = [folder / "opencode.json", folder / "opencode.jsonc"]
+    there = [path for path in known if path.is_file()]
+    return next(filter(_names_us, there), (there or known)[0])
+
+
+def _names_us(path: Path) -> bool:
+    try:
+        return b"holdfast" in path.read_bytes()
+    except OSError:
+        return False
 
 
 def plugin_source() -> str:
@@ -45,7 +59,7 @@ def events(
 ) -> list[Event]:
     """What a payload tells; at most one event."""
     origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read(_READERS, event_name, payload, origin)
+    return claude_code.read(READERS, event_name, payload, origin)
 
 
 def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
@@ -83,7 +97,7 @@ def _kind(name: str) -> ToolKind:
     return ToolKind.MCP if outside else kind
 
 
-_READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
+READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
         "SessionStart": claude_code.session_started,
         "UserPromptSubmit": claude_code.prompt_submitted,

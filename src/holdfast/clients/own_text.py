@@ -17,7 +17,11 @@ _CLOSING = re.compile(rf"</\s*{FRAME}\s*>", re.IGNORECASE)
 # A client that shortens text may cut the end away. Ours is followed by a line end, which stands
 # escaped where a transcript is quoted.
 _CUT_OFF = re.compile(rf"<{FRAME}\b[^<>]*>[ \t\r]*(?:\n|\\+n)", re.IGNORECASE)
-_OWN_COMMAND = re.compile(r"\s*(?:\S*/)?holdfast(?:\s|\Z)")
+# The program by any path, quoted where a shell needs that, or as a module of an interpreter.
+_OWN_COMMAND = re.compile(
+    r"""\s*(?:'[^'\n]*/holdfast'|"[^"\n]*/holdfast"|(?:\S*/)?holdfast"""
+    r"""|(?:'[^'\n]+'|"[^"\n]+"|\S+)(?:\s+-\w+)?\s+-m\s+holdfast(?:\.cli)?)(?:\s|\Z)"""
+)
 
 
 def without_own(text: str) -> str:

@@ -1,6 +1,7 @@
 """The prompts that a person can pick in a client: remember something, recall something.
 
-What memory holds is put in as quoted data; the words around it are ours.
+What memory holds is put in as quoted data; the words around it are ours. Clients may list prompts
+beside the slash commands that are installed as files, so they have names of their own.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ class Prompt:
 
 PROMPTS: Final = (
     Prompt(
-        name="remember",
+        name="memory-remember",
         title="Remember",
         description="Keep something for later sessions.",
         argument="what",
         told=_REMEMBER,
     ),
     Prompt(
-        name="recall",
+        name="memory-recall",
         title="Recall",
         description="Ask what is known from earlier sessions.",
         argument="question",

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from difflib import unified_diff
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,15 +15,15 @@ import click
 from holdfast.app import places
 from holdfast.app.projects import resolve_project
 from holdfast.cli import options, output
-from holdfast.clients.hook_set import Places, Scope, Shell
-from holdfast.clients.install import Change, Installer, State
+from holdfast.clients.hook_set import Places, Programs, Scope, Shell
+from holdfast.clients.install import Change, FileChange, Installer, State
 from holdfast.clients.install_files import RecordBook
-from holdfast.clients.install_targets import TARGETS
+from holdfast.clients.install_targets import CLIENTS
 from holdfast.core.errors import UsageError
 
 Command: TypeAlias = Callable[..., Any]
 
-client_argument = click.argument("client", type=click.Choice(list(TARGETS)))
+client_argument = click.argument("client", type=click.Choice(list(CLIENTS)))
 
 
 def scope_options(command: Command) -> Command:
@@ -48,44 +49,51 @@ def chosen(scope: str | None) -> Scope:
     "--plugin",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="For claude-code: write a plugin folder with hooks and slash commands instead.",
+    help="For claude-code: write a plugin folder with all of it instead.",
 )
+@click.option("--no-mcp", is_flag=True, help="Leave the MCP server out.")
+@click.option("--no-commands", is_flag=True, help="Leave the slash commands out.")
 @options.dry_run_option
 @options.json_option
 def install(
-    *, client: str, scope: str | None, plugin: Path | None, dry_run: bool, as_json: bool
+    *,
+    client: str,
+    scope: str | None,
+    plugin: Path | None,
+    no_mcp: bool,
+    no_commands: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Hook Holdfast into a coding client.
+    """Put Holdfast into a coding client: hooks, MCP server and slash commands.
 
-    Adds its hooks to the client's own settings; everything else in them stays as it is. Doing it
-    again changes nothing, or brings the hooks up to date.
+    They are added to the client's own settings; everything else in them stays as it is. Doing it
+    again changes nothing, or brings them up to date.
     """
+    programs = our_programs(server=not no_mcp, commands=not no_commands)
     if plugin is not None:
         if client != "claude-code" or scope is not None or dry_run:
             raise UsageError(
                 "--plugin is for claude-code and takes neither a scope nor a dry run.",
                 hint="Leave the other options out.",
             )
-        _write_plugin(plugin.absolute(), as_json=as_json)
+        _write_plugin(plugin.absolute(), programs, as_json=as_json)
         return
-    change = make_installer().install(client, scope=chosen(scope), dry_run=dry_run)
+    change = make_installer(programs).install(client, scope=chosen(scope), dry_run=dry_run)
     if not dry_run:
         note_drainer(os.environ)
     done = "is in already" if change.is_none else "is now in"
     tell(change, client=client, dry_run=dry_run, as_json=as_json, done=done)
+    if not no_mcp and not programs.server:
+        output.note(_NO_SDK)
 
 
-def _write_plugin(folder: Path, *, as_json: bool) -> None:
-    from shutil import which
-
+def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
     from holdfast.clients.claude_plugin import write_plugin
     from holdfast.clients.command_lines import command_line
 
-    beside = str(Path(sys.executable).with_name("holdfast"))
-    program = "holdfast" if which("holdfast") else command_line([beside], Shell.SH)
-    windows = sys.platform == "win32"
     note_drainer(os.environ)
-    written = write_plugin(folder, command=hook_command(), program=program, windows=windows)
+    written = write_plugin(folder, programs=programs)
     if as_json:
         output.print_json({"client": "claude-code", "path": folder, "files": written})
         return
@@ -98,7 +106,7 @@ def _write_plugin(folder: Path, *, as_json: bool) -> None:
         )
 
 
-def make_installer() -> Installer:
+def make_installer(programs: Programs | None = None) -> Installer:
     """The installer for this machine and this installation of Holdfast."""
     return Installer(
         places=Places(
@@ -106,8 +114,20 @@ def make_installer() -> Installer:
             project=resolve_project(Path.cwd()).root,
             environment=os.environ,
         ),
-        command=hook_command(),
+        programs=programs or our_programs(),
         records=RecordBook(places.data_folder(os.environ) / "installed"),
+    )
+
+
+def our_programs(*, server: bool = True, commands: bool = True) -> Programs:
+    """What clients are told to start; by whole paths, since theirs may be another `PATH`."""
+    itself = (sys.executable, "-P", "-m", "holdfast.cli")
+    beside = Path(sys.executable).with_name("holdfast")
+    holdfast = (str(beside),) if beside.is_file() else itself
+    return Programs(
+        hook=hook_command(),
+        server=(*itself, "mcp") if server and find_spec("mcp") else (),
+        holdfast=holdfast if commands else (),
         windows=sys.platform == "win32",
     )
 
@@ -136,22 +156,29 @@ def hook_command() -> tuple[str, ...]:
 
 
 def tell(change: Change, *, client: str, dry_run: bool, as_json: bool, done: str) -> None:
-    """What was done to a file, or would be."""
+    """What was done to a client's files, or would be."""
     if as_json:
         shown = {"client": client, "path": change.path, "changed": not change.is_none}
-        more = {"dry_run": dry_run, "diff": diff(change), "notes": change.notes}
+        files = [{"path": f.path, "changed": not f.is_none, "diff": _diff(f)} for f in change.files]
+        more = {"dry_run": dry_run, "diff": diff(change), "files": files, "notes": change.notes}
         output.print_json(shown | more)
         return
     if dry_run and not change.is_none:
         click.echo(output.safe(diff(change)), nl=False)
         return
-    click.echo(f"Holdfast {done}: {output.one_line(str(change.path))}")
+    touched = [file.path for file in change.files if not file.is_none]
+    for path in touched or [change.path]:
+        click.echo(f"Holdfast {done}: {output.one_line(str(path))}")
     for note in change.notes if not change.is_none else ():
         output.note(note)
 
 
 def diff(change: Change) -> str:
     """A change as a diff that `patch` reads; empty when there is none."""
+    return "".join(map(_diff, change.files))
+
+
+def _diff(change: FileChange) -> str:
     path = str(change.path)
     lines = unified_diff(
         _lines(change.before),
@@ -162,6 +189,10 @@ def diff(change: Change) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}" for line in lines)
 
 
+_NO_SDK = (
+    "The MCP server is left out, because it needs the MCP SDK: pip install 'holdfast[mcp]', then"
+    " install again."
+)
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
 

@@ -8,29 +8,35 @@ from holdfast.cli import options, output
 from holdfast.cli.commands.install import make_installer
 from holdfast.clients.hook_set import Scope
 from holdfast.clients.install import Standing, State
-from holdfast.clients.install_targets import TARGETS
+from holdfast.clients.install_targets import CLIENTS
 
 
 @click.command()
 @options.json_option
 def status(*, as_json: bool) -> None:
-    """Show which coding clients Holdfast is hooked into."""
+    """Show which coding clients Holdfast is in, and with which parts."""
     installer = make_installer()
-    found = [installer.standing(client, scope=scope) for client in TARGETS for scope in Scope]
+    found = [installer.standing(client, scope=scope) for client in CLIENTS for scope in Scope]
     if as_json:
-        output.print_json({"command": installer.command, "items": found})
+        output.print_json({"programs": installer.programs, "items": found})
         return
     rows = [
-        (standing.client, standing.scope.value, _words(standing), str(standing.path))
+        (
+            standing.client,
+            standing.scope.value,
+            _words(standing),
+            ", ".join(standing.parts) or "-",
+            str(standing.path),
+        )
         for standing in found
         if standing.state is not State.ABSENT or standing.scope is Scope.USER
     ]
-    output.print_table(("client", "for", "state", "file"), rows)
+    output.print_table(("client", "for", "state", "parts", "file"), rows)
     for standing in found:
         if standing.problem:
             output.note(standing.problem)
     if any(standing.state is State.OUTDATED for standing in found):
-        output.note("Outdated hooks start another Holdfast than this one: install again.")
+        output.note("What is outdated starts another Holdfast than this one: install again.")
 
 
 def _words(standing: Standing) -> str:

@@ -22,7 +22,7 @@ from holdfast.cli.commands.install import (
 def uninstall(*, client: str, scope: str | None, dry_run: bool, as_json: bool) -> None:
     """Take Holdfast out of a coding client again.
 
-    The settings file gets back what it held before, to the byte; if it was changed since, only
+    Each settings file gets back what it held before, to the byte; if it was changed since, only
     Holdfast's entries are taken out. Memories stay.
     """
     change = make_installer().uninstall(client, scope=chosen(scope), dry_run=dry_run)

@@ -1,0 +1,358 @@
+"""The MCP server and the slash commands in clients' files, beside the hooks."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.cli.root import COMMANDS as CLI_COMMANDS
+from holdfast.clients.hook_set import Part, Places, Programs, Scope
+from holdfast.clients.install import Change, Installer, State
+from holdfast.clients.install_files import RecordBook
+from holdfast.clients.install_targets import CLIENTS, files_of
+from holdfast.clients.own_text import is_own_command
+from holdfast.clients.slash_commands import COMMANDS
+from holdfast.core.errors import ConflictError, StoreError, UsageError
+
+pytestmark = pytest.mark.feature("C4", "C5", "H6")
+
+HOOK = ("/usr/bin/python3", "-I", "-S", "/opt/holdfast/clients/hook.py")
+SERVER = ("/opt/it's mine/python", "-P", "-m", "holdfast.cli", "mcp")
+FULL = Programs(hook=HOOK, server=SERVER, holdfast=("/opt/it's mine/holdfast",))
+SLASHED = ("claude-code", "gemini", "cursor", "opencode")
+COMMENTED = '{\n  // keep me\n  "theme": "dark", /* me too */\n}\n'
+
+
+def _installer(folder: Path, programs: Programs = FULL) -> Installer:
+    places = Places(home=folder / "home", project=folder / "project", environment={})
+    return Installer(places=places, programs=programs, records=RecordBook(folder / "data"))
+
+
+@pytest.fixture
+def installer(tmp_path: Path) -> Installer:
+    return _installer(tmp_path)
+
+
+def _paths(installer: Installer, client: str, part: Part, scope: Scope = Scope.USER) -> list[Path]:
+    targets = files_of(client).targets(scope, installer.places)
+    return [target.path for target in targets if target.part is part]
+
+
+def _server_file(installer: Installer, client: str, scope: Scope = Scope.USER) -> Path:
+    (path,) = _paths(installer, client, Part.SERVER, scope)
+    return path
+
+
+def _read(path: Path) -> Any:
+    text = path.read_text("utf-8")
+    return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+
+
+def _put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    return path
+
+
+def _tree(folder: Path) -> dict[str, bytes | None]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def _changed(change: Change) -> set[str]:
+    return {file.path.name for file in change.files if not file.is_none}
+
+
+# -- The MCP server -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("client", "user", "project"),
+    [
+        ("claude-code", "home/.claude.json", "home/.claude.json"),
+        ("codex", "home/.codex/config.toml", "project/.codex/config.toml"),
+        ("gemini", "home/.gemini/settings.json", "project/.gemini/settings.json"),
+        ("cursor", "home/.cursor/mcp.json", "project/.cursor/mcp.json"),
+        ("opencode", "home/.config/opencode/opencode.json", "project/.opencode/opencode.json"),
+    ],
+)
+def test_each_client_looks_for_servers_in_its_own_place(
+    tmp_path: Path, client: str, user: str, project: str
+) -> None:
+    installer = _installer(tmp_path)
+    assert _server_file(installer, client) == tmp_path / user
+    assert _server_file(installer, client, Scope.PROJECT) == tmp_path / project
+
+
+def test_each_client_is_told_in_its_own_form(installer: Installer) -> None:
+    found: dict[str, Any] = {}
+    for client in CLIENTS:
+        installer.install(client, scope=Scope.USER)
+        found[client] = _read(_server_file(installer, client))
+    program, *rest = SERVER
+    plain = {"command": program, "args": rest}
+    assert found["claude-code"]["mcpServers"]["holdfast"] == {"type": "stdio", **plain}
+    assert found["gemini"]["mcpServers"]["holdfast"] == plain
+    assert found["cursor"]["mcpServers"]["holdfast"] == plain
+    in_codex = found["codex"]["mcp_servers"]["holdfast"]
+    assert {name: in_codex[name] for name in plain} == plain
+    assert "HOLDFAST_HOME" in in_codex["env_vars"]
+    in_opencode = found["opencode"]["mcp"]["holdfast"]
+    assert in_opencode == {"type": "local", "command": list(SERVER), "enabled": True}
+
+
+def test_a_projects_server_is_the_persons_own_in_claude_code(installer: Installer) -> None:
+    installer.install("claude-code", scope=Scope.PROJECT)
+    (project,) = _read(_server_file(installer, "claude-code"))["projects"].items()
+    assert project[0] == str(installer.places.project)
+    assert list(project[1]["mcpServers"]) == ["holdfast"]
+    assert not (installer.places.project / ".mcp.json").exists()
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize("client", list(CLIENTS))
+def test_everything_goes_in_once_and_leaves_nothing(
+    installer: Installer, tmp_path: Path, client: str, scope: Scope
+) -> None:
+    assert not installer.install(client, scope=scope).is_none
+    once = _tree(tmp_path)
+    assert installer.install(client, scope=scope).is_none
+    assert _tree(tmp_path) == once
+    standing = installer.standing(client, scope=scope)
+    wanted = [part for part in Part if _paths(installer, client, part, scope)]
+    assert (standing.state, list(standing.parts)) == (State.INSTALLED, wanted)
+    installer.uninstall(client, scope=scope)
+    assert _tree(tmp_path) == {"data": None}
+
+
+@pytest.mark.parametrize("text", [COMMENTED, '{"mcpServers": {}, "mcp": {}}', "{}", ""])
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "cursor", "opencode"])
+def test_settings_get_back_every_byte(installer: Installer, client: str, text: str) -> None:
+    path = _put(_server_file(installer, client), text)
+    installer.install(client, scope=Scope.USER)
+    assert "// keep me" in path.read_text("utf-8") or text != COMMENTED
+    installer.uninstall(client, scope=Scope.USER)
+    assert path.read_bytes() == text.encode()
+
+
+@pytest.mark.parametrize("client", ["claude-code", "gemini", "cursor", "opencode"])
+def test_after_other_changes_only_the_server_is_taken_out(
+    installer: Installer, client: str
+) -> None:
+    path = _put(_server_file(installer, client), '{"mcpServers": {"mine": {"command": "x"}}}')
+    installer.install(client, scope=Scope.USER)
+    path.write_text(json.dumps(_read(path) | {"later": 1}))
+    installer.uninstall(client, scope=Scope.USER)
+    left = _read(path)
+    left.pop("$schema", None)
+    assert left == {"mcpServers": {"mine": {"command": "x"}}, "later": 1}
+
+
+TOML = """\
+# mine
+model = "gpt-5"
+
+[mcp_servers.other] # and this
+command = "x"
+text = '''
+[mcp_servers.holdfast]
+'''
+"""
+
+
+@pytest.mark.parametrize("text", ["", "model = 1", TOML, TOML.replace("\n", "\r\n")])
+def test_codex_configuration_gets_back_every_byte(installer: Installer, text: str) -> None:
+    path = _put(_server_file(installer, "codex"), text)
+    installer.install("codex", scope=Scope.USER)
+    assert path.read_bytes().startswith(text.encode())
+    assert installer.install("codex", scope=Scope.USER).is_none
+    installer.uninstall("codex", scope=Scope.USER)
+    assert path.read_bytes() == text.encode()
+
+
+def test_after_other_changes_only_our_table_leaves_codex(installer: Installer) -> None:
+    path = _put(_server_file(installer, "codex"), 'model = "gpt-5" # best\n')
+    installer.install("codex", scope=Scope.USER)
+    more = (
+        "startup_timeout_sec = 20\n\n[mcp_servers.holdfast.env]\nA = '1'\n\n# about b\n[b]\nc = 1\n"
+    )
+    path.write_text(path.read_text("utf-8") + more)
+    installer.uninstall("codex", scope=Scope.USER)
+    assert path.read_text("utf-8") == 'model = "gpt-5" # best\n\n# about b\n[b]\nc = 1\n'
+
+
+def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -> None:
+    first = _installer(tmp_path)
+    for client in ("codex", "cursor"):
+        first.install(client, scope=Scope.USER)
+    toml, cursor = _server_file(first, "codex"), _server_file(first, "cursor")
+    toml.write_text(toml.read_text("utf-8") + "startup_timeout_sec = 20\n")
+    with_env = _read(cursor)
+    with_env["mcpServers"]["holdfast"]["env"] = {"A": "1"}
+    cursor.write_text(json.dumps(with_env))
+    moved = ("/new/python", "-m", "holdfast.cli", "mcp")
+    second = _installer(tmp_path, Programs(hook=HOOK, server=moved))
+    for client in ("codex", "cursor"):
+        assert second.standing(client, scope=Scope.USER).state is State.OUTDATED
+        second.install(client, scope=Scope.USER)
+    assert _read(toml)["mcp_servers"]["holdfast"]["command"] == "/new/python"
+    assert _read(toml)["mcp_servers"]["holdfast"]["startup_timeout_sec"] == 20
+    assert _read(cursor)["mcpServers"]["holdfast"]["env"] == {"A": "1"}
+    assert _read(cursor)["mcpServers"]["holdfast"]["command"] == "/new/python"
+
+
+@pytest.mark.parametrize("client", list(CLIENTS))
+def test_the_server_can_be_left_out_and_taken_out(tmp_path: Path, client: str) -> None:
+    without = Programs(hook=HOOK, holdfast=FULL.holdfast)
+    _installer(tmp_path, without).install(client, scope=Scope.USER)
+    bare = _tree(tmp_path)
+    assert "mcp" not in _installer(tmp_path).standing(client, scope=Scope.USER).parts
+    _installer(tmp_path).install(client, scope=Scope.USER)
+    assert "mcp" in _installer(tmp_path).standing(client, scope=Scope.USER).parts
+    _installer(tmp_path, without).install(client, scope=Scope.USER)
+    ours = {name: raw for name, raw in bare.items() if not name.startswith("data/")}
+    assert ours.items() <= _tree(tmp_path).items()
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("claude-code", '{"mcpServers": {"holdfast": {"command": "other"}}}'),
+        ("codex", '[mcp_servers.holdfast]\ncommand = "other"\n'),
+        ("codex", 'mcp_servers = {other = {command = "x"}}\n'),
+    ],
+)
+def test_what_cannot_be_had_without_harm_is_refused_and_nothing_is_changed(
+    installer: Installer, tmp_path: Path, client: str, text: str
+) -> None:
+    _put(_server_file(installer, client), text)
+    before = _tree(tmp_path)
+    with pytest.raises(ConflictError):
+        installer.install(client, scope=Scope.USER)
+    assert _tree(tmp_path) == before
+    without = _installer(tmp_path, Programs(hook=HOOK))
+    assert not without.install(client, scope=Scope.USER).is_none
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "problem"),
+    [
+        ("codex", "model = ", "not valid TOML"),
+        ("cursor", '{"mcpServers": []}', '"mcpServers" is not an object'),
+    ],
+)
+def test_a_file_that_cannot_be_understood_leaves_the_others_alone(
+    installer: Installer, tmp_path: Path, client: str, text: str, problem: str
+) -> None:
+    _put(_server_file(installer, client), text)
+    before = _tree(tmp_path)
+    with pytest.raises(UsageError, match=problem):
+        installer.install(client, scope=Scope.USER)
+    assert _tree(tmp_path) == before
+
+
+def test_a_file_that_cannot_be_written_leaves_the_others_as_they_were(
+    installer: Installer, tmp_path: Path
+) -> None:
+    hooks = _put(installer.places.home / ".cursor" / "hooks.json", COMMENTED)
+    _put(_server_file(installer, "cursor"), "{}").chmod(0o444)
+    with pytest.raises(StoreError, match="read-only"):
+        installer.install("cursor", scope=Scope.USER)
+    assert hooks.read_text("utf-8") == COMMENTED
+    assert {name for name in _tree(tmp_path / "home") if name.endswith(".md")} == set()
+    assert installer.standing("cursor", scope=Scope.USER).state is State.ABSENT
+
+
+def test_opencodes_own_file_is_chosen_when_it_allows_comments(installer: Installer) -> None:
+    folder = installer.places.home / ".config" / "opencode"
+    path = _put(folder / "opencode.jsonc", COMMENTED)
+    installer.install("opencode", scope=Scope.USER)
+    assert "holdfast" in path.read_text("utf-8")
+    # A file that comes later does not hide where we are.
+    _put(folder / "opencode.json", "{}")
+    installer.uninstall("opencode", scope=Scope.USER)
+    assert path.read_text("utf-8") == COMMENTED
+
+
+# -- Slash commands -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", SLASHED)
+def test_each_client_has_the_four_commands(installer: Installer, client: str) -> None:
+    installer.install(client, scope=Scope.USER)
+    names = [path.stem for path in _paths(installer, client, Part.COMMANDS)]
+    own_memory = client in ("claude-code", "gemini")
+    last = "holdfast-memory" if own_memory else "memory"
+    assert names == ["remember", "recall", "forget", last]
+
+
+@pytest.mark.parametrize("client", SLASHED)
+def test_a_command_names_programs_tools_and_arguments_that_exist(
+    installer: Installer, client: str
+) -> None:
+    from holdfast.server.operations import BY_NAME
+
+    installer.install(client, scope=Scope.USER)
+    arguments = {"gemini": "{{args}}", "cursor": ""}.get(client, "$ARGUMENTS")
+    tools = {"memory_store", "memory_recall", "get_observations", "search", "memory_forget"}
+    assert tools <= set(BY_NAME)
+    for command, path in zip(COMMANDS, _paths(installer, client, Part.COMMANDS), strict=True):
+        text = path.read_text("utf-8")
+        text = tomllib.loads(text)["prompt"] if path.suffix == ".toml" else text
+        assert "__" not in text
+        assert set(command.runs) <= set(CLI_COMMANDS)
+        if command.hint:
+            assert arguments in text
+        assert all(f"'/opt/it'\"'\"'s mine/holdfast' {run}" in text for run in command.runs)
+
+
+def test_what_a_command_runs_is_known_as_our_own(installer: Installer) -> None:
+    line = "'/opt/my tools/holdfast' recall -- x"
+    assert is_own_command(line)
+    assert is_own_command("/opt/python -P -m holdfast.cli recall -- x")
+    assert not is_own_command("/opt/python -m pytest holdfast")
+    assert not is_own_command("cat holdfast")
+
+
+@pytest.mark.parametrize("client", SLASHED)
+def test_a_persons_own_command_of_that_name_stays(
+    installer: Installer, tmp_path: Path, client: str
+) -> None:
+    path = _put(_paths(installer, client, Part.COMMANDS)[0], "my own way\n")
+    change = installer.install(client, scope=Scope.USER)
+    assert [note for note in change.notes if path.name in note]
+    assert path.read_text("utf-8") == "my own way\n"
+    assert installer.standing(client, scope=Scope.USER).state is State.INSTALLED
+    installer.uninstall(client, scope=Scope.USER)
+    assert path.read_text("utf-8") == "my own way\n"
+    assert installer.standing(client, scope=Scope.USER).state is State.ABSENT
+
+
+@pytest.mark.parametrize("client", SLASHED)
+def test_a_command_that_was_edited_is_not_deleted(installer: Installer, client: str) -> None:
+    installer.install(client, scope=Scope.USER)
+    path = _paths(installer, client, Part.COMMANDS)[0]
+    path.write_text(path.read_text("utf-8") + "\n# and more\n")
+    change = installer.uninstall(client, scope=Scope.USER)
+    assert [note for note in change.notes if path.name in note]
+    assert path.exists()
+    assert not files_of(client).main(Scope.USER, installer.places).exists()
+
+
+@pytest.mark.parametrize("client", SLASHED)
+def test_the_commands_can_be_left_out_and_taken_out(tmp_path: Path, client: str) -> None:
+    _installer(tmp_path).install(client, scope=Scope.USER)
+    without = _installer(tmp_path, Programs(hook=HOOK, server=SERVER))
+    gone = {path.name for path in _paths(without, client, Part.COMMANDS)}
+    assert _changed(without.install(client, scope=Scope.USER)) == gone
+    assert [path for path in _paths(without, client, Part.COMMANDS) if path.exists()] == []
+
+
+def test_codex_has_no_commands_that_could_be_installed(installer: Installer) -> None:
+    assert _paths(installer, "codex", Part.COMMANDS) == []
