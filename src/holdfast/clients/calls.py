@@ -111,10 +111,12 @@ def answer_text(response: object, *, depth: int = 6) -> str:
         found = (answer_text(part, depth=depth - 1) for part in parts)
         return "\n".join(part for part in found if part.strip())
     fields = as_fields(response)
+    if not fields:
+        return ""
     streams = [text(fields, name) for name in ("stdout", "stderr")]
     if any(streams):
         return "\n".join(stream for stream in streams if stream)
-    inside = (answer_text(fields.get(name), depth=depth - 1) for name in _ANSWER_TEXT)
+    inside = (answer_text(fields[name], depth=depth - 1) for name in _ANSWER_TEXT if name in fields)
     return next((part for part in inside if part), "")
 
 

@@ -30,7 +30,11 @@ class ToolKind(StrEnum):
 
 @record(kw_only=True)
 class Origin:
-    """Where an event comes from. `agent` is set inside a sub-agent."""
+    """Where an event comes from. `agent` is set inside a sub-agent.
+
+    `imported` is set when it was read from a transcript afterwards rather than caught, and
+    `branch` when that transcript tells the git branch of the moment.
+    """
 
     event_id: str
     client: str
@@ -38,6 +42,8 @@ class Origin:
     at: datetime
     cwd: str | None = None
     agent: str | None = None
+    branch: str | None = None
+    imported: bool = False
 
 
 @record

@@ -58,6 +58,24 @@ def obey(
     return done
 
 
+def keep_asked(
+    engine: Engine,
+    message: str,
+    *,
+    project: str,
+    author: str | None = None,
+    session_id: str | None = None,
+) -> list[Obeyed]:
+    """Carry out only what the message asks to be remembered: for words of long ago, whose
+    "forget" spoke of what was known then."""
+    asked = [command for command in detect_commands(message) if isinstance(command, Remember)]
+    drafts = [_draft(command, author=author, session_id=session_id) for command in asked]
+    return [
+        Obeyed(command, kept=remember(engine, draft, project=project))
+        for command, draft in zip(asked, drafts, strict=True)
+    ]
+
+
 def _draft(command: Remember, *, author: str | None, session_id: str | None) -> MemoryDraft:
     return MemoryDraft(
         content=command.content,

@@ -99,7 +99,11 @@ class Tale:
 
 @record
 class Desk:
-    """Everything held open in one session."""
+    """Everything held open in one session.
+
+    `caught_from` is the moment of the first event that a hook process caught: what a transcript
+    tells from there on is known already. `imported` says that a transcript was taken in.
+    """
 
     roots: tuple[str, ...] = ()
     next_seq: int = 0
@@ -108,6 +112,8 @@ class Desk:
     tale: Tale = Tale()
     calls: tuple[str, ...] = ()
     model_failures: int = 0
+    caught_from: str | None = None
+    imported: bool = False
 
     def thread(self, agent: str | None) -> Thread:
         """The thread of an agent, new if need be."""

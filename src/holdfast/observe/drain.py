@@ -11,45 +11,24 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import TypeAlias
 
-from holdfast.core.changes import Advance, Change, PutSession
-from holdfast.core.errors import (
-    ConflictError,
-    HoldfastError,
-    ProviderError,
-    StoreError,
-    UsageError,
-)
+from holdfast.core.changes import Advance
+from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.events import Event
 from holdfast.core.ports import Spool
 from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import ReadingMark, SpoolDamage, SpoolEntry
-from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
-from holdfast.memory.obey import obey
 from holdfast.observe.cleaning import safe_text
 from holdfast.observe.consolidation import Consolidated, consolidate
-from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES, Folded, Spoken, fold, fold_idle
-from holdfast.observe.keeping import kept_changes
-from holdfast.observe.news import Listener, news_of
+from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES
+from holdfast.observe.news import Listener
+from holdfast.observe.taking import PASSING, POISON, Obedience, Taker, TakingRules
 from holdfast.observe.world import World
 
 Translate: TypeAlias = Callable[[SpoolEntry], Sequence[Event]]
 
 _BATCH_ENTRIES, _BATCH_BYTES = 100, 4 << 20
-_ATTEMPTS = 4
 _IDLE_SESSIONS = 50
-# What a payload of an unforeseen shape can cause in code that reads it.
-_POISON = (
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    HoldfastError,
-)
-# What has nothing to do with the payload: it is there again at the next drain.
-_PASSING = (StoreError, ConflictError, ProviderError)
 
 
 @record(kw_only=True)
@@ -61,6 +40,14 @@ class DrainRules:
     daily_model_tokens: int = 100_000
     taken_days: int = 30
     obey_commands: bool = True
+
+    @property
+    def taking(self) -> TakingRules:
+        """What of it concerns the events themselves."""
+        return TakingRules(
+            turns_between_summaries=self.turns_between_summaries,
+            obey=Obedience.ALL if self.obey_commands else Obedience.NONE,
+        )
 
 
 @record
@@ -105,7 +92,9 @@ def drain(
     """Take in everything that is there; StoreError when the store cannot take it, and then nothing
     is lost. The caller sees to it that one process does this at a time. The listener is told of
     each thing once it is in the store."""
-    return _Drain(engine, spool, translate, world, rules or DrainRules(), listener).run()
+    known = rules or DrainRules()
+    taker = Taker(engine, world, known.taking, listener)
+    return _Drain(engine, spool, translate, known, taker).run()
 
 
 @record(frozen=False)
@@ -113,12 +102,9 @@ class _Drain:
     engine: Engine
     spool: Spool
     translate: Translate
-    world: World
     rules: DrainRules
-    listener: Listener | None
+    taker: Taker
     report: DrainReport = field(default_factory=DrainReport)
-    due: dict[str, None] = field(default_factory=dict[str, None])
-    obeyed: set[str] = field(default_factory=set[str])
     over: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def run(self) -> DrainReport:
@@ -128,8 +114,18 @@ class _Drain:
         if self.report.entries:
             before = self.engine.clock() - timedelta(days=self.rules.taken_days)
             self.engine.store.forget_taken(before=before)
-        model = consolidate(self.engine, list(self.due), daily_tokens=self.rules.daily_model_tokens)
-        self._add(model=model)
+        due = list(self.taker.due)
+        model = consolidate(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
+        counts = self.taker.counts
+        self._add(
+            events=counts.events,
+            repeated=counts.repeated,
+            observations=counts.observations,
+            prompts=counts.prompts,
+            sessions=tuple(counts.sessions),
+            problems=tuple(counts.problems),
+            model=model,
+        )
         return self.report
 
     def _add(self, **changes: object) -> None:
@@ -161,8 +157,8 @@ class _Drain:
         entries = [entry for entry in batch if isinstance(entry, SpoolEntry)]
         try:
             self._commit(moved, entries)
-        except _POISON as error:
-            if isinstance(error, _PASSING):
+        except POISON as error:
+            if isinstance(error, PASSING):
                 raise
             if len(batch) > 1:
                 for item in batch:
@@ -199,82 +195,9 @@ class _Drain:
 
     def _commit(self, mark: ReadingMark, entries: Sequence[SpoolEntry]) -> None:
         events = [event for entry in entries for event in self.translate(entry)]
-        for attempt in range(_ATTEMPTS):
-            try:
-                self._commit_once(mark, events)
-                return
-            except ConflictError:
-                # Someone else wrote the session meanwhile; fold again onto what is there now.
-                if attempt == _ATTEMPTS - 1:
-                    raise
-
-    def _commit_once(self, mark: ReadingMark, events: Sequence[Event]) -> None:
-        fresh = self._not_taken(events)
-        changes: list[Change] = []
-        results: list[tuple[Folded, list[Change]]] = []
-        for session_id, some in _by_session(fresh).items():
-            session = self.engine.store.get_session(session_id)
-            result = fold(
-                session, some, world=self.world, turns_between=self.rules.turns_between_summaries
-            )
-            self._obey(result)
-            taken = tuple(event.origin.event_id for event in some)
-            kept = kept_changes(self.engine, result)
-            changes += [*kept, PutSession(result.session, taken)]
-            results.append((result, kept))
-        self.engine.store.apply([*changes, Advance(mark)])
-        folded = [result for result, _ in results]
-        self._count(folded, events=len(fresh), repeated=len(events) - len(fresh))
-        for result, kept in results:
-            self._announce(result, kept)
+        folded = self.taker.commit(events, [mark])
         if folded:
             self.over[mark.source] = not any(result.session.is_open for result in folded)
-
-    def _not_taken(self, events: Sequence[Event]) -> list[Event]:
-        once = {event.origin.event_id: event for event in reversed(events)}
-        known = self.engine.store.taken_events(list(once))
-        return [event for key, event in reversed(once.items()) if key not in known]
-
-    def _obey(self, result: Folded) -> None:
-        """Commands come before the commit: when it fails they are heard again, which does no harm;
-        lost they would be for good."""
-        for spoken in result.spoken if self.rules.obey_commands else ():
-            if spoken.event_id not in self.obeyed:
-                self.obeyed.add(spoken.event_id)
-                self._obey_one(result, spoken)
-
-    def _obey_one(self, result: Folded, spoken: Spoken) -> None:
-        session = result.session
-        try:
-            obey(
-                self.engine,
-                spoken.text,
-                project=session.project,
-                author="user",
-                session_id=session.id,
-            )
-        except UsageError as error:
-            problem = f"A command in session {session.id} could not be followed: {error}"
-            self._add(problems=(*self.report.problems, problem))
-
-    def _count(self, results: Sequence[Folded], *, events: int, repeated: int) -> None:
-        drafts = [draft for result in results for draft in result.drafts]
-        prompts = sum(draft.type is MemoryType.PROMPT for draft in drafts)
-        ids = (*self.report.sessions, *(result.session.id for result in results))
-        self._add(
-            events=self.report.events + events,
-            repeated=self.report.repeated + repeated,
-            prompts=self.report.prompts + prompts,
-            observations=self.report.observations + len(drafts) - prompts,
-            sessions=tuple(dict.fromkeys(ids)),
-        )
-        self.due |= {result.session.id: None for result in results if result.trigger}
-
-    def _announce(self, result: Folded, changes: Sequence[Change]) -> None:
-        """Tell who listens what is now in the store."""
-        if self.listener is not None:
-            for news in news_of(result, changes):
-                self.listener(news)
 
     # -- Sessions that went quiet -----------------------------------------------------------------
 
@@ -285,19 +208,13 @@ class _Drain:
         )
         for session in quiet:
             try:
-                self._rest(fold_idle(session, world=self.world))
+                self.taker.rest(session)
             except ConflictError:
                 # It is not that quiet after all.
                 continue
             except UsageError as error:
                 problem = f"Session {session.id} could not be summed up: {error}"
-                self._add(problems=(*self.report.problems, problem))
-
-    def _rest(self, result: Folded) -> None:
-        changes = kept_changes(self.engine, result)
-        self.engine.store.apply([*changes, PutSession(result.session)])
-        self._count([result], events=0, repeated=0)
-        self._announce(result, changes)
+                self.taker.counts.problems.append(problem)
 
 
 def _batches(
@@ -314,10 +231,3 @@ def _batches(
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _by_session(events: Sequence[Event]) -> dict[str, list[Event]]:
-    sessions: dict[str, list[Event]] = {}
-    for event in events:
-        sessions.setdefault(event.origin.session_id, []).append(event)
-    return sessions

@@ -184,6 +184,10 @@ class _Folding:
             # A session that goes on after its end was resumed; a late event does not reopen it.
             ended_at=None if ended is not None and at > ended else ended,
         )
+        if origin.imported and not self._desk.imported:
+            self._desk = replace(self._desk, imported=True)
+        elif not origin.imported and self._desk.caught_from is None:
+            self._desk = replace(self._desk, caught_from=at.isoformat())
 
     def _start(self, event: SessionStarted) -> None:
         self._put(model=event.model or self._session.model)
@@ -286,6 +290,10 @@ class _Folding:
         self._desk = replace(self._desk, tale=tale)
 
     def _look_at_git(self, origin: Origin) -> None:
+        if origin.imported:
+            # Where git stands today says nothing about then.
+            self._put(branch=origin.branch or self._session.branch)
+            return
         folder = origin.cwd or self._session.cwd
         state = self._world.git(folder) if folder else None
         if state is not None:
