@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from holdfast.app.git import ask_git
+from holdfast.codegraph.past import FileChange, PastCommit, Status
 from holdfast.core.memory import Evidence, MemoryDraft
 from holdfast.core.query import FileLink
 from holdfast.core.records import record, replace
@@ -64,13 +65,21 @@ def read_history(root: Path, *, limit: int) -> list[Commit] | None:
     """The latest commits, newest first; None when git cannot tell (no git, no commits)."""
     if limit <= 0:
         return []
-    answer = ask_git(root, [*_LOG, f"--max-count={limit}"], timeout_s=LOG_TIMEOUT_S)
-    if answer is None:
+    read = _read(root, (f"--max-count={limit}",))
+    return None if read is None else list(_with_files(*read))
+
+
+def read_past(root: Path, *, limit: int) -> list[PastCommit] | None:
+    """The latest commits that are no merges, oldest first, with files as they were called then;
+    None when git cannot tell."""
+    read = _read(root, ("--no-merges", f"--max-count={limit}"))
+    if read is None:
         return None
-    commits = [commit for record in answer.split(b"\0") if (commit := _commit(record))]
-    wanted = "\n".join(commit.sha for commit in commits).encode()
-    names = ask_git(root, _DIFF, stdin=wanted + b"\n", timeout_s=LOG_TIMEOUT_S) or b""
-    return list(_with_files(commits, _changes(names)))
+    commits, changes = read
+    return [
+        PastCommit(commit.sha, commit.message, tuple(_file_changes(changes.get(commit.sha, []))))
+        for commit in reversed(commits)
+    ]
 
 
 def commit_draft(commit: Commit) -> MemoryDraft | None:
@@ -130,6 +139,19 @@ def _link(
 # -- Reading git's answers ------------------------------------------------------------------------
 
 
+def _read(
+    root: Path, options: Sequence[str]
+) -> tuple[list[Commit], dict[str, list[tuple[str, str, str]]]] | None:
+    """Commits, newest first, and what each did; None when git cannot tell."""
+    answer = ask_git(root, [*_LOG, *options], timeout_s=LOG_TIMEOUT_S)
+    if answer is None:
+        return None
+    commits = [commit for record in answer.split(b"\0") if (commit := _commit(record))]
+    wanted = "\n".join(commit.sha for commit in commits).encode()
+    names = ask_git(root, _DIFF, stdin=wanted + b"\n", timeout_s=LOG_TIMEOUT_S) or b""
+    return commits, _changes(names)
+
+
 def _commit(record: bytes) -> Commit | None:
     fields = record.decode("utf-8", errors="replace").lstrip("\n").split("\n", 4)
     if len(fields) < 5 or not _SHA.fullmatch(fields[0]):
@@ -160,6 +182,14 @@ def _changes(raw: bytes) -> dict[str, list[tuple[str, str, str]]]:
             new = next(tokens, "") if token[0] in "RC" else old
             here.append((token[0], old, new))
     return found
+
+
+def _file_changes(changes: Iterable[tuple[str, str, str]]) -> Iterator[FileChange]:
+    """Changes of plainly named files; a change of type counts as a change."""
+    for letter, old, new in changes:
+        if _is_plain(old) and _is_plain(new):
+            status = Status(letter) if letter in "AMDRC" else Status.CHANGED
+            yield FileChange(status, old, new)
 
 
 def _with_files(

@@ -1,0 +1,153 @@
+"""Files that change together are learned from history alone, and followed through renames."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.codegraph.cochange import SIGNALS, WEIGHTS, CoChange, learned
+from holdfast.codegraph.past import (
+    FileChange,
+    FileNumbers,
+    PastCommit,
+    Status,
+    is_test,
+    subject,
+)
+
+pytestmark = pytest.mark.feature("D5")
+
+
+def commit(*paths: str, message: str = "work") -> PastCommit:
+    changes = tuple(FileChange(Status.CHANGED, path, path) for path in paths)
+    return PastCommit(sha="0" * 40, message=message, changes=changes)
+
+
+def renamed(old: str, new: str) -> PastCommit:
+    return PastCommit("0" * 40, "move", (FileChange(Status.RENAMED, old, new),))
+
+
+def deleted(path: str) -> PastCommit:
+    return PastCommit("0" * 40, "drop", (FileChange(Status.DELETED, path, path),))
+
+
+def names(model: CoChange, path: str, limit: int = 5) -> list[str]:
+    return [partner.path for partner in model.partners(path, limit=limit)]
+
+
+NOISE = [commit(f"noise/{i % 7}.py", f"noise/{(i + 3) % 7}.py") for i in range(30)]
+
+
+def test_a_file_that_always_changes_along_comes_first() -> None:
+    model = learned([*[commit("src/db.py", "docs/schema.md")] * 6, *NOISE])
+    first = model.partners("src/db.py")[0]
+    assert first.path == "docs/schema.md"
+    assert first.together == 6
+    assert first.likelihood > 0.5
+    assert "changed together 6 times" in first.reasons
+
+
+def test_a_test_is_named_for_its_source_before_they_ever_changed_together() -> None:
+    history = [commit("src/pool.py", "src/core.py"), commit("tests/test_pool.py", "tests/util.py")]
+    model = learned([*history, *NOISE])
+    assert "tests/test_pool.py" in names(model, "src/pool.py", limit=3)
+
+
+def test_a_renamed_file_keeps_its_history() -> None:
+    history = [*[commit("a/old.py", "a/friend.py")] * 5, renamed("a/old.py", "b/new.py"), *NOISE]
+    model = learned(history)
+    assert names(model, "b/new.py")[0] == "a/friend.py"
+    assert "b/new.py" in names(model, "a/friend.py")
+    assert "a/old.py" not in names(model, "a/friend.py", limit=50)
+
+
+def test_a_deleted_file_is_never_named() -> None:
+    model = learned([*[commit("a.py", "gone.py")] * 5, deleted("gone.py"), *NOISE])
+    assert "gone.py" not in names(model, "a.py", limit=50)
+
+
+def test_a_bulk_commit_ties_nothing_together() -> None:
+    bulk = commit(*(f"all/{i}.py" for i in range(200)))
+    model = learned([bulk, *NOISE])
+    assert all(partner.together == 0 for partner in model.partners("all/1.py", limit=50))
+
+
+def test_what_changed_together_lately_outranks_what_did_long_ago() -> None:
+    old, new = [commit("a.py", "then.py")] * 6, [commit("a.py", "now.py")] * 6
+    model = learned([*old, *NOISE * 20, *new])
+    order = names(model, "a.py", limit=10)
+    assert order.index("now.py") < order.index("then.py")
+
+
+def test_a_file_that_does_not_exist_yet_gets_the_habit_of_its_folder() -> None:
+    model = learned([*[commit("api/users.py", "api/routes.py")] * 5, *NOISE])
+    assert "api/routes.py" in names(model, "api/orders.py")
+
+
+def test_an_empty_history_names_nothing() -> None:
+    assert CoChange().partners("a.py") == []
+
+
+def test_the_answer_is_the_same_every_time() -> None:
+    history = [*[commit("a.py", "b.py", "c.py")] * 4, *NOISE]
+    assert learned(history).partners("a.py") == learned(history).partners("a.py")
+
+
+def test_every_signal_has_a_weight() -> None:
+    assert len(SIGNALS) == len(WEIGHTS)
+
+
+_PATHS = st.sampled_from(["a.py", "b.py", "tests/test_a.py", "d/e.md", "d/f.md"])
+
+
+@st.composite
+def _changes(draw: st.DrawFn) -> FileChange:
+    status, old = draw(st.sampled_from(list(Status))), draw(_PATHS)
+    moves = status in (Status.RENAMED, Status.COPIED)
+    return FileChange(status, old, draw(_PATHS) if moves else old)
+
+
+@st.composite
+def _commits(draw: st.DrawFn) -> list[PastCommit]:
+    sets = draw(st.lists(st.lists(_changes(), max_size=5), max_size=12))
+    return [PastCommit("0" * 40, "", tuple(changes)) for changes in sets]
+
+
+@given(_commits())
+def test_only_present_files_are_named_and_never_the_file_itself(commits: list[PastCommit]) -> None:
+    model = learned(commits)
+    for path in ("a.py", "d/e.md", "new.py"):
+        named = model.partners(path, limit=50)
+        assert path not in [partner.path for partner in named]
+        for partner in named:
+            number = model.files.number(partner.path)
+            assert number is not None
+            assert model.files.is_present(number)
+            assert 0 <= partner.likelihood <= 1
+
+
+@given(_commits())
+def test_a_name_belongs_to_at_most_one_present_file(commits: list[PastCommit]) -> None:
+    files = FileNumbers()
+    for one in commits:
+        files.follow(one)
+    present = [files.name(number) for number in files.present()]
+    assert len(present) == len(set(present))
+
+
+@pytest.mark.parametrize(
+    ("path", "about", "test"),
+    [
+        ("src/_urls.py", "urls", False),
+        ("tests/test_urls.py", "urls", True),
+        ("pkg/urls_test.go", "urls", True),
+        ("src/app.spec.ts", "app", True),
+        ("src/UrlParserTest.java", "urlparser", True),
+        ("src/latest.py", "latest", False),
+        ("contest/rules.md", "rules", False),
+    ],
+)
+def test_names_say_what_a_file_is_about(path: str, about: str, test: bool) -> None:
+    assert subject(path) == about
+    assert is_test(path) is test
