@@ -28,9 +28,9 @@ class SessionView:
     observations: tuple[Memory, ...]
 
 
-def view_session(hf: Holdfast, name: str) -> SessionView:
-    """The session that an id or the beginning of one stands for."""
-    record = find_session(hf, name)
+def view_session(hf: Holdfast, name: str, *, project: str | None = None) -> SessionView:
+    """The session that an id or the beginning of one stands for, in one project or in any."""
+    record = find_session(hf, name, project=project)
     where = Filter(project=record.project, include_user=False, sessions=(record.id,))
     rows = hf.engine.store.list(where, order=Order.EVENT, limit=MAX_SHOWN).items
     return SessionView(
@@ -41,18 +41,18 @@ def view_session(hf: Holdfast, name: str) -> SessionView:
     )
 
 
-def find_session(hf: Holdfast, name: str) -> SessionRecord:
-    """The one session of that name."""
+def find_session(hf: Holdfast, name: str, *, project: str | None = None) -> SessionRecord:
+    """The one session of that name, in one project or in any."""
     store = hf.engine.store
-    ids = store.resolve_session(name)
-    if len(ids) > 1:
+    named = map(store.get_session, store.resolve_session(name))
+    found = [one for one in named if one is not None and project in (None, one.project)]
+    if len(found) > 1:
         raise ConflictError(
-            f"{name!r} is the beginning of {len(ids)} sessions.",
-            hint=f"Say more: {', '.join(ids)}.",
+            f"{name!r} is the beginning of {len(found)} sessions.",
+            hint=f"Say more: {', '.join(one.id for one in found)}.",
         )
-    record = store.get_session(ids[0]) if ids else None
-    if record is None:
+    if not found:
         raise NotFoundError(
             f"There is no session {name!r}.", hint="`holdfast sessions` lists them."
         )
-    return record
+    return found[0]

@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote, urlsplit
 from urllib.request import url2pathname
 
 import anyio
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -27,6 +26,7 @@ from holdfast.core.errors import HoldfastError, NotFoundError
 from holdfast.core.records import record
 from holdfast.server import prompts
 from holdfast.server.advice import told
+from holdfast.server.crossing import Crossing
 from holdfast.server.inputs import Context, Count, Ids, Input, schema_of
 from holdfast.server.memories import Memories
 from holdfast.server.operations import BY_NAME, OPERATIONS, Effect, Operation
@@ -146,7 +146,7 @@ class _Serving:
     """The handlers of one server."""
 
     def __init__(self, memories: Memories, place: Place) -> None:
-        self._memories = memories
+        self._crossing = Crossing(memories)
         self._place = place
 
     # -- Tools ------------------------------------------------------------------------------------
@@ -180,13 +180,10 @@ class _Serving:
 
     async def _run(self, request: Request, operation: Operation[_In, _Out], asked: _In) -> _Out:
         folder = await self._folder(request)
-
-        def work() -> _Out:
-            with self._memories.of(asked.project, folder=folder) as memory:
-                return operation.run(memory, asked)
-
         try:
-            return await anyio.to_thread.run_sync(work)
+            return await self._crossing.ask(
+                asked.project, lambda memory: operation.run(memory, asked), folder=folder
+            )
         except HoldfastError:
             raise
         except Exception as error:  # noqa: BLE001 - else the SDK tells older clients its words

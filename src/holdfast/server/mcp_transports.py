@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
 
-from holdfast.core.errors import UsageError
-from holdfast.server.access import App, with_token
+from holdfast.server.access import MAX_BODY_BYTES, Access, App, guarded
+from holdfast.server.serving import LOOPBACK, address_of, listening, serve_app
 
-HOST = "127.0.0.1"
 PATH = "/mcp"
 
 
@@ -27,10 +28,18 @@ def serve_stdio(server: Server[dict[str, Any]]) -> None:
     anyio.run(serve)
 
 
+def mcp_app(server: Server[dict[str, Any]]) -> Starlette:
+    """The server as a web application. Who may ask it is the guard's business, not its own."""
+    return server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_BODY_BYTES,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+
+
 def http_app(server: Server[dict[str, Any]], *, token: str | None) -> App:
-    """The server as a web application; Host and Origin must be this machine's."""
-    app = server.streamable_http_app(streamable_http_path=PATH, host=HOST)
-    return app if token is None else with_token(app, token)
+    """The server as a guarded web application."""
+    return guarded(mcp_app(server), Access(token=token))
 
 
 def serve_http(
@@ -41,23 +50,6 @@ def serve_http(
     on_ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve any number of clients of this machine until stopped; port 0 takes a free one."""
-    import uvicorn
-
-    with _listening(port) as listener:
-        on_ready(f"http://{HOST}:{listener.getsockname()[1]}{PATH}")
-        config = uvicorn.Config(http_app(server, token=token), log_level="warning")
-        uvicorn.Server(config).run(sockets=[listener])
-
-
-def _listening(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-    except OSError as error:
-        listener.close()
-        raise UsageError(
-            f"Port {port} cannot be used: {error.strerror}.", hint="Choose another with --port."
-        ) from None
-    listener.listen(128)
-    return listener
+    with listening(LOOPBACK, port) as listener:
+        on_ready(f"{address_of(listener)}{PATH}")
+        serve_app(http_app(server, token=token), listener, stopping=threading.Event())

@@ -1,0 +1,123 @@
+"""A real HTTP server on loopback, in a thread of the test, and reading its events."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+
+from holdfast.server.access import LOOPBACK_HOSTS
+from holdfast.server.events import Pace
+from holdfast.server.http_app import guarded_app, make_http_app
+from holdfast.server.mcp_server import Place, make_server
+from holdfast.server.memories import Memories
+from holdfast.server.serving import LOOPBACK, address_of, listening
+from tests.server.talking import memories_in
+
+TOKEN = "a-token-that-only-the-tests-know-0123456789"
+QUICK = Pace(look_every_s=0.01, heartbeat_every_s=0.05)
+
+
+class Served:
+    """A server that is up, as its owner sees it."""
+
+    def __init__(self, address: str, memories: Memories) -> None:
+        self.address = address
+        self.memories = memories
+        self.client = httpx2.Client(
+            base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30
+        )
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The answer to a request that works."""
+        return _answer(self.client.get(f"/api/{path}", params=query))
+
+    def post(self, path: str, **body: Any) -> Any:
+        """The answer to a request that works."""
+        return _answer(self.client.post(f"/api/{path}", json=body))
+
+    def remember(self, content: str, **more: Any) -> str:
+        """Keep something; returns its short id."""
+        return self.post("memory_store", content=content, **more)["id"]
+
+    @contextmanager
+    def events(self, *, headers: dict[str, str] | None = None, **query: Any) -> Generator[Events]:
+        """A subscription."""
+        with self.client.stream("GET", "/api/events", params=query, headers=headers) as answer:
+            assert answer.status_code == 200, answer.read()
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            yield Events(answer.iter_lines())
+
+
+class Events:
+    """Server-sent events, one at a time. The greeting has been read."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        assert next(lines).startswith("retry:")
+        assert next(lines) == ": holdfast"
+        assert next(lines) == ""
+
+    def next(self) -> tuple[str, str, Any]:
+        """Kind, id and data of the next event; comments are passed over."""
+        said: dict[str, str] = {}
+        for line in self._lines:
+            if line.startswith(":"):
+                continue
+            if not line and said:
+                return said["event"], said.get("id", ""), json.loads(said["data"])
+            name, _, value = line.partition(": ")
+            if name:
+                said[name] = value
+        raise AssertionError("The events ended.")
+
+    def next_comment(self) -> str:
+        """The next heartbeat."""
+        return next(line for line in self._lines if line.startswith(":"))
+
+
+def _answer(answer: httpx2.Response) -> Any:
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@contextmanager
+def served(
+    memories: Memories, *, mcp: Place | None = None, pace: Pace = QUICK
+) -> Generator[Served]:
+    """A server over these memories."""
+    stopping = threading.Event()
+    inner = None if mcp is None else make_server(memories, mcp)
+    app = make_http_app(memories, mcp=inner, stopping=stopping, pace=pace)
+    listener = listening(LOOPBACK, 0)
+    config = uvicorn.Config(
+        guarded_app(app, token=TOKEN, hosts=LOOPBACK_HOSTS),  # type: ignore[arg-type]
+        log_config=None,
+        timeout_graceful_shutdown=2,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    known = Served(address_of(listener), memories)
+    try:
+        yield known
+    finally:
+        known.client.close()
+        stopping.set()
+        server.should_exit = True
+        thread.join()
+        listener.close()
+        memories.close()
+
+
+@contextmanager
+def served_in(folder: Path, *, pace: Pace = QUICK) -> Generator[Served]:
+    """A server over an own memory in `folder`."""
+    with served(memories_in(folder), pace=pace) as known:
+        yield known

@@ -1,0 +1,201 @@
+"""The operations and the page's routes over real HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.core.changes import PutSession
+from holdfast.core.sessions import SessionRecord
+from holdfast.server.http_app import openapi_document
+from holdfast.server.operations import OPERATIONS, Effect
+from holdfast.testing.samples import START
+from tests.server.http_serving import Served, served_in
+from tests.server.talking import memories_in, talking_in
+
+pytestmark = pytest.mark.feature("C5")
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Generator[Served]:
+    with served_in(tmp_path) as known:
+        yield known
+
+
+def test_every_operation_of_the_table_has_its_route_and_its_schemas() -> None:
+    document = openapi_document()
+    for operation in OPERATIONS:
+        route = document["paths"][f"/api/{operation.name}"]
+        given = route["post"]["requestBody"]["content"]["application/json"]["schema"]
+        made = route["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+        assert given["$ref"].endswith(f"/{operation.takes.__name__}")
+        assert made["$ref"].endswith(f"/{operation.gives.__name__}")
+        assert ("get" in route) == (operation.effect is Effect.READS)
+
+
+def test_every_route_says_what_it_gives_and_how_it_fails() -> None:
+    document = openapi_document()
+    names: list[str] = []
+    for methods in document["paths"].values():
+        for said in methods.values():
+            names.append(said["operationId"])
+            (content,) = said["responses"]["200"]["content"].values()
+            assert "$ref" in content["schema"]
+            assert "application/problem+json" in said["responses"]["4XX"]["content"]
+    assert len(names) == len(set(names))
+
+
+def test_what_is_stored_is_found_by_post_and_by_query(web: Served) -> None:
+    short = web.remember("Deploys go through staging first", tags=["deploy"])
+    assert web.post("search", query="deploys")["rows"][0]["id"] == short
+    assert web.get("search", query="deploys", tags=["deploy"])["rows"][0]["id"] == short
+    assert web.get("memory_recall", query="staging")["hits"][0]["id"] == short
+    assert web.get("stats")["total"] == 1
+
+
+def test_http_and_mcp_give_the_same_answers(tmp_path: Path) -> None:
+    with talking_in(tmp_path) as talk:
+        short = talk.call("memory_store", content="One memory, two doors")["id"]
+        told = talk.call("get_observations", ids=[short])["records"][0]
+    with served_in(tmp_path) as web:
+        record = web.post("get_observations", ids=[short])["records"][0]
+    assert told.items() <= record.items()
+
+
+def test_memories_are_listed_in_pages_with_filters(web: Served) -> None:
+    for number in range(5):
+        web.remember(f"Fact number {number} stands alone", tags=["odd"] if number % 2 else [])
+    first = web.get("memories", limit=2, order="oldest")
+    assert (first["total"], len(first["items"])) == (5, 2)
+    rest = web.get("memories", limit=100, order="oldest", cursor=first["next_cursor"])
+    assert rest["next_cursor"] is None
+    listed = [memory["content"] for memory in (*first["items"], *rest["items"])]
+    assert listed == [f"Fact number {number} stands alone" for number in range(5)]
+    assert web.get("memories", tags="odd")["total"] == 2
+    assert web.get("memories", needs_review=True)["total"] == 0
+
+
+def test_a_memory_is_read_corrected_confirmed_doubted_and_forgotten(web: Served) -> None:
+    short = web.remember("The port is 80", key="facts/port")
+    known = web.get("memories/facts/port")
+    assert known["short"] == short
+    path = f"/api/memories/{short}"
+    edited = web.client.patch(path, json={"content": "The port is 8080", "pinned": True}).json()
+    assert (edited["content"], edited["pinned"]) == ("The port is 8080", True)
+    assert web.get(f"memories/{short}")["superseded_by"] == edited["id"]
+    new = edited["short"]
+    assert web.post(f"memories/{new}/confirm")["user_verified"]
+    doubted = web.post(f"memories/{new}/flag")
+    assert (doubted["user_verified"], doubted["needs_review"]) == (False, True)
+    assert web.client.delete(f"/api/memories/{new}").status_code == 200
+    assert web.client.get(f"/api/memories/{new}").status_code == 404
+
+
+def test_an_edit_of_what_changed_meanwhile_is_refused(web: Served) -> None:
+    short = web.remember("Two people look at this")
+    seen = web.get(f"memories/{short}")["updated_at"]
+    path = f"/api/memories/{short}"
+    late = web.client.patch(path, json={"tags": ["late"], "if_updated_at": "2020-01-01T00:00:00Z"})
+    assert late.status_code == 409
+    assert web.get(f"memories/{short}")["tags"] == []
+    right = web.client.patch(path, json={"tags": ["right"], "if_updated_at": seen})
+    assert right.json()["tags"] == ["right"]
+
+
+@pytest.mark.parametrize("edit", [{}, {"type": "nonsense"}, {"importance": 2}, {"id": "other"}])
+def test_an_edit_that_makes_no_sense_changes_nothing(web: Served, edit: dict[str, Any]) -> None:
+    short = web.remember("Stays as it is")
+    before = web.get(f"memories/{short}")
+    answer = web.client.patch(f"/api/memories/{short}", json=edit)
+    assert answer.status_code in {400, 422}
+    assert answer.json()["detail"]
+    assert web.get(f"memories/{short}") == before
+
+
+@pytest.mark.feature("C1")
+def test_sessions_are_listed_and_shown_within_their_project(web: Served) -> None:
+    with web.memories.of("") as hf:
+        for name, project in (("mine-1", hf.project), ("mine-2", hf.project), ("theirs", "other")):
+            session = SessionRecord(
+                id=name, client="cli", project=project, started_at=START, last_event_at=START
+            )
+            hf.engine.store.apply([PutSession(session)])
+    listed = web.get("sessions", limit=1)
+    assert [one["id"] for one in listed["items"]] == ["mine-2"]
+    assert web.get("sessions", offset=listed["next_offset"])["items"][0]["id"] == "mine-1"
+    assert len(web.get("sessions", all_projects=True)["items"]) == 3
+    assert web.get("sessions/mine-1")["session"]["client"] == "cli"
+    assert web.client.get("/api/sessions/theirs").status_code == 404
+    assert web.get("sessions/theirs", all_projects=True)["session"]["project"] == "other"
+
+
+def test_a_project_is_chosen_by_query_body_or_header_and_never_sees_another(web: Served) -> None:
+    web.remember("Alpha keeps this", project="alpha")
+    web.remember("Größe keeps that", project="größe")
+    assert web.get("memories", project="alpha")["total"] == 1
+    header = {"Holdfast-Project": "gr%C3%B6%C3%9Fe"}
+    for path in ("memories", "search", "stats"):
+        answer = web.client.get(f"/api/{path}", headers=header)
+        assert "Alpha" not in answer.text
+        assert answer.json().get("total", 1) == 1
+    assert web.get("memories")["total"] == 0
+    short = web.get("search", project="alpha")["rows"][0]["id"]
+    assert web.client.get(f"/api/memories/{short}", headers=header).status_code == 404
+    assert web.client.delete(f"/api/memories/{short}").status_code == 404
+    assert {one["memories"] for one in web.get("projects")["items"]} == {1}
+
+
+@pytest.mark.feature("A10")
+def test_a_secret_sent_by_http_is_not_kept(web: Served) -> None:
+    secret = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    short = web.remember(f"The token is {secret} for now")
+    assert secret not in json.dumps(web.get(f"memories/{short}"))
+
+
+def test_health_and_doctor_answer(web: Served) -> None:
+    web.remember("Something to look at")
+    assert web.get("health")["status"] == "ok"
+    report = web.get("doctor")
+    assert report["healthy"]
+    assert report["facts"]["memories"] == "1"
+
+
+def test_thirty_two_requests_at_once_on_one_store_all_count(web: Served) -> None:
+    def work(number: int) -> str:
+        short = web.remember(f"Thing {number} was told by caller {number}", type="fact")
+        web.get("search", query=f"caller {number}")
+        web.get("memories", limit=5)
+        return short
+
+    with ThreadPoolExecutor(32) as callers:
+        ids = set(callers.map(work, range(64)))
+    assert len(ids) == 64
+    assert web.get("stats")["total"] == 64
+
+
+def test_two_servers_on_one_database_see_what_the_other_wrote(tmp_path: Path) -> None:
+    with served_in(tmp_path) as one, served_in(tmp_path) as other:
+        with ThreadPoolExecutor(8) as callers:
+            told = [
+                callers.submit(web.remember, f"Written number {number} by one of two")
+                for number in range(20)
+                for web in ((one, other)[number % 2],)
+            ]
+            ids = {call.result() for call in told}
+        assert len(ids) == 20
+        assert one.get("stats")["total"] == other.get("stats")["total"] == 20
+
+
+def test_more_projects_than_are_kept_open_still_answer(tmp_path: Path) -> None:
+    with served_in(tmp_path) as web:
+        for number in range(12):
+            web.remember("The same in each", project=f"project-{number}")
+        assert all(
+            web.get("stats", project=f"project-{number}")["total"] == 1 for number in range(12)
+        )
+    memories_in(tmp_path).close()
