@@ -7,6 +7,7 @@ only the wiring knows (which model answers). Synchronous; a context manager.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO, Unpack
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.app.intake import IntakeReport
     from holdfast.app.reindex import Reindexed
     from holdfast.app.settings import Settings
+    from holdfast.app.skills import Skills
     from holdfast.core.memory import Memory, MemoryDraft
     from holdfast.core.ports import Progress
     from holdfast.core.query import Page, Stats
@@ -80,6 +82,13 @@ class Holdfast(Ageing):
     def settings(self) -> Settings:
         """The settings in force."""
         return self._wires.settings
+
+    @cached_property
+    def skills(self) -> Skills:
+        """The skills of this project and of this person, looked for on first use."""
+        from holdfast.app.skills import Skills
+
+        return Skills(self._wires)
 
     @property
     def engine(self) -> Engine:

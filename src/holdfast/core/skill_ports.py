@@ -65,6 +65,10 @@ class KeptSkills(Protocol):
         """All of this project's."""
         ...
 
+    def remove(self, name: str) -> bool:
+        """Remove one for good; tells whether it was there."""
+        ...
+
 
 class PromptShelf(Protocol):
     """Prompts of the MCP servers that are connected."""

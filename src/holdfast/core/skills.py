@@ -232,8 +232,15 @@ class Skill:
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing about the document is an error."""
+        """Whether nothing about the document is an error; a quarter of the skills in the wild break
+        a rule and can be used all the same, so ask `is_usable` before using one."""
         return not any(finding.is_error for finding in self.findings)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is something to go by: a description, and instructions (which a server
+        hands out for its prompts only when they are run)."""
+        return bool(self.description and (self.body or self.format is SkillFormat.PROMPT))
 
 
 @record

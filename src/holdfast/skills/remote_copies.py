@@ -7,11 +7,9 @@ was changed on disk is a finding and is not used. Files are replaced whole, neve
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Final, cast
 
 from holdfast.core.errors import UsageError
@@ -19,6 +17,7 @@ from holdfast.core.records import record, replace
 from holdfast.core.skills import SkillFinding, SkillFormat, SkillKind, SkillSource
 from holdfast.skills.codes import finding
 from holdfast.skills.documents import read_skill
+from holdfast.skills.files import write_whole
 from holdfast.skills.layout import MAX_DOCUMENT_BYTES
 from holdfast.skills.scanning import Scanned, ScanResult, read_file
 from holdfast.skills.stamps import look, unchanged
@@ -75,7 +74,7 @@ class RemoteCopies:
         """Keep a document and the agreement to it."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = self.pins()
-        _write_whole(self.path(pin), data)
+        write_whole(self.path(pin), data)
         self._write_pins({**known, pin.url: pin})
 
     def drop(self, url: str) -> bool:
@@ -92,7 +91,7 @@ class RemoteCopies:
     def _write_pins(self, pins: Mapping[str, Pin]) -> None:
         table = {url: {"sha256": pin.sha256, "name": pin.name} for url, pin in pins.items()}
         text = json.dumps(table, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
-        _write_whole(self.pins_file, text.encode())
+        write_whole(self.pins_file, text.encode())
 
 
 class RemoteScanner:
@@ -161,17 +160,3 @@ def _pin(url: str, value: object) -> Pin | None:
     if not isinstance(digest, str) or not isinstance(name, str) or len(digest) != _HASH_CHARS:
         return None
     return Pin(url=url, sha256=digest, name=name) if digest.isalnum() else None
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    """Put a file in place in one step, so that nobody ever sees half of it."""
-    with NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise

@@ -1,0 +1,351 @@
+"""`hf.skills`: the skills of the open project, with everything that can be done with them.
+
+Wires the sources (this project, this person, plugins, lists, the store) to one catalogue; the work
+itself is in `holdfast.skills`. Nothing is fetched from the network but by `add_remote`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from holdfast.app import places as app_places
+from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.core.records import record
+from holdfast.core.skills import (
+    Skill,
+    SkillClash,
+    SkillFinding,
+    SkillFormat,
+    SkillIndex,
+    SkillKind,
+    SkillSource,
+)
+from holdfast.core.text import clean
+from holdfast.skills import authoring
+from holdfast.skills.catalogue import Scanner, SkillCatalogue
+from holdfast.skills.documents import read_skill
+from holdfast.skills.editing import Value
+from holdfast.skills.given import KeptScanner, PromptScanner
+from holdfast.skills.layout import MAX_DOCUMENT_BYTES
+from holdfast.skills.list_scanner import ListScanner
+from holdfast.skills.places import builtin_place, project_places, user_places
+from holdfast.skills.plugins import PluginScanner
+from holdfast.skills.remote_copies import Pin, RemoteCopies, RemoteScanner
+from holdfast.skills.rules import usable_name
+from holdfast.skills.scanning import PlaceScanner
+from holdfast.skills.validation import Validated, validate_path
+
+if TYPE_CHECKING:
+    from holdfast.app.wiring import Wires
+    from holdfast.core.ports import Shelf
+    from holdfast.core.skill_ports import KeptSkills, PromptShelf, SkillFetcher
+
+NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/skills", "user")
+"""Where `create` may put a skill; `user` is this person's own folder."""
+
+
+@record(kw_only=True)
+class SkillsOverview:
+    """How many skills there are, from where, and what is wrong."""
+
+    total: int
+    enabled: int
+    by_kind: Mapping[str, int]
+    sources: tuple[tuple[SkillSource, int], ...]
+    clashes: tuple[SkillClash, ...]
+    errors: int
+    warnings: int
+    findings: tuple[SkillFinding, ...]
+
+
+@record(kw_only=True)
+class RemoteOffer:
+    """A fetched document before anybody agreed to it."""
+
+    url: str
+    sha256: str
+    skill: Skill
+    agreed_sha256: str | None
+    """What was agreed to before, if this address was."""
+    data: bytes
+
+    @property
+    def is_known(self) -> bool:
+        """Whether exactly this was agreed to already."""
+        return self.agreed_sha256 == self.sha256
+
+
+class ShelfSwitches:
+    """Switches of one project, kept in its store."""
+
+    def __init__(self, shelf: Shelf, project: str) -> None:
+        self._shelf = shelf
+        self._space = f"skills.switches/{quote(clean(project), safe='')}"
+
+    def switched(self) -> dict[str, bool]:
+        """Every switch that was set."""
+        kept = self._shelf.values(self._space)
+        return {key: on for key, on in kept.items() if isinstance(on, bool)}
+
+    def switch(self, key: str, *, on: bool | None) -> None:
+        """Set a switch; None forgets it."""
+        self._shelf.put_value(self._space, key, on)
+
+
+class Skills:
+    """The skills of one project as one person sees them."""
+
+    def __init__(
+        self,
+        wires: Wires,
+        *,
+        kept: KeptSkills | None = None,
+        prompts: PromptShelf | None = None,
+        fetcher: SkillFetcher | None = None,
+    ) -> None:
+        self._wires = wires
+        self._kept = kept
+        self._fetcher = fetcher
+        self.root = wires.identity.root
+        self._own_folder = app_places.config_file(wires.environment).parent
+        self.copies = RemoteCopies(app_places.data_folder(wires.environment) / "remote-skills")
+        self._switches = ShelfSwitches(wires.store, wires.project)
+        self._catalogue = SkillCatalogue(self._scanners(kept, prompts), switches=self._switches)
+
+    # -- Looking ----------------------------------------------------------------------------------
+
+    def index(self) -> SkillIndex:
+        """All skills as they are now; costs a few milliseconds when nothing changed."""
+        return self._catalogue.index()
+
+    def list(self, *, source: str | None = None, include_disabled: bool = True) -> list[Skill]:
+        """Skills, highest priority first; `source` is a kind such as `project`."""
+        if source is not None and source not in set(SkillKind):
+            raise UsageError(
+                f"There is no source {source!r}.", hint=f"One of: {', '.join(SkillKind)}."
+            )
+        return [
+            skill
+            for skill in self.index()
+            if (source is None or skill.source.kind == source)
+            and (include_disabled or skill.enabled)
+        ]
+
+    def get(self, name: str) -> Skill:
+        """The skill with that name, alias or id."""
+        index = self.index()
+        found = index.get(name) or index.get(name.removeprefix("/"))
+        if found is None:
+            close = get_close_matches(name, [skill.name for skill in index], n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else "See `holdfast skill list`."
+            raise NotFoundError(f"There is no skill {name!r}.", hint=hint)
+        return found
+
+    def overview(self) -> SkillsOverview:
+        """How many skills there are, from where, and what is wrong."""
+        index = self.index()
+        findings = [*index.findings, *(found for skill in index for found in skill.findings)]
+        by_source: dict[SkillSource, int] = dict.fromkeys(index.sources, 0)
+        by_kind: dict[str, int] = {}
+        for skill in index:
+            by_source[skill.source] = by_source.get(skill.source, 0) + 1
+            by_kind[skill.source.kind.value] = by_kind.get(skill.source.kind.value, 0) + 1
+        errors = sum(found.is_error for found in findings)
+        return SkillsOverview(
+            total=len(index),
+            enabled=len(index.enabled),
+            by_kind=by_kind,
+            sources=tuple(by_source.items()),
+            clashes=index.clashes,
+            errors=errors,
+            warnings=len(findings) - errors,
+            findings=index.findings,
+        )
+
+    def validate(self, *targets: str | Path, strict: bool = False) -> list[Validated]:
+        """Every finding about the named skills or paths, or about all skills that there are."""
+        if not targets:
+            index = self.index()
+            own = [Validated(s.path, s, s.findings) for s in index if s.findings or s.path]
+            loose = [Validated(f.path, None, (f,)) for f in index.findings if f.code != "clash"]
+            return [*own, *loose]
+        return [self._validated(target, strict=strict) for target in targets]
+
+    def _validated(self, target: str | Path, *, strict: bool) -> Validated:
+        path = app_places.expanded(target)
+        if not path.exists() and isinstance(target, str) and (known := self.index().get(target)):
+            if known.path is None:
+                return Validated(None, known, known.findings)
+            path = known.path
+        return validate_path(path, strict=strict)
+
+    def refresh(self) -> SkillsOverview:
+        """Forget what was read, look through everything again, and say what there is."""
+        self._catalogue.forget()
+        return self.overview()
+
+    # -- Switching --------------------------------------------------------------------------------
+
+    def enable(self, name: str) -> Skill:
+        """Switch a skill on in this project."""
+        return self._switch(name, on=True)
+
+    def disable(self, name: str) -> Skill:
+        """Switch a skill off in this project; its file stays as it is."""
+        return self._switch(name, on=False)
+
+    def _switch(self, name: str, *, on: bool) -> Skill:
+        skill = self.get(name)
+        self._switches.switch(skill.key, on=on)
+        return self.get(skill.name)
+
+    # -- Writing ----------------------------------------------------------------------------------
+
+    def create(
+        self,
+        name: str,
+        *,
+        description: str,
+        body: str,
+        tags: tuple[str, ...] = (),
+        folder: str = NEW_FOLDERS[0],
+        fields: Mapping[str, Value] | None = None,
+    ) -> Skill:
+        """Make a skill in one of this project's folders, or in this person's own."""
+        if folder not in NEW_FOLDERS:
+            raise UsageError(
+                f"Skills are not put into {folder!r}.", hint=f"One of: {', '.join(NEW_FOLDERS)}."
+            )
+        place = self._own_folder / "skills" if folder == "user" else self.root / folder
+        path = authoring.create_skill(
+            place, name, description=description, body=body, tags=tags, fields=fields
+        )
+        return self._at(path)
+
+    def edit(
+        self, name: str, changes: Mapping[str, Value | None], *, body: str | None = None
+    ) -> Skill:
+        """Set fields of a skill's document (None removes one); the rest stays byte for byte."""
+        return self._at(authoring.edit_skill(self.get(name), changes, body=body))
+
+    def delete(self, name: str, *, dry_run: bool = False) -> list[Path]:
+        """Remove a skill from disk for good; returns what goes (or would go)."""
+        skill = self.get(name)
+        if skill.source == self.copies.source:
+            return self._drop_remote(skill, dry_run=dry_run)
+        if skill.source.kind is SkillKind.GENERATED and self._kept is not None:
+            if not dry_run:
+                self._kept.remove(skill.name)
+            return []
+        if dry_run:
+            return authoring.files_to_remove(skill)
+        removed = authoring.remove_skill(skill)
+        self._switches.switch(skill.key, on=None)
+        return removed
+
+    def export(self, name: str, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Copy a skill with its files to `folder/name/`."""
+        target = app_places.expanded(folder).absolute()
+        return authoring.export_skill(self.get(name), target, overwrite=overwrite)
+
+    def _at(self, path: Path) -> Skill:
+        """The skill that was just written, as it is read back."""
+        index = self.index()
+        covered = (skill for clash in index.clashes for skill in clash.covered)
+        found = next((skill for skill in (*index, *covered) if skill.path == path), None)
+        if found is None:
+            raise NotFoundError(f"{path} was written, but is not among the skills.")
+        return found
+
+    # -- Remote -----------------------------------------------------------------------------------
+
+    def fetch_remote(self, url: str) -> RemoteOffer:
+        """Fetch a document to look at; nothing is kept."""
+        from holdfast.app.skill_fetch import UrlFetcher, require_safe
+
+        require_safe(url)
+        fetcher = self._fetcher or UrlFetcher()
+        data = fetcher.fetch(url, limit_bytes=MAX_DOCUMENT_BYTES)
+        agreed = self.copies.pins().get(url)
+        skill = read_skill(
+            data, source=self.copies.source, format=SkillFormat.FULL, name=_name_of(url)
+        )
+        return RemoteOffer(
+            url=url,
+            sha256=sha256(data).hexdigest(),
+            skill=skill,
+            agreed_sha256=agreed.sha256 if agreed else None,
+            data=data,
+        )
+
+    def add_remote(
+        self, offer: RemoteOffer, *, sha256: str | None = None, update: bool = False
+    ) -> Skill:
+        """Agree to a fetched document: from now on exactly this is used.
+
+        With `sha256` it must be that very document. One that differs from what was agreed to
+        before is refused unless `update` says so.
+        """
+        if sha256 is not None and sha256.lower() != offer.sha256:
+            raise ConflictError(
+                f"{offer.url} has the hash {offer.sha256}, not {sha256}.",
+                hint="Somebody changed the document; look at it before you agree.",
+            )
+        if offer.agreed_sha256 is not None and not offer.is_known and not update:
+            raise ConflictError(
+                f"{offer.url} is not what was agreed to before.",
+                hint="Look at it, then agree to the new one with --update.",
+            )
+        if not offer.skill.body:
+            raise UsageError(f"{offer.url} is no skill: there is nothing in it.")
+        self.copies.keep(Pin(url=offer.url, sha256=offer.sha256, name=offer.skill.name), offer.data)
+        return self.get(offer.skill.name)
+
+    def _drop_remote(self, skill: Skill, *, dry_run: bool) -> list[Path]:
+        pins = [pin for pin in self.copies.pins().values() if pin.name == skill.name]
+        paths = [self.copies.path(pin) for pin in pins]
+        for pin in pins if not dry_run else ():
+            self.copies.drop(pin.url)
+        return paths
+
+    # -- Wiring -----------------------------------------------------------------------------------
+
+    def _scanners(self, kept: KeptSkills | None, prompts: PromptShelf | None) -> list[Scanner]:
+        home, env = _home(self._wires.environment), self._wires.environment
+        claude = (
+            Path(env["CLAUDE_CONFIG_DIR"]) if env.get("CLAUDE_CONFIG_DIR") else home / ".claude"
+        )
+        places = (*project_places(self.root), *user_places(home, self._own_folder), builtin_place())
+        lists: list[tuple[Path, Path | None]] = [
+            (self.root / "external-skills.json", self.root),
+            (self.root / ".plan-cascade" / "skills.json", self.root),
+            (self._own_folder / "external-skills.json", None),
+            (self._own_folder / "skills.json", None),
+            (home / ".plan-cascade" / "skills.json", None),
+        ]
+        scanners: list[Scanner] = [PlaceScanner(place) for place in places]
+        scanners += [ListScanner(p, fence=fence, copies=self.copies) for p, fence in lists]
+        scanners += [RemoteScanner(self.copies), PluginScanner(claude)]
+        if kept is not None:
+            scanners.append(KeptScanner(kept))
+        if prompts is not None:
+            scanners.append(PromptScanner(prompts))
+        return scanners
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    given = environment.get("HOME") or environment.get("USERPROFILE")
+    return Path(given) if given else app_places.expanded("~")
+
+
+def _name_of(url: str) -> str:
+    """What a document at an address is called: the folder of SKILL.md, or the file."""
+    parts = [part for part in url.partition("://")[2].partition("?")[0].split("/") if part]
+    last = parts[-1].removesuffix(".md") if parts else ""
+    is_plain = last.lower() == "skill" and len(parts) > 1
+    return usable_name(parts[-2] if is_plain else last) or "remote"

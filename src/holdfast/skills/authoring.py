@@ -1,0 +1,168 @@
+"""Making, changing, removing and copying skills on disk.
+
+Invariant: a file is changed whole or not at all; nothing that exists is written over; what is
+removed lies inside the source it was found in. What comes with Holdfast, with a plugin or with a
+list is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from holdfast.core.errors import ConflictError, UsageError
+from holdfast.core.skills import Skill, SkillFormat, SkillKind
+from holdfast.skills.editing import Value, edited, new_document
+from holdfast.skills.files import write_new, write_whole
+from holdfast.skills.layout import MAX_DOCUMENT_BYTES
+from holdfast.skills.rules import MAX_DESCRIPTION_CHARS, is_specified_name
+from holdfast.skills.scanning import SKILL_FILES, read_file
+
+OWN_KINDS: Final = frozenset((SkillKind.PROJECT, SkillKind.USER))
+MAX_COPIED_FILES: Final = 2_000
+MAX_COPIED_BYTES: Final = 64 << 20
+
+
+def create_skill(
+    folder: Path,
+    name: str,
+    *,
+    description: str,
+    body: str,
+    tags: tuple[str, ...] = (),
+    fields: Mapping[str, Value] | None = None,
+) -> Path:
+    """Make `folder/name/SKILL.md`; UsageError when it would break the specification."""
+    if not is_specified_name(name):
+        raise UsageError(
+            f"The name {name[:80]!r} cannot be used.",
+            hint="Use 1-64 lower-case letters and digits, with single hyphens between them.",
+        )
+    if not 0 < len(description.strip()) <= MAX_DESCRIPTION_CHARS:
+        raise UsageError(
+            "A description has 1 to 1,024 characters.",
+            hint="Say what the skill does and when to use it.",
+        )
+    said: dict[str, Value] = {"name": name, "description": description.strip()}
+    if tags:
+        said["tags"] = tags
+    data = new_document(said | dict(fields or {}), body=body).encode()
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
+    path = folder / name / SKILL_FILES[0]
+    write_new(path, data)
+    return path
+
+
+def edit_skill(
+    skill: Skill, changes: Mapping[str, Value | None], *, body: str | None = None
+) -> Path:
+    """Change fields of a skill's file; everything else stays byte for byte."""
+    path = _own_file(skill, "changed")
+    data, status = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)
+    if sha256(data).hexdigest() != skill.sha256:
+        raise ConflictError(f"{path} was changed meanwhile.", hint="Try again.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8.", hint="Save it as UTF-8 first.") from None
+    new = edited(text, changes, body=body).encode()
+    if len(new) > MAX_DOCUMENT_BYTES:
+        raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
+    # Through a link, so that the link stays one.
+    write_whole(path.resolve(), new, mode=status.st_mode & 0o7777)
+    return path
+
+
+def files_to_remove(skill: Skill) -> list[Path]:
+    """What removing a skill would remove: its folder with all files, or its one file."""
+    path = _own_file(skill, "removed")
+    if skill.format is not SkillFormat.FULL:
+        return [path]
+    folder = path.parent
+    if folder.is_symlink():
+        return [folder]
+    root = skill.source.root
+    if root is None or folder == root or not folder.is_relative_to(root):
+        return [path]
+    return [folder, *sorted(inner for inner in folder.rglob("*") if not inner.is_dir())]
+
+
+def remove_skill(skill: Skill) -> list[Path]:
+    """Remove a skill from disk for good; a link goes, what it leads to stays."""
+    files = files_to_remove(skill)
+    first = files[0]
+    if first.is_symlink() or not first.is_dir():
+        first.unlink()
+    else:
+        shutil.rmtree(first)
+    return files
+
+
+def _own_file(skill: Skill, verb: str) -> Path:
+    if skill.path is None or skill.source.kind not in OWN_KINDS:
+        raise UsageError(
+            f"{skill.name!r} comes from {skill.source.kind.value}:{skill.source.name} "
+            f"and cannot be {verb} here.",
+            hint="Switch it off with `holdfast skill disable`, or export a copy of it.",
+        )
+    if skill.format is SkillFormat.CONVENTION and verb == "removed":
+        raise UsageError(
+            f"{skill.path} is the project's own document.", hint="Remove the file yourself."
+        )
+    return skill.path
+
+
+def export_skill(skill: Skill, folder: Path, *, overwrite: bool = False) -> Path:
+    """Copy a skill to `folder/name/`, with its files, as a full SKILL.md whatever it was."""
+    target = folder / skill.name.replace("/", "-").replace(":", "-")
+    if os.path.lexists(target):
+        if not overwrite:
+            raise ConflictError(f"{target} is already there.", hint="Give --overwrite.")
+        if target.is_symlink() or not (target / SKILL_FILES[0]).is_file():
+            raise ConflictError(f"{target} is no skill.", hint="Choose another folder.")
+    own = skill.path.parent if skill.path and skill.format is SkillFormat.FULL else None
+    data = _document(skill)
+    files = _companions(own) if own else []
+    target.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        copy = target / file.relative_to(own or file)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+        shutil.copymode(file, copy)
+    write_whole(target / SKILL_FILES[0], data, mode=0o644)
+    return target
+
+
+def _document(skill: Skill) -> bytes:
+    """The document as it is on disk if it is a full one, else one with name and description."""
+    if skill.path is not None and skill.format is SkillFormat.FULL:
+        return read_file(str(skill.path), limit_bytes=MAX_DOCUMENT_BYTES)[0]
+    said: dict[str, Value] = {
+        "name": skill.name.replace("/", "-").replace(":", "-").lower(),
+        "description": skill.description[:MAX_DESCRIPTION_CHARS] or skill.name,
+    }
+    if skill.tags:
+        said["tags"] = skill.tags
+    return new_document(said, body=skill.body).encode()
+
+
+def _companions(folder: Path) -> list[Path]:
+    """The other files of a skill's folder; links are left out, and a huge folder is refused."""
+    found: list[Path] = []
+    total = 0
+    for file in sorted(folder.rglob("*")):
+        if file.is_symlink() or not file.is_file() or file.name in SKILL_FILES:
+            continue
+        found.append(file)
+        total += file.stat().st_size
+        if len(found) > MAX_COPIED_FILES or total > MAX_COPIED_BYTES:
+            raise UsageError(
+                f"{folder} is too large to copy.",
+                hint=f"At most {MAX_COPIED_FILES:,} files and 64 MiB are copied.",
+            )
+    return found
