@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from holdfast.app import places as app_places
+from holdfast.app.skill_choice import SkillChooser
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.records import record
 from holdfast.core.skills import (
@@ -116,6 +117,16 @@ class Skills:
         self.copies = RemoteCopies(app_places.data_folder(wires.environment) / "remote-skills")
         self._switches = ShelfSwitches(wires.store, wires.project)
         self._catalogue = SkillCatalogue(self._scanners(kept, prompts), switches=self._switches)
+        engine = wires.engine
+        chooser = SkillChooser(
+            index=self.index,
+            root=self.root,
+            embedder=engine.embedder,
+            clock=engine.clock,
+            count_tokens=engine.count_tokens,
+        )
+        self.detect, self.select = chooser.detect, chooser.select
+        self.search, self.injection = chooser.search, chooser.injection
 
     # -- Looking ----------------------------------------------------------------------------------
 

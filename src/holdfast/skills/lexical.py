@@ -35,15 +35,21 @@ SHARE_OF_OTHER_WORDS = 0.6
 _SHARE_OF_EVERYDAY = 0.25
 _SATURATION = 1.2
 _LENGTH = 0.5
+_TOLD_WORDS = 5
 _MAX_BODY_CHARS = 40_000
 
 
 @record
 class WordMatch:
-    """How well one skill shares the words of a prompt, and its most telling shared words."""
+    """How well one skill shares the words of a prompt; `gains` is what each word added, negated."""
 
     score: float
-    shared: tuple[str, ...]
+    gains: tuple[tuple[float, str], ...]
+
+    @property
+    def detail(self) -> str:
+        """The words that told most."""
+        return ", ".join(word for _, word in sorted(self.gains)[:_TOLD_WORDS])
 
 
 def field_texts(skill: Skill) -> dict[str, str]:
@@ -80,10 +86,7 @@ class WordIndex:
                 gain = rarity * frequency * (_SATURATION + 1) / (frequency + _SATURATION)
                 scores[place] += gain
                 shared[place].append((-gain, word))
-        return {
-            place: WordMatch(score, tuple(word for _, word in sorted(shared[place])[:5]))
-            for place, score in scores.items()
-        }
+        return {place: WordMatch(score, tuple(shared[place])) for place, score in scores.items()}
 
     def _rarity(self, term: str, holders: int) -> float:
         plain = math.log(1 + (self._size - holders + 0.5) / (holders + 0.5)) / self._rarest

@@ -69,7 +69,12 @@ class Question:
     detected: Mapping[str, Detected] | None = None
 
 
-Scores = Mapping[int, tuple[ScorePart, ...]]
+@record
+class Ranking:
+    """Scores by the place of a skill, and what each of them is made of, told on request."""
+
+    scores: Mapping[int, float]
+    parts: Callable[[int], tuple[ScorePart, ...]]
 
 
 @record
@@ -80,74 +85,78 @@ class Profile:
     """
 
     name: str
-    scores: Callable[[SkillSearch, Question], Scores]
+    rank: Callable[[SkillSearch, Question], Ranking]
     min_score: float
     min_score_words: float
 
 
-def fused_scores(search: SkillSearch, question: Question) -> Scores:
+def rank_fused(search: SkillSearch, question: Question) -> Ranking:
     """Words, meaning, files and detection, added up."""
     prompt = question.prompt.strip()
     matches = search.words.match(prompt) if prompt else _NOTHING
     cosines = search.meaning.cosines(prompt) if prompt else []
-    return {
-        place: parts
+
+    def parts(place: int) -> tuple[ScorePart, ...]:
+        match = matches.get(place)
+        words = () if match is None else (ScorePart("words", match.score, WORDS, match.detail),)
+        cosine = cosines[place] if cosines else 0.0
+        meaning = (ScorePart("meaning", cosine, MEANING),) if cosine > 0 else ()
+        return (*words, *meaning, *_project_parts(search.skills[place], question))
+
+    scores = {
+        place: sum(part.effect for part in _project_parts(skill, question))
+        + (matches[place].score * WORDS if place in matches else 0.0)
+        + (max(0.0, cosines[place]) * MEANING if cosines else 0.0)
         for place, skill in enumerate(search.skills)
-        if (parts := tuple(_fused_parts(skill, matches.get(place), cosines[place:], question)))
     }
+    return Ranking(scores, parts)
 
 
-def _fused_parts(
-    skill: Skill, match: WordMatch | None, cosines: Sequence[float], question: Question
-) -> list[ScorePart]:
+def _project_parts(skill: Skill, question: Question) -> tuple[ScorePart, ...]:
+    """A file at hand that the skill is about; a project that calls for it, or for others."""
     parts: list[ScorePart] = []
-    if match is not None:
-        parts.append(ScorePart("words", match.score, WORDS, ", ".join(match.shared)))
-    if cosines and cosines[0] > 0:
-        parts.append(ScorePart("meaning", cosines[0], MEANING))
-    return [*parts, *_file_parts(skill, question), *_detection_parts(skill, question)]
-
-
-def _file_parts(skill: Skill, question: Question) -> list[ScorePart]:
-    """A file at hand that the skill is about."""
     for path in question.files if skill.globs else ():
         glob = fits_any(path, skill.globs)
         if glob is not None:
-            return [ScorePart("files", 1.0, FILES, f"{path} fits {glob}")]
-    return []
+            parts.append(ScorePart("files", 1.0, FILES, f"{path} fits {glob}"))
+            break
+    if question.detected:
+        found = question.detected.get(skill.name)
+        if found is not None:
+            parts.append(ScorePart("detected", found.strength, DETECTED, found.reason))
+        elif has_rule(skill):
+            parts.append(ScorePart("another kind of project", 1.0, OTHER_PROJECT))
+    return tuple(parts)
 
 
-def _detection_parts(skill: Skill, question: Question) -> list[ScorePart]:
-    """The project calls for the skill; or for others, while its own rule does not hold."""
-    if question.detected is None:
-        return []
-    found = question.detected.get(skill.name)
-    if found is not None:
-        return [ScorePart("detected", found.strength, DETECTED, found.reason)]
-    if has_rule(skill) and question.detected:
-        return [ScorePart("another kind of project", 1.0, OTHER_PROJECT)]
-    return []
-
-
-def as_documented(search: SkillSearch, question: Question) -> Scores:
+def rank_as_documented(search: SkillSearch, question: Question) -> Ranking:
     """Detected ones first, by priority; then the word formula of the documents."""
-    found: dict[int, tuple[ScorePart, ...]] = {}
-    scores = document_scores(search.skills, question.prompt)
-    for place, (skill, score) in enumerate(zip(search.skills, scores, strict=True)):
-        detected = (question.detected or {}).get(skill.name)
-        parts = (ScorePart("words", score, 1.0),) if score > 0 else ()
-        if detected is not None:
-            first = _DETECTED_FIRST + skill.priority
-            parts = (ScorePart("detected", 1.0, first, detected.reason), *parts)
-        if parts:
-            found[place] = parts
-    return found
+    words = document_scores(search.skills, question.prompt)
+    detected = question.detected or {}
+
+    def parts(place: int) -> tuple[ScorePart, ...]:
+        skill = search.skills[place]
+        first = (
+            ScorePart(
+                "detected", 1.0, _DETECTED_FIRST + skill.priority, detected[skill.name].reason
+            )
+            if skill.name in detected
+            else None
+        )
+        by_words = ScorePart("words", words[place], 1.0)
+        return (first, by_words) if first else (by_words,)
+
+    scores = {
+        place: words[place] + (_DETECTED_FIRST + s.priority if s.name in detected else 0.0)
+        for place, s in enumerate(search.skills)
+    }
+    return Ranking(scores, parts)
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, fused_scores, 2.3, 1.3),
-        "document": Profile("document", as_documented, 1.0, 1.0),
+        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, rank_fused, 2.3, 1.3),
+        "document": Profile("document", rank_as_documented, 1.0, 1.0),
     }
 )
 

@@ -79,17 +79,20 @@ def select_skills(
     profile = profile_named(policy.profile)
     by_name = None if detected is None else {one.skill.name: one for one in detected}
     question = Question(prompt, (*files, *mentioned_paths(prompt)), by_name)
-    scores = profile.scores(search, question)
-    least = _least(policy, profile, search)
-    choices = [
-        _choice(search.skills[place], parts)
-        for place, parts in scores.items()
-        if _may_be_chosen(search.skills[place], policy)
-    ]
-    worth = [c for c in choices if c.score > 0 and (c.score >= least or not prompt.strip())]
-    worth.sort(key=lambda c: (-c.score, -c.skill.priority, c.skill.name))
-    considered = sum(_may_be_chosen(skill, policy) for skill in search.skills)
-    return SkillSelection(tuple(worth[: policy.limit]), considered, _notes(search))
+    ranking = profile.rank(search, question)
+    open_to = _Allowed(policy)
+    places = [place for place, skill in enumerate(search.skills) if open_to.has(skill)]
+    least = _least(policy, profile, search) if prompt.strip() else 0.0
+    worth = [place for place in places if ranking.scores[place] >= least]
+    worth.sort(
+        key=lambda p: (-ranking.scores[p], -search.skills[p].priority, search.skills[p].name)
+    )
+    choices = (
+        _choice(search.skills[place], ranking.scores[place], ranking.parts(place))
+        for place in worth[: policy.limit]
+        if ranking.scores[place] > 0
+    )
+    return SkillSelection(tuple(choices), len(places), _notes(search))
 
 
 def _check(policy: SelectionPolicy) -> None:
@@ -108,14 +111,24 @@ def _least(policy: SelectionPolicy, profile: Profile, search: SkillSearch) -> fl
     return profile.min_score if search.meaning.is_usable else profile.min_score_words
 
 
-def _may_be_chosen(skill: Skill, policy: SelectionPolicy) -> bool:
-    if not (skill.enabled and allows_phase(skill, policy.phase)):
-        return False
-    if not policy.for_people and not is_offered_to_agents(skill):
-        return False
-    tags = _folded(skill.tags)
-    wanted = _folded(policy.include_tags)
-    return (not wanted or bool(tags & wanted)) and not tags & _folded(policy.exclude_tags)
+class _Allowed:
+    """Which skills a policy lets in."""
+
+    def __init__(self, policy: SelectionPolicy) -> None:
+        self._policy = policy
+        self._wanted = _folded(policy.include_tags)
+        self._unwanted = _folded(policy.exclude_tags)
+
+    def has(self, skill: Skill) -> bool:
+        policy = self._policy
+        if not (skill.enabled and allows_phase(skill, policy.phase)):
+            return False
+        if not policy.for_people and not is_offered_to_agents(skill):
+            return False
+        if not self._wanted and not self._unwanted:
+            return True
+        tags = _folded(skill.tags)
+        return (not self._wanted or bool(tags & self._wanted)) and not tags & self._unwanted
 
 
 def is_offered_to_agents(skill: Skill) -> bool:
@@ -128,8 +141,7 @@ def is_offered_to_agents(skill: Skill) -> bool:
     )
 
 
-def _choice(skill: Skill, parts: tuple[ScorePart, ...]) -> SkillChoice:
-    score = sum(part.effect for part in parts)
+def _choice(skill: Skill, score: float, parts: tuple[ScorePart, ...]) -> SkillChoice:
     strongest = sorted(parts, key=lambda part: -part.effect)
     reasons = tuple(_reason(part) for part in strongest if part.effect > 0)
     return SkillChoice(skill, round(score, 6), reasons, parts)
