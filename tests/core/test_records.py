@@ -172,10 +172,10 @@ def test_copies_and_pickles_are_equal_and_as_frozen(one: dict[str, Any]) -> None
     made = Named(**one, name="n")
     others: list[Any] = [copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))]
     for again in others:
-        assert type(again) is Named
-        assert repr(again) == repr(made)
         with pytest.raises(FrozenRecordError):
             again.x = 1
+        assert type(again) is Named
+        assert repr(again) == repr(made)
 
 
 # -- On its own -----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ Names: TypeAlias = str | Iterable[str]
 When: TypeAlias = datetime | str | None
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
-_AGO = re.compile(r"\s*(\d{1,5})\s*(m|h|d|w)[a-z]*(?:\s+ago)?\s*", re.IGNORECASE)
+_AGO = r"\s*(\d{1,5})\s*(m|h|d|w)[a-z]*(?:\s+ago)?\s*"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -223,7 +223,7 @@ class Asker:
             return whole_ms(when) if when else None
         if when.strip().casefold() in {"now", "today", "yesterday"}:
             return self._named_day(when.strip().casefold())
-        if not (ago := _AGO.fullmatch(when)):
+        if not (ago := re.fullmatch(_AGO, when, re.IGNORECASE)):
             return parse_moment(when)
         return self.now - timedelta(**{_UNITS[ago[2].lower()]: int(ago[1])})
 

@@ -28,20 +28,18 @@ from typing import TYPE_CHECKING
 from holdfast.app.git import ask_git
 from holdfast.app.repository import BrokenRepository, Repository, find_repository
 from holdfast.core.errors import UsageError
-from holdfast.core.ports import ProjectBook
 from holdfast.core.records import record
 from holdfast.core.text import fold, shorten
 
 if TYPE_CHECKING:
     from holdfast.app.remote_url import RemoteName
+    from holdfast.core.ports import ProjectBook
 
 MAX_NAME_CHARS = 200
 _MAX_LOCAL_HOPS = 5
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-# What is not even long or an assignment needs no reading of the rules, which takes a while.
-_MAY_BE_SECRET = re.compile(r"[=：:]|\S{16,}")
+_SHORTEST_SECRET = 16
 _ROOTS = ("rev-list", "--first-parent", "--max-parents=0", "--timestamp")
-_SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_SHA = r"[0-9a-f]{40}([0-9a-f]{24})?"
 
 
 class ProjectKind(StrEnum):
@@ -216,7 +214,7 @@ def _root_commit(repository: Repository) -> tuple[str | None, str | None]:
         return None, "git is not there or could not read the repository"
     # Without a branch (a detached checkout) the commit at hand must do.
     lines = _text(answer or ask_git(repository.root, [*_ROOTS, "HEAD", "--"]) or b"").splitlines()
-    dated = sorted((int(at), sha) for at, sha in map(str.split, lines) if _SHA.fullmatch(sha))
+    dated = sorted((int(at), sha) for at, sha in map(str.split, lines) if re.fullmatch(_SHA, sha))
     return (dated[0][1], None) if dated else (None, None)
 
 
@@ -268,7 +266,10 @@ def _title(folder: Path) -> str:
 
 def require_no_secret(name: str) -> None:
     """Refuse a name that looks like a secret: what names a project is kept as it is."""
-    if not _MAY_BE_SECRET.search(name):
+    # What is not even long or an assignment needs no reading of the rules, which takes a while.
+    if not any(mark in name for mark in "=：:") and all(
+        len(word) < _SHORTEST_SECRET for word in name.split()
+    ):
         return
     from holdfast.memory.wording.redaction import redact
 
@@ -278,9 +279,13 @@ def require_no_secret(name: str) -> None:
         )
 
 
+def _is_control(character: str) -> bool:
+    return character < " " or character == "\x7f" or "\ud800" <= character <= "\udfff"
+
+
 def _checked_name(name: str) -> str:
     require_no_secret(name)
-    if not name or _CONTROL.search(name) or len(name) > MAX_NAME_CHARS:
+    if not name or any(map(_is_control, name)) or len(name) > MAX_NAME_CHARS:
         raise UsageError(
             f"{name!r} cannot name a project.",
             hint=f"Use 1 to {MAX_NAME_CHARS} printable characters.",

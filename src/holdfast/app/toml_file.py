@@ -19,9 +19,10 @@ from holdfast.core.records import record
 
 Scalar: TypeAlias = str | int | float | bool
 
-_TABLE = re.compile(r"\s*\[\s*([A-Za-z0-9_.\-\s]+?)\s*\]\s*(?:#.*)?$")
-_ENTRY = re.compile(r"\s*([A-Za-z0-9_.\-]+)\s*=")
-_COMMENT = re.compile(r"""(?:[^"'#]|"(?:[^"\\]|\\.)*"|'[^']*')*?(\s*#.*)""")
+# Texts and not compiled: most people have no settings file, and `re` keeps what it compiled.
+_TABLE = r"\s*\[\s*([A-Za-z0-9_.\-\s]+?)\s*\]\s*(?:#.*)?$"
+_ENTRY = r"\s*([A-Za-z0-9_.\-]+)\s*="
+_COMMENT = r"""(?:[^"'#]|"(?:[^"\\]|\\.)*"|'[^']*')*?(\s*#.*)"""
 
 
 @record
@@ -92,9 +93,9 @@ def _keys(text: str) -> Iterator[tuple[int, str]]:
     """The dotted key on each line that has one, numbered from 1."""
     table = ""
     for number, line in enumerate(text.splitlines(), start=1):
-        if header := _TABLE.match(line):
+        if header := re.match(_TABLE, line):
             table = header[1].replace(" ", "") + "."
-        elif entry := _ENTRY.match(line):
+        elif entry := re.match(_ENTRY, line):
             yield number, table + entry[1]
 
 
@@ -110,7 +111,7 @@ def _edited(text: str, key: str, literal: str | None) -> str:
 
 def _rewritten(line: str, literal: str) -> str:
     before = line[: line.index("=") + 1]
-    comment = _COMMENT.fullmatch(line[len(before) :])
+    comment = re.fullmatch(_COMMENT, line[len(before) :])
     return f"{before} {literal}{comment[1] if comment else ''}"
 
 
@@ -118,7 +119,7 @@ def _add(lines: list[str], key: str, literal: str) -> None:
     """Put the key at the end of its table, or start the table at the end of the file."""
     table, _, name = key.rpartition(".")
     headers = [
-        (i, m[1].replace(" ", "")) for i, line in enumerate(lines) if (m := _TABLE.match(line))
+        (i, m[1].replace(" ", "")) for i, line in enumerate(lines) if (m := re.match(_TABLE, line))
     ]
     begin = next((i + 1 for i, found in headers if found == table), 0 if not table else None)
     if begin is None:

@@ -7,7 +7,6 @@ words loads no model, and the folder and the database appear with the first oper
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from holdfast.providers.http import Endpoint
 
 DATABASE_NAME = "memory.db"
-_IDENTITY = re.compile(r"(?:name|git|root|path):\S")
 _CALIBRATIONS = "calibration"
 _ADOPTED = "adopted"
 # A question is answered even when its side notes cannot be written down.
@@ -161,9 +159,9 @@ class Wires:
         )
 
         given = self._project
-        if given is None or not _IDENTITY.match(given):
+        kind, _, name = (given or "").partition(":")
+        if given is None or kind not in set(ProjectKind) or not name[:1].strip():
             return resolve_project(self.folder, explicit_name=given)
-        kind, _, name = given.partition(":")
         if kind == ProjectKind.NAME:
             require_no_secret(name)
         return ProjectIdentity(given, name, self.folder, ProjectKind(kind))

@@ -30,8 +30,8 @@ from holdfast.core.types import TYPE_RULES, MemoryType
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_UNSEEN_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+_UNSEEN_IN_JSON = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _BADGE_COLOURS = {"PREF": "magenta", "CONV": "blue", "PATN": "cyan", "WARN": "yellow"}
 _NARROWEST, _USUAL_WIDTH = 40, 100
 _WHOLE_CELL = 16  # a column of such short cells is never broken
@@ -39,7 +39,7 @@ _WHOLE_CELL = 16  # a column of such short cells is never broken
 
 def safe(text: str) -> str:
     """The text without anything that a terminal would act upon, except line breaks and tabs."""
-    return _CONTROL.sub(lambda m: _visible(m.group()), text.replace("\r\n", "\n"))
+    return re.sub(_CONTROL, lambda m: _visible(m.group()), text.replace("\r\n", "\n"))
 
 
 def _visible(character: str) -> str:
@@ -62,7 +62,7 @@ def print_json(value: object) -> None:
     # Where the output is not UTF-8, escapes keep the document valid.
     ascii_only = sys.stdout.encoding.lower().replace("-", "") != "utf8"
     text = json.dumps(plain(value), ensure_ascii=ascii_only, indent=2, allow_nan=False)
-    click.echo(_UNSEEN_IN_JSON.sub(lambda m: f"\\u{ord(m.group()):04x}", text))
+    click.echo(re.sub(_UNSEEN_IN_JSON, lambda m: f"\\u{ord(m.group()):04x}", text))
 
 
 def plain(value: object) -> Json:

@@ -9,7 +9,7 @@ A record behaves as a `dataclass(frozen=True, slots=True)` does: the same fields
 `__post_init__`, equality, hash, repr, patterns, copying and pickling. What differs is the price:
 the standard module imports `inspect` and compiles half a dozen methods for every class, which was
 half of the time a short-lived process took. Here a class compiles one method, its `__init__`, and
-only when its first record is made.
+only once it has made so many records that this pays.
 
 Invariant: defining a record imports nothing and compiles nothing. To code that does load
 `dataclasses` a record is one of its own: its `fields`, `replace` and `asdict` work on it.
@@ -21,7 +21,7 @@ import sys
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from reprlib import recursive_repr
-from types import MappingProxyType
+from types import MappingProxyType, MethodType
 from typing import Any, TypeVar, cast, dataclass_transform, overload
 
 _T = TypeVar("_T")
@@ -61,7 +61,7 @@ class Field:
         self,
         *,
         default: object = MISSING,
-        default_factory: Callable[[], object] | _Missing = MISSING,
+        default_factory: Any = MISSING,
         repr: bool = True,
         compare: bool = True,
         metadata: Mapping[str, Any] = MappingProxyType({}),
@@ -70,7 +70,7 @@ class Field:
         self.type: Any = None
         self.kw_only = False
         self.default = default
-        self.default_factory = default_factory
+        self.default_factory: Any = default_factory
         self.repr = repr
         self.compare = compare
         self.metadata = metadata
@@ -160,7 +160,7 @@ def _made(cls: type[Any], *, frozen: bool, kw_only: bool, repr: bool) -> type[An
         namespace |= _comparison([n for n, f in known.items() if f.compare], frozen=frozen)
     if repr:
         namespace.setdefault("__repr__", _repr)
-    namespace.setdefault("__init__", _Late(_init))
+    namespace.setdefault("__init__", _Constructor(_compiled))
     namespace |= {
         "__slots__": tuple(name for name in own if name not in inherited),
         "__match_args__": tuple(name for name, f in known.items() if not f.kw_only),
@@ -252,12 +252,51 @@ class _Late:
         self._owner, self._name = owner, name
 
     def __get__(self, instance: object, kind: type[Any]) -> Any:
+        return self._made()
+
+    def _made(self) -> Any:
         value = self._make(self._owner)
         setattr(self._owner, self._name, value)
-        return value.__get__(instance, kind) if hasattr(value, "__get__") else value
+        return value
 
 
-def _init(cls: Any) -> Callable[..., None]:
+class _Constructor(_Late):
+    """Fills the first records of a class by hand: compiling costs as much as some fifty of them.
+
+    Whoever looks at the constructor of the class, and not of a record, gets the compiled one; so
+    does a call that does not fit, for the compiled one says best what is wrong.
+    """
+
+    _uses = 0
+
+    def __get__(self, instance: object, kind: type[Any]) -> Any:
+        self._uses += 1
+        if instance is not None and self._uses <= _FILLED_BY_HAND:
+            return MethodType(self._fill, instance)
+        made = self._made()
+        return made if instance is None else MethodType(made, instance)
+
+    def _fill(self, instance: Any, /, *values: Any, **named: Any) -> None:
+        given = {**dict(zip(self._owner.__match_args__, values, strict=False)), **named}
+        known: dict[str, Field] = self._owner.__record_fields__
+        fits = len(given) == len(values) + len(named) and known.keys() >= given.keys()
+        if not fits or any(one.required and name not in given for name, one in known.items()):
+            self._made()(instance, *values, **named)
+            return
+        for name, one in known.items():
+            if name in given:
+                value = given[name]
+            else:
+                value = one.default if one.default is not MISSING else one.default_factory()
+            object.__setattr__(instance, name, value)
+        if hasattr(instance, "__post_init__"):
+            instance.__post_init__()
+
+
+_FILLED_BY_HAND = 50
+
+
+def _compiled(cls: Any) -> Callable[..., None]:
     """The constructor, compiled: positional fields first, then those by name only."""
     known: dict[str, Field] = cls.__record_fields__
     frozen: bool = cls.__record_frozen__

@@ -8,13 +8,15 @@ Knows nothing of how a pool is ranked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from holdfast.core.ports import Store, Vector
-from holdfast.core.query import Candidate, Filter, Hit
 from holdfast.core.records import record, replace
 from holdfast.core.types import MemoryType
-from holdfast.memory.plan import QueryPlan
+
+if TYPE_CHECKING:
+    from holdfast.core.ports import Store, Vector
+    from holdfast.core.query import Candidate, Filter, Hit
+    from holdfast.memory.plan import QueryPlan
 
 ARM_CAP = 48
 SPAN = 2

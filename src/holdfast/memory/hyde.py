@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from holdfast.core.ports import Embedder, TextModel, Vector
+if TYPE_CHECKING:
+    from holdfast.core.ports import Embedder, TextModel, Vector
 
 ENOUGH_HITS = 3
 CLEAR_SCORE = 0.5

@@ -8,11 +8,11 @@ model that failed, a date that was read into the question) is said in `notes`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import ProviderError, UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Embedder, Store
 from holdfast.core.query import Filter, Order
 from holdfast.core.records import field, record
 from holdfast.memory import hyde
@@ -24,6 +24,9 @@ from holdfast.memory.profiles import Profile, profile_named
 from holdfast.memory.ranking import Ranked, Ranking, Setting
 from holdfast.memory.requests import Mode, Recalled, RecallRequest, Recollection
 from holdfast.memory.reranking import reranked
+
+if TYPE_CHECKING:
+    from holdfast.core.ports import Embedder, Store
 
 MAX_LIMIT = 1_000
 

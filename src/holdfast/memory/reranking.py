@@ -6,10 +6,14 @@ count half; what it did not see keeps its place behind them. Knows nothing of ho
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from holdfast.core.errors import ProviderError
-from holdfast.core.ports import Reranker
 from holdfast.memory.ranking import Ranked, Ranking, ReadTexts
 from holdfast.memory.requests import Part
+
+if TYPE_CHECKING:
+    from holdfast.core.ports import Reranker
 
 RERANKED = 30
 _SHARE = 0.5

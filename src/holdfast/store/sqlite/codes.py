@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import math
 from array import array
+from typing import TYPE_CHECKING
 
 from holdfast.core.errors import UsageError
-from holdfast.core.ports import Vector
+
+if TYPE_CHECKING:
+    from holdfast.core.ports import Vector
 
 _STEPS = 127
 _WHOLE = 1.5 * 2**23

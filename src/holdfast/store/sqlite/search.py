@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from holdfast.core.ports import Vector
 from holdfast.core.query import Candidate, Filter, Hit
 from holdfast.store.sqlite import fragments as trigrams
 from holdfast.store.sqlite import words
 from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
 from holdfast.store.sqlite.filters import condition
-from holdfast.store.sqlite.frequent import FrequentTerms
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, to_candidate
-from holdfast.store.sqlite.vectors import VectorSearch
+
+if TYPE_CHECKING:
+    from holdfast.core.ports import Vector
+    from holdfast.store.sqlite.frequent import FrequentTerms
+    from holdfast.store.sqlite.vectors import VectorSearch
 
 
 class SqliteSearch(Part):

@@ -8,10 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.core.clock import to_ms
-from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
-from holdfast.core.memory import Memory
-from holdfast.core.ports import Vector
 from holdfast.core.query import FileLink, Filter, ModelShare
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, placeholders
@@ -22,6 +19,9 @@ from holdfast.store.sqlite.vectors import find_model
 
 if TYPE_CHECKING:
     from holdfast.core.changes import IndexCard
+    from holdfast.core.codec import Json
+    from holdfast.core.memory import Memory
+    from holdfast.core.ports import Vector
 
 _STREAM_ROWS = 1_000
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.core.errors import UsageError
-from holdfast.core.ports import Progress
-from holdfast.core.query import Finding
 from holdfast.store.sqlite.copying import copy_database
 from holdfast.store.sqlite.migrations import schema_version
 from holdfast.store.sqlite.part import Part
-from holdfast.store.sqlite.vectors import VectorSearch
+
+if TYPE_CHECKING:
+    from holdfast.core.ports import Progress
+    from holdfast.core.query import Finding
+    from holdfast.store.sqlite.vectors import VectorSearch
 
 
 class SqliteUpkeep(Part):

@@ -11,13 +11,13 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.core.ports import Vector
 from holdfast.core.query import Filter, Hit
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, placeholders
 from holdfast.store.sqlite.filters import Condition, condition
 
 if TYPE_CHECKING:
+    from holdfast.core.ports import Vector
     from holdfast.store.sqlite.vector_index import Floats, Positions, VectorIndex, View
 
 _LOADED_ROWS = 10_000
