@@ -1,0 +1,34 @@
+"""`holdfast skill`: the group; its commands are in the `skill_*` modules beside it."""
+
+from __future__ import annotations
+
+import click
+
+from holdfast.cli.commands import skill_look, skill_remote, skill_write
+
+
+@click.group()
+def skill() -> None:
+    """Find, check, write and switch skills.
+
+    Skills are looked for in the project (.skills, .claude/skills, .agents/skills, .opencode/skills,
+    CLAUDE.md and its like), in your home folder, in plugins and lists, and among those that come
+    with Holdfast. On a name clash the project goes before the person, and the person before the
+    rest.
+    """
+
+
+for command in (
+    skill_look.list_skills,
+    skill_look.show,
+    skill_look.validate,
+    skill_look.refresh,
+    skill_write.new,
+    skill_write.edit,
+    skill_write.enable,
+    skill_write.disable,
+    skill_write.delete,
+    skill_write.export,
+    skill_remote.add,
+):
+    skill.add_command(command)
