@@ -13,11 +13,12 @@ Knows nothing of memories (an answer carries them as `LinkedMemory`), parsers or
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
+
+from holdfast.core.records import field, record
 
 SYMBOL_MARK: Final = "::"
 MODULE_PREFIX: Final = "module:"
@@ -77,7 +78,7 @@ NOTED_KINDS: Final = frozenset(
 """Kinds of nodes that are said by somebody instead of read from source."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Node:
     """One thing in the graph. `detail` is what its language calls it, such as "trait"."""
 
@@ -98,7 +99,7 @@ class Node:
     analysed_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Edge:
     """`source` depends on `target`. `confidence` says how sure the link itself is."""
 
@@ -125,7 +126,7 @@ class FileState(StrEnum):
     FAILED = "failed"  # the parser gave up, took too long or crashed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class SourceFile:
     """A file of the tree as it was last seen. `reason` says why it was skipped or failed."""
 
@@ -146,7 +147,7 @@ class SourceFile:
 # -- Answers --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class LinkedMemory:
     """A memory that is tied to something in the graph, as far as the graph cares."""
 
@@ -156,7 +157,7 @@ class LinkedMemory:
     files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Reached:
     """A node that a walk came to: how far, how strongly, and over which last step."""
 
@@ -168,7 +169,7 @@ class Reached:
     """The id of the node one step nearer to the start."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Impact:
     """What a change of the target may touch. `score` is 0 when nothing depends on it and nears 1
     the more files do, and the more strongly."""
@@ -187,7 +188,7 @@ class Impact:
     stale_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Neighbours:
     """What a node depends on, or what depends on it, direct ones first."""
 
@@ -199,7 +200,7 @@ class Neighbours:
     stale_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Step:
     """One step of a trace: over which kind of edge, to which node."""
 
@@ -208,7 +209,7 @@ class Step:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Trace:
     """Ways that calls and noted flows take from a node, strongest first."""
 
@@ -218,7 +219,7 @@ class Trace:
     stale_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Coverage:
     """The tests that reach a node, nearest first, and the symbols inside it that none reaches."""
 
@@ -229,7 +230,7 @@ class Coverage:
     symbol_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class GraphStatus:
     """How much of a tree is known."""
 
@@ -245,3 +246,39 @@ class GraphStatus:
     unresolved: int = 0
     """Files whose edges are still to be drawn: a build was interrupted."""
     built_at: datetime | None = None
+
+
+class Stage(StrEnum):
+    """What a build is at."""
+
+    PARSE = "parse"
+    DRAW = "draw"
+
+
+@record(kw_only=True)
+class BuildProgress:
+    """How far a build is, and the module it is at."""
+
+    stage: Stage
+    done: int
+    total: int
+    module: str
+
+
+@record(kw_only=True)
+class BuildReport:
+    """What a build did. `reanalysed` were parsed; `redrawn` got new edges, which includes files
+    that did not change but depend on one that did."""
+
+    seen: int = 0
+    reanalysed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    redrawn: int = 0
+    skipped: int = 0
+    failed: tuple[SourceFile, ...] = ()
+    unnameable: tuple[str, ...] = ()
+    """Files whose names are no valid text; they are left out."""
+    seconds: float = 0.0
+    parse_seconds: float = 0.0
+    size_bytes: int = 0

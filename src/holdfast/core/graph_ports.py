@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from holdfast.core.graph import Edge, EdgeKind, GraphStatus, Node, SourceFile
+from holdfast.core.records import record
 
-KIND_ORDER: tuple[EdgeKind, ...] = tuple(EdgeKind)
+KIND_ORDER: Final[tuple[EdgeKind, ...]] = tuple(kind for kind in EdgeKind)
 """An edge kind as a small number is its place here; new kinds come at the end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class AnalysedFile:
     """What a file says by itself. `facts` is for whoever draws edges and means nothing here."""
 
@@ -34,7 +34,7 @@ class AnalysedFile:
     """The part of the facts that other files' edges may depend on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class DrawnEdges:
     """The edges that one file gives rise to, and the questions that were asked to draw them.
 
@@ -47,7 +47,7 @@ class DrawnEdges:
     lookups: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class EdgeTable:
     """Every edge of a tree as columns of node numbers, with the kind's place in `KIND_ORDER`."""
 

@@ -68,9 +68,9 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def schema_version(db: Connection) -> int:
+def schema_version(db: Connection, application_id: int = APPLICATION_ID) -> int:
     """The number of the last step taken; 0 for an empty file."""
-    if int(db.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
+    if int(db.execute("PRAGMA application_id").fetchone()[0]) != application_id:
         if db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             raise StoreCorruptError(
                 "The file is an SQLite database, but not one of Holdfast's.",
@@ -80,9 +80,11 @@ def schema_version(db: Connection) -> int:
     return int(db.execute("SELECT coalesce(max(number), 0) FROM schema_steps").fetchone()[0])
 
 
-def pending(db: Connection, steps: Sequence[Step] = STEPS) -> list[Step]:
+def pending(
+    db: Connection, steps: Sequence[Step] = STEPS, application_id: int = APPLICATION_ID
+) -> list[Step]:
     """The steps a file still lacks; StoreVersionError when it is ahead of this code."""
-    version = schema_version(db)
+    version = schema_version(db, application_id)
     newest = steps[-1].number
     if version > newest:
         raise StoreVersionError(
@@ -92,22 +94,31 @@ def pending(db: Connection, steps: Sequence[Step] = STEPS) -> list[Step]:
     return [step for step in steps if step.number > version]
 
 
-def migrate(database: Database, *, clock: Clock, steps: Sequence[Step] = STEPS) -> list[Step]:
+def migrate(
+    database: Database,
+    *,
+    clock: Clock,
+    steps: Sequence[Step] = STEPS,
+    application_id: int = APPLICATION_ID,
+) -> list[Step]:
     """Take every pending step; returns those taken by this process."""
     with database.reading() as db:
-        waiting = pending(db, steps)
-        if waiting and schema_version(db) > 0:
-            _copy_before(db, database.path)
-    return [step for step in waiting if _take(database, step, clock=clock, steps=steps)]
+        waiting = pending(db, steps, application_id)
+        version = schema_version(db, application_id)
+        if waiting and version > 0:
+            _copy_before(db, database.path, version)
+    return [s for s in waiting if _take(database, s, clock, steps, application_id)]
 
 
-def _take(database: Database, step: Step, *, clock: Clock, steps: Sequence[Step]) -> bool:
+def _take(
+    database: Database, step: Step, clock: Clock, steps: Sequence[Step], application_id: int
+) -> bool:
     """Run one step unless another process got there first."""
     with database.writing() as db:
-        if step not in pending(db, steps):
+        if step not in pending(db, steps, application_id):
             return False
         if step.number == steps[0].number:
-            _make_record_table(db)
+            _make_record_table(db, application_id)
         step.run(db)
         db.execute(
             "INSERT INTO schema_steps VALUES (?, ?, ?)", (step.number, step.name, to_ms(clock()))
@@ -115,8 +126,8 @@ def _take(database: Database, step: Step, *, clock: Clock, steps: Sequence[Step]
     return True
 
 
-def _make_record_table(db: Connection) -> None:
-    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+def _make_record_table(db: Connection, application_id: int) -> None:
+    db.execute(f"PRAGMA application_id = {application_id}")
     db.execute(
         """CREATE TABLE schema_steps (
             number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_ms INTEGER NOT NULL
@@ -124,9 +135,9 @@ def _make_record_table(db: Connection) -> None:
     )
 
 
-def _copy_before(db: Connection, path: Path) -> None:
-    """A copy named after the version it holds; one that is already there is kept."""
-    target = path.with_name(f"{path.name}.before-v{schema_version(db) + 1}")
+def _copy_before(db: Connection, path: Path, version: int) -> None:
+    """A copy named after the version it comes before; one that is already there is kept."""
+    target = path.with_name(f"{path.name}.before-v{version + 1}")
     if target.exists():
         return
     from holdfast.store.sqlite.copying import copy_database

@@ -1,0 +1,1 @@
+"""Source tree -> symbols, edges, impact. Knows no memory records, no SQL and no models."""

@@ -1,0 +1,397 @@
+"""Brings the graph of a tree up to date: what changed is parsed, what that touches is redrawn.
+
+Invariant: after any sequence of updates the graph equals one built from nothing. Work is written
+in batches, each complete in itself: before a batch of files is replaced, every file whose edges
+may depend on them is opened for drawing, so that stopping anywhere leaves only open files behind
+and the next run goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from posixpath import dirname
+from typing import NamedTuple, TypeVar
+
+from holdfast.codegraph.draw import Drawer
+from holdfast.codegraph.facts import uses_from_bytes
+from holdfast.codegraph.languages import EXTENSIONS, extension_of, is_configuration, language_of
+from holdfast.codegraph.layout import Layout, changed_keys, containers, key
+from holdfast.codegraph.listing import Listed, list_files, look
+from holdfast.codegraph.outlook import Outlook
+from holdfast.codegraph.parsing import Parsed, hash_of
+from holdfast.codegraph.pool import FILE_TIMEOUT_S, Pool, worker_count
+from holdfast.codegraph.screening import reason_by_path
+from holdfast.core.clock import Clock
+from holdfast.core.graph import (
+    MODULE_PREFIX,
+    SYMBOL_MARK,
+    BuildProgress,
+    BuildReport,
+    FileState,
+    Node,
+    NodeKind,
+    SourceFile,
+    Stage,
+)
+from holdfast.core.graph_ports import AnalysedFile, GraphStore
+from holdfast.core.records import record, replace
+
+Tell = Callable[[BuildProgress], None]
+_Item = TypeVar("_Item")
+
+_BATCH = 100
+_CONFIGURATION = "configuration"
+_RACY_NS = 2_000_000_000
+"""A file changed this shortly before it was looked at may change again at the same time stamp."""
+
+
+@record(kw_only=True)
+class Tree:
+    """A source tree: where it is, and the name its graph is kept under."""
+
+    root: Path
+    name: str
+
+
+class _Plan(NamedTuple):
+    """What is to be done about the files of a tree."""
+
+    parse: list[Listed]
+    skip: list[SourceFile]
+    same: list[SourceFile]
+    gone: list[str]
+    unchanged: int
+    unnameable: list[str]
+
+
+class Builder:
+    """Builds and updates the graph of one tree."""
+
+    def __init__(
+        self,
+        store: GraphStore,
+        tree: Tree,
+        *,
+        clock: Clock,
+        tell: Tell | None = None,
+        workers: int | None = None,
+        timeout_s: float = FILE_TIMEOUT_S,
+    ) -> None:
+        self._store = store
+        self._tree = tree
+        self._clock = clock
+        self._tell = tell
+        self._workers = workers
+        self._timeout_s = timeout_s
+
+    def build(self, *, again: bool = False) -> BuildReport:
+        """Bring the whole tree up to date; `again` parses unchanged files as well."""
+        known = {file.path: file for file in self._store.files(self._tree.name)}
+        listed = [f for f in list_files(self._tree.root) if is_wanted(f.path)]
+        gone = sorted(known.keys() - {f.path for f in listed})
+        return self._bring_up(known, listed, gone, again=again)
+
+    def update(self, paths: Iterable[str]) -> BuildReport:
+        """Bring only these files up to date, changed, new or gone."""
+        known = {file.path: file for file in self._store.files(self._tree.name)}
+        wanted = [path for path in dict.fromkeys(paths) if is_wanted(path)]
+        found = [f for path in wanted if (f := look(self._tree.root, path)) is not None]
+        gone = sorted((set(wanted) - {f.path for f in found}) & known.keys())
+        return self._bring_up(known, found, gone, again=False)
+
+    def mark_changed(self) -> list[str]:
+        """Mark files that changed on disk as stale, parsing nothing; returns their paths."""
+        known = {file.path: file for file in self._store.files(self._tree.name)}
+        listed = {f.path: f for f in list_files(self._tree.root) if is_wanted(f.path)}
+        plan = self._plan(known, list(listed.values()), sorted(known.keys() - listed.keys()))
+        changed = sorted([f.path for f in plan.parse] + plan.gone)
+        if changed:
+            self._store.mark_stale(self._tree.name, changed, at=self._clock())
+        return changed
+
+    def _bring_up(
+        self, known: dict[str, SourceFile], listed: list[Listed], gone: list[str], *, again: bool
+    ) -> BuildReport:
+        began = time.perf_counter()
+        plan = self._plan(known, listed, gone, again=again)
+        after = self._reopen_for_moves(known, plan)
+        analysed = self._parse(plan, after)
+        if plan.same:
+            self._store.touch_files(self._tree.name, plan.same)
+        parsed_at = time.perf_counter()
+        if analysed or plan.gone or plan.skip:
+            self._put_containers()
+        redrawn = self._draw()
+        self._store.built(self._tree.name, at=self._clock())
+        failed = [f for f in analysed if f.state in (FileState.FAILED, FileState.PARTLY)]
+        return BuildReport(
+            seen=len(listed),
+            reanalysed=len(analysed),
+            unchanged=plan.unchanged + len(plan.same),
+            removed=len(plan.gone),
+            redrawn=redrawn,
+            skipped=len(plan.skip) + sum(f.state is FileState.SKIPPED for f in analysed),
+            failed=tuple(failed),
+            unnameable=tuple(plan.unnameable),
+            seconds=time.perf_counter() - began,
+            parse_seconds=parsed_at - began,
+            size_bytes=sum(f.size_bytes for f in analysed),
+        )
+
+    # -- Planning ---------------------------------------------------------------------------------
+
+    def _plan(
+        self,
+        known: dict[str, SourceFile],
+        listed: list[Listed],
+        gone: list[str],
+        *,
+        again: bool = False,
+    ) -> _Plan:
+        plan = _Plan([], [], [], gone, 0, [])
+        unchanged = 0
+        for found in listed:
+            if not _is_text(found.path):
+                plan.unnameable.append(found.path.encode("utf-8", "replace").decode())
+                continue
+            before = known.get(found.path)
+            reason = reason_by_path(found.path, found.size_bytes)
+            if reason:
+                file = self._passed_over(found, reason)
+                if before is None or (before.reason, before.size_bytes) != (
+                    reason,
+                    found.size_bytes,
+                ):
+                    plan.skip.append(file)
+                else:
+                    unchanged += 1
+            elif again or before is None or before.state is FileState.FAILED:
+                plan.parse.append(found)
+            elif _looks_same(before, found):
+                unchanged += 1
+            elif self._has_same_content(before, found):
+                same = replace(before, size_bytes=found.size_bytes, mtime_ns=found.mtime_ns)
+                plan.same.append(same)
+            else:
+                plan.parse.append(found)
+        return plan._replace(unchanged=unchanged)
+
+    def _passed_over(self, found: Listed, reason: str) -> SourceFile:
+        return SourceFile(
+            path=found.path,
+            language=_language_name(found.path),
+            content_hash="",
+            size_bytes=found.size_bytes,
+            mtime_ns=found.mtime_ns,
+            state=FileState.SKIPPED,
+            reason=reason,
+            module=_module_by_folder(found.path),
+            analysed_at=self._clock(),
+        )
+
+    def _has_same_content(self, before: SourceFile, found: Listed) -> bool:
+        if not before.content_hash or before.size_bytes != found.size_bytes:
+            return False
+        try:
+            return hash_of((self._tree.root / found.path).read_bytes()) == before.content_hash
+        except OSError:
+            return False
+
+    def _reopen_for_moves(self, known: dict[str, SourceFile], plan: _Plan) -> Layout:
+        """Open what depends on files that come or go, and take out those that go."""
+        name = self._tree.name
+        paths = {f.path for f in plan.parse} | {f.path for f in plan.skip}
+        placed = [self._placeholder(f) for f in plan.parse if f.path not in known]
+        rest = [file for path, file in known.items() if path not in set(plan.gone)]
+        after = Layout([*rest, *placed, *(f for f in plan.skip if f.path not in known)])
+        if any(is_configuration(path) for path in (*paths, *plan.gone)):
+            self._store.reopen(name, lookups=None)
+        elif known:
+            self._store.reopen(name, lookups=changed_keys(Layout(known.values()), after, ()))
+        if plan.gone:
+            self._store.drop_files(name, plan.gone)
+        if plan.skip:
+            self._store.reopen(name, lookups={key("names", f.path) for f in plan.skip})
+            self._store.put_files(name, [AnalysedFile(file=f) for f in plan.skip])
+        return after
+
+    def _placeholder(self, found: Listed) -> SourceFile:
+        return SourceFile(
+            path=found.path,
+            language=_language_name(found.path),
+            content_hash="",
+            size_bytes=found.size_bytes,
+            mtime_ns=found.mtime_ns,
+        )
+
+    # -- Parsing ----------------------------------------------------------------------------------
+
+    def _parse(self, plan: _Plan, after: Layout) -> list[SourceFile]:
+        listed = {f.path: f for f in plan.parse}
+        if not listed:
+            return []
+        done: list[SourceFile] = []
+        workers = self._workers or worker_count(len(listed))
+        with Pool(self._tree.root, workers=workers, timeout_s=self._timeout_s) as pool:
+            for batch in _batches(pool.parse(list(listed)), _BATCH):
+                kept = [self._analysed(parsed, listed[parsed.path]) for parsed in batch]
+                self._reopen_for_names(kept, after)
+                self._store.put_files(self._tree.name, kept)
+                done.extend(item.file for item in kept)
+                self._say(Stage.PARSE, len(done), len(listed), kept[-1].file.module)
+        return done
+
+    def _analysed(self, parsed: Parsed, found: Listed) -> AnalysedFile:
+        language = language_of(parsed.path)
+        file = SourceFile(
+            path=parsed.path,
+            language=_language_name(parsed.path),
+            content_hash=parsed.content_hash,
+            size_bytes=found.size_bytes,
+            mtime_ns=found.mtime_ns,
+            line_count=parsed.line_count,
+            state=FileState(parsed.state),
+            reason=parsed.reason,
+            module=parsed.package or _module_by_folder(parsed.path),
+            is_test=language is not None and bool(language.test_path.search(parsed.path)),
+            analysed_at=self._clock(),
+        )
+        symbols = tuple(_node(file, row) for row in parsed.symbols)
+        return AnalysedFile(file=file, symbols=symbols, facts=parsed.facts, names=parsed.names)
+
+    def _reopen_for_names(self, kept: Sequence[AnalysedFile], after: Layout) -> None:
+        """Open what depends on names that are about to change."""
+        before = self._store.names(self._tree.name, [item.file.path for item in kept])
+        keys: set[int] = set()
+        for item in kept:
+            path, file = item.file.path, item.file
+            old = after.files[path]
+            if before.get(path) != item.names or old.module != file.module:
+                keys.add(key("names", path))
+                keys.update(key("package", f.language, f.module) for f in (old, file) if f.module)
+        if keys:
+            self._store.reopen(self._tree.name, lookups=keys)
+
+    def _put_containers(self) -> None:
+        folders, modules = containers(self._store.files(self._tree.name))
+        nodes = [_folder_node(folder) for folder in sorted(folders)]
+        names = sorted({name: language for language, name in sorted(modules)}.items())
+        nodes += [
+            Node(
+                id=f"{MODULE_PREFIX}{name}",
+                kind=NodeKind.MODULE,
+                name=name,
+                qualname=name,
+                language=language,
+            )
+            for name, language in names
+        ]
+        self._store.put_containers(self._tree.name, nodes)
+
+    # -- Drawing ----------------------------------------------------------------------------------
+
+    def _draw(self) -> int:
+        """Draw the edges of every open file."""
+        name = self._tree.name
+        waiting = self._store.open_files(name)
+        if not waiting:
+            return 0
+        layout = Layout(self._store.files(name))
+        outlook = Outlook(
+            layout, load=lambda paths: self._store.names(name, paths), language_of=language_of
+        )
+        if len(waiting) > _BATCH:
+            outlook.preload([p for p in layout.files if not is_configuration(p)])
+        drawer = Drawer(outlook)
+        done = 0
+        for batch in _batches(waiting, _BATCH):
+            facts = self._store.facts(name, batch)
+            self._store.put_edges(
+                name,
+                [
+                    drawer.draw(path, uses_from_bytes(facts[path]))
+                    for path in batch
+                    if path in facts
+                ],
+            )
+            done += len(batch)
+            self._say(Stage.DRAW, done, len(waiting), layout.files[batch[-1]].module)
+        return done
+
+    def _say(self, stage: Stage, done: int, total: int, module: str) -> None:
+        if self._tell is not None:
+            self._tell(BuildProgress(stage=stage, done=done, total=total, module=module))
+
+
+def is_wanted(path: str) -> bool:
+    """Whether a file belongs in the graph: source, or what says where imports lead."""
+    return extension_of(path) in EXTENSIONS or is_configuration(path)
+
+
+def _batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def _looks_same(before: SourceFile, found: Listed) -> bool:
+    """Whether size and time are as before, and the time is old enough to be trusted."""
+    if (before.size_bytes, before.mtime_ns) != (found.size_bytes, found.mtime_ns):
+        return False
+    if before.stale_at is not None or before.analysed_at is None:
+        return False
+    return before.analysed_at.timestamp() * 1e9 - before.mtime_ns > _RACY_NS
+
+
+def _language_name(path: str) -> str:
+    language = language_of(path)
+    return language.name if language is not None else _CONFIGURATION
+
+
+def _module_by_folder(path: str) -> str:
+    """A module's name from where a file is, for languages whose files do not say it."""
+    parts = [part for part in dirname(path).split("/") if part]
+    if parts and parts[0] in ("src", "lib"):
+        parts = parts[1:]
+    return ".".join(parts)
+
+
+def _is_text(path: str) -> bool:
+    """Whether a file's name can be written down."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _folder_node(folder: str) -> Node:
+    return Node(
+        id=f"{folder}/" if folder else "./",
+        kind=NodeKind.DIRECTORY,
+        name=folder.rpartition("/")[2] or ".",
+        path=folder or ".",
+    )
+
+
+def _node(file: SourceFile, row: Sequence[object]) -> Node:
+    qualname, kind, detail, line, end_line, is_exported, is_test, signature = row
+    assert isinstance(line, int)
+    assert isinstance(end_line, int)
+    return Node(
+        id=f"{file.path}{SYMBOL_MARK}{qualname}",
+        kind=NodeKind(kind),
+        name=str(qualname).rpartition(".")[2],
+        path=file.path,
+        qualname=str(qualname),
+        line=line,
+        end_line=end_line,
+        language=file.language,
+        detail=str(detail),
+        signature=str(signature),
+        is_exported=bool(is_exported),
+        is_test=bool(is_test) or file.is_test,
+    )

@@ -1,0 +1,62 @@
+"""The languages there are, found by a file's extension. Loading one loads no grammar."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import Final
+
+from holdfast.codegraph.language import Language
+
+_MODULES: Final = MappingProxyType(
+    {
+        ".py": "python",
+        ".pyi": "python",
+        ".pyw": "python",
+    }
+)
+"""Extension -> module here, whose `LANGUAGES` has a record for it."""
+
+CONFIGURATION: Final = frozenset(
+    {"tsconfig.json", "jsconfig.json", "package.json", "go.mod", "Cargo.toml", "composer.json"}
+)
+"""Files that say what imports mean; they are kept whole."""
+
+EXTENSIONS: Final = frozenset(_MODULES)
+
+
+@cache
+def by_extension(extension: str) -> Language | None:
+    """The language of files with an extension (with its dot, lower case)."""
+    module = _MODULES.get(extension)
+    if module is None:
+        return None
+    found = import_module(f"holdfast.codegraph.languages.{module}")
+    several: tuple[Language, ...] = found.LANGUAGES
+    return next(language for language in several if extension in language.extensions)
+
+
+@lru_cache(maxsize=1 << 16)
+def language_of(path: str) -> Language | None:
+    """The language of a file by its name, or of a package (`language:name/`)."""
+    if path.endswith("/"):
+        return _by_name(path.partition(":")[0])
+    return by_extension(extension_of(path))
+
+
+@cache
+def _by_name(name: str) -> Language | None:
+    languages = map(by_extension, _MODULES)
+    return next((lang for lang in languages if lang is not None and lang.name == name), None)
+
+
+def extension_of(path: str) -> str:
+    """A path's extension with its dot, in lower case."""
+    dot = path.rfind(".")
+    return path[dot:].lower() if dot > path.rfind("/") else ""
+
+
+def is_configuration(path: str) -> bool:
+    """Whether a file says what imports mean."""
+    return path.rpartition("/")[2] in CONFIGURATION

@@ -1,0 +1,215 @@
+"""Python: packages, source roots, relative imports, `__all__`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from posixpath import basename, dirname
+from typing import TYPE_CHECKING
+
+from holdfast.codegraph.facts import STAR, Import
+from holdfast.codegraph.language import (
+    NOTHING,
+    Found,
+    Language,
+    Target,
+    Text,
+    package_target,
+)
+from holdfast.codegraph.layout import PYTHON, joined
+from holdfast.core.graph import NodeKind
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from holdfast.codegraph.outlook import Outlook
+
+_INTERFACES = frozenset({"Protocol", "ABC", "ABCMeta"})
+_STANDARD = sys.stdlib_module_names
+_QUOTED = re.compile(r"""["']([^"']+)["']""")
+
+
+# -- Reading --------------------------------------------------------------------------------------
+
+
+def read_import(node: Node, text: Text) -> Iterable[Import]:
+    """`import a.b`, `import a as b`, `from .a import b as c`, `from a import *`."""
+    line = node.start_point.row + 1
+    module = node.child_by_field_name("module_name")
+    pairs = tuple(_pairs(node, text))
+    if module is None:
+        for name, alias in pairs:
+            yield Import(name, alias=alias or name.partition(".")[0], form=_form(alias), line=line)
+        return
+    names = tuple((name, alias or name) for name, alias in pairs)
+    if any(child.type == "wildcard_import" for child in node.children):
+        names = ((STAR, ""),)
+    yield Import(text(module).replace(" ", ""), names, form="from", line=line)
+
+
+def _form(alias: str) -> str:
+    """`import a.b` gives the name `a`, `import a.b as c` gives a.b under the name `c`."""
+    return "module" if alias else "top"
+
+
+def _pairs(node: Node, text: Text) -> Iterable[tuple[str, str]]:
+    for child in node.children_by_field_name("name"):
+        if child.type != "aliased_import":
+            yield text(child), ""
+            continue
+        name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
+        if name is not None and alias is not None:
+            yield text(name), text(alias)
+
+
+def read_exports(node: Node, text: Text) -> Iterable[tuple[str, str]]:
+    """The names in `__all__`."""
+    parent = node.parent
+    value = parent.child_by_field_name("right") if parent is not None else None
+    if text(node) != "__all__" or value is None:
+        return ()
+    return [(name, name) for name in _QUOTED.findall(text(value))]
+
+
+def is_exported(_: Node, name: str, __: Text) -> bool:
+    """A leading underscore keeps a name at home."""
+    return not name.startswith("_")
+
+
+def kind_of(kind: NodeKind, bases: tuple[str, ...]) -> NodeKind:
+    """A class that is a protocol or abstract is an interface."""
+    if kind is NodeKind.CLASS and any(b.rpartition(".")[2] in _INTERFACES for b in bases):
+        return NodeKind.INTERFACE
+    return kind
+
+
+# -- Finding --------------------------------------------------------------------------------------
+
+
+def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+    """The files of a module, and what it gives to the names of the importer."""
+    spots, confidence = _spots(item.module, path, outlook)
+    modules = [spot for spot in (_module_at(base, outlook) for base in spots) if spot]
+    if not modules:
+        return NOTHING
+    module = modules[0]
+    if item.form == "top":
+        return _top(item, module, spots[0], outlook)
+    files = [] if module.is_package else [module.path]
+    if not item.names:
+        return Found(tuple(files), ((item.alias, (module,)),), confidence=confidence)
+    if item.names[0][0] == STAR:
+        return Found(tuple(files), stars=(module,), confidence=confidence)
+    binds: list[tuple[str, tuple[Target, ...]]] = []
+    for name, here in item.names:
+        below = submodule(module, name, outlook)
+        if below is not None and not _gives(module, name, path, outlook):
+            if not below.is_package:
+                files.append(below.path)
+            binds.append((here, (below,)))
+        else:
+            binds.append((here, (Target(module.path, name),)))
+    return Found(tuple(files), tuple(binds), confidence=confidence)
+
+
+def _top(item: Import, module: Target, spot: str, outlook: Outlook) -> Found:
+    """`import a.b.c` reaches a.b.c and names `a`."""
+    up = item.module.count(".")
+    folder = spot
+    for _ in range(up):
+        folder = dirname(folder)
+    first = _module_at(folder, outlook) or module
+    files = () if module.is_package else (module.path,)
+    return Found(files, ((item.alias, (first,)),))
+
+
+def _spots(module: str, path: str, outlook: Outlook) -> tuple[list[str], float]:
+    """Places, without extension, where a module may be."""
+    if module.startswith("."):
+        rest = module.lstrip(".")
+        folder = dirname(path)
+        for _ in range(len(module) - len(rest) - 1):
+            folder = dirname(folder)
+        return [joined(folder, rest.replace(".", "/")) if rest else folder], 1.0
+    below = module.replace(".", "/")
+    top = module.partition(".")[0]
+    own = _own_root(path, outlook)
+    roots = outlook.python_top(top)
+    if top in _STANDARD:
+        roots = tuple(r for r in roots if r == own)
+    near = sorted(roots, key=lambda root: (root != own, not _holds(root, path), len(root), root))
+    spots = [joined(root, below) for root in near]
+    if top not in _STANDARD and dirname(path) not in roots:
+        spots.append(joined(dirname(path), below))  # a script beside its helpers
+    return spots, 1.0 if own in roots or len(roots) == 1 else 0.8
+
+
+def _own_root(path: str, outlook: Outlook) -> str:
+    """The folder that the importer's outermost package stands in."""
+    folder = dirname(path)
+    while folder and outlook.has(f"{folder}/__init__.py"):
+        folder = dirname(folder)
+    return folder
+
+
+def _holds(root: str, path: str) -> bool:
+    return not root or path.startswith(f"{root}/")
+
+
+def _module_at(spot: str, outlook: Outlook) -> Target | None:
+    """The module at a place: a package, a file, or a folder without `__init__`."""
+    for ending in ("/__init__.py", ".py", "/__init__.pyi", ".pyi"):
+        candidate = f"{spot}{ending}" if spot else ending.removeprefix("/")
+        if outlook.has(candidate):
+            return Target(candidate)
+    return package_target(PYTHON, spot) if spot and outlook.has_folder(spot) else None
+
+
+def submodule(module: Target, name: str, outlook: Outlook) -> Target | None:
+    """A module below a package or a folder."""
+    if module.is_package:
+        return _module_at(joined(module.package, name), outlook)
+    if basename(module.path) in ("__init__.py", "__init__.pyi"):
+        return _module_at(joined(dirname(module.path), name), outlook)
+    return None
+
+
+def _gives(module: Target, name: str, path: str, outlook: Outlook) -> bool:
+    """Whether a package itself defines or imports a name, which then hides a submodule.
+
+    For the package's own `from . import name` it is the submodule that is meant.
+    """
+    if module.is_package or module.path == path:
+        return False
+    names = outlook.names(module.path)
+    return names is not None and (name in names.symbols or name in names.imported)
+
+
+_PYTHON = Language(
+    name=PYTHON,
+    extensions=(".py", ".pyi", ".pyw"),
+    grammar=("tree_sitter_python", "language"),
+    query="python.scm",
+    read_import=read_import,
+    find_import=find_import,
+    read_exports=read_exports,
+    is_exported=is_exported,
+    kind_of=kind_of,
+    submodule=submodule,
+    details={"function_definition": "function", "class_definition": "class"},
+    binding_fields={
+        "assignment": ("left", "type|right"),
+        "typed_parameter": ("", "type"),
+        "typed_default_parameter": ("name", "type"),
+        "named_expression": ("name", "value"),
+    },
+    rewrites=((re.compile(r"\bsuper\(\)"), "super"), (re.compile(r"\s+"), "")),
+    self_names=frozenset({"self", "cls"}),
+    super_names=frozenset({"super"}),
+    test_path=re.compile(r"(?:^|/)(?:tests?/.*|test_[^/]*|[^/]*_test|conftest)\.pyi?$"),
+    test_name=re.compile(r"^test_|^Test[A-Z]"),
+    tested_stems=(re.compile(r"^test_(.+)$"), re.compile(r"^(.+)_test$")),
+)
+
+LANGUAGES = (_PYTHON,)

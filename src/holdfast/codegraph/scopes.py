@@ -1,0 +1,331 @@
+"""What a name means where it is written: by scope, by import, by type; never by bare spelling.
+
+A name is looked up as its language does: variables and definitions from the inside out, then the
+file, its imports, what its package shares, and last what star imports bring. Behind a dot it goes
+on in a module, a class with its bases, or the type of a variable or field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from holdfast.codegraph.facts import STAR, Names
+from holdfast.codegraph.language import Language, Target
+from holdfast.codegraph.outlook import Outlook
+from holdfast.core.graph import NodeKind
+
+_TYPES = frozenset({NodeKind.CLASS, NodeKind.INTERFACE})
+_FARTHEST = 12
+"""Steps after which a name is given up: circles of types and of re-exports end here."""
+_BY_TYPE = 0.9
+Bindings = Mapping[tuple[str, str], str]
+NO_BINDINGS: Bindings = {}
+Parts = Sequence[str]
+
+
+class Meaning(NamedTuple):
+    """What a name stands for, and how sure that is."""
+
+    target: Target
+    confidence: float = 1.0
+
+
+class _Place(NamedTuple):
+    """Where a name is written."""
+
+    path: str
+    names: Names
+    language: Language
+    bindings: Bindings
+
+
+class Scopes:
+    """Looks names up across the files of a tree."""
+
+    def __init__(self, outlook: Outlook) -> None:
+        self._outlook = outlook
+
+    def kind(self, target: Target) -> NodeKind | None:
+        """The kind of a symbol."""
+        names = self._outlook.names(target.path) if target.qualname else None
+        return names.symbols.get(target.qualname) if names is not None else None
+
+    def resolve(
+        self, path: str, scope: str, parts: Parts, bindings: Bindings = NO_BINDINGS, steps: int = 0
+    ) -> Meaning | None:
+        """What a dotted name means inside a scope of a file."""
+        names, language = self._outlook.names(path), self._outlook.language_of(path)
+        if names is None or language is None or steps > _FARTHEST:
+            return None
+        place = _Place(path, names, language, bindings)
+        head = parts[0]
+        if head in language.self_names or head in language.super_names:
+            return self._on_self(place, scope, parts, steps)
+        for inner in outward(scope):
+            bound = bindings.get((inner, head))
+            if bound is not None:
+                return self._by_type(place, inner, bound, parts[1:], steps)
+            met = self._inside(place, inner, parts, steps)
+            if met is not None:
+                return met
+        met = self._in_file(place, parts, steps)
+        bound = bindings.get(("", head))
+        if met is None and bound:
+            return self._by_type(place, "", bound, parts[1:], steps)
+        return met
+
+    # -- Inside a file ----------------------------------------------------------------------------
+
+    def _on_self(self, place: _Place, scope: str, parts: Parts, steps: int) -> Meaning | None:
+        """`self.x`, `this.x`, `super.x`."""
+        owner = self._class_around(place, scope, steps)
+        if owner is None:
+            return None
+        above = parts[0] in place.language.super_names
+        starts = self.bases(owner) if above else (owner,)
+        if len(parts) == 1:
+            return Meaning(starts[0]) if starts else None
+        return _first(self.member(start, parts[1:], steps + 1) for start in starts)
+
+    def _class_around(self, place: _Place, scope: str, steps: int) -> Target | None:
+        """The class that a scope belongs to, which another file may declare."""
+        for inner in outward(scope):
+            kind = place.names.symbols.get(inner)
+            if kind in _TYPES:
+                return Target(place.path, inner)
+            if kind is None:
+                met = self._in_file(place, inner.split("."), steps + 1)
+                return met.target if met is not None else Target(place.path, inner)
+        return None
+
+    def _inside(self, place: _Place, scope: str, parts: Parts, steps: int) -> Meaning | None:
+        """A name among what is defined in a scope."""
+        kind = place.names.symbols.get(scope)
+        if kind in _TYPES or kind is None:
+            if not place.language.implicit_self:
+                return None
+            owner = self._class_around(place, scope, steps)
+            return self.member(owner, parts, steps + 1) if owner is not None else None
+        inner = f"{scope}.{parts[0]}"
+        if inner not in place.names.symbols:
+            return None
+        return self.descend(Target(place.path, inner), parts[1:], steps + 1)
+
+    def _in_file(self, place: _Place, parts: Parts, steps: int) -> Meaning | None:
+        path, names, language, _ = place
+        if parts[0] in names.symbols:
+            return self.descend(Target(path, parts[0]), parts[1:], steps + 1)
+        if parts[0] in names.imported:
+            return self._imported(place, parts, steps)
+        if language.scope_of is not None:
+            shared = language.scope_of(path, names, self._outlook)
+            met = _first(self._given_then(target, parts, steps) for target in shared)
+            if met is not None:
+                return met
+        return _first(self._given_then(Target(file), parts, steps) for file in self.stars(path))
+
+    def _imported(self, place: _Place, parts: Parts, steps: int) -> Meaning | None:
+        found = self._outlook.found(place.path, place.names.imported[parts[0]])
+        targets = next((targets for name, targets in found.binds if name == parts[0]), ())
+        met = _first(self.descend(target, parts[1:], steps + 1) for target in targets)
+        return met and met._replace(confidence=met.confidence * found.confidence)
+
+    def _given_then(self, target: Target, parts: Parts, steps: int) -> Meaning | None:
+        given = self.given(target, parts[0], steps + 1)
+        return None if given is None else self.descend(given, parts[1:], steps + 1)
+
+    # -- Types ------------------------------------------------------------------------------------
+
+    def _by_type(
+        self, place: _Place, scope: str, type_: str, parts: Parts, steps: int
+    ) -> Meaning | None:
+        """A member of a variable, by the type that was written for it or made it."""
+        if not type_ or not parts:
+            return None
+        meant = self.resolve(place.path, scope, type_.split("."), place.bindings, steps + 2)
+        if meant is None or self.kind(meant.target) not in _TYPES:
+            return None
+        met = self.member(meant.target, parts, steps + 1)
+        return met and met._replace(confidence=met.confidence * meant.confidence * _BY_TYPE)
+
+    def bases(self, owner: Target) -> tuple[Target, ...]:
+        """The classes that a class extends or implements, where they are known."""
+        spot = ("bases", *owner)
+        return self._outlook.remembered(spot, lambda: self._find_bases(owner), ())
+
+    def _find_bases(self, owner: Target) -> tuple[Target, ...]:
+        names = self._outlook.names(owner.path)
+        if names is None:
+            return ()
+        outer = owner.qualname.rpartition(".")[0]
+        found: list[Target] = []
+        for name in names.bases_of.get(owner.qualname, ()):
+            met = self.resolve(owner.path, outer, name.split("."))
+            if met is not None and met.target != owner:
+                found.append(met.target)
+        return tuple(found)
+
+    def member(self, owner: Target, parts: Parts, steps: int) -> Meaning | None:
+        """A member of a class, or of the nearest of its bases that has it."""
+        if steps > _FARTHEST:
+            return None
+        for place, current in enumerate(self._lineage(owner)):
+            met = self._own_member(current, parts, steps)
+            if met is not None:
+                return met if place == 0 else met._replace(confidence=met.confidence * 0.95)
+        return None
+
+    def _lineage(self, owner: Target) -> Iterator[Target]:
+        """A class and its bases, nearest first."""
+        seen, waiting = {owner}, [owner]
+        while waiting:
+            current = waiting.pop(0)
+            yield current
+            for base in self.bases(current):
+                if base not in seen and self.kind(base) in _TYPES:
+                    seen.add(base)
+                    waiting.append(base)
+
+    def _own_member(self, owner: Target, parts: Parts, steps: int) -> Meaning | None:
+        qualname = f"{owner.qualname}.{parts[0]}"
+        for path in (owner.path, *self._spread(owner.path)):
+            names = self._outlook.names(path)
+            if names is None:
+                continue
+            if qualname in names.symbols:
+                return self.descend(Target(path, qualname), parts[1:], steps + 1)
+            type_ = names.attribute_types.get((owner.qualname, parts[0]))
+            if type_ is not None and len(parts) > 1:
+                meant = self.resolve(path, owner.qualname, type_.split("."), steps=steps + 2)
+                if meant is not None and self.kind(meant.target) in _TYPES:
+                    met = self.member(meant.target, parts[1:], steps + 1)
+                    return met and met._replace(confidence=met.confidence * _BY_TYPE)
+        return None
+
+    def _spread(self, path: str) -> tuple[str, ...]:
+        """Other files that may hold members of the classes of a file."""
+        language = self._outlook.language_of(path)
+        if language is None or language.spread is None:
+            return ()
+        return language.spread(path, self._outlook)
+
+    # -- Across files -----------------------------------------------------------------------------
+
+    def descend(self, target: Target, parts: Parts, steps: int) -> Meaning | None:
+        """What a dotted rest means below something."""
+        if steps > _FARTHEST:
+            return None
+        settled = self._settled(target, steps)
+        if settled is None or not parts:
+            return settled and Meaning(settled)
+        if not settled.qualname:
+            return self._given_then(settled, parts, steps)
+        kind = self.kind(settled)
+        if kind in _TYPES:
+            return self.member(settled, parts, steps + 1)
+        if kind is NodeKind.MODULE:
+            inner = Target(settled.path, f"{settled.qualname}.{parts[0]}")
+            return self.descend(inner, parts[1:], steps + 1) if self.kind(inner) else None
+        return None
+
+    def _settled(self, target: Target, steps: int) -> Target | None:
+        """A target whose symbol is really there, found through whatever passes it on."""
+        if not target.qualname or self.kind(target) is not None:
+            return target
+        module, name = Target(target.path), target.qualname
+        given = self.given(module, name, steps + 1) if "." not in name else None
+        return None if given is None or given == target else given
+
+    def given(self, target: Target, name: str, steps: int = 0) -> Target | None:
+        """What a module or package gives under a name: its own, or what it passes on."""
+        if steps > _FARTHEST:
+            return None
+        language = self._outlook.language_of(target.path)
+        if language is None:
+            return None
+        for path in self._files_of(target, language):
+            names = self._outlook.names(path)
+            if names is not None:
+                inner = names.exported.get(name, name)
+                if inner in names.symbols:
+                    return Target(path, inner)
+                passed = self._passed_on(path, name, inner, names, steps)
+                if passed is not None:
+                    return passed
+        return language.submodule(target, name, self._outlook) if language.submodule else None
+
+    def _files_of(self, target: Target, language: Language) -> tuple[str, ...]:
+        if not target.is_package:
+            return (target.path,)
+        return language.files_of(target, self._outlook) if language.files_of is not None else ()
+
+    def _passed_on(
+        self, path: str, name: str, inner: str, names: Names, steps: int
+    ) -> Target | None:
+        """A name that a file imports, or exports straight from another file."""
+        place = names.imported.get(inner)
+        if place is not None:
+            met = self._settle_bound(path, place, inner, steps)
+            if met is not None:
+                return met
+        for place, item in enumerate(names.imports):
+            if item.form == "export" and any(here == name for _, here in item.names):
+                met = self._settle_bound(path, place, name, steps)
+                if met is not None:
+                    return met
+        found = (self._own_given(file, name, steps) for file in self.stars(path))
+        return next((target for target in found if target is not None), None)
+
+    def _own_given(self, path: str, name: str, steps: int) -> Target | None:
+        """What a file gives without following stars, which `stars` has already done."""
+        names = self._outlook.names(path)
+        if names is None:
+            return None
+        inner = names.exported.get(name, name)
+        if inner in names.symbols:
+            return Target(path, inner)
+        place = names.imported.get(inner)
+        return None if place is None else self._settle_bound(path, place, inner, steps)
+
+    def _settle_bound(self, path: str, place: int, name: str, steps: int) -> Target | None:
+        for bound, targets in self._outlook.found(path, place).binds:
+            if bound == name:
+                settled = (self._settled(target, steps + 1) for target in targets)
+                return next((target for target in settled if target is not None), None)
+        return None
+
+    def stars(self, path: str) -> tuple[str, ...]:
+        """Files whose names a file sees by star imports or includes, also through others."""
+        return self._outlook.remembered(("stars", path), lambda: self._star_files(path), ())
+
+    def _star_files(self, path: str) -> tuple[str, ...]:
+        seen: dict[str, None] = {}
+        waiting = [path]
+        while waiting:
+            current = waiting.pop(0)
+            for file in self._next_stars(current):
+                if file not in seen and file != path:
+                    seen[file] = None
+                    waiting.append(file)
+        return tuple(seen)
+
+    def _next_stars(self, path: str) -> Iterator[str]:
+        names = self._outlook.names(path)
+        for place, item in enumerate(names.imports if names is not None else ()):
+            if item.names and item.names[0][0] == STAR:
+                for target in self._outlook.found(path, place).stars:
+                    language = self._outlook.language_of(target.path)
+                    if language is not None:
+                        yield from self._files_of(target, language)
+
+
+def outward(scope: str) -> Iterator[str]:
+    """A scope and those around it, the innermost first, without the file itself."""
+    while scope:
+        yield scope
+        scope = scope.rpartition(".")[0]
+
+
+def _first(meanings: Iterable[Meaning | None]) -> Meaning | None:
+    return next((meaning for meaning in meanings if meaning is not None), None)

@@ -1,0 +1,37 @@
+"""A process that parses files: `python -m holdfast.codegraph.worker`.
+
+It reads requests (root, path) from standard input and answers each with a `Parsed`, both as
+length-prefixed pickles between a process and its own child. A parser that crashes takes this
+process down and nothing else.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import sys
+from typing import BinaryIO
+
+LENGTH = struct.Struct(">I")
+
+
+def send(stream: BinaryIO, value: object) -> None:
+    """Write one value."""
+    data = pickle.dumps(value, protocol=5)
+    stream.write(LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    from holdfast.codegraph.parsing import parse_file
+
+    reader, writer = sys.stdin.buffer, sys.stdout.buffer
+    while head := reader.read(LENGTH.size):
+        root, paths = pickle.loads(reader.read(LENGTH.unpack(head)[0]))
+        for path in paths:
+            send(writer, tuple(parse_file(root, path)))
+
+
+if __name__ == "__main__":
+    main()
