@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import skill_look, skill_remote, skill_write
+from holdfast.cli.commands import skill_find, skill_look, skill_remote, skill_write
 
 
 @click.group()
@@ -22,6 +22,8 @@ for command in (
     skill_look.list_skills,
     skill_look.show,
     skill_look.validate,
+    skill_find.search,
+    skill_find.detect,
     skill_look.refresh,
     skill_write.new,
     skill_write.edit,
