@@ -122,7 +122,7 @@ def _read_value(
         return _read_delimited(cursor, text, indent=indent)
     if text[0] == "*":
         cursor.report("yaml-reference", f"{_word(text)!r} is not followed; quote the text.")
-    elif text[0] in _RESERVED:
+    elif text[0] in _RESERVED or (text[0] in "-?:" and not text[1:2].strip()):
         cursor.report("yaml-reserved", f"Text that begins with {text[0]!r} must be quoted.")
     return read_plain(cursor, text, indent=indent)
 
