@@ -41,7 +41,7 @@ fields of each command's document.
 _UPKEEP = ("action", "dry_run", "examined", "items", "notes", "removed")
 _DRAIN = (
     *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
-    *("damaged_bytes", "removed", "sessions", "set_aside", "problems", "model"),
+    *("damaged_bytes", "removed", "sessions", "set_aside", "problems", "model", "due"),
 )
 JSON_FIELDS = {
     "remember": ("outcome", "memory", "reason", "previous"),
@@ -71,6 +71,7 @@ JSON_FIELDS = {
     "config get": ("key", "value", "origin"),
     "config path": ("user", "project", "data"),
     "sessions": ("items",),
+    "events": ("items",),
     "sessions show": ("session", "summary", "observations", "prompts"),
     "spool status": ("status", "waiting_bytes"),
     "spool drain": _DRAIN,

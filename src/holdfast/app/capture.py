@@ -18,8 +18,9 @@ from holdfast.app.projects import resolve_project
 from holdfast.app.settings import Settings, Sources, inspect_settings
 from holdfast.app.spool_folder import SpoolFolder, SpoolStatus
 from holdfast.core.ports import Store
+from holdfast.core.records import replace
+from holdfast.observe.consolidation import consolidate
 from holdfast.observe.drain import DrainReport, DrainRules, Translate, drain
-from holdfast.observe.news import Listener
 from holdfast.observe.world import GitState, Place, World
 
 if TYPE_CHECKING:
@@ -33,13 +34,17 @@ _PROJECT_VARIABLE = "HOLDFAST_PROJECT"
 
 
 def take_events(
-    hf: Holdfast,
-    *,
-    translate: Translate,
-    environment: Mapping[str, str] | None = None,
-    listener: Listener | None = None,
+    hf: Holdfast, *, translate: Translate, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
-    """Take in everything that waits in this user's spool, unless another process is at it."""
+    """Take in everything that waits in this user's spool, unless another process is at it, and
+    let a model sum up what is due."""
+    return sum_up(hf, take_waiting(hf, translate=translate, environment=environment))
+
+
+def take_waiting(
+    hf: Holdfast, *, translate: Translate, environment: Mapping[str, str] | None = None
+) -> DrainReport:
+    """The part that one process does at a time: no model is asked while others wait."""
     env = os.environ if environment is None else environment
     spool = SpoolFolder.of(env)
     with spool.draining() as mine:
@@ -50,9 +55,14 @@ def take_events(
             spool,
             translate=translate,
             world=machine_world(hf.engine.store, env),
-            rules=drain_rules(hf.settings),
-            listener=listener,
+            rules=replace(drain_rules(hf.settings), daily_model_tokens=0),
         )
+
+
+def sum_up(hf: Holdfast, report: DrainReport) -> DrainReport:
+    """Let a model sum up the sessions that a drain found due; this may take minutes."""
+    tokens = hf.settings.capture_daily_model_tokens
+    return replace(report, model=consolidate(hf.engine, report.due, daily_tokens=tokens))
 
 
 def retry_events(

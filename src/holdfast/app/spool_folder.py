@@ -58,6 +58,18 @@ class SpoolFolder:
             raise UsageError("There is no home folder.", hint="Set HOLDFAST_HOME.")
         return cls(Path(state) / spool.FOLDER_NAME)
 
+    @property
+    def state(self) -> Path:
+        """The folder of everything that outlives a process; the spool is a part of it."""
+        return self.folder.parent
+
+    def signature(self) -> tuple[tuple[str, int, int], ...]:
+        """Changes whenever something is caught; cheap enough to be asked for all the time."""
+        return tuple(
+            (file.path.name, file.size_bytes, file.modified_ms)
+            for file in spool_reading.files(self.folder)
+        )
+
     def sources(self) -> list[str]:
         return [file.path.name for file in spool_reading.files(self.folder)]
 

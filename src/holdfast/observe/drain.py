@@ -21,7 +21,6 @@ from holdfast.memory.engine import Engine
 from holdfast.observe.cleaning import safe_text
 from holdfast.observe.consolidation import Consolidated, consolidate
 from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES
-from holdfast.observe.news import Listener
 from holdfast.observe.taking import PASSING, POISON, Obedience, Taker, TakingRules
 from holdfast.observe.world import World
 
@@ -78,6 +77,7 @@ class DrainReport:
     set_aside: tuple[SetAside, ...] = ()
     problems: tuple[str, ...] = ()
     model: Consolidated | None = None
+    due: tuple[str, ...] = ()
 
 
 def drain(
@@ -87,13 +87,12 @@ def drain(
     translate: Translate,
     world: World,
     rules: DrainRules | None = None,
-    listener: Listener | None = None,
 ) -> DrainReport:
     """Take in everything that is there; StoreError when the store cannot take it, and then nothing
-    is lost. The caller sees to it that one process does this at a time. The listener is told of
-    each thing once it is in the store."""
+    is lost. The caller sees to it that one process does this at a time, and asks for
+    a budget of no tokens where a model should not be waited for; `due` says who waits for it."""
     known = rules or DrainRules()
-    taker = Taker(engine, world, known.taking, listener)
+    taker = Taker(engine, world, known.taking)
     return _Drain(engine, spool, translate, known, taker).run()
 
 
@@ -114,7 +113,7 @@ class _Drain:
         if self.report.entries:
             before = self.engine.clock() - timedelta(days=self.rules.taken_days)
             self.engine.store.forget_taken(before=before)
-        due = list(self.taker.due)
+        due = tuple(self.taker.due)
         model = consolidate(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
         counts = self.taker.counts
         self._add(
@@ -125,6 +124,7 @@ class _Drain:
             sessions=tuple(counts.sessions),
             problems=tuple(counts.problems),
             model=model,
+            due=due,
         )
         return self.report
 

@@ -27,7 +27,6 @@ from holdfast.memory.obey import keep_asked, obey
 from holdfast.memory.wording.secret_values import MARK
 from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES, Folded, Spoken, fold, fold_idle
 from holdfast.observe.keeping import kept_changes
-from holdfast.observe.news import Listener, news_of
 from holdfast.observe.world import World
 
 _ATTEMPTS = 4
@@ -82,7 +81,6 @@ class Taker:
     engine: Engine
     world: World
     rules: TakingRules = field(default_factory=TakingRules)
-    listener: Listener | None = None
     counts: Counts = field(default_factory=Counts)
     due: dict[str, None] = field(default_factory=dict[str, None])
     _obeyed: set[str] = field(default_factory=set[str])
@@ -104,7 +102,6 @@ class Taker:
         changes = kept_changes(self.engine, result)
         self.engine.store.apply([*changes, PutSession(result.session)])
         self.count([result], events=0)
-        self._announce(result, changes)
 
     def _commit_once(self, events: Sequence[Event], marks: Sequence[ReadingMark]) -> list[Folded]:
         fresh = self.not_taken(events)
@@ -123,8 +120,6 @@ class Taker:
         self.engine.store.apply([*changes, *map(Advance, marks)])
         folded = [result for result, _ in results]
         self.count(folded, events=len(fresh), repeated=len(events) - len(fresh))
-        for result, kept in results:
-            self._announce(result, kept)
         return folded
 
     def not_taken(self, events: Sequence[Event]) -> list[Event]:
@@ -169,12 +164,6 @@ class Taker:
         counts.redacted += sum(draft.content.count(MARK) for draft in drafts)
         counts.sessions |= {result.session.id: None for result in results}
         self.due |= {result.session.id: None for result in results if result.trigger}
-
-    def _announce(self, result: Folded, changes: Sequence[Change]) -> None:
-        """Tell who listens what is now in the store."""
-        if self.listener is not None:
-            for news in news_of(result, changes):
-                self.listener(news)
 
 
 def _by_session(events: Sequence[Event]) -> dict[str, list[Event]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
@@ -11,9 +12,12 @@ import click
 
 import holdfast
 from holdfast.app import places
+from holdfast.cli.live_parts import Role, live_parts
 from holdfast.core.errors import UsageError
 
 DEFAULT_PORT = 7437
+# A client waits for the first answers, and hooks can help themselves meanwhile.
+_SETTLED_AFTER_S = 2.0
 
 
 @click.command()
@@ -39,17 +43,21 @@ def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
 
     store = cast("str | None", ctx.find_root().obj)
 
-    def open_in(folder: Path, project: str | None) -> holdfast.Holdfast:
+    def open_in(folder: Path, project: str | None = None) -> holdfast.Holdfast:
         return holdfast.open(store, project=project, cwd=folder)
 
     place = Place.of(os.environ, cwd=places.current_folder())
     memories = Memories(open_in, folder=place.folder)
     server = make_server(memories, place)
+    role = Role(kind="mcp", folder=place.folder, starts_after_s=_SETTLED_AFTER_S)
+    # Another database than the hooks' own must not swallow what they caught.
+    parts = nullcontext() if store else live_parts(role, open_in)
     try:
-        if http:
-            serve_http(server, port=port, token=_token(no_token), on_ready=_say)
-        else:
-            serve_stdio(server)
+        with parts:
+            if http:
+                serve_http(server, port=port, token=_token(no_token), on_ready=_say)
+            else:
+                serve_stdio(server)
     finally:
         memories.close()
 

@@ -1,0 +1,95 @@
+"""What `serve` and `mcp` do beside serving: answer hooks, drain the spool, and show in `status`.
+
+Put together here because servers and clients do not know each other. Nothing is loaded before it
+starts, and it may start a moment later, so that a server's first answer does not wait for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import holdfast
+from holdfast.core.records import record
+
+BUSY_TIMEOUT_MS = 1_000
+_LOG = logging.getLogger("holdfast.live")
+
+
+@record(kw_only=True)
+class Role:
+    """What a process is, as others see it."""
+
+    kind: str
+    folder: Path
+    address: str | None = None
+    starts_after_s: float = 0.0
+
+
+@contextmanager
+def live_parts(role: Role, open_in: Callable[[Path], holdfast.Holdfast]) -> Generator[None]:
+    """The live parts of a process until the end of the block."""
+    stack, lock, over = ExitStack(), threading.Lock(), threading.Event()
+
+    def begin() -> None:
+        with lock:
+            if not over.is_set():
+                _start(stack, role, open_in)
+
+    timer = threading.Timer(role.starts_after_s, begin)
+    timer.daemon = True
+    if role.starts_after_s:
+        timer.start()
+    else:
+        begin()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        over.set()
+        with lock:
+            stack.close()
+
+
+def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], holdfast.Holdfast]) -> None:
+    from holdfast.app.live import Live
+    from holdfast.app.running import Running, announced
+    from holdfast.app.spool_folder import SpoolFolder
+    from holdfast.cli.commands.spool import events_of
+    from holdfast.clients.answer_server import AnswerServer
+    from holdfast.clients.answering import Answerer
+    from holdfast.clients.memory_context import MemoryContext, existing_memory
+    from holdfast.clients.shown import ShownBook
+
+    state = SpoolFolder.of(os.environ).state
+    process = Running(
+        kind=role.kind,
+        pid=os.getpid(),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=holdfast.__version__,
+        address=role.address,
+    )
+    context = MemoryContext(
+        lambda folder: existing_memory(
+            folder, environment=os.environ, busy_timeout_ms=BUSY_TIMEOUT_MS
+        )
+    )
+    live = Live(
+        open_in, folder=role.folder, translate=events_of, environment=os.environ, on_error=_note
+    )
+    stack.enter_context(announced(state, process))
+    stack.callback(context.close)
+    stack.enter_context(
+        AnswerServer(state, Answerer(context, shown=ShownBook(state)), on_error=_note)
+    )
+    stack.enter_context(live)
+
+
+def _note(error: Exception) -> None:
+    """Tell that something failed, but not its words: they may hold what somebody keeps."""
+    _LOG.warning("%s; `holdfast doctor` tells more.", type(error).__name__)
