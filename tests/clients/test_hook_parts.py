@@ -10,14 +10,13 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients import bundle, light_dataclasses
+from holdfast.clients import bundle
 from holdfast.clients.lazy_patterns import LazyPattern
 from holdfast.clients.question import MAX_QUERY_CHARS, question_of
 from holdfast.clients.shown import ShownBook
@@ -122,99 +121,7 @@ class TestShown:
         assert book.ids("c", "s") == frozenset()
 
 
-# -- Records without the standard module ----------------------------------------------------------
-
-
-def both_kinds() -> list[tuple[ModuleType, type[Any]]]:
-    """The same record made by the standard module and by the light one."""
-    made: list[tuple[ModuleType, type[Any]]] = []
-    for module in (dataclasses, light_dataclasses):
-
-        @module.dataclass(frozen=True, slots=module is dataclasses)
-        class Thing:
-            limit: ClassVar[int] = 3
-            name: str
-            size: int = 1
-            tags: tuple[str, ...] = module.field(default=())
-            seen: list[int] = module.field(default_factory=list[int], compare=False)
-            note: str = module.field(default="", kw_only=True)
-
-        made.append((module, Thing))
-    return made
-
-
-class TestLightRecords:
-    @pytest.mark.parametrize(("module", "thing"), both_kinds(), ids=["standard", "light"])
-    def test_records_are_made_compared_and_replaced_alike(
-        self, module: Any, thing: type[Any]
-    ) -> None:
-        one = thing("a", 2, note="n")
-        assert (one.name, one.size, one.tags, one.seen, one.note) == ("a", 2, (), [], "n")
-        assert one == thing(name="a", size=2, seen=[7], note="n")
-        assert hash(one) == hash(thing("a", 2, note="n"))
-        assert one != thing("b", 2, note="n")
-        assert one != "a"
-        assert module.replace(one, size=5) == thing("a", 5, note="n")
-        assert [f.name for f in module.fields(one)] == ["name", "size", "tags", "seen", "note"]
-        assert thing.__match_args__ == ("name", "size", "tags", "seen")
-        assert module.is_dataclass(thing)
-        assert not module.is_dataclass(5)
-        assert thing("a").seen is not thing("a").seen
-
-    @pytest.mark.parametrize(("module", "thing"), both_kinds(), ids=["standard", "light"])
-    @pytest.mark.parametrize(
-        ("values", "named"),
-        [((), {}), (("a", 1, (), None, "n"), {}), (("a",), {"nope": 1})],
-        ids=["missing", "too many", "unknown"],
-    )
-    def test_wrong_arguments_are_refused_alike(
-        self, module: Any, thing: type[Any], values: tuple[Any, ...], named: dict[str, Any]
-    ) -> None:
-        with pytest.raises(TypeError):
-            thing(*values, **named)
-
-    def test_a_record_can_check_itself_and_inherit(self) -> None:
-        @light_dataclasses.dataclass(kw_only=True)
-        class Base:
-            left: int
-
-            def __post_init__(self) -> None:
-                if self.left < 0:
-                    raise ValueError
-
-        @light_dataclasses.dataclass
-        class Derived(Base):
-            right: int = 2
-
-        made: Any = Derived
-        assert (made(left=1).left, made(5, left=1).right) == (1, 5)
-        with pytest.raises(ValueError):  # noqa: PT011
-            made(left=-1)
-
-    def test_every_record_of_the_core_is_made_alike_by_both(self) -> None:
-        script = (
-            "import sys\n"
-            "from holdfast.clients import light_dataclasses\n"
-            "if sys.argv[1] == 'light': light_dataclasses.install()\n"
-            "from dataclasses import fields, is_dataclass\n"
-            "import holdfast.core.memory, holdfast.core.query, holdfast.core.ports\n"
-            "import holdfast.core.events, holdfast.memory.context, holdfast.memory.recall\n"
-            "import holdfast.store.sqlite.store, holdfast.app.settings\n"
-            "for name, module in sorted(sys.modules.items()):\n"
-            "    if not name.startswith('holdfast.') or 'light' in name: continue\n"
-            "    for key, value in sorted(vars(module).items()):\n"
-            "        if isinstance(value, type) and is_dataclass(value):\n"
-            "            known = [(f.name, f.kw_only, f.compare) for f in fields(value)]\n"
-            "            print(name, key, known, value.__match_args__)\n"
-        )
-        out = [
-            subprocess.run(
-                [sys.executable, "-c", script, kind], capture_output=True, text=True, check=True
-            ).stdout
-            for kind in ("standard", "light")
-        ]
-        assert out[0] == out[1]
-        assert out[0].count("\n") > 60
+# -- What makes an answer start quickly -----------------------------------------------------------
 
 
 class TestLazyPatterns:

@@ -17,12 +17,11 @@ from holdfast.core.memory import Memory, Relation
 from holdfast.core.payloads import CausalDependency, RecipeStep, WorkflowRecipe
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, RelationType
+from holdfast.memory.ageing.presence import exists_below, project_path
 from holdfast.memory.ageing.staleness import (
-    exists_below,
     follow_rename,
     follow_renames,
     outdated_recipe,
-    project_path,
     sweep,
 )
 from holdfast.testing.fakes import WordEmbedder

@@ -39,8 +39,8 @@ class Ageing:
         progress: Progress | None = None,
     ) -> UpkeepReport:
         """Remove what the pruning rules say, for good."""
+        from holdfast.memory.ageing.presence import exists_below
         from holdfast.memory.ageing.pruning import prune
-        from holdfast.memory.ageing.staleness import exists_below
 
         return prune(
             self._wires.engine,
@@ -111,7 +111,7 @@ class Ageing:
         )
 
     def _files_are_here(self) -> bool:
-        from holdfast.memory.ageing.staleness import exists_below
+        from holdfast.memory.ageing.presence import exists_below
         from holdfast.memory.ageing.upkeep import in_project
 
         exists = exists_below(self._wires.identity.root)

@@ -311,7 +311,7 @@ class Holdfast(Ageing):
     ) -> ContextPack:
         """What is worth saying now, inside a token budget. Without a moment it is a prompt when
         there is a query, a file when there are files, else the start of a session."""
-        from holdfast.memory.ageing.staleness import exists_below
+        from holdfast.memory.ageing.presence import exists_below
         from holdfast.memory.context import ContextRequest, Moment, build_context
         from holdfast.memory.requests import Mode
 

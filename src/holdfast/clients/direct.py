@@ -2,7 +2,7 @@
 
 Searches by words alone, since loading a model would take longer than a client should wait. It is
 the same context operation as everywhere else, after measures that together halve the time: byte
-code comes from one file, no garbage is looked for, `dataclasses` and two other standard modules are
+code comes from one file, no garbage is looked for, two standard modules are
 swapped for lighter ones, and regular expressions are compiled when they are first used.
 """
 
@@ -30,11 +30,10 @@ def answer_here(
 
 
 def _answer(state: str, client: str, event: str, payload: bytes) -> bytes:
-    from holdfast.clients import lazy_patterns, light_dataclasses, light_modules
+    from holdfast.clients import lazy_patterns, light_modules
 
     light_modules.install()
     lazy_patterns.install()
-    light_dataclasses.install()
     from pathlib import Path
 
     from holdfast.clients.answering import Answerer

@@ -16,10 +16,9 @@ from holdfast.core.ports import Progress
 from holdfast.memory.ageing.compaction import compact
 from holdfast.memory.ageing.confidence import set_confidence
 from holdfast.memory.ageing.decay import decay, faded_importance
+from holdfast.memory.ageing.presence import Exists, exists_below
 from holdfast.memory.ageing.pruning import OnDelete, PruneRule, Retention, archive_work_unit, prune
 from holdfast.memory.ageing.staleness import (
-    Exists,
-    exists_below,
     follow_rename,
     follow_renames,
     outdated_recipe,

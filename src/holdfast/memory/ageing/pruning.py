@@ -24,7 +24,8 @@ from holdfast.core.ports import Progress
 from holdfast.core.query import Filter, Validity
 from holdfast.core.records import field, record, replace
 from holdfast.core.types import MemoryType, Scope, Source
-from holdfast.memory.ageing.staleness import Exists, recipe_held_at
+from holdfast.memory.ageing.presence import Exists
+from holdfast.memory.ageing.staleness import recipe_held_at
 from holdfast.memory.ageing.upkeep import (
     UpkeepAction,
     UpkeepItem,

@@ -2,8 +2,7 @@
 
 A memory is stale while any of its related files is missing below the project's root, or while
 another reason that the caller passes in holds for it (a recipe whose file changed, a graph node
-that is no more). Only paths inside the root are ever looked at: a path that leads out of it, by
-`..`, by being absolute elsewhere or through a link, is neither missing nor there.
+that is no more). `presence` says which files are there.
 
 Invariant: sweeping twice equals sweeping once. Knows nothing of git; whoever reads the history
 calls `follow_renames`.
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import cache
 from pathlib import Path, PurePosixPath
 
 from holdfast.core.changes import Mark, Replace
@@ -25,6 +23,7 @@ from holdfast.core.payloads import WorkflowRecipe
 from holdfast.core.ports import Progress
 from holdfast.core.records import replace
 from holdfast.core.types import MemoryType
+from holdfast.memory.ageing.presence import Exists, exists_below, project_path
 from holdfast.memory.ageing.upkeep import (
     UpkeepAction,
     UpkeepItem,
@@ -35,66 +34,8 @@ from holdfast.memory.ageing.upkeep import (
 )
 from holdfast.memory.engine import Engine
 
-Exists = Callable[[str], bool]
-"""Whether a project-relative path is there, or at least not known to be gone."""
-
 StaleReason = Callable[[Memory], str | None]
 """Why a memory is stale although its files are there; None when it is not."""
-
-
-# -- Paths ----------------------------------------------------------------------------------------
-
-
-def project_path(path: str) -> str | None:
-    """A stored path as a project-relative one with forward slashes; None when it leads outside."""
-    plain = path.replace("\\", "/")
-    if plain.startswith("/") or "\0" in plain:
-        return None
-    parts: list[str] = []
-    for part in PurePosixPath(plain).parts:
-        if part != "..":
-            parts.append(part)
-        elif parts:
-            parts.pop()
-        else:
-            return None
-    inside = "/".join(parts)
-    on_a_drive = inside[1:2] == ":"
-    return inside if inside.strip() and not on_a_drive else None
-
-
-def exists_below(root: Path) -> Exists:
-    """A check of files below a root that looks at each path once and never outside the root."""
-    if not root.is_dir():
-        raise UsageError(
-            f"The project root {str(root)!r} is not a folder.",
-            hint="A sweep without it would take every file for deleted.",
-        )
-    real_root = root.resolve()
-
-    @cache
-    def exists(path: str) -> bool:
-        relative = project_path(_below(root, path))
-        if relative is None:
-            return True
-        try:
-            real = (real_root / relative).resolve()
-            return not real.is_relative_to(real_root) or real.exists()
-        except OSError:
-            # A name too long or a folder we may not enter: not known to be gone.
-            return True
-
-    return exists
-
-
-def _below(root: Path, path: str) -> str:
-    """An absolute path inside the root as a relative one; others as they are."""
-    if not Path(path).is_absolute():
-        return path
-    for base in (root, root.resolve()):
-        if Path(path).is_relative_to(base):
-            return Path(path).relative_to(base).as_posix()
-    return path
 
 
 # -- Sweeping -------------------------------------------------------------------------------------
