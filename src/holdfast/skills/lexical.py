@@ -66,13 +66,14 @@ def field_texts(skill: Skill) -> dict[str, str]:
 class WordIndex:
     """BM25 over the fields of skills, each field with its weight.
 
-    A score is told in units of the rarest word, so that it means the same in a library of ten and
-    of a thousand skills. Everyday words, which look rare in a small library, count for less.
+    A score is told in units of a word that only one skill has, so that it means the same in a
+    library of ten and of a thousand skills. Everyday words, which look rare in a small library,
+    count for less.
     """
 
     def __init__(self, skills: Sequence[Skill]) -> None:
         self._size = len(skills)
-        self._rarest = math.log(1 + (self._size + 0.5) / 0.5) if skills else 1.0
+        self._rarest = math.log(1 + (self._size - 0.5) / 1.5) if skills else 1.0
         self._postings = self._made([_field_counts(skill) for skill in skills])
 
     def match(self, text: str) -> dict[int, WordMatch]:

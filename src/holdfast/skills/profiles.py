@@ -24,7 +24,7 @@ from holdfast.skills.meaning import MeaningIndex
 
 DEFAULT_PROFILE: Final = "default"
 
-WORDS, MEANING, FILES, DETECTED, OTHER_PROJECT = 1.0, 3.8, 1.0, 0.8, -0.8
+WORDS, MEANING, FILES, DETECTED, OTHER_PROJECT = 1.0, 4.8, 1.25, 1.0, -1.0
 _DETECTED_FIRST = 1_000.0
 _NOTHING: Mapping[int, WordMatch] = MappingProxyType({})
 
@@ -155,7 +155,7 @@ def rank_as_documented(search: SkillSearch, question: Question) -> Ranking:
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, rank_fused, 2.3, 1.3),
+        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, rank_fused, 2.9, 1.65),
         "document": Profile("document", rank_as_documented, 1.0, 1.0),
     }
 )
