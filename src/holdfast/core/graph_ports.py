@@ -58,6 +58,19 @@ class EdgeTable:
     version: int
 
 
+@record(kw_only=True)
+class NodeTable:
+    """Where every node of a tree stands: its number, the place of its file's path in `paths`
+    (-1 without one), and whether it is a test."""
+
+    numbers: array[int]
+    files: array[int]
+    tests: bytes
+    paths: tuple[str, ...]
+    modules: tuple[str, ...]
+    """Of the files, in the same order."""
+
+
 class GraphStore(Protocol):
     """Graphs of source trees. Each method that writes is one transaction."""
 
@@ -159,6 +172,10 @@ class GraphStore(Protocol):
 
     def edge_table(self, tree: str) -> EdgeTable:
         """Every edge, for a walk in memory."""
+        ...
+
+    def node_table(self, tree: str) -> NodeTable:
+        """Where every node stands, for a walk in memory."""
         ...
 
     # -- The whole --------------------------------------------------------------------------------

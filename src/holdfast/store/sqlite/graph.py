@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holdfast.core.clock import Clock, from_ms, to_ms
 from holdfast.core.graph import Edge, FileState, GraphStatus, Node, SourceFile
-from holdfast.core.graph_ports import KIND_ORDER, AnalysedFile, DrawnEdges, EdgeTable
+from holdfast.core.graph_ports import KIND_ORDER, AnalysedFile, DrawnEdges, EdgeTable, NodeTable
 from holdfast.store.sqlite import graph_writing as writing
 from holdfast.store.sqlite.database import Connection, Database, require_sqlite
 from holdfast.store.sqlite.graph_rows import (
@@ -196,7 +196,9 @@ class SqliteGraph:
         with self._database.reading() as db:
             number = _number(db, tree)
             rows = db.execute(
-                f"SELECT {NODE_COLUMNS} FROM {NODES} WHERE n.tree = ?1 AND (n.id = ?2"
+                f"SELECT {NODE_COLUMNS} FROM {NODES} WHERE n.node IN"
+                " (SELECT node FROM nodes WHERE tree = ?1 AND id = ?2 UNION"
+                " SELECT node FROM nodes WHERE tree = ?1 AND name IN (?2, ?3, ?4)) AND (n.id = ?2"
                 " OR (n.name IN (?2, ?3) AND (n.name = ?2 OR n.qualname = ?2"
                 " OR substr(n.id, -length(?2) - 1) IN ('/' || ?2, ':' || ?2, '.' || ?2)))"
                 " OR (n.kind = 'file' AND n.name = ?4"
@@ -256,6 +258,24 @@ class SqliteGraph:
             kinds=bytes(kinds),
             confidences=array("d", sure),
             version=version,
+        )
+
+    def node_table(self, tree: str) -> NodeTable:
+        with self._database.snapshot() as db:
+            number = _number(db, tree)
+            files = db.execute(
+                "SELECT file, path, module FROM files WHERE tree = ? ORDER BY path", (number,)
+            ).fetchall()
+            rows = db.execute(
+                "SELECT node, coalesce(file, -1), is_test FROM nodes WHERE tree = ?", (number,)
+            ).fetchall()
+        places = {row[0]: place for place, row in enumerate(files)}
+        return NodeTable(
+            numbers=array("q", [row[0] for row in rows]),
+            files=array("q", [places.get(row[1], -1) for row in rows]),
+            tests=bytes([row[2] for row in rows]),
+            paths=tuple(row[1] for row in files),
+            modules=tuple(row[2] for row in files),
         )
 
     # -- The whole --------------------------------------------------------------------------------

@@ -1,0 +1,255 @@
+"""Questions to a graph: impact, dependencies, data flow, coverage.
+
+A question about a file means the file and everything in it; about a class, the class and its
+members; about a directory or a module, all of its files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from holdfast.codegraph.walking import Atlas, Map, Steps
+from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.core.graph import (
+    DEEPEST,
+    MODULE_PREFIX,
+    Coverage,
+    EdgeKind,
+    Impact,
+    LinkedMemory,
+    Neighbours,
+    Node,
+    NodeKind,
+    Reached,
+    Step,
+    Trace,
+)
+from holdfast.core.graph_ports import KIND_ORDER, GraphStore
+
+if TYPE_CHECKING:
+    from holdfast.codegraph.walking import Ints
+
+Linked = Callable[[Sequence[str]], Sequence[LinkedMemory]]
+"""Memories that are tied to any of these files."""
+
+E2E_TYPE = "e2e_observation"
+FLOW_KINDS = frozenset(
+    {EdgeKind.CALLS, EdgeKind.FLOWS_TO, EdgeKind.IS_ENTRYPOINT_FOR, EdgeKind.HANDLES_ERRORS_FROM}
+)
+_HALF_SCORE_FILES = 8.0
+"""So many files that certainly feel a change give an impact score of one half."""
+_LONGEST_TRACE = 6
+
+
+class Questions:
+    """Asks the graph of one tree."""
+
+    def __init__(self, store: GraphStore, tree: str, *, linked: Linked | None = None) -> None:
+        self._store = store
+        self._tree = tree
+        self._atlas = Atlas(store, tree)
+        self._linked = linked
+
+    def node(self, name: str) -> Node:
+        """The node that an id, a path, the end of a path or a symbol's name stands for."""
+        found = self._store.find(self._tree, name)
+        exact = [node for node in found if node.id == name]
+        if len(exact) == 1 or len(found) == 1:
+            return (exact or found)[0]
+        if not found:
+            raise NotFoundError(
+                f"The code graph has nothing called {name!r}.",
+                hint="Name a file, a symbol such as path::Class.method, or run holdfast graph"
+                " build if it is new.",
+            )
+        shown = ", ".join(node.id for node in found[:5])
+        raise ConflictError(f"{name!r} could be any of: {shown}.", hint="Give one of these ids.")
+
+    # -- Impact and dependencies ------------------------------------------------------------------
+
+    def impact(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Impact:
+        """What a change of something may touch."""
+        target, steps, chart = self._walk(name, depth=depth, backwards=True)
+        reached = self._reached(chart, steps, limit)
+        own = target.path
+        by_file = _strongest_by_file(chart, steps)
+        by_file.pop(own or "", None)
+        files = [path for path, _ in sorted(by_file.items(), key=lambda x: (-x[1], x[0]))]
+        tests = [path for path in files if chart.is_test_file(path)]
+        linked = self._memories([*([own] if own else ()), *files[:limit]])
+        total = sum(by_file.values())
+        return Impact(
+            target=target,
+            direct=tuple(r for r in reached if r.depth == 1),
+            transitive=tuple(r for r in reached if r.depth > 1),
+            files=tuple(files),
+            modules=_modules(chart, files),
+            tests=tuple(tests),
+            memories=tuple(m for m in linked if m.type != E2E_TYPE),
+            e2e_observations=tuple(m for m in linked if m.type == E2E_TYPE),
+            score=round(total / (total + _HALF_SCORE_FILES), 4),
+            reached_count=len(steps.places),
+            stale_files=self._stale([target, *(r.node for r in reached)]),
+        )
+
+    def dependencies(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Neighbours:
+        """What something depends on."""
+        return self._neighbours(name, depth=depth, limit=limit, backwards=False)
+
+    def dependents(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Neighbours:
+        """What depends on something."""
+        return self._neighbours(name, depth=depth, limit=limit, backwards=True)
+
+    def _neighbours(self, name: str, *, depth: int, limit: int, backwards: bool) -> Neighbours:
+        target, steps, chart = self._walk(name, depth=depth, backwards=backwards)
+        reached = self._reached(chart, steps, limit)
+        by_file = _strongest_by_file(chart, steps)
+        by_file.pop(target.path or "", None)
+        files = [path for path, _ in sorted(by_file.items(), key=lambda x: (-x[1], x[0]))]
+        return Neighbours(
+            target=target,
+            direct=tuple(r for r in reached if r.depth == 1),
+            transitive=tuple(r for r in reached if r.depth > 1),
+            files=tuple(files),
+            reached_count=len(steps.places),
+            stale_files=self._stale([target, *(r.node for r in reached)]),
+        )
+
+    # -- Flow and coverage ------------------------------------------------------------------------
+
+    def trace(
+        self, name: str, *, to: str | None = None, depth: int = DEEPEST, limit: int = 20
+    ) -> Trace:
+        """The ways that calls and noted flows take from something, or from it to something."""
+        _require_depth(depth, most=_LONGEST_TRACE)
+        start, chart = self.node(name), self._atlas.map()
+        target = self.node(to) if to is not None else None
+        steps = chart.walk(
+            self._starts(chart, start), depth=depth, backwards=False, kinds=FLOW_KINDS
+        )
+        ends = self._starts(chart, target) if target is not None else _leaves(steps)
+        ranked = np.flatnonzero(np.isin(steps.places, ends))
+        ranked = ranked[np.lexsort((steps.places[ranked], -steps.scores[ranked]))][:limit]
+        before = {int(p): i for i, p in enumerate(steps.places)}
+        chains = [_chain(int(i), steps, before) for i in ranked]
+        nodes = self._nodes(chart, {int(steps.places[i]) for chain in chains for i in chain})
+        paths = tuple(
+            tuple(
+                Step(kind=KIND_ORDER[int(steps.kinds[i])], node=nodes[int(steps.places[i])])
+                for i in chain
+            )
+            for chain in chains
+        )
+        seen = [step.node for path in paths for step in path]
+        return Trace(start=start, target=target, paths=paths, stale_files=self._stale(seen))
+
+    def coverage(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Coverage:
+        """The tests that reach something, and what inside it none of them reaches."""
+        target, steps, chart = self._walk(name, depth=depth, backwards=True)
+        tests = steps.chosen(chart.tests[steps.places])
+        inside = self._starts(chart, target)
+        reached = chart.walk(np.flatnonzero(chart.tests), depth=depth, backwards=False)
+        own = self._nodes(chart, set(map(int, inside)))
+        functions = {
+            place: node
+            for place, node in own.items()
+            if node.kind is NodeKind.FUNCTION and not node.is_test
+        }
+        uncovered = functions.keys() - set(map(int, reached.places))
+        return Coverage(
+            target=target,
+            tests=self._reached(chart, tests, limit),
+            test_files=tuple(sorted(_strongest_by_file(chart, tests))),
+            uncovered=tuple(sorted(functions[place].id for place in uncovered)),
+            symbol_count=len(functions),
+        )
+
+    # -- Inside -----------------------------------------------------------------------------------
+
+    def _walk(self, name: str, *, depth: int, backwards: bool) -> tuple[Node, Steps, Map]:
+        _require_depth(depth, most=DEEPEST)
+        target, chart = self.node(name), self._atlas.map()
+        starts = self._starts(chart, target)
+        return target, chart.walk(starts, depth=depth, backwards=backwards), chart
+
+    def _starts(self, chart: Map, node: Node) -> Ints:
+        """The places of a node and of everything inside it."""
+        own = chart.places(list(self._store.numbers(self._tree, [node.id]).values()))
+        own = own[own >= 0]
+        if node.kind is NodeKind.FILE:
+            return np.union1d(own, chart.inside([chart.path_place(node.id)]))
+        if node.kind is NodeKind.DIRECTORY:
+            folder = "" if node.id == "./" else node.id
+            files = [i for i, path in enumerate(chart.paths) if path.startswith(folder)]
+            return np.union1d(own, chart.inside(files))
+        if node.id.startswith(MODULE_PREFIX):
+            files = [i for i, module in enumerate(chart.modules) if module == node.name]
+            return np.union1d(own, chart.inside(files))
+        if node.kind in (NodeKind.CLASS, NodeKind.INTERFACE) and node.path:
+            inside = f"{node.id}."
+            members = [s.id for s in self._store.symbols(self._tree, [node.path])
+                       if s.id.startswith(inside)]  # fmt: skip
+            numbers = self._store.numbers(self._tree, members)
+            return np.union1d(own, chart.places(list(numbers.values())))
+        return own
+
+    def _reached(self, chart: Map, steps: Steps, limit: int) -> tuple[Reached, ...]:
+        order = np.lexsort((steps.places, -steps.scores, steps.depths))[:limit]
+        wanted = set(map(int, steps.places[order])) | set(map(int, steps.before[order]))
+        nodes = self._nodes(chart, wanted)
+        return tuple(
+            Reached(
+                node=nodes[int(steps.places[i])],
+                depth=int(steps.depths[i]),
+                score=round(float(steps.scores[i]), 4),
+                kind=KIND_ORDER[int(steps.kinds[i])],
+                through=nodes[int(steps.before[i])].id,
+            )
+            for i in order
+        )
+
+    def _nodes(self, chart: Map, places: set[int]) -> dict[int, Node]:
+        numbers = {int(chart.numbers[place]): place for place in places}
+        found = self._store.numbered(self._tree, list(numbers))
+        return {numbers[number]: node for number, node in found.items()}
+
+    def _memories(self, files: Sequence[str]) -> Sequence[LinkedMemory]:
+        return self._linked(files) if self._linked is not None and files else ()
+
+    def _stale(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+        return tuple(sorted({n.path for n in nodes if n.stale_at is not None and n.path}))
+
+
+def _require_depth(depth: int, *, most: int) -> None:
+    if not 1 <= depth <= most:
+        raise UsageError(f"The depth must be from 1 to {most}, not {depth}.")
+
+
+def _strongest_by_file(chart: Map, steps: Steps) -> dict[str, float]:
+    """How strongly each file is reached."""
+    files = chart.files[steps.places]
+    known = files >= 0
+    strongest = np.zeros(len(chart.paths))
+    np.maximum.at(strongest, files[known], steps.scores[known])
+    return {chart.paths[i]: float(strongest[i]) for i in np.flatnonzero(strongest)}
+
+
+def _modules(chart: Map, files: Sequence[str]) -> tuple[str, ...]:
+    found = {chart.modules[chart.path_place(path)] for path in files}
+    return tuple(sorted(found - {""}))
+
+
+def _leaves(steps: Steps) -> Ints:
+    """The nodes from which a walk went no farther."""
+    return np.setdiff1d(steps.places, steps.before)
+
+
+def _chain(place: int, steps: Steps, index: dict[int, int]) -> list[int]:
+    """The steps that lead to one of them, in the order they are taken."""
+    chain = [place]
+    while (earlier := index.get(int(steps.before[chain[-1]]))) is not None:
+        chain.append(earlier)
+    return chain[::-1]
