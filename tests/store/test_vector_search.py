@@ -101,7 +101,7 @@ def test_an_index_grown_in_parts_equals_one_made_at_once() -> None:
 
 
 def _arrays(view: View) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
-    return view.seqs, view.scales, view.homes, view.codes, view.bits
+    return view.seqs, view.scales, view.codes, view.bits
 
 
 def test_a_view_does_not_change_while_the_index_grows() -> None:
@@ -119,15 +119,15 @@ def test_homes_narrow_a_search_without_losing_its_best() -> None:
     units, query = clustered_units(24_000), clustered_units(1, seed=9)[0]
     index = filled(units, homes=2)
     view = index.view()
-    among = view.at([index.home_number("home1")])
+    among = index.at(("home1",))
     assert among is not None
     positions, _ = view.nearest(query, among=among, limit=10)
     own = np.arange(1, 24_000, 2)
     best = own[np.argsort(-(units[own] @ query))[:10]]
     assert all(position % 2 == 1 for position in positions.tolist())
     assert len(set(positions.tolist()) & set(best.tolist())) >= 9
-    assert view.at([index.home_number("home0"), index.home_number("home1")]) is None
-    nobody = view.at([index.home_number("unknown")])
+    assert index.at(("home0", "home1")) is None
+    nobody = index.at(("unknown",))
     assert nobody is not None
     assert len(nobody) == 0
 

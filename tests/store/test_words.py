@@ -51,6 +51,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
                 )
                 for number in range(600)
             ],
+            at_ms=0,
         )
     yield opened
     opened.close()

@@ -57,6 +57,10 @@ class MemoryRows(Protocol):
         """Memories in the order asked for; unknown ids are left out."""
         ...
 
+    def contents(self, ids: Sequence[str]) -> dict[str, str]:
+        """The contents alone, by id; unknown ids are left out."""
+        ...
+
     def resolve(self, text: str, *, project: str | None) -> list[str]:
         """Full ids that a full id, a short id or a prefix (>= 4) of one stands for; at most 10."""
         ...

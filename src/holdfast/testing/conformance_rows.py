@@ -117,6 +117,17 @@ class RowsConformance(Stage):
         assert store.get([]) == []
 
     @pytest.mark.feature("A3")
+    def test_contents_can_be_read_alone(self, store: Store, samples: Samples) -> None:
+        one, two = samples.insert("one"), samples.insert("two \U0001f40d\n")
+        store.apply([one, two])
+        asked = [two.memory.id, samples.memory().id, one.memory.id, "not an id"]
+        assert store.contents(asked) == {
+            one.memory.id: "one",
+            two.memory.id: "two \U0001f40d\n",
+        }
+        assert store.contents([]) == {}
+
+    @pytest.mark.feature("A3")
     def test_a_batch_is_kept_whole_or_not_at_all(self, store: Store, samples: Samples) -> None:
         good = samples.insert("good", extra="good", model_id="m", vector=samples.vector())
         with pytest.raises(NotFoundError):

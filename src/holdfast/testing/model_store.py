@@ -84,6 +84,9 @@ class ModelStore(ModelSessions, ModelNews):
     def get(self, ids: Sequence[str]) -> list[Memory]:
         return [self._data.memories[i] for i in ids if i in self._data.memories]
 
+    def contents(self, ids: Sequence[str]) -> dict[str, str]:
+        return {memory.id: memory.content for memory in self.get(ids)}
+
     def resolve(self, text: str, *, project: str | None) -> list[str]:
         wanted, short = text.strip().lower().removeprefix("m:"), normalise_short(text)
         if len(short) < 4:

@@ -20,17 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from holdfast.store.sqlite.database import Connection
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Rows: TypeAlias = NDArray[np.int32]
-    Shares: TypeAlias = NDArray[np.float64]
+    from holdfast.store.sqlite.postings import RowLengths, Rows, Shares, Stemmer
 
 # Below this FTS5 answers in a few milliseconds by itself.
 _FROM_ROWS = 20_000
 # A process that asks only a few times should not pay for loading numpy.
 _ASKED_OFTEN = 8
-_WORTH_KEEPING = 256
+_WORTH_KEEPING = 64
 _BUDGET_BYTES = 96 * 2**20
 _GROWTH = 1.05
 
@@ -74,6 +70,8 @@ class FrequentTerms:
         self._state = _State(0, 0)
         self._asked = 0
         self._lock = threading.Lock()
+        self._reading: tuple[Stemmer, RowLengths] | None = None
+        self._reading_lock = threading.Lock()
 
     def best(self, db: Connection, quoted: Sequence[str], *, limit: int) -> Scored | None:
         """The best rows for any of the terms with their scores, or None: let FTS5 do it."""
@@ -89,6 +87,8 @@ class FrequentTerms:
         """Let go of everything."""
         with self._lock:
             self._restart(_State(0, 0))
+        with self._reading_lock:
+            self._reading = None
 
     def _restart(self, state: _State) -> None:
         self._terms.clear()
@@ -108,10 +108,26 @@ class FrequentTerms:
                 self._terms.move_to_end(quoted)
         if kept is not None and kept.last_row >= state.last_row:
             return kept
-        term = _read(db, quoted, kept, state.last_row)
+        term = self._read(db, quoted, kept, state)
         if len(term.rows) >= self._worth_keeping:
             self._keep(quoted, term, state)
         return term
+
+    def _read(self, db: Connection, quoted: str, kept: _Term | None, state: _State) -> _Term:
+        """A term's rows and shares: the few new ones by FTS5, all of a single word without it."""
+        from holdfast.store.sqlite.postings import RowLengths, Stemmer, read_shares
+
+        if kept is not None:
+            return _read_by_rank(db, quoted, kept, state.last_row)
+        with self._reading_lock:
+            if self._reading is None:
+                self._reading = Stemmer(), RowLengths()
+            stemmer, lengths = self._reading
+            word = stemmer.word(quoted)
+            if word is None:
+                return _read_by_rank(db, quoted, None, state.last_row)
+            rows, shares = read_shares(db, word, lengths.update(db, last_row=state.last_row))
+        return _Term(rows, shares, state.last_row)
 
     def _keep(self, quoted: str, term: _Term, state: _State) -> None:
         with self._lock:
@@ -131,8 +147,8 @@ def _state(db: Connection) -> _State:
     return _State(last_row, edits)
 
 
-def _read(db: Connection, quoted: str, kept: _Term | None, last_row: int) -> _Term:
-    """A term's rows and shares, adding only what is new when some are kept."""
+def _read_by_rank(db: Connection, quoted: str, kept: _Term | None, last_row: int) -> _Term:
+    """A term's rows and shares as FTS5 gives them, adding only what is new when some are kept."""
     import numpy as np
 
     found = db.execute(

@@ -13,16 +13,15 @@ from holdfast.core.memory import Memory
 from holdfast.core.query import Filter, Order, Page, Stats
 from holdfast.store.sqlite import paging
 from holdfast.store.sqlite.access import Access, write_accesses
-from holdfast.store.sqlite.database import Connection, SqlValue, placeholders
+from holdfast.store.sqlite.database import Connection, SqlValue
 from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
-from holdfast.store.sqlite.rows import SELECTED, to_memory
+from holdfast.store.sqlite.rows import BY_IDS, SELECTED, as_list, to_memory
 
 if TYPE_CHECKING:
     from holdfast.core.changes import Change
 
 _STREAM_ROWS = 500
-_LOOKUP_IDS = 500
 _RESOLVED = 10
 _PREFIX_CHARS = 4
 _FLUSH_PATIENCE_MS = 200
@@ -45,15 +44,15 @@ class SqliteRows(Part):
             raise
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
-        found: dict[str, Memory] = {}
-        with self._database.snapshot() as db:
-            for start in range(0, len(ids), _LOOKUP_IDS):
-                chunk = ids[start : start + _LOOKUP_IDS]
-                rows = db.execute(
-                    f"SELECT {SELECTED} FROM memories m WHERE id IN ({placeholders(chunk)})", chunk
-                )
-                found.update((memory.id, memory) for memory in map(to_memory, rows))
+        with self._database.reading() as db:
+            rows = db.execute(f"SELECT {SELECTED} FROM {BY_IDS}", (as_list(ids),)).fetchall()
+        found = {memory.id: memory for memory in map(to_memory, rows)}
         return [found[full_id] for full_id in ids if full_id in found]
+
+    def contents(self, ids: Sequence[str]) -> dict[str, str]:
+        with self._database.reading() as db:
+            found = db.execute(f"SELECT m.id, m.content FROM {BY_IDS}", (as_list(ids),))
+            return dict(found.fetchall())
 
     def resolve(self, text: str, *, project: str | None) -> list[str]:
         wanted = text.strip().lower().removeprefix("m:")

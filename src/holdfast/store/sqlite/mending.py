@@ -49,6 +49,8 @@ def _rebuild_words(db: Connection) -> None:
     db.execute(WORDS_TABLE)
     db.execute("INSERT INTO words (words) VALUES ('rebuild')")
     db.execute("UPDATE text_edits SET count = count + 1")
+    # A jump in the numbers: every text may have changed.
+    db.execute("INSERT INTO edited_texts SELECT coalesce(max(number), 0) + 2, 0 FROM edited_texts")
 
 
 def _rebuild_fragments(db: Connection) -> None:

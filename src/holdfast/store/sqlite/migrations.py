@@ -20,6 +20,7 @@ from holdfast.store.sqlite.schema import (
     NEWS,
     SESSION_SCHEMA,
     TEXT_EDITS,
+    WORD_PLACES,
 )
 
 # "Hold" in ASCII: tells a Holdfast file from any other SQLite database.
@@ -59,12 +60,18 @@ def _news(db: Connection) -> None:
         db.execute(statement)
 
 
+def _word_places(db: Connection) -> None:
+    for statement in WORD_PLACES:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
     Step(3, "listing memories of a kind by importance", _kind_indexes),
     Step(4, "counting edits of indexed texts", _text_edits),
     Step(5, "what is new, in the order of commits", _news),
+    Step(6, "where words stand and which texts were edited", _word_places),
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
@@ -47,6 +47,14 @@ _CANDIDATE_COLUMNS = (
     "stale_ms IS NOT NULL", "valid_to_ms IS NOT NULL", "pinned", "needs_review", "user_verified",
 )  # fmt: skip
 SELECTED_CANDIDATE = ", ".join(f"m.{name}" for name in _CANDIDATE_COLUMNS)
+
+# However many ids there are, the statement is the same, so that it is prepared only once.
+BY_IDS = "json_each(?) j CROSS JOIN memories m ON m.id = j.value"
+
+
+def as_list(ids: Sequence[str]) -> str:
+    """Ids as the parameter of `BY_IDS`, each once."""
+    return json.dumps(list(dict.fromkeys(ids)))
 
 
 # -- Writing ------------------------------------------------------------------------------------
@@ -130,64 +138,71 @@ def _dump_payload(payload: Payload | None) -> str | None:
 # -- Reading ------------------------------------------------------------------------------------
 
 
+_TYPES = {member.value: member for member in MemoryType}
+_SCOPES = {member.value: member for member in Scope}
+_SOURCES = {member.value: member for member in Source}
+
+
 def to_memory(row: Row) -> Memory:
     """The memory that a row of `COLUMNS` stands for."""
-    value: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
     try:
-        return _build(value)
+        return _build(row)
     except (ValueError, KeyError, TypeError, UsageError) as error:
         raise StoreCorruptError(
-            f"The memory {value['id']} cannot be read: {error}.",
+            f"The memory {row[0]} cannot be read: {error}.",
             hint="Restore a backup, or delete that memory.",
         ) from error
 
 
-def _build(value: Mapping[str, Any]) -> Memory:
-    kind = MemoryType(value["type"])
+def _build(row: Row) -> Memory:
+    (
+        full_id, _, project, type_name, scope, source, session_id, seq, author,
+        importance, confidence, created_ms, updated_ms, valid_from_ms, valid_to_ms,
+        accessed_ms, access_count, stale_ms, archived_ms, needs_review, user_verified,
+        pinned, key, superseded_by, _, tags, files, modules,
+        provenance_sessions, commit_sha, work_unit, relations, evidence, graph_node,
+        half_life_days, citation, work_tokens, payload, content,
+    ) = row  # fmt: skip
+    kind = _TYPES[type_name]
     return Memory(
-        id=value["id"],
-        project=value["project"],
+        id=full_id,
+        project=project,
         type=kind,
-        content=value["content"],
-        created_at=from_ms(value["created_ms"]),
-        updated_at=from_ms(value["updated_ms"]),
-        valid_from=from_ms(value["valid_from_ms"]),
-        accessed_at=from_ms(value["accessed_ms"]),
-        key=value["key"],
-        tags=_strings(value["tags"]),
-        files=_strings(value["files"]),
-        modules=_strings(value["modules"]),
-        importance=value["importance"],
-        confidence=value["confidence"],
-        scope=Scope(value["scope"]),
-        source=Source(value["source"]),
-        author=value["author"],
-        session_id=value["session_id"],
-        seq=value["seq"],
-        provenance_sessions=_strings(value["provenance_sessions"]),
-        commit_sha=value["commit_sha"],
-        work_unit=_work_unit(value["work_unit"]),
-        relations=_relations(value["relations"]),
-        evidence=_evidence(value["evidence"]),
-        graph_node=value["graph_node"],
-        half_life_days=value["half_life_days"],
-        needs_review=bool(value["needs_review"]),
-        user_verified=bool(value["user_verified"]),
-        pinned=bool(value["pinned"]),
-        citation=value["citation"],
-        work_tokens=value["work_tokens"],
-        payload=_payload(kind, value["payload"]),
-        valid_to=_moment(value["valid_to_ms"]),
-        superseded_by=value["superseded_by"],
-        stale_at=_moment(value["stale_ms"]),
-        archived_at=_moment(value["archived_ms"]),
-        access_count=value["access_count"],
+        content=content,
+        created_at=from_ms(created_ms),
+        updated_at=from_ms(updated_ms),
+        valid_from=from_ms(valid_from_ms),
+        accessed_at=from_ms(accessed_ms),
+        key=key,
+        tags=_strings(tags),
+        files=_strings(files),
+        modules=_strings(modules),
+        importance=importance,
+        confidence=confidence,
+        scope=_SCOPES[scope],
+        source=_SOURCES[source],
+        author=author,
+        session_id=session_id,
+        seq=seq,
+        provenance_sessions=_strings(provenance_sessions),
+        commit_sha=commit_sha,
+        work_unit=_work_unit(work_unit),
+        relations=_relations(relations),
+        evidence=_evidence(evidence),
+        graph_node=graph_node,
+        half_life_days=half_life_days,
+        needs_review=bool(needs_review),
+        user_verified=bool(user_verified),
+        pinned=bool(pinned),
+        citation=citation,
+        work_tokens=work_tokens,
+        payload=_payload(kind, payload),
+        valid_to=_moment(valid_to_ms),
+        superseded_by=superseded_by,
+        stale_at=_moment(stale_ms),
+        archived_at=_moment(archived_ms),
+        access_count=access_count,
     )
-
-
-_TYPES = {member.value: member for member in MemoryType}
-_SCOPES = {member.value: member for member in Scope}
-_SOURCES = {member.value: member for member in Source}
 
 
 def to_candidate(row: Row) -> Candidate:

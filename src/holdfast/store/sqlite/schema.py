@@ -80,10 +80,12 @@ _LABELS = (
     "CREATE INDEX labels_memory ON labels (memory)",
 )
 
-WORDS_TABLE = """
+WORD_TOKENIZER = "porter unicode61 remove_diacritics 2"
+
+WORDS_TABLE = f"""
 CREATE VIRTUAL TABLE words USING fts5 (
     content, extra, content = 'memories', content_rowid = 'row',
-    tokenize = 'porter unicode61 remove_diacritics 2'
+    tokenize = '{WORD_TOKENIZER}'
 )"""
 
 # Trigrams without positions: a quarter of the room and a third of the work. Two marks at the end
@@ -263,4 +265,21 @@ NEWS: tuple[str, ...] = (
         memory_id TEXT,
         session_id TEXT
     ) STRICT""",
+)
+
+# -- Step 6 ---------------------------------------------------------------------------------------
+
+# Where each word stands, and which texts were edited last, for a process that keeps something of
+# the word index. A jump in the numbers means that more was edited than is named here.
+WORD_PLACES: tuple[str, ...] = (
+    "CREATE VIRTUAL TABLE word_places USING fts5vocab (words, instance)",
+    """CREATE TABLE edited_texts (
+        number INTEGER PRIMARY KEY,
+        memory INTEGER NOT NULL
+    ) STRICT""",
+    """CREATE TRIGGER memories_name_edits AFTER UPDATE OF content, extra ON memories
+    WHEN old.content IS NOT new.content OR old.extra IS NOT new.extra BEGIN
+        INSERT INTO edited_texts (memory) VALUES (new.row);
+        DELETE FROM edited_texts WHERE number <= (SELECT max(number) FROM edited_texts) - 1000;
+    END""",
 )

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING
 from holdfast.core.query import Candidate, Filter, Hit
 from holdfast.store.sqlite import fragments as trigrams
 from holdfast.store.sqlite import words
-from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
+from holdfast.store.sqlite.database import SqlValue, bindable
 from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
-from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, to_candidate
+from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, as_list, to_candidate
 
 if TYPE_CHECKING:
     from holdfast.core.ports import Vector
     from holdfast.store.sqlite.frequent import FrequentTerms
     from holdfast.store.sqlite.vectors import VectorSearch
+
+_ALONE = "SELECT o.row FROM json_each(?1) j CROSS JOIN memories o ON o.id = j.value"
+_AROUND = (
+    f"{_ALONE} UNION SELECT n.row FROM json_each(?1) j CROSS JOIN memories o ON o.id = j.value"
+    " CROSS JOIN memories n"
+    " ON n.session_id = o.session_id AND n.seq BETWEEN o.seq - {span} AND o.seq + {span}"
+)
 
 
 class SqliteSearch(Part):
@@ -75,18 +82,15 @@ class SqliteSearch(Part):
 
     def candidates(self, ids: Sequence[str], where: Filter, *, span: int = 0) -> list[Candidate]:
         require_limit(span)
+        if not ids:
+            return []
         fits = condition(where)
-        listed = placeholders(ids)
-        neighbours = (
-            " UNION SELECT n.row FROM memories o CROSS JOIN memories n"
-            f" ON n.session_id = o.session_id AND n.seq BETWEEN o.seq - {span} AND o.seq + {span}"
-            f" WHERE o.id IN ({listed})"
+        found = _AROUND.format(span=span) if span else _ALONE
+        # Row by row, lest SQLite walk through a whole project to find these few.
+        sql = (
+            f"SELECT {SELECTED_CANDIDATE} FROM ({found}) c CROSS JOIN memories m ON m.row = c.row"
+            f" WHERE {fits.sql} ORDER BY m.row"
         )
         with self._database.reading() as db:
-            rows = db.execute(
-                f"SELECT {SELECTED_CANDIDATE} FROM (SELECT row FROM memories"
-                f" WHERE id IN ({listed}){neighbours if span else ''}) c"
-                f" CROSS JOIN memories m ON m.row = c.row WHERE {fits.sql} ORDER BY m.row",
-                (*ids, *(ids if span else ()), *fits.params),
-            ).fetchall()
+            rows = db.execute(sql, (as_list(ids), *fits.params)).fetchall()
         return list(map(to_candidate, rows))

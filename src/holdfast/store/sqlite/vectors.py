@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.core.query import Filter, Hit
 from holdfast.store.sqlite import codes
-from holdfast.store.sqlite.database import Connection, placeholders
+from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.filters import Condition, condition
+from holdfast.store.sqlite.rows import BY_IDS, as_list
 
 if TYPE_CHECKING:
     from holdfast.core.ports import Vector
@@ -78,15 +79,16 @@ class VectorSearch:
         model = self._require(db, vector, model_id)
         if model is None or not ids:
             return {}
-        found: list[tuple[str, float, bytes]] = []
-        for start in range(0, len(ids), _LOADED_ROWS):
-            chunk = ids[start : start + _LOADED_ROWS]
-            found += db.execute(
-                "SELECT m.id, v.scale, v.codes FROM memories m JOIN vectors v"
-                f" ON v.memory = m.row AND v.model = ? WHERE m.id IN ({placeholders(chunk)})",
-                (model.number, *chunk),
-            ).fetchall()
-        return _cosines(vector, found)
+        found = db.execute(
+            f"SELECT m.id, v.seq FROM {BY_IDS}"
+            " CROSS JOIN vectors v ON v.memory = m.row AND v.model = ?",
+            (as_list(ids), model.number),
+        ).fetchall()
+        view, _ = self._view(db, model, None)
+        cosines = view.cosines(_query(vector), among=view.positions([seq for _, seq in found]))
+        return {
+            full_id: cosine for (full_id, _), cosine in zip(found, cosines.tolist(), strict=True)
+        }
 
     def forget(self) -> None:
         """Let go of every index; the next search loads it again."""
@@ -111,10 +113,7 @@ class VectorSearch:
             if index is None:
                 index = self._indexes[model] = VectorIndex(model.dimension)
             _load_new(db, model, index)
-            view = index.view()
-            if project is None:
-                return view, None
-            return view, view.at([index.home_number(project), index.home_number("")])
+            return index.view(), None if project is None else index.at((project, ""))
 
     def _allowed(self, db: Connection, model: Model, view: View, fits: Condition) -> Positions:
         """Positions of the vectors that stand in the table and pass the filter."""
@@ -174,17 +173,6 @@ def _standing(
         for seq, cosine in zip(seqs, cosines, strict=True)
         if seq in ids
     ]
-
-
-def _cosines(vector: Vector, found: Sequence[tuple[str, float, bytes]]) -> dict[str, float]:
-    if not found:
-        return {}
-    import numpy as np
-
-    ids, scales, packed = zip(*found, strict=True)
-    numbers = np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(found), -1)
-    cosines = (numbers.astype(np.float32) @ _query(vector)) * np.array(scales, np.float32)
-    return dict(zip(ids, cosines.tolist(), strict=True))
 
 
 def _query(vector: Vector) -> Floats:
