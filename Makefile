@@ -1,14 +1,21 @@
 # The whole developer interface. Only python3 (3.11 or newer), make and git are assumed.
 PY := .venv/bin/python
 
-.PHONY: help run test check lint types contracts features docs unit test-clients bench clean
+.PHONY: help run tour test check lint types contracts features docs unit test-clients bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show what there is to run
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-run: .venv/run.stamp  ## Set up, take in this repository as a first project, show what is known
-	@HOLDFAST_HOME=.holdfast HOLDFAST_EMBEDDING_PROVIDER=static .venv/bin/holdfast tour
+# One home for all that runs from this checkout. PORT=0 takes a free port.
+PORT ?= 7437
+HERE := HOLDFAST_HOME="$(CURDIR)/.holdfast" HOLDFAST_EMBEDDING_PROVIDER=static
+
+run: tour  ## Set up, take in this repository as a first project, then serve it until stopped
+	@$(HERE) .venv/bin/holdfast serve --port $(PORT)
+
+tour: .venv/run.stamp  ## Set up, take in this repository, show what is known, and end
+	@$(HERE) .venv/bin/holdfast tour
 
 test: check unit  ## Set up and run every check and test
 

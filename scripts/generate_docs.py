@@ -1,4 +1,4 @@
-"""Write docs/cli.md and docs/settings.md from the commands and the settings themselves.
+"""Write docs/cli.md, docs/settings.md and docs/openapi.json from what they tell of itself.
 
 python scripts/generate_docs.py           write the pages
 python scripts/generate_docs.py --check   fail when a page is not what would be written
@@ -6,6 +6,7 @@ python scripts/generate_docs.py --check   fail when a page is not what would be 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from inspect import cleandoc
@@ -193,7 +194,14 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-PAGES = {"cli.md": cli_page, "settings.md": settings_page}
+def openapi_file() -> str:
+    """What can be asked of the HTTP server."""
+    from holdfast.server.http_app import openapi_document
+
+    return json.dumps(openapi_document(), indent=1, ensure_ascii=False) + "\n"
+
+
+PAGES = {"cli.md": cli_page, "settings.md": settings_page, "openapi.json": openapi_file}
 
 
 def main(arguments: list[str]) -> int:

@@ -24,6 +24,7 @@ from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.feature("C5")
 
+_ROOT = Path(__file__).resolve().parents[2]
 SESSION = "5e551040-0000-4000-8000-000000000002"
 
 
@@ -212,6 +213,31 @@ def test_an_mcp_server_drains_too_and_shows_in_status(home: Path, folder: Path) 
         process.wait(timeout=60)
 
 
+def test_make_run_shows_the_tour_and_serves_until_it_is_stopped(home: Path) -> None:
+    here = f"HERE=HOLDFAST_HOME='{home}' HOLDFAST_EMBEDDING_PROVIDER=none PYTHONUNBUFFERED=1"
+    # What is installed is what the tests run with, so nothing is set up anew.
+    command = ["make", "-o", ".venv/run.stamp", "run", "PORT=0", here]
+    environment = {**os.environ, "CI": "true"}
+    with subprocess.Popen(
+        command, cwd=_ROOT, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        printed: list[str] = []
+        for line in process.stdout:
+            printed.append(line)
+            if "Stop it with" in line:
+                break
+        address = next(line for line in printed if "http://" in line).split()[-1]
+        token = (home / TOKEN_NAME).read_text("ascii").strip()
+        headers = {"Authorization": f"Bearer {token}"}
+        known = httpx2.get(f"{address}/api/stats", headers=headers, timeout=60).json()
+        assert known["total"] > 10
+        (running,) = running_processes(home)
+        os.kill(running.pid, signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+    assert any("memories" in line for line in printed)
+
+
 # -- In process -----------------------------------------------------------------------------------
 
 
@@ -226,6 +252,14 @@ def test_the_dead_are_not_taken_for_running(tmp_path: Path) -> None:
         assert running_processes(tmp_path) == [me]
         assert not left.exists()
     assert running_processes(tmp_path) == []
+
+
+def test_status_shows_what_runs(cli: Cli, home: Path) -> None:
+    assert cli("status", "--json").json["running"] == []
+    me = Running(kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1", address="x")
+    with announced(home, me):
+        assert f"holdfast serve runs at x (process {os.getpid()})" in cli("status").out
+        assert cli("status", "--json").json["running"][0]["kind"] == "serve"
 
 
 @pytest.mark.feature("C6")

@@ -59,9 +59,10 @@ class Live:
         self._seen: tuple[tuple[str, int, int], ...] | None = None
         self._drained_at = 0.0
         # Daemons: a model that takes minutes to answer must not keep a process from ending.
+        works = {"holdfast-drain": self._drain_on, "holdfast-upkeep": self._follow_up_on}
         self._threads = [
-            threading.Thread(target=self._drain_on, name="holdfast-drain", daemon=True),
-            threading.Thread(target=self._follow_up_on, name="holdfast-upkeep", daemon=True),
+            threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
+            for name, work in works.items()
         ]
 
     def __enter__(self) -> Live:
@@ -88,7 +89,8 @@ class Live:
         now = monotonic()
         seen = self._spool.signature()
         is_time = now - self._drained_at >= self._pace.drain_every_s
-        if self._seen == seen and not is_time:
+        nothing_yet = not seen and not hf.path.exists()
+        if nothing_yet or (self._seen == seen and not is_time):
             return None
         report = take_waiting(hf, translate=self._translate, environment=self._environment)
         if report.busy:
@@ -115,26 +117,34 @@ class Live:
             if upkeep_due(hf.engine, project=project) and Path(cwd).is_dir()
         ]
 
-    def _drain_on(self) -> None:
-        with self._open_in(self._folder) as hf:
-            while not self._stopping.wait(self._pace.look_every_s):
-                try:
-                    report = self.drain_if_needed(hf)
-                except (HoldfastError, OSError) as error:
-                    self._put_off(error)
-                    continue
-                if report is not None and report.sessions:
-                    self._later.put(report)
+    def _run(self, work: Callable[[Holdfast], None]) -> None:
+        """Work with the memory of the process's own folder; a failure to open it is told."""
+        try:
+            hf = self._open_in(self._folder)
+        except HoldfastError as error:
+            self._on_error(error)
+            return
+        with hf:
+            work(hf)
+
+    def _drain_on(self, hf: Holdfast) -> None:
+        while not self._stopping.wait(self._pace.look_every_s):
+            try:
+                report = self.drain_if_needed(hf)
+            except (HoldfastError, OSError) as error:
+                self._put_off(error)
+                continue
+            if report is not None and report.sessions:
+                self._later.put(report)
 
     def _put_off(self, error: Exception) -> None:
         """Nothing is lost: events stay in the spool until more come or it is time again."""
         self._on_error(error)
         self._seen, self._drained_at = self._spool.signature(), monotonic()
 
-    def _follow_up_on(self) -> None:
-        with self._open_in(self._folder) as hf:
-            while (report := self._later.get()) is not None and not self._stopping.is_set():
-                try:
-                    self.follow_up(hf, report)
-                except (HoldfastError, OSError) as error:
-                    self._on_error(error)
+    def _follow_up_on(self, hf: Holdfast) -> None:
+        while (report := self._later.get()) is not None and not self._stopping.is_set():
+            try:
+                self.follow_up(hf, report)
+            except (HoldfastError, OSError) as error:
+                self._on_error(error)

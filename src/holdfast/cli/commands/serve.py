@@ -116,13 +116,16 @@ def _host_name(host: str) -> str:
 
 
 def _tell(address: str, token_file: Path, *, host: str) -> None:
-    shown = token_file.absolute()
+    from holdfast.cli.commands.tour import own_command, print_home
+
+    shown, command = token_file.absolute(), own_command()
     click.secho(f"Holdfast is at {address}", bold=True)
     click.echo(f"The token is in {shown}\n")
     click.echo("Next:")
     click.echo(f"  curl -H \"Authorization: Bearer $(cat '{shown}')\" {address}/api/stats")
-    click.echo("  holdfast install claude-code   # remember what a coding client does")
-    click.echo("  holdfast events --follow       # watch it happen")
+    print_home()
+    click.echo(f"  {command} install claude-code   # remember what a coding client does")
+    click.echo(f"  {command} events --follow       # watch it happen")
     click.echo("Stop it with Ctrl-C.")
     if not _is_loopback(host):
         output.note("Other machines can reach this. The token goes over the wire unencrypted.")

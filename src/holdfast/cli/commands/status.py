@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
+from holdfast.app.running import running_processes
+from holdfast.app.spool_folder import SpoolFolder
 from holdfast.cli import options, output
 from holdfast.cli.commands.install import make_installer
 from holdfast.clients.hook_set import Scope
@@ -14,11 +18,12 @@ from holdfast.clients.install_targets import CLIENTS
 @click.command()
 @options.json_option
 def status(*, as_json: bool) -> None:
-    """Show which coding clients Holdfast is in, and with which parts."""
+    """Show which coding clients Holdfast is in, with which parts, and what of it runs."""
     installer = make_installer()
     found = [installer.standing(client, scope=scope) for client in CLIENTS for scope in Scope]
+    running = running_processes(SpoolFolder.of(os.environ).state)
     if as_json:
-        output.print_json({"programs": installer.programs, "items": found})
+        output.print_json({"programs": installer.programs, "items": found, "running": running})
         return
     rows = [
         (
@@ -32,6 +37,9 @@ def status(*, as_json: bool) -> None:
         if standing.state is not State.ABSENT or standing.scope is Scope.USER
     ]
     output.print_table(("client", "for", "state", "parts", "file"), rows)
+    for process in running:
+        where = f" at {process.address}" if process.address else ""
+        click.echo(f"holdfast {process.kind} runs{where} (process {process.pid})")
     for standing in found:
         if standing.problem:
             output.note(standing.problem)

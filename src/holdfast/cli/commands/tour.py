@@ -43,14 +43,19 @@ def tour(*, questions: tuple[str, ...], project: str | None) -> None:
             _heading(question)
             _answer(hf, question)
     _heading("Your turn")
-    command = _command()
-    if home := os.environ.get("HOLDFAST_HOME"):
-        click.echo(f"  export HOLDFAST_HOME={shlex.quote(home)}   # where this memory is")
+    command = own_command()
+    print_home()
     click.echo(f'  {command} remember "Deploys go through the staging cluster first"')
     click.echo(f'  {command} recall "how do we deploy?" --explain')
 
 
-def _command() -> str:
+def print_home() -> None:
+    """Which variable leads to this memory, where it is not in its usual place."""
+    if home := os.environ.get("HOLDFAST_HOME"):
+        click.echo(f"  export HOLDFAST_HOME={shlex.quote(home)}   # where this memory is")
+
+
+def own_command() -> str:
     """How to call this very command from here: by its name, or by its file if that is not found."""
     called = Path(sys.argv[0])
     if called.name != "holdfast" or shutil.which("holdfast"):
