@@ -2,7 +2,8 @@
 
 Read-only on everything but the store. A transcript's own folder decides its project, through the
 same resolver as everything else; one whose folder is not known is left out and reported. How a
-client writes its transcripts is known above `app`, which hands them in.
+client writes its transcripts is known above `app`, which hands them in. What comes in has no
+vectors yet: `Holdfast.reindex` makes them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app.capture import drain_rules, machine_world, read_source
 from holdfast.core.records import field, record, replace
+from holdfast.memory.engine import Engine
 from holdfast.observe.backfill import State, TakenTranscript, take_transcript
 from holdfast.observe.taking import Obedience, Taker, TakingRules
 from holdfast.observe.transcripts import Reading, Transcript, Unread
@@ -82,10 +84,16 @@ def import_transcripts(
         turns_between_summaries=drain_rules(hf.settings).turns_between_summaries,
         obey=Obedience.NONE if dry_run else Obedience.REMEMBER,
     )
-    taker = Taker(hf.engine, _world_of_then(hf, env), rules)
+    taker = Taker(_without_vectors(hf.engine), _world_of_then(hf, env), rules)
     run = _Run(hf, taker, BackfillReport(source=source, dry_run=dry_run), progress)
     run.take(run.chosen(found, wanted))
     return run.told()
+
+
+def _without_vectors(engine: Engine) -> Engine:
+    """The engine for much at once: found by words as soon as it is in; vectors, which take many
+    times as long, are a re-index that can be broken off."""
+    return replace(engine, embedder=lambda: None)
 
 
 def _world_of_then(hf: Holdfast, environment: Mapping[str, str]) -> World:

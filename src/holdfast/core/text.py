@@ -52,6 +52,8 @@ _SHORTEST_STEM = 3
 
 def clean(text: str) -> str:
     """The text with NUL and lone surrogates replaced by U+FFFD, so that it can be stored."""
+    if text.isascii() and "\0" not in text:
+        return text
     return _UNSTORABLE.sub("\ufffd", text)
 
 

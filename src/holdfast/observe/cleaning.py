@@ -8,7 +8,6 @@ where no secret on one line is parted.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from holdfast.core.events import (
     Compacted,
@@ -30,7 +29,6 @@ MAX_COMMAND_CHARS = 16_000
 _MAX_LINE_CHARS = 4_000
 _SAMPLE_CHARS = 4_096
 _BINARY_SHARE = 0.1
-_LABEL_CHARS = 120
 
 _OPEN, _CLOSE = rf"(?:<|&lt;|\\u003c)\s*{FRAME}", rf"(?:<|&lt;|\\u003c)\\?/\s*{FRAME}"
 _OWN_FRAME = re.compile(
@@ -66,14 +64,10 @@ def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
     if _OWN_MARK.search(kept):
         kept = _OWN_FRAME.sub("", kept)
     kept = _without_control(kept)
-    shown = _redacted_label(kept) if len(kept) <= _LABEL_CHARS else redact(kept).text
+    shown = redact(kept).text
+    if len(shown) < _MAX_LINE_CHARS:
+        return shown
     return _LONG_LINE.sub(lambda m: f"{m.group()[:1000]}…", shown)
-
-
-@lru_cache(maxsize=1024)
-def _redacted_label(text: str) -> str:
-    """Paths and commands come again and again; looking them over once is enough."""
-    return redact(text).text
 
 
 def _cleaned_call(call: ToolCalled) -> ToolCalled:

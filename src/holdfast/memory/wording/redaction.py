@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
@@ -27,6 +28,7 @@ _PRIVATE_MARK = re.compile(
     re.IGNORECASE,
 )
 _MOST_PASSES = 8
+_LABEL_CHARS = 160
 
 
 @record
@@ -54,6 +56,16 @@ class Redacted:
 
 def redact(text: str) -> Redacted:
     """The text without private parts and secrets, and what was taken out."""
+    return _redact_label(text) if len(text) <= _LABEL_CHARS else _redact(text)
+
+
+@lru_cache(maxsize=4096)
+def _redact_label(text: str) -> Redacted:
+    """Names, paths and titles come again and again; looking them over once is enough."""
+    return _redact(text)
+
+
+def _redact(text: str) -> Redacted:
     work = Work()
     cut = _Cut(text, _merged(_private_spans(text)))
     # Taking one secret out can bring another into view, so look again until nothing is found.

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from holdfast.core.records import record
 from holdfast.memory.wording import secret_values as values
+from holdfast.memory.wording.literals import Literals
 from holdfast.memory.wording.rule_data import read_rules
 from holdfast.memory.wording.secret_values import ValueLists
 
@@ -99,6 +100,8 @@ class _Rules:
     formats: tuple[_Format, ...]
     blocks: tuple[_Block, ...]
     stems: tuple[tuple[str, str], ...]
+    literals: Literals
+    folded: Literals
     given: str
     lists: ValueLists
 
@@ -109,9 +112,13 @@ def find_secrets(text: str, work: Work) -> list[Found]:
     low = _fold(text)
     marks = [m.span() for m in _PLACEHOLDER.finditer(text)] if values.MARK in text else []
     found = [f for block in rules.blocks for f in _find_blocks(block, text, work)]
+    there = rules.literals.present(text) | rules.folded.present(low)
     for rule in rules.formats:
-        found.extend(_find_format(rule, text, low, rules.lists, work))
+        if not there.isdisjoint(rule.prefixes):
+            found.extend(_find_format(rule, text, low, rules.lists, work))
     for name, stem in rules.stems:
+        if stem not in there:
+            continue
         done = 0
         for start in _places(low, stem, work):
             if start < done or _inside(marks, start):
@@ -153,6 +160,9 @@ def _find_format(
     rule: _Format, text: str, low: str, lists: ValueLists, work: Work
 ) -> Iterator[Found]:
     for prefix in rule.prefixes:
+        # A single sign stands everywhere; one look by the engine finds out whether it matters.
+        if len(prefix) == 1 and not _compiled(rule.pattern).search(text):
+            continue
         done = 0
         for at in _places(low if rule.fold else text, prefix, work):
             if at < done or not (rule.joined or _opens(text, at)):
@@ -354,10 +364,15 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _rules() -> _Rules:
     raw = read_rules("redaction")
     listed = raw["values"]
+    formats = tuple(map(_format, raw["format"]))
+    stems = tuple((name, stem) for name, stems in raw["assignment"].items() for stem in stems)
+    folded = [prefix for rule in formats if rule.fold for prefix in rule.prefixes]
     return _Rules(
-        formats=tuple(map(_format, raw["format"])),
+        formats=formats,
         blocks=tuple(_Block(b["name"], b["begin"], b["end"], b["hint"]) for b in raw["block"]),
-        stems=tuple((name, stem) for name, stems in raw["assignment"].items() for stem in stems),
+        stems=stems,
+        literals=Literals(p for rule in formats if not rule.fold for p in rule.prefixes),
+        folded=Literals([*folded, *(stem for _, stem in stems)]),
         given="(?i)" + raw["suffixes"]["allowed"] + _GIVEN,
         lists=ValueLists(
             words=frozenset(listed["words"]),
