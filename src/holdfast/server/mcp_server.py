@@ -7,7 +7,7 @@ little more. A store is never touched on the event loop: every operation runs in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from traceback import print_exception
 from typing import Any, Final, TypeAlias, TypeVar
@@ -34,6 +34,7 @@ from holdfast.server.outputs import Output
 
 NAME: Final = "holdfast"
 ROOTS_WITHIN_S: Final = 2.0
+PROGRESS_EVERY_S: Final = 1.0
 INSTRUCTIONS: Final = """\
 Memory of earlier work on this project: decisions and their reasons, fixes, gotchas, conventions, \
 the person's preferences, and what was done in which session.
@@ -62,9 +63,16 @@ _RESOURCES: Final = (
         uri=_CONTEXT,
         name="context",
         title="What is worth knowing at a session's start",
+        description="What memory would say unasked when work on this project begins.",
         mime_type="text/plain",
     ),
-    types.Resource(uri=_STATS, name="stats", title="How much is known", mime_type="text/plain"),
+    types.Resource(
+        uri=_STATS,
+        name="stats",
+        title="How much is known",
+        description="Counts of what is known about this project, by type and source.",
+        mime_type="text/plain",
+    ),
 )
 _TEMPLATE: Final = types.ResourceTemplate(
     uri_template=f"{_MEMORY}{{id}}",
@@ -77,6 +85,7 @@ _TEMPLATE: Final = types.ResourceTemplate(
 Request: TypeAlias = ServerRequestContext[dict[str, Any]]
 _In = TypeVar("_In", bound=Input)
 _Out = TypeVar("_Out", bound=Output)
+_T = TypeVar("_T")
 
 
 @record(kw_only=True)
@@ -152,8 +161,9 @@ class _Serving:
     # -- Tools ------------------------------------------------------------------------------------
 
     async def list_tools(
-        self, _: Request, __: types.PaginatedRequestParams | None
+        self, _: Request, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
+        _refuse_cursor(params)
         return types.ListToolsResult(tools=tools())
 
     async def call_tool(
@@ -181,9 +191,10 @@ class _Serving:
     async def _run(self, request: Request, operation: Operation[_In, _Out], asked: _In) -> _Out:
         folder = await self._folder(request)
         try:
-            return await self._crossing.ask(
+            work = self._crossing.ask(
                 asked.project, lambda memory: operation.run(memory, asked), folder=folder
             )
+            return await _with_progress(request, operation.title, work)
         except HoldfastError:
             raise
         except Exception as error:  # noqa: BLE001 - else the SDK tells older clients its words
@@ -207,13 +218,15 @@ class _Serving:
     # -- Resources --------------------------------------------------------------------------------
 
     async def list_resources(
-        self, _: Request, __: types.PaginatedRequestParams | None
+        self, _: Request, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
+        _refuse_cursor(params)
         return types.ListResourcesResult(resources=list(_RESOURCES))
 
     async def list_templates(
-        self, _: Request, __: types.PaginatedRequestParams | None
+        self, _: Request, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        _refuse_cursor(params)
         return types.ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
     async def read_resource(
@@ -242,8 +255,9 @@ class _Serving:
     # -- Prompts ----------------------------------------------------------------------------------
 
     async def list_prompts(
-        self, _: Request, __: types.PaginatedRequestParams | None
+        self, _: Request, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
+        _refuse_cursor(params)
         return types.ListPromptsResult(prompts=prompts.listed())
 
     async def get_prompt(
@@ -280,6 +294,38 @@ def memory_uri(name: str) -> str:
 
 def _texts(text: str) -> list[types.ContentBlock]:
     return [types.TextContent(text=text)]
+
+
+async def _with_progress(request: Request, title: str, work: Coroutine[Any, Any, _T]) -> _T:
+    """Do the work, and tell a client that asked for it, every second, that it still goes on.
+
+    Most calls end before the first word. One that opens a large memory, brings an old one up to
+    date or loads a model does not, and a client that hears nothing gives up.
+    """
+
+    async def tell() -> None:
+        seconds = 0
+        while True:
+            await anyio.sleep(PROGRESS_EVERY_S)
+            seconds += 1
+            await request.session.report_progress(seconds, None, f"{title}: still at it")
+
+    done: list[_T] = []
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tell)
+            done.append(await work)
+            tasks.cancel_scope.cancel()
+    except ExceptionGroup as failed:
+        # The group is our doing; what is in it belongs to the caller.
+        raise failed.exceptions[0] from None
+    return done[0]
+
+
+def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
+    """These lists fit on one page, so no cursor was ever given out."""
+    if params is not None and params.cursor:
+        raise _refused(f"The cursor {params.cursor!r} is not known. List again without one.")
 
 
 def _refused(message: str) -> MCPError:
