@@ -66,6 +66,7 @@ class _Reading:
 
     scanned: Scanned
     marks: Marks
+    with_interface: bool
 
 
 class PlaceScanner:
@@ -212,8 +213,13 @@ class _Scan:
     ) -> None:
         """Read one document, unless it is as it was when it was read last."""
         reading = self._known.get(entry.path)
-        if reading is None or not unchanged(reading.marks):
-            reading = self._read(entry, kind, name, names)
+        with_interface = interface.FILE_NAME in names
+        if (
+            reading is None
+            or reading.with_interface != with_interface
+            or not unchanged(reading.marks)
+        ):
+            reading = self._read(entry, kind, name, with_interface=with_interface)
             if reading is None:
                 return
             self._known[entry.path] = reading
@@ -221,7 +227,7 @@ class _Scan:
         self._marks += reading.marks
 
     def _read(
-        self, entry: os.DirEntry[str], kind: SkillFormat, name: str, names: frozenset[str]
+        self, entry: os.DirEntry[str], kind: SkillFormat, name: str, *, with_interface: bool
     ) -> _Reading | None:
         path = entry.path
         if not self._is_plain(entry) and not self._may_enter(path):
@@ -248,9 +254,10 @@ class _Scan:
             modified_ns=status.st_mtime_ns,
         )
         marks: Marks = ()
-        if interface.FILE_NAME in names:
+        if with_interface:
             skill, marks = self._with_interface(skill, file.parent)
-        return _Reading(Scanned(skill, (status.st_dev, status.st_ino)), (mark, *marks))
+        scanned = Scanned(skill, (status.st_dev, status.st_ino))
+        return _Reading(scanned, (mark, *marks), with_interface)
 
     def _with_interface(self, skill: Skill, folder: Path) -> tuple[Skill, Marks]:
         """The skill with what SKILL.toml beside it says."""
