@@ -32,16 +32,20 @@ class Learner:
         self._slopes = np.full(len(weights), caution)
         self._pull_back = pull_back
 
+    def scores(self, table: Table) -> NDArray[np.float64]:
+        """The score of each row."""
+        return table @ self._weights
+
     def order(self, table: Table) -> list[int]:
         """Rows from the best to the worst; equal ones stay in their order."""
-        return np.argsort(-(table @ self._weights), kind="stable").tolist()
+        return np.argsort(-self.scores(table), kind="stable").tolist()
 
     def learn(self, table: Table, right: NDArray[np.bool_]) -> None:
         """Take in which of the candidates were right; a choice without any teaches nothing."""
         hits = int(right.sum())
         if not hits:
             return
-        scores = table @ self._weights
+        scores = self.scores(table)
         chances = np.exp(scores - scores.max())
         chances /= chances.sum()
         slope = table.T @ (right / hits - chances) - self._pull_back * (self._weights - self._start)

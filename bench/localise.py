@@ -1,0 +1,304 @@
+"""Which files a change is about, from what people say of it.
+
+    python -m bench.localise --repo PATH [--repo PATH …] [--queries FILE] [--json] [--train]
+
+Walks a repository's history from the oldest commit on. Each commit of the last fifth that changes
+one to ten files is asked by its message, before it is taken in: is one of the files it changed
+(and that were there before) among the first five? Files are known as they were at that moment.
+Plain BM25 over path and content is measured in the same run on the same questions.
+
+`--queries FILE` asks other texts instead, about the newest state of one repository: a line of
+JSON each, {"query": "…", "files": ["path", …]}.
+
+With `--train`, weights are learned from the first four fifths of all repositories, and for each
+repository from the others alone ("left out").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.plain_bm25 import PlainBm25
+from bench.report import finish, machine, parser, say
+from holdfast.app.history import read_past
+from holdfast.codegraph.cochange import CoChange
+from holdfast.codegraph.code_words import words
+from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence, Finder
+from holdfast.codegraph.learner import Learner, Table
+from holdfast.codegraph.past import FileNumbers, PastCommit, Status
+from holdfast.core.clock import system_clock
+from holdfast.core.code_texts import CommitText, FileText
+from holdfast.core.codec import Json
+from holdfast.store.sqlite.code_texts import SqliteCodeTexts
+
+TOP = 5
+LATE = 0.8
+WARM_UP = 0.3
+MOST_FILES = 10
+VOTER_FILES = 20
+EPOCHS = 5
+_TREE = "bench"
+_MAX_BYTES = 400_000
+_TRAILERS = re.compile(r"(?m)^(?:Co-authored-by|Signed-off-by|Refs):.*$")
+
+Choice = tuple[Table, NDArray[np.bool_]]
+
+
+class Blobs:
+    """Contents of files at commits, from one git process."""
+
+    def __init__(self, repo: Path) -> None:
+        self._git = subprocess.Popen(
+            ["git", "-C", str(repo), "cat-file", "--batch"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def text(self, sha: str, path: str) -> str:
+        """A file's text; empty for what is binary, huge or no file."""
+        assert self._git.stdin
+        assert self._git.stdout
+        if "\n" in path:
+            return ""
+        self._git.stdin.write(f"{sha}:{path}\n".encode("utf-8", "surrogateescape"))
+        self._git.stdin.flush()
+        head = self._git.stdout.readline().split()
+        if len(head) != 3 or not head[2].isdigit():
+            return ""
+        data = self._git.stdout.read(int(head[2]) + 1)[:-1]
+        if head[1] != b"blob" or len(data) > _MAX_BYTES or b"\0" in data[:1000]:
+            return ""
+        return data.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """End the process."""
+        self._git.communicate()
+
+
+class Walk:
+    """One repository while its history goes by: what the finder knows at each moment."""
+
+    def __init__(self, repo: Path, folder: Path, weights: Sequence[float]) -> None:
+        self._blobs = Blobs(repo)
+        self._texts = SqliteCodeTexts.open(
+            folder / "words.db", busy_timeout_ms=1000, clock=system_clock
+        )
+        self._changes = CoChange()
+        self._files = FileNumbers()
+        self._peer = PlainBm25()
+        self._order = 0
+        self.finder = Finder(self._texts, _TREE, along=self._along, weights=weights)
+
+    def _along(self, path: str) -> list[tuple[str, float]]:
+        partners = self._changes.partners(path, limit=10)
+        return [(partner.path, partner.likelihood) for partner in partners if partner.together]
+
+    def existing(self, commit: PastCommit) -> set[str]:
+        """The files of a commit that are there before it."""
+        return {c.old for c in commit.changes if self._files.number(c.old) is not None}
+
+    def take(self, commit: PastCommit) -> None:
+        """Go on to the state after a commit."""
+        self._order += 1
+        self._files.follow(commit)
+        self._changes.learn(commit, adapt=False)
+        for change in commit.changes:
+            if change.status is Status.RENAMED:
+                self._texts.rename_in_commits(_TREE, change.old, change.new)
+        gone = [c.old for c in commit.changes if c.status in (Status.DELETED, Status.RENAMED)]
+        self._texts.drop_texts(_TREE, gone)
+        for path in gone:
+            self._peer.drop(path)
+        there = [c.new for c in commit.changes if c.status is not Status.DELETED]
+        texts = [self._text(commit.sha, path) for path in there]
+        self._texts.put_texts(_TREE, texts)
+        for text in texts:
+            self._peer.put(text.path, (3 * f"{text.path_words} " + text.body_words).split())
+        if len(commit.changes) <= VOTER_FILES:
+            self._texts.put_commits(_TREE, [self._commit(commit)])
+
+    def _text(self, sha: str, path: str) -> FileText:
+        body = self._blobs.text(sha, path)
+        return FileText(
+            path=path,
+            content_hash=sha,
+            path_words=" ".join(words(path)),
+            symbol_words="",
+            body_words=" ".join(words(body)),
+        )
+
+    def _commit(self, commit: PastCommit) -> CommitText:
+        return CommitText(
+            sha=commit.sha,
+            order=self._order,
+            subject=commit.message.split("\n", 1)[0],
+            message_words=" ".join(words(said(commit))),
+            files=tuple({change.new for change in commit.changes}),
+        )
+
+    def by_words(self, request: str) -> list[str]:
+        """The peer: BM25 over content and, three times, the path."""
+        return self._peer.search(words(request), limit=TOP)
+
+    def close(self) -> None:
+        """Let go of the file and the process."""
+        self._texts.close()
+        self._blobs.close()
+
+
+def said(commit: PastCommit) -> str:
+    """What a message says, without its trailers."""
+    return _TRAILERS.sub("", commit.message)
+
+
+def questions(
+    commits: Sequence[PastCommit], walk: Walk, *, first: float
+) -> Iterator[tuple[int, str, set[str]]]:
+    """Walk a history; at each commit worth asking about, its place, message and files."""
+    for place, commit in enumerate(commits):
+        files = walk.existing(commit)
+        asked = place >= first * len(commits) and 0 < len(commit.changes) <= MOST_FILES
+        if asked and files and words(said(commit)):
+            yield place, said(commit), files
+        walk.take(commit)
+
+
+def measured(
+    repo: Path, commits: Sequence[PastCommit], weights: Sequence[float]
+) -> dict[str, Json]:
+    """Ours and BM25 on one history; the finder learns from each commit once it was asked."""
+    hits: Counter[str] = Counter()
+    seconds = 0.0
+    with TemporaryDirectory() as folder:
+        walk = Walk(repo, Path(folder), weights)
+        for place, request, files in questions(commits, walk, first=WARM_UP):
+            if place >= LATE * len(commits):
+                before = process_time()
+                named = {found.path for found in walk.finder.find(request, limit=TOP)}
+                seconds += process_time() - before
+                hits["ours"] += bool(named & files)
+                hits["bm25"] += bool(set(walk.by_words(request)) & files)
+                hits["asked"] += 1
+            walk.finder.learn(request, files)
+        walk.close()
+    return _figures(hits, seconds, commits=len(commits))
+
+
+def _figures(hits: Counter[str], seconds: float, *, commits: int) -> dict[str, Json]:
+    asked = hits["asked"] or 1
+    ours, bm25 = 100 * hits["ours"] / asked, 100 * hits["bm25"] / asked
+    return {
+        "commits": commits,
+        "questions": hits["asked"],
+        "acc_at_5": round(ours, 1),
+        "bm25_acc_at_5": round(bm25, 1),
+        "better_by": round(ours - bm25, 1),
+        "cpu_ms_each": round(1000 * seconds / asked, 2),
+    }
+
+
+def answered(repo: Path, commits: Sequence[PastCommit], queries: Path) -> dict[str, Json]:
+    """Given texts against the newest state, after learning from all commits."""
+    lines = [json.loads(line) for line in queries.read_text("utf-8").splitlines() if line.strip()]
+    hits: Counter[str] = Counter()
+    seconds = 0.0
+    with TemporaryDirectory() as folder:
+        walk = Walk(repo, Path(folder), WEIGHTS)
+        for _, request, files in questions(commits, walk, first=LATE):
+            walk.finder.learn(request, files)
+        for line in lines:
+            before = process_time()
+            named = {found.path for found in walk.finder.find(line["query"], limit=TOP)}
+            seconds += process_time() - before
+            hits["ours"] += bool(named & set(line["files"]))
+            hits["bm25"] += bool(set(walk.by_words(line["query"])) & set(line["files"]))
+            hits["asked"] += 1
+        walk.close()
+    return _figures(hits, seconds, commits=len(commits))
+
+
+# -- Training -------------------------------------------------------------------------------------
+
+
+def choices_of(repo: Path, commits: Sequence[PastCommit]) -> list[Choice]:
+    """What there was to choose from in the first four fifths, after three tenths to warm up."""
+    made: list[Choice] = []
+    early = commits[: int(LATE * len(commits))]
+    with TemporaryDirectory() as folder:
+        walk = Walk(repo, Path(folder), WEIGHTS)
+        for place, request, files in questions(early, walk, first=WARM_UP):
+            if place % 2:
+                made.append(_choice(walk.finder.evidence(request), files))
+        walk.close()
+    return made
+
+
+def _choice(evidence: Evidence, files: set[str]) -> Choice:
+    return evidence.table, np.array([path in files for path in evidence.paths], dtype=np.bool_)
+
+
+def trained(choices: Sequence[Choice]) -> tuple[float, ...]:
+    """Weights from choices in random order, several times over."""
+    rng = np.random.default_rng(0)
+    learner = Learner([0.0] * len(SIGNALS), pull_back=1e-4, caution=1e-6)
+    for _ in range(EPOCHS):
+        for place in map(int, rng.permutation(len(choices))):
+            table, right = choices[place]
+            learner.learn(table, right)
+    return tuple(round(weight, 2) for weight in learner.weights)
+
+
+def run(options: Namespace) -> dict[str, Json]:
+    """Figures of every repository."""
+    past = {path: commits for path in options.repo if (commits := _read(path))}
+    if options.queries:
+        return {path.name: answered(path, c, options.queries) for path, c in past.items()}
+    if not options.train:
+        return {path.name: measured(path, c, WEIGHTS) for path, c in past.items()}
+    choices = {path: choices_of(path, commits) for path, commits in past.items()}
+    left_out: dict[str, Json] = {}
+    for path, commits in past.items():
+        say(f"training without {path.name}")
+        others = [choice for other in past if other != path for choice in choices[other]]
+        left_out[path.name] = measured(path, commits, trained(others))
+    weights = trained([choice for one in choices.values() for choice in one])
+    return {"left_out": left_out, "weights": list(weights)}
+
+
+def _read(path: Path) -> list[PastCommit]:
+    commits = read_past(path, limit=1_000_000)
+    if not commits:
+        raise SystemExit(f"{path} has no history that git can read: give a repository's folder.")
+    say(f"{path}: {len(commits)} commits")
+    return commits
+
+
+def main() -> None:
+    """Measure, print, keep."""
+    made = parser(__doc__)
+    made.add_argument("--repo", type=Path, action="append", required=True)
+    made.add_argument("--queries", type=Path, help="texts with their files, one JSON a line")
+    made.add_argument("--train", action="store_true", help="learn the shipped weights anew")
+    options = made.parse_args()
+    figures = run(options)
+    finish(
+        "localise",
+        {"repositories": figures, "machine": machine()},
+        as_json=options.json,
+        lines=json.dumps(figures, indent=2).splitlines(),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""Where in the code something is: files for a request, from their words and from history.
+
+A file speaks through its path, the symbols it defines and its text; and history speaks for it: past
+commits whose messages resemble the request vote for the files they touched, recent ones louder,
+broad ones softer; files that change along with the best ones, and files worked on just now, are
+heard too. The sum of these signals is weighted as in `codegraph.learner`. Every hit says what
+spoke for it. Knows neither git nor the file system.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from math import exp, log, log1p, sqrt
+from posixpath import basename
+from typing import Final
+
+import numpy as np
+
+from holdfast.codegraph.code_words import words
+from holdfast.codegraph.learner import Learner, Table
+from holdfast.codegraph.past import is_test, subject
+from holdfast.core.code_texts import CodeTexts, CommitHit, TextHit, Touch
+from holdfast.core.records import record
+from holdfast.core.text import stem
+
+VOTERS: Final = 40
+"""How many past commits are heard."""
+TEXTS: Final = 60
+"""How many files are taken for their words."""
+VOTES_FADE: Final = 1_500
+"""After how many commits a vote has faded to 1/e."""
+MAX_QUERY_WORDS: Final = 60
+_DOCUMENTS = (".md", ".rst", ".txt")
+
+SIGNALS: Final = (
+    "words", "text", "path", "symbols", "votes", "votes in all", "best vote", "often changed",
+    "changed lately", "changed just now", "named in full", "about it", "test", "document",
+    "changes along", "no vote", "long",
+)  # fmt: skip
+WEIGHTS: Final = (
+    1.64, 1.0, 1.24, 0.0, 0.87, 0.89, 0.98, -0.05, 1.11, 1.08, 1.63, 0.33, 0.14, -0.11, 0.29,
+    -0.71, -1.42,
+)  # fmt: skip
+"""Learned by `bench.localise --train`; see docs/decisions/code-search.md."""
+
+Along = Callable[[str], Iterable[tuple[str, float]]]
+"""For a file, those that change along with it, with a likelihood each."""
+
+
+@record
+class Found:
+    """A file that may be what was asked for, why, and the past commits that spoke for it."""
+
+    path: str
+    score: float
+    reasons: tuple[str, ...]
+    commits: tuple[str, ...] = ()
+
+
+@record
+class Evidence:
+    """Everything known about the candidates of one request: one row of signals for each."""
+
+    paths: tuple[str, ...]
+    table: Table
+    votes: dict[str, list[CommitHit]]
+
+
+class Finder:
+    """Finds files of one tree."""
+
+    def __init__(
+        self, texts: CodeTexts, tree: str, *, along: Along, weights: Sequence[float] = WEIGHTS
+    ) -> None:
+        self._texts = texts
+        self._tree = tree
+        self._along = along
+        self.learner = Learner(weights)
+
+    def find(self, request: str, *, limit: int = 10) -> list[Found]:
+        """The files likeliest to be meant, best first; nothing when no word of it is known."""
+        evidence = self.evidence(request)
+        if not evidence.paths:
+            return []
+        scores = self.learner.scores(evidence.table)
+        order = self.learner.order(evidence.table)[:limit]
+        return [
+            Found(
+                evidence.paths[row],
+                round(float(scores[row]), 3),
+                tuple(_reasons(evidence.table[row].tolist())),
+                tuple(hit.sha for hit in evidence.votes.get(evidence.paths[row], [])[:3]),
+            )
+            for row in order
+        ]
+
+    def learn(self, request: str, touched: Iterable[str]) -> None:
+        """A request turned out to be about these files."""
+        evidence = self.evidence(request)
+        right = frozenset(touched)
+        hits = np.array([path in right for path in evidence.paths], dtype=np.bool_)
+        if hits.any():
+            self.learner.learn(evidence.table, hits)
+
+    def evidence(self, request: str) -> Evidence:
+        """The candidates of a request with their signals."""
+        asked = list(dict.fromkeys(words(request)))[:MAX_QUERY_WORDS]
+        if not asked:
+            return Evidence((), np.zeros((0, len(SIGNALS))), {})
+        hits = {h.path: h for h in self._texts.search_texts(self._tree, asked, limit=TEXTS)}
+        commits = self._texts.search_commits(self._tree, asked, limit=VOTERS)
+        ballot = _Ballot(commits, self._now())
+        along = self._along_with(hits, ballot)
+        paths = sorted({*hits, *ballot.best(TEXTS), *along})
+        known = self._texts.text_hashes(self._tree)
+        paths = [path for path in paths if path in known]
+        row = _Row(
+            request, frozenset(asked), hits=hits, ballot=ballot, along=along, now=self._now()
+        )
+        touches = self._texts.touches(self._tree, paths)
+        table = np.array([row.signals(path, touches.get(path)) for path in paths], dtype=np.float64)
+        return Evidence(tuple(paths), table.reshape(len(paths), len(SIGNALS)), ballot.by_file)
+
+    def _now(self) -> int:
+        last = self._texts.last_commit(self._tree)
+        return last.order if last else 0
+
+    def _along_with(self, hits: dict[str, TextHit], ballot: _Ballot) -> dict[str, float]:
+        """Files that change along with the best by words and the best by votes."""
+        gathered: dict[str, float] = defaultdict(float)
+        for path in dict.fromkeys([*ballot.best(3), *list(hits)[:2]]):
+            for other, likelihood in self._along(path):
+                gathered[other] += likelihood
+        return dict(sorted(gathered.items(), key=lambda pair: (-pair[1], pair[0]))[:15])
+
+
+class _Ballot:
+    """The votes of past commits for the files they touched."""
+
+    def __init__(self, commits: Sequence[CommitHit], now: int) -> None:
+        self.votes: dict[str, float] = defaultdict(float)
+        self.strongest: dict[str, float] = defaultdict(float)
+        self.by_file: dict[str, list[CommitHit]] = defaultdict(list)
+        best = commits[0].score if commits else 1.0
+        for commit in commits:
+            share = commit.score / best if best > 0 else 0.0
+            breadth = sqrt(len(commit.files) or 1)
+            for path in commit.files:
+                self.votes[path] += share**2 * exp((commit.order - now) / VOTES_FADE) / breadth
+                self.strongest[path] = max(self.strongest[path], share / breadth)
+                self.by_file[path].append(commit)
+
+    def best(self, limit: int) -> list[str]:
+        """The files with the most votes."""
+        return sorted(self.votes, key=lambda path: (-self.votes[path], path))[:limit]
+
+
+class _Row:
+    """The signals of one request's candidates, in the order of `SIGNALS`."""
+
+    def __init__(
+        self,
+        request: str,
+        asked: frozenset[str],
+        *,
+        hits: dict[str, TextHit],
+        ballot: _Ballot,
+        along: dict[str, float],
+        now: int,
+    ) -> None:
+        self._request = request.lower()
+        self._asked = asked
+        self._hits = hits
+        self._ballot = ballot
+        self._along = along
+        self._now = now
+        self._most = {
+            part: max((score(hit) for hit in hits.values()), default=0.0) or 1.0
+            for part, score in _PARTS.items()
+        }
+        self._most_votes = max(ballot.votes.values(), default=0.0) or 1.0
+
+    def signals(self, path: str, touch: Touch | None) -> list[float]:
+        """One candidate's signals."""
+        hit, lower = self._hits.get(path), path.lower()
+        votes = self._ballot.votes.get(path, 0.0)
+        ago = self._now - touch.last_order if touch else self._now + 1
+        named = basename(lower) in self._request
+        return [
+            *(score(hit) / self._most[p] if hit else 0.0 for p, score in _PARTS.items()),
+            votes / self._most_votes,
+            log1p(votes),
+            self._ballot.strongest.get(path, 0.0),
+            log1p(touch.times if touch else 0),
+            exp(-ago / 20),
+            exp(-ago / 3),
+            float(named),
+            float(stem(subject(path)) in self._asked),
+            float(is_test(path)),
+            float(lower.endswith(_DOCUMENTS)),
+            self._along.get(path, 0.0),
+            float(votes == 0),
+            log(10 + (hit.body_length if hit else 0)) / 10,
+        ]
+
+
+_PARTS: Final[dict[str, Callable[[TextHit], float]]] = {
+    "words": lambda hit: hit.score,
+    "text": lambda hit: hit.body_score,
+    "path": lambda hit: hit.path_score,
+    "symbols": lambda hit: hit.symbol_score,
+}
+
+
+def _reasons(signals: Sequence[float]) -> Iterable[str]:
+    named = dict(zip(SIGNALS, signals, strict=True))
+    if named["named in full"]:
+        yield "named in the request"
+    if named["words"] > 0.3:
+        yield "its words match"
+    if named["symbols"] > 0.5:
+        yield "defines what is named"
+    if named["votes"] > 0.2:
+        yield "touched by similar commits"
+    if named["changes along"] > 0.2:
+        yield "changes along with likely files"
+    if named["changed just now"] > 0.3:
+        yield "worked on just now"

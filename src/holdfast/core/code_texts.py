@@ -1,0 +1,114 @@
+"""What searching code needs from a storage engine: the words of files, and of past commits.
+
+Words come already split and folded by whoever asks; an engine only counts them. Scores are BM25:
+larger is better, and only comparable within one answer. A tree is an opaque text, as in
+`core.graph_ports`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from holdfast.core.records import record
+
+
+@record(kw_only=True)
+class FileText:
+    """The words of one file: of its path, of the symbols it defines, and of all the rest."""
+
+    path: str
+    content_hash: str
+    path_words: str
+    symbol_words: str
+    body_words: str
+
+
+@record(kw_only=True)
+class TextHit:
+    """A file that holds some of the words: a score for all of it, in which a word of the path
+    counts three times and one of a symbol twice, and one for each part."""
+
+    path: str
+    score: float
+    path_score: float
+    symbol_score: float
+    body_score: float
+    body_length: int
+
+
+@record(kw_only=True)
+class CommitText:
+    """The words of a commit's message and the files it touched, under their names of today.
+
+    `order` counts commits from the oldest on.
+    """
+
+    sha: str
+    order: int
+    subject: str
+    message_words: str
+    files: tuple[str, ...]
+
+
+@record(kw_only=True)
+class CommitHit:
+    """A past commit whose message holds some of the words."""
+
+    sha: str
+    order: int
+    subject: str
+    score: float
+    files: tuple[str, ...]
+
+
+@record(kw_only=True)
+class Touch:
+    """How often commits touched a file, and which commit did last."""
+
+    times: int
+    last_order: int
+
+
+class CodeTexts(Protocol):
+    """Words of trees. Each method that writes is one transaction."""
+
+    def text_hashes(self, tree: str) -> dict[str, str]:
+        """The content hash of each file whose words are kept."""
+        ...
+
+    def put_texts(self, tree: str, texts: Sequence[FileText]) -> None:
+        """Keep the words of files, in place of what was kept of them."""
+        ...
+
+    def drop_texts(self, tree: str, paths: Collection[str]) -> None:
+        """Forget the words of files."""
+        ...
+
+    def search_texts(self, tree: str, words: Sequence[str], *, limit: int) -> list[TextHit]:
+        """Files that hold any of the words, best first."""
+        ...
+
+    def last_commit(self, tree: str) -> CommitHit | None:
+        """The newest commit that is kept."""
+        ...
+
+    def put_commits(self, tree: str, commits: Sequence[CommitText]) -> None:
+        """Keep commits; one that is already kept is replaced."""
+        ...
+
+    def drop_commits(self, tree: str) -> None:
+        """Forget every commit, because history was rewritten."""
+        ...
+
+    def rename_in_commits(self, tree: str, old: str, new: str) -> None:
+        """A file has another name from now on; past commits follow."""
+        ...
+
+    def search_commits(self, tree: str, words: Sequence[str], *, limit: int) -> list[CommitHit]:
+        """Commits whose message holds any of the words, best first."""
+        ...
+
+    def touches(self, tree: str, paths: Collection[str]) -> dict[str, Touch]:
+        """How often and when commits touched these files; untouched ones are left out."""
+        ...

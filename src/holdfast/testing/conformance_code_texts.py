@@ -1,0 +1,116 @@
+"""Conformance: the words of source trees and their past commits.
+
+An engine's test file subclasses `CodeTextsConformance` and gives it a `texts` fixture.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.code_texts import CodeTexts, CommitText, FileText, Touch
+
+TREE, OTHER = "here", "elsewhere"
+
+
+def text(path: str, body: str, *, symbols: str = "", content_hash: str = "1") -> FileText:
+    """A file whose path words are the parts of its path."""
+    words = path.replace("/", " ").replace(".", " ")
+    return FileText(
+        path=path,
+        content_hash=content_hash,
+        path_words=words,
+        symbol_words=symbols,
+        body_words=body,
+    )
+
+
+def commit(sha: str, order: int, message: str, *files: str) -> CommitText:
+    """A commit whose subject is its message."""
+    return CommitText(sha=sha, order=order, subject=message, message_words=message, files=files)
+
+
+class CodeTextsConformance:
+    """Every promise of `holdfast.core.code_texts.CodeTexts`."""
+
+    @pytest.fixture
+    def texts(self) -> CodeTexts:
+        raise NotImplementedError("An engine's tests give a way to open it.")
+
+    def found(self, texts: CodeTexts, *words: str, tree: str = TREE) -> list[str]:
+        return [hit.path for hit in texts.search_texts(tree, words, limit=10)]
+
+    def test_files_with_any_of_the_words_are_found_and_the_best_comes_first(
+        self, texts: CodeTexts
+    ) -> None:
+        texts.put_texts(TREE, [text("a.py", "pool"), text("b.py", "pool queue"), text("c.py", "x")])
+        assert self.found(texts, "pool", "queue") == ["b.py", "a.py"]
+
+    def test_a_word_that_stands_in_every_file_still_counts(self, texts: CodeTexts) -> None:
+        texts.put_texts(TREE, [text("a.py", "client"), text("b.py", "client client client")])
+        assert self.found(texts, "client") == ["b.py", "a.py"]
+        assert all(hit.score > 1e-3 for hit in texts.search_texts(TREE, ["client"], limit=5))
+
+    def test_each_part_of_a_file_has_its_score(self, texts: CodeTexts) -> None:
+        texts.put_texts(TREE, [text("pool.py", "queue", symbols="take"), text("b.py", "rest")])
+        (by_path,) = texts.search_texts(TREE, ["pool"], limit=5)
+        (by_symbol,) = texts.search_texts(TREE, ["take"], limit=5)
+        (by_body,) = texts.search_texts(TREE, ["queue"], limit=5)
+        assert by_path.path_score > 0 == by_path.body_score == by_path.symbol_score
+        assert by_symbol.symbol_score > 0 == by_symbol.path_score == by_symbol.body_score
+        assert by_body.body_score > 0 == by_body.path_score == by_body.symbol_score
+
+    def test_trees_do_not_see_each_other(self, texts: CodeTexts) -> None:
+        texts.put_texts(TREE, [text("a.py", "pool")])
+        texts.put_texts(OTHER, [text("a.py", "secret")])
+        texts.put_commits(OTHER, [commit("s1", 1, "pool", "a.py")])
+        assert self.found(texts, "secret") == []
+        assert texts.search_commits(TREE, ["pool"], limit=5) == []
+        assert texts.touches(TREE, ["a.py"]) == {}
+        assert self.found(texts, "secret", tree="unknown") == []
+
+    def test_a_file_put_again_is_replaced_and_a_dropped_one_is_gone(self, texts: CodeTexts) -> None:
+        texts.put_texts(TREE, [text("a.py", "old"), text("b.py", "stay")])
+        texts.put_texts(TREE, [text("a.py", "new", content_hash="2")])
+        assert self.found(texts, "old") == []
+        assert self.found(texts, "new") == ["a.py"]
+        texts.drop_texts(TREE, ["a.py", "never.py"])
+        assert self.found(texts, "new") == []
+        assert texts.text_hashes(TREE) == {"b.py": "1"}
+
+    def test_words_are_data_and_never_a_query(self, texts: CodeTexts) -> None:
+        texts.put_texts(TREE, [text("a.py", "pool"), text("b.py", "queue")])
+        for hostile in ('" OR "', "pool*", "NOT", "NEAR(pool queue)", "body : queue", "", "^pool"):
+            assert set(self.found(texts, hostile)) <= {"a.py", "b.py"}
+        assert self.found(texts) == []
+
+    def test_commits_are_found_by_their_message_with_the_files_they_touched(
+        self, texts: CodeTexts
+    ) -> None:
+        texts.put_commits(
+            TREE, [commit("s1", 1, "fix pool", "a.py", "b.py"), commit("s2", 2, "docs", "c.md")]
+        )
+        (hit,) = texts.search_commits(TREE, ["pool"], limit=5)
+        assert (hit.sha, hit.order, hit.files) == ("s1", 1, ("a.py", "b.py"))
+        last = texts.last_commit(TREE)
+        assert last is not None
+        assert last.sha == "s2"
+
+    def test_a_commit_put_twice_counts_once(self, texts: CodeTexts) -> None:
+        for _ in range(2):
+            texts.put_commits(TREE, [commit("s1", 1, "fix pool", "a.py")])
+        assert len(texts.search_commits(TREE, ["pool"], limit=5)) == 1
+        assert texts.touches(TREE, ["a.py", "b.py"]) == {"a.py": Touch(times=1, last_order=1)}
+
+    def test_past_commits_follow_a_renamed_file(self, texts: CodeTexts) -> None:
+        texts.put_commits(
+            TREE, [commit("s1", 1, "fix", "a.py", "b.py"), commit("s2", 2, "x", "a.py")]
+        )
+        texts.rename_in_commits(TREE, "a.py", "b.py")
+        assert texts.touches(TREE, ["a.py", "b.py"]) == {"b.py": Touch(times=2, last_order=2)}
+
+    def test_dropped_commits_are_gone(self, texts: CodeTexts) -> None:
+        texts.put_commits(TREE, [commit("s1", 1, "fix pool", "a.py")])
+        texts.drop_commits(TREE)
+        assert texts.last_commit(TREE) is None
+        assert texts.search_commits(TREE, ["pool"], limit=5) == []
+        assert texts.touches(TREE, ["a.py"]) == {}
