@@ -1,64 +1,101 @@
 """File patterns of skills (`**/*.sql`, `src/{app,lib}/*.ts`), and paths that a text mentions.
 
 A pattern fits a path from the project's folder down, or below any folder of it, as ignore files
-and editors have it. Invariant: no pattern takes more than a moment; one with too many wild cards
-fits nothing. Knows nothing of the file system.
+and editors have it. Invariant: fitting takes time in proportion to the length of both, whatever
+the pattern; one that cannot be understood fits nothing. Knows nothing of the file system.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
+from typing import TypeAlias
 
 _MAX_CHARS = 200
-_MAX_WILD = 8
-_PIECES = re.compile(r"\*\*/|\*\*|\*|\?|\{[^{}]*\}|\[[!^]?[^\[\]]+\]|[^*?{\[]+|.", re.DOTALL)
+_MAX_CHOICES = 32
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_WILD = re.compile(r"[*?{\[]")
 _EXTENSION = re.compile(r"\*(\.[A-Za-z0-9_.-]+)")
-_NEVER = re.compile(r"(?!)")
 # A path in running text: something with a dot and a letter after it, or with a slash, or a file
 # that is known by its bare name.
 _MENTIONED = re.compile(
     r"(?:[\w.@\[\]~-]+[/\\])+[\w.@\[\]-]*\w\]?|\.?[\w@-][\w.@-]*\.[A-Za-z][A-Za-z0-9]{0,9}\b"
     r"|\b(?:Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Brewfile)\b"
 )
+_NO_PATHS = frozenset(("e.g", "i.e", "z.B", "and/or"))
 _MAX_MENTIONED = 50
 _TEXT_CHARS = 20_000
 
+_Parts: TypeAlias = tuple[re.Pattern[str] | None, ...]
+"""The steps of a pattern; None stands for any number of folders."""
+
+
+def glob_fits(glob: str, path: str) -> bool:
+    """Whether a pattern fits a path with forward slashes."""
+    names = path.lower().split("/")
+    return any(_parts_fit(parts, names) for parts in _compiled(glob))
+
+
+def _parts_fit(parts: _Parts, names: Sequence[str]) -> bool:
+    last = parts[-1]
+    if last is not None and not last.match(names[-1]):
+        return False
+    places = _onwards({0}, parts)
+    for name in names:
+        stepped: set[int] = set()
+        for place in places:
+            part = parts[place] if place < len(parts) else _NEVER
+            if part is None:
+                stepped.add(place)
+            elif part.match(name):
+                stepped.add(place + 1)
+        places = _onwards(stepped, parts)
+    return len(parts) in places
+
+
+def _onwards(places: set[int], parts: _Parts) -> set[int]:
+    """The places and those behind a step that may be left out."""
+    for place in sorted(places):
+        here = place
+        while here < len(parts) and parts[here] is None:
+            here += 1
+            places.add(here)
+    return places
+
+
+_NEVER = re.compile(r"(?!)")
+
 
 @lru_cache(maxsize=4096)
-def glob_pattern(glob: str) -> re.Pattern[str]:
-    """The regular expression for a pattern, over paths with forward slashes."""
-    plain = glob.strip().replace("\\", "/").removeprefix("./").lstrip("/")
-    pieces = _PIECES.findall(plain)
-    wild = sum(piece[0] in "*?" for piece in pieces)
-    if not plain or plain.startswith("!") or len(plain) > _MAX_CHARS or wild > _MAX_WILD:
-        return _NEVER
-    if plain.endswith("/"):
-        pieces.append("**")
-    try:
-        return re.compile(f"(?:.*/)?{''.join(map(_translated, pieces))}", re.IGNORECASE)
-    except re.error:
-        return _NEVER
+def _compiled(glob: str) -> tuple[_Parts, ...]:
+    plain = glob.strip().replace("\\", "/").removeprefix("./").strip().lower()
+    if not plain.strip("/") or plain.startswith("!") or len(plain) > _MAX_CHARS:
+        return ()
+    whole = plain.lstrip("/") + ("**" if plain.endswith("/") else "")
+    return tuple(_steps(choice) for choice in islice(_choices(whole), _MAX_CHOICES))
 
 
-def _translated(piece: str) -> str:
-    if piece == "**/":
-        return "(?:.*/)?"
-    if piece == "**":
-        return ".*"
-    if piece[0] == "*":
-        return "[^/]*"
-    if piece == "?":
-        return "[^/]"
-    if piece[0] == "{" and len(piece) > 1:
-        choices = piece[1:-1].split(",")
-        return f"(?:{'|'.join(''.join(map(_translated, _PIECES.findall(c))) for c in choices)})"
-    if piece[0] == "[" and len(piece) > 1:
-        inner = piece[1:-1].replace("\\", "")
-        return f"[^{inner[1:]}]" if inner[0] in "!^" else f"[{inner}]"
-    return re.escape(piece)
+def _choices(glob: str) -> Iterator[str]:
+    """The patterns that braces stand for."""
+    braces = _BRACES.search(glob)
+    if braces is None:
+        yield glob
+        return
+    for choice in braces[1].split(","):
+        yield from _choices(glob[: braces.start()] + choice + glob[braces.end() :])
+
+
+def _steps(glob: str) -> _Parts:
+    steps = ["**", *(step for step in glob.split("/") if step)]
+    return tuple(None if set(s) == {"*"} and len(s) > 1 else _step(s) for s in steps)
+
+
+def _step(step: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(step))  # its patterns never go back over what they matched
 
 
 class PathTable:
@@ -76,12 +113,11 @@ class PathTable:
 
     def fitting(self, glob: str) -> Iterator[str]:
         """The paths that a pattern fits, in their order."""
-        pattern = glob_pattern(glob)
-        return (path for path in self._candidates(glob) if pattern.fullmatch(path))
+        return (path for path in self._candidates(glob) if glob_fits(glob, path))
 
     def _candidates(self, glob: str) -> Sequence[str]:
         last = glob.strip().replace("\\", "/").rpartition("/")[2].lower()
-        if last and not re.search(r"[*?{\[]", last):
+        if last and not _WILD.search(last) and "}" not in last:
             return self._by_name.get(last, ())
         extension = _EXTENSION.fullmatch(last)
         return self._by_extension.get(extension[1], ()) if extension else self._paths
@@ -90,9 +126,9 @@ class PathTable:
 def mentioned_paths(text: str) -> tuple[str, ...]:
     """What looks like a path in a text, with forward slashes, each once."""
     found = (m.group().replace("\\", "/") for m in _MENTIONED.finditer(text[:_TEXT_CHARS]))
-    return tuple(dict.fromkeys(found))[:_MAX_MENTIONED]
+    return tuple(path for path in dict.fromkeys(found) if path not in _NO_PATHS)[:_MAX_MENTIONED]
 
 
 def fits_any(path: str, globs: Iterable[str]) -> str | None:
     """The first of the patterns that fits a path."""
-    return next((glob for glob in globs if glob_pattern(glob).fullmatch(path)), None)
+    return next((glob for glob in globs if glob_fits(glob, path)), None)
