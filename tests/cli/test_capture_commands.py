@@ -75,6 +75,19 @@ def test_an_entry_of_an_unknown_client_is_set_aside_and_can_be_tried_again(cli: 
     assert cli("spool", "status", "--json").json["status"]["aside_entries"] == 1
 
 
+@pytest.mark.feature("C2")
+@pytest.mark.parametrize("payload", [b"[1]", b"not JSON", b"\xff\xfe\x00", b'{"session_id": "s"'])
+def test_a_payload_that_cannot_be_read_is_counted_and_kept(cli: Cli, payload: bytes) -> None:
+    from holdfast.store import spool
+
+    folder = str(Path(os.environ["HOLDFAST_HOME"]) / spool.FOLDER_NAME)
+    for raw in (payload, b" \n"):
+        spool.append(folder, client="codex", session="s", event="Stop", payload=raw, now_ms=1)
+    drained = cli("spool", "drain")
+    assert "Set aside codex Stop: UsageError: What codex sent for Stop" in drained.out
+    assert "1 entries were set aside" in cli("spool").out
+
+
 def test_events_that_did_not_fit_are_reported_until_repaired(cli: Cli) -> None:
     from holdfast.store import spool
 

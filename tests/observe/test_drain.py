@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from holdfast.app.spool_folder import SpoolFolder
 from holdfast.core.changes import Change, PutSession
 from holdfast.core.errors import ProviderError, StoreFullError
 from holdfast.core.events import Event
@@ -187,6 +188,18 @@ def test_what_was_set_aside_can_be_tried_again(engine: Engine, spooler: Spooler)
     spooler.spool.bring_back()
     drained(engine, spooler)
     assert spooler.spool.status(engine.store).aside_entries == 1
+
+
+def test_what_is_set_aside_does_not_grow_without_end(engine: Engine, tmp_path: Path) -> None:
+    spooler = Spooler(tmp_path / "spool")
+    spooler.spool = SpoolFolder(spooler.spool.folder, max_aside_bytes=300)
+    for number in range(10):
+        event = Teller(f"s{number}").prompt("Add f")
+        spooler.catch_raw(POISON, event=event, session=f"s{number}")
+        assert len(drained(engine, spooler).set_aside) == 1
+    kept_files = list((spooler.spool.folder / "aside").iterdir())
+    assert 1 <= len(kept_files) < 10
+    assert sum(path.stat().st_size for path in kept_files) <= 300
 
 
 def test_damage_in_a_file_is_skipped_and_reported(engine: Engine, spooler: Spooler) -> None:

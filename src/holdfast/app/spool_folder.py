@@ -14,6 +14,7 @@ from holdfast.core.records import record
 from holdfast.core.sessions import SpoolDamage, SpoolEntry
 from holdfast.store import spool, spool_reading
 
+MAX_ASIDE_BYTES = 256 << 20
 _LOCK, _ASIDE, _RETRY = "drain.lock", "aside", "retry-"
 
 
@@ -47,8 +48,9 @@ class SpoolStatus:
 class SpoolFolder:
     """A folder of spool files."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, max_aside_bytes: int = MAX_ASIDE_BYTES) -> None:
         self.folder = folder
+        self._max_aside_bytes = max_aside_bytes
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> SpoolFolder:
@@ -106,9 +108,20 @@ class SpoolFolder:
             payload=entry.payload,
             now_ms=to_ms(entry.at),
         )
+        self._make_room_aside(len(raw))
         with path.open("ab") as file:
             path.chmod(0o600)
             file.write(raw)
+
+    def _make_room_aside(self, size_bytes: int) -> None:
+        """Let go of what was set aside longest ago, so that it never fills a disk."""
+        found = spool_reading.files(self.folder / _ASIDE)
+        total = sum(file.size_bytes for file in found) + size_bytes
+        for file in found:
+            if total <= self._max_aside_bytes:
+                return
+            file.path.unlink(missing_ok=True)
+            total -= file.size_bytes
 
     def bring_back(self) -> int:
         """Put what was set aside back into line for another attempt; returns how many files."""

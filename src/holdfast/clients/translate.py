@@ -47,13 +47,27 @@ def translate(
     client: str, event_name: str, payload: bytes, *, event_id: str, at: datetime
 ) -> list[Event]:
     """The events in a raw payload; none when it is not a JSON object."""
+    fields = _fields(payload)
+    return (
+        [] if fields is None else translator(client)(event_name, fields, event_id=event_id, at=at)
+    )
+
+
+def translate_kept(
+    client: str, event_name: str, payload: bytes, *, event_id: str, at: datetime
+) -> list[Event]:
+    """The events in a payload that was kept. UsageError when it cannot be read, so that it is not
+    lost without a word; one that says nothing at all has nothing to lose."""
+    if payload.strip() and _fields(payload) is None:
+        raise UsageError(f"What {client} sent for {event_name} is not a JSON object.")
+    return translate(client, event_name, payload, event_id=event_id, at=at)
+
+
+def _fields(payload: bytes) -> dict[str, object] | None:
     import json
 
     try:
         read: object = json.loads(payload.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return []
-    if not isinstance(read, dict):
-        return []
-    fields = cast("dict[str, object]", read)
-    return translator(client)(event_name, fields, event_id=event_id, at=at)
+        return None
+    return cast("dict[str, object]", read) if isinstance(read, dict) else None

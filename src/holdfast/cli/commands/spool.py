@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import exits, options, output
-from holdfast.clients.translate import translate
+from holdfast.clients.translate import translate_kept
 
 if TYPE_CHECKING:
     from holdfast.core.events import Event
@@ -70,7 +70,9 @@ def repair(*, as_json: bool) -> int:
 
 def events_of(entry: SpoolEntry) -> Sequence[Event]:
     """The events in a spool entry, as its client means them."""
-    return translate(entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at)
+    return translate_kept(
+        entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at
+    )
 
 
 def _tell(report: DrainReport, *, as_json: bool) -> int:
