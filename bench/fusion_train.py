@@ -132,8 +132,7 @@ def _ids(pool: Pool) -> list[str]:
 
 
 def _rows(memory: Holdfast, pool: Pool, signals: SignalTable) -> Numbers:
-    texts = {m.id: m for m in memory.engine.store.get(_ids(pool))}
-    signals.read_texts(texts, pool.candidates)
+    signals.read_texts(memory.engine.store.contents(_ids(pool)), pool.candidates)
     return np.array([signals[each] for each in _ids(pool)]).reshape(-1, len(Signal))
 
 

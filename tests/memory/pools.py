@@ -66,6 +66,7 @@ def setting(*memories: Memory, **changes: Any) -> Setting:
     plain = Setting(
         now_ms=NOW_MS,
         read=lambda ids: [by_id[each] for each in ids if each in by_id],
+        contents=lambda ids: {each: by_id[each].content for each in ids if each in by_id},
         near=0.85,
         weight_set="words",
     )

@@ -121,8 +121,8 @@ def test_what_the_text_tells_is_added_when_it_is_read() -> None:
     reply = candidate("reply", session_id="s", seq=1)
     table = SignalTable(pool(ask, reply, words={"ask": 2.0}), plan("when did you move?"))
     texts = {
-        "ask": memory("ask", "When did you move? [shares a photo of a house]"),
-        "reply": memory("reply", "Last week!"),
+        "ask": "When did you move? [shares a photo of a house]",
+        "reply": "Last week!",
     }
     table.read_texts(texts, [ask, reply])
     assert table["ask"][Signal.ASKS] == 1.0
@@ -147,7 +147,7 @@ def test_what_the_text_tells_is_added_when_it_is_read() -> None:
 def test_a_question_is_known_by_its_end_however_long_it_is(text: str, asks: bool) -> None:
     row = candidate("x")
     table = SignalTable(pool(row), plan())
-    table.read_texts({"x": memory("x", text)}, [row])
+    table.read_texts({"x": text}, [row])
     assert table["x"][Signal.ASKS] == float(asks)
 
 

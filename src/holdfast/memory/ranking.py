@@ -43,7 +43,8 @@ _CLOSED = 0.8
 _UNREVIEWED = 0.95
 _PHASE_POWER = 0.25
 
-ReadTexts = Callable[[Sequence[str]], list[Memory]]
+Read = Callable[[Sequence[str]], list[Memory]]
+Contents = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 @record(kw_only=True)
@@ -51,7 +52,8 @@ class Setting:
     """What ranking needs to know beside the pool and the question."""
 
     now_ms: int
-    read: ReadTexts
+    read: Read
+    contents: Contents
     near: float
     phase: Phase | None = None
     past: bool = False
@@ -78,11 +80,11 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     weights = load_weights()[setting.weight_set]
     table = SignalTable(pool, plan)
     sums = {c.id: sum(map(mul, weights, table[c.id])) for c in pool.candidates}
-    best = _first(sums, READ_TEXTS)
-    texts = {memory.id: memory for memory in setting.read(best)}
-    table.read_texts(texts, [c for c in pool.candidates if c.id in texts])
-    sums.update((each, sum(map(mul, weights, table[each]))) for each in texts)
-    clarity = _clarity(plan, pool, texts, sums, near=setting.near)
+    contents = setting.contents(_first(sums, READ_TEXTS))
+    table.read_texts(contents, [c for c in pool.candidates if c.id in contents])
+    sums.update((each, sum(map(mul, weights, table[each]))) for each in contents)
+    best = setting.read(_first({each: sums[each] for each in contents}, _CLARITY_FROM))
+    clarity = _clarity(plan, pool, best, near=setting.near)
     top = max(sums.values(), default=0.0)
 
     def closeness(c: Candidate) -> float:
@@ -180,23 +182,21 @@ def _special_priors(c: Candidate, setting: Setting) -> list[Part]:
 def _clarity(
     plan: QueryPlan,
     pool: Pool,
-    texts: Mapping[str, Memory],
-    sums: Mapping[str, float],
+    best: Sequence[Memory],
     *,
     near: float,
 ) -> float:
     """How well the best candidates answer at all, on a scale that does not depend on the rest."""
-    best = _first({each: sums[each] for each in texts}, _CLARITY_FROM)
     wanted = {stem(word) for word in content_words(plan.meaning)}
     one_word = 1 / max(len(wanted), 1)
     strengths = (
         max(
-            _overlap(wanted, texts[each]),
-            one_word if pool.words and each in pool.words else 0.0,
-            _similarity(pool, each, near=near),
-            float(any(hits and each in hits for hits in (pool.fragments, pool.links))),
+            _overlap(wanted, memory),
+            one_word if pool.words and memory.id in pool.words else 0.0,
+            _similarity(pool, memory.id, near=near),
+            float(any(hits and memory.id in hits for hits in (pool.fragments, pool.links))),
         )
-        for each in best
+        for memory in best
     )
     return max(strengths, default=0.0)
 

@@ -44,6 +44,10 @@ class _Reader:
             self.read.update((memory.id, memory) for memory in self.store.get(missing))
         return [self.read[each] for each in ids if each in self.read]
 
+    def contents(self, ids: Sequence[str]) -> dict[str, str]:
+        """The texts alone, for which nothing else of a memory is read."""
+        return self.store.contents(ids)
+
 
 @record
 class _Search:
@@ -75,6 +79,7 @@ class _Search:
         return Setting(
             now_ms=to_ms(self.engine.clock()),
             read=self.reader,
+            contents=self.reader.contents,
             near=self.near,
             phase=self.request.phase,
             past=self.where.as_of is not None,
@@ -184,7 +189,7 @@ def _reranked(search: _Search, ranking: Ranking, notes: list[str]) -> Ranking:
         return ranking
     try:
         query = search.request.query
-        return reranked(ranking, query, reranker=reranker, read=search.reader)
+        return reranked(ranking, query, reranker=reranker, contents=search.reader.contents)
     except ProviderError as error:
         notes.append(f"Not reranked: {error.message}")
         return ranking

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ProviderError
-from holdfast.memory.ranking import Ranked, Ranking, ReadTexts
+from holdfast.memory.ranking import Contents, Ranked, Ranking
 from holdfast.memory.requests import Part
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ RERANKED = 30
 _SHARE = 0.5
 
 
-def reranked(ranking: Ranking, query: str, *, reranker: Reranker, read: ReadTexts) -> Ranking:
+def reranked(ranking: Ranking, query: str, *, reranker: Reranker, contents: Contents) -> Ranking:
     """The ranking with its best part reordered by the reranker's opinion."""
     head, tail = ranking.order[:RERANKED], ranking.order[RERANKED:]
-    texts = {memory.id: memory.content for memory in read([r.candidate.id for r in head])}
+    texts = contents([r.candidate.id for r in head])
     seen = [r for r in head if r.candidate.id in texts]
     opinions = _spread(reranker.scores(query, [texts[r.candidate.id] for r in seen]), len(seen))
     top = max((r.score for r in seen), default=0.0)

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 from holdfast.core.clock import to_ms
-from holdfast.core.memory import Memory
 from holdfast.core.query import Candidate
 from holdfast.core.text import fold
 from holdfast.memory.arms import Pool
@@ -107,12 +106,12 @@ class SignalTable:
     def __getitem__(self, memory_id: str) -> Signals:
         return self._rows[memory_id]
 
-    def read_texts(self, memories: Mapping[str, Memory], candidates: Sequence[Candidate]) -> None:
+    def read_texts(self, contents: Mapping[str, str], candidates: Sequence[Candidate]) -> None:
         """Add what only the text tells, for those candidates whose text is at hand."""
-        asking = {each for each, memory in memories.items() if _asks(memory.content)}
+        asking = {each for each, text in contents.items() if _asks(text)}
         for candidate in candidates:
-            memory = memories.get(candidate.id)
-            if memory is None:
+            text = contents.get(candidate.id)
+            if text is None:
                 continue
             row = self._rows[candidate.id]
             row[Signal.ASKS] = float(candidate.id in asking)
@@ -121,7 +120,7 @@ class SignalTable:
                 row[Signal.ANSWERS_WORDS] = self._words.get(before, 0.0)
                 row[Signal.ANSWERS_MEANING] = self._meaning.get(before, 0.0)
             if self._plan.asks_when:
-                row[Signal.TELLS_WHEN] = float(_tells_when(memory.content))
+                row[Signal.TELLS_WHEN] = float(_tells_when(text))
 
     def _row(self, c: Candidate) -> Signals:
         """One candidate's signals, in the order of `Signal`."""

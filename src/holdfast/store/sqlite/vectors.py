@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.store.sqlite.vector_index import Floats, Positions, VectorIndex, View
 
 _LOADED_ROWS = 10_000
-_LEAST_LOOK = 100
+_LEAST_LOOK = 40
 _WIDER_LOOKS = (2_000, 10_000)
 # Rebuild when this share of the rows in memory no longer stands in the table.
 _DEAD_SHARE = 0.25
