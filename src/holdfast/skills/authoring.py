@@ -8,6 +8,7 @@ list is never touched.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from hashlib import sha256
@@ -19,7 +20,7 @@ from holdfast.core.skills import Skill, SkillFormat, SkillKind
 from holdfast.skills.editing import Value, edited, new_document
 from holdfast.skills.files import write_new, write_whole
 from holdfast.skills.layout import MAX_DOCUMENT_BYTES
-from holdfast.skills.rules import MAX_DESCRIPTION_CHARS, is_specified_name
+from holdfast.skills.rules import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, is_specified_name
 from holdfast.skills.scanning import SKILL_FILES, read_file
 
 OWN_KINDS: Final = frozenset((SkillKind.PROJECT, SkillKind.USER))
@@ -119,7 +120,7 @@ def _own_file(skill: Skill, verb: str) -> Path:
 
 def export_skill(skill: Skill, folder: Path, *, overwrite: bool = False) -> Path:
     """Copy a skill to `folder/name/`, with its files, as a full SKILL.md whatever it was."""
-    target = folder / skill.name.replace("/", "-").replace(":", "-")
+    target = folder / _exported_name(skill)
     if os.path.lexists(target):
         if not overwrite:
             raise ConflictError(f"{target} is already there.", hint="Give --overwrite.")
@@ -138,12 +139,17 @@ def export_skill(skill: Skill, folder: Path, *, overwrite: bool = False) -> Path
     return target
 
 
+def _exported_name(skill: Skill) -> str:
+    """A name that keeps the rules and can be a folder's: `docs/CLAUDE` becomes `docs-claude`."""
+    return re.sub(r"[\W_]+", "-", skill.name).strip("-").lower()[:MAX_NAME_CHARS].strip("-")
+
+
 def _document(skill: Skill) -> bytes:
     """The document as it is on disk if it is a full one, else one with name and description."""
     if skill.path is not None and skill.format is SkillFormat.FULL:
         return read_file(str(skill.path), limit_bytes=MAX_DOCUMENT_BYTES)[0]
     said: dict[str, Value] = {
-        "name": skill.name.replace("/", "-").replace(":", "-").lower(),
+        "name": _exported_name(skill),
         "description": skill.description[:MAX_DESCRIPTION_CHARS] or skill.name,
     }
     if skill.tags:
