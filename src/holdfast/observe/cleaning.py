@@ -47,7 +47,7 @@ def cleaned(event: Event, *, with_output: bool = True) -> Event:
         case PromptSubmitted():
             return replace(event, text=safe_text(event.text, limit=MAX_PROMPT_CHARS))
         case ToolCalled():
-            return _cleaned_call(event if with_output else replace(event, output=""))
+            return _cleaned_call(event, with_output=with_output)
         case Compacted():
             return replace(event, summary=_optional(event.summary))
         case TurnEnded() | SubagentEnded():
@@ -70,9 +70,12 @@ def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
     return _LONG_LINE.sub(lambda m: f"{m.group()[:1000]}…", shown)
 
 
-def _cleaned_call(call: ToolCalled) -> ToolCalled:
-    return replace(
-        call,
+def _cleaned_call(call: ToolCalled, *, with_output: bool) -> ToolCalled:
+    return ToolCalled(
+        origin=call.origin,
+        call_id=call.call_id,
+        name=call.name,
+        kind=call.kind,
         files=tuple(safe_text(path, limit=1_000) for path in call.files),
         command=call.command and safe_text(call.command, limit=MAX_COMMAND_CHARS),
         query=call.query and safe_text(call.query, limit=MAX_COMMAND_CHARS),
@@ -82,8 +85,9 @@ def _cleaned_call(call: ToolCalled) -> ToolCalled:
         ),
         # Everything that is read of the input stands in the fields above.
         input="",
-        output=safe_text(call.output),
+        output=safe_text(call.output) if with_output else "",
         error=_optional(call.error),
+        duration_ms=call.duration_ms,
     )
 
 

@@ -226,7 +226,8 @@ class _Folding:
         around = self._surroundings(event.origin)
         taken = take_call(thread, event, cost=cost, scene=self._scene(), around=around)
         fresh = taken.thread
-        self._tell(files_read=fresh.files_read, searches=fresh.searches)
+        if (fresh.files_read, fresh.searches) != (thread.files_read, thread.searches):
+            self._tell(files_read=fresh.files_read, searches=fresh.searches)
         self._keep(taken)
 
     def _turn_end(self, event: TurnEnded) -> None:

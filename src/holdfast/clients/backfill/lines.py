@@ -109,7 +109,7 @@ def _noting(problems: list[Unread]) -> Callable[[OSError], None]:
 
 def _fields(line: bytes) -> Fields | None:
     try:
-        read: object = json.loads(line)
+        read: object = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     return cast("Fields", read) if isinstance(read, dict) else None

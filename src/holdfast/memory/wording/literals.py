@@ -1,8 +1,7 @@
 """Which of many literals a text holds, without searching for each of them.
 
-A short text is walked once, by an expression that branches at each letter as a dictionary does; a
-long one is asked for each literal, since a plain search in much text is faster than any expression.
-Both ways give the same answer.
+The text is walked once, by an expression that branches at each letter as a dictionary does. A
+literal of one sign is taken to stand everywhere: finding out would cost more than it saves.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-# About where asking one by one becomes faster than one walk.
-_SHORT_CHARS = 3_000
 _END = ""
 
 
@@ -23,23 +20,19 @@ class Literals:
         self._all = frozenset(literals)
 
     def present(self, text: str) -> set[str]:
-        """Those of the literals that stand somewhere in the text."""
-        if len(text) > _SHORT_CHARS:
-            return {literal for literal in self._all if literal in text}
-        found: set[str] = set()
+        """Those of the literals that stand in the text, and those of a single sign."""
+        found = {literal for literal in self._all if len(literal) == 1}
         search = self._pattern.search
         match = search(text)
         while match:
             found.add(match.group())
             match = search(text, match.start() + 1)
-        for literal in tuple(found):
-            found |= self._inside[literal]
-        return found
+        return found.union(*(self._inside[literal] for literal in found))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         """Finds the longest literal at a place."""
-        return re.compile(_branches(self._all))
+        return re.compile(_branches(one for one in self._all if len(one) > 1))
 
     @cached_property
     def _inside(self) -> dict[str, frozenset[str]]:

@@ -1,0 +1,163 @@
+"""How fast old transcripts are taken in, end to end and by stage, on one core.
+
+`python -m bench.backfill [--megabytes N] [--seed N] [--json]`: one JSON object is printed last. The
+transcripts are made from a seed (`bench.transcripts`); what they are made of is printed. Time is
+this process's CPU time, the least of some rounds; beside it the wall clock, and as reference what
+`json.loads` alone takes for the same lines. Every round takes everything into a new store.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import holdfast
+from bench.report import finish, machine, parser, table
+from bench.transcripts import write_transcripts
+from holdfast.app.backfill import BackfillReport, Wanted, import_transcripts
+from holdfast.clients.backfill.sources import transcripts
+from holdfast.clients.hook_set import Places
+from holdfast.core.codec import Json
+from holdfast.core.events import Event
+from holdfast.core.records import record
+from holdfast.observe.folding import fold
+from holdfast.observe.transcripts import Reading, Transcript
+from holdfast.observe.world import Place, World
+
+ROUNDS = 3
+TARGET_MB_PER_S = 20.0
+
+
+@record
+class Took:
+    """CPU and wall seconds of one run."""
+
+    cpu_s: float
+    wall_s: float
+
+
+def main() -> None:
+    """Print the figures."""
+    arguments = parser(__doc__)
+    arguments.add_argument("--megabytes", type=float, default=24.0)
+    arguments.add_argument("--seed", type=int, default=3)
+    arguments.add_argument("--rounds", type=int, default=ROUNDS)
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory(prefix="holdfast-backfill-") as folder:
+        result, lines = figures(
+            Path(folder), megabytes=options.megabytes, seed=options.seed, rounds=options.rounds
+        )
+    finish("backfill", result, as_json=options.json, lines=lines)
+
+
+def figures(
+    folder: Path, *, megabytes: float, seed: int, rounds: int
+) -> tuple[dict[str, Json], list[str]]:
+    """Everything that is measured, and lines for people."""
+    kept = folder / "projects" / "-home-dev-shop"
+    mix = write_transcripts(kept, megabytes=megabytes, seed=seed)
+    size = sum(path.stat().st_size for path in kept.iterdir()) / 1e6
+    found = _found(folder)
+    stages = {
+        "json.loads alone (reference)": _best(lambda: _parsed(kept), rounds),
+        "reading into events": _best(lambda: _read(found), rounds),
+        "reading and folding": _best(lambda: _folded(found), rounds),
+    }
+    report: BackfillReport | None = None
+    whole: list[Took] = []
+    for _ in range(rounds):
+        took, report = _taken_in(folder)
+        whole.append(took)
+    stages["taken into a store"] = Took(min(t.cpu_s for t in whole), min(t.wall_s for t in whole))
+    assert report is not None
+    end = stages["taken into a store"]
+    reference = stages["json.loads alone (reference)"]
+    result: dict[str, Json] = {
+        "megabytes": round(size, 2),
+        "seed": seed,
+        "sessions": report.new,
+        "events": report.events,
+        "prompts": report.prompts,
+        "observations": report.observations,
+        "mix": {**mix.shares()},
+        "cpu_mb_per_s": round(size / end.cpu_s, 1),
+        "wall_mb_per_s": round(size / end.wall_s, 1),
+        "json_loads_mb_per_s": round(size / reference.cpu_s, 1),
+        "times_json_loads": round(end.cpu_s / reference.cpu_s, 2),
+        "stage_cpu_mb_per_s": {name: round(size / t.cpu_s, 1) for name, t in stages.items()},
+        "target_mb_per_s": TARGET_MB_PER_S,
+        "met": size / end.cpu_s >= TARGET_MB_PER_S,
+        "machine": machine(),
+    }
+    return result, _lines(size, mix.shares(), stages, report)
+
+
+def _found(folder: Path) -> list[Transcript]:
+    where = Places(home=folder, project=folder, environment={"CLAUDE_CONFIG_DIR": str(folder)})
+    return [t for t in transcripts("claude-code", where=where) if isinstance(t, Transcript)]
+
+
+def _parsed(folder: Path) -> int:
+    count = 0
+    for path in folder.iterdir():
+        with path.open("rb") as lines:
+            count += sum(1 for line in lines if json.loads(line))
+    return count
+
+
+def _read(found: list[Transcript]) -> int:
+    return sum(1 for t in found for part in t.parts for _ in part.read(Reading()))
+
+
+def _folded(found: list[Transcript]) -> int:
+    world = World(place=lambda _: Place("name:bench"))
+    count = 0
+    for transcript in found:
+        events: list[Event] = [s.event for part in transcript.parts for s in part.read(Reading())]
+        count += len(fold(None, events, world=world).drafts)
+    return count
+
+
+def _taken_in(folder: Path) -> tuple[Took, BackfillReport]:
+    home = folder / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    with holdfast.open(home / "memory.db", project="bench", environment={}) as hf:
+        hf.engine.store.describe()
+        wall, cpu = time.perf_counter(), time.process_time()
+        report = import_transcripts(
+            hf, "claude-code", _found(folder), wanted=Wanted(), environment={}
+        )
+        took = Took(time.process_time() - cpu, time.perf_counter() - wall)
+    return took, report
+
+
+def _best(run: Callable[[], int], rounds: int) -> Took:
+    took: list[Took] = []
+    for _ in range(rounds):
+        wall, cpu = time.perf_counter(), time.process_time()
+        run()
+        took.append(Took(time.process_time() - cpu, time.perf_counter() - wall))
+    return Took(min(t.cpu_s for t in took), min(t.wall_s for t in took))
+
+
+def _lines(
+    size: float, shares: dict[str, float], stages: dict[str, Took], report: BackfillReport
+) -> list[str]:
+    rows = [
+        [name, f"{t.cpu_s:.2f}", f"{size / t.cpu_s:.1f}", f"{t.wall_s:.2f}"]
+        for name, t in stages.items()
+    ]
+    return [
+        f"{size:.1f} MB in {report.new} sessions; share of bytes by kind of record:",
+        ", ".join(f"{kind} {share:.1%}" for kind, share in shares.items()),
+        f"{report.events} events -> {report.prompts} prompts, {report.observations} observations",
+        *table(["stage", "CPU s", "MB/s of CPU", "wall s"], rows),
+    ]
+
+
+if __name__ == "__main__":
+    main()
