@@ -241,6 +241,16 @@ def test_make_run_shows_the_tour_and_serves_until_it_is_stopped(home: Path) -> N
 # -- In process -----------------------------------------------------------------------------------
 
 
+def test_a_missing_extra_is_named_with_what_to_install(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    done = cli("serve", "--port", "0")
+    assert done.code == 2
+    assert "fastapi" in done.err
+    assert "pip install 'holdfast[server]'" in done.err
+
+
 def test_the_dead_are_not_taken_for_running(tmp_path: Path) -> None:
     me = Running(kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1", address="x")
     left = tmp_path / FOLDER_NAME / "999999.json"
