@@ -36,6 +36,7 @@ PARTS = (
     Part("calibrate", ("--check",)),
     Part("embedders"),
     Part("facts"),
+    Part("skills"),
     Part("locomo", data=True),
     Part("longmemeval", data=True),
     Part("scale", quick=("--sizes", "2000", "--queries", "60", "--cold-rounds", "3")),

@@ -12,9 +12,10 @@ The format of PATH is told in bench/data/skills/README.md; nothing is tuned here
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, cycle, islice
+from itertools import cycle, islice
 from pathlib import Path
 
 from bench.baselines import Baselines
@@ -24,6 +25,7 @@ from holdfast.core.codec import Json
 from holdfast.core.ports import Embedder
 from holdfast.core.records import replace
 from holdfast.core.skills import Skill
+from holdfast.skills import lexical
 from holdfast.skills.detection import Detected, detect_skills
 from holdfast.skills.profiles import SkillSearch
 from holdfast.skills.selection import SelectionPolicy, select_skills
@@ -153,10 +155,25 @@ def compare(
         bare = [replace(skill, globs=()) for skill in data.skills]
         found["default, no detection"] = measure(ways.profile("default", detect=False), prompts)
         found["default, no files"] = measure(ways.over(bare, "default"), prompts)
+        with _set_to(lexical, "SHARE_OF_OTHER_WORDS", 0.0):
+            found["default, no other words"] = measure(ways.profile("default"), prompts)
+        with _set_to(lexical, "SHARE_OF_EVERYDAY", 1.0):
+            found["default, everyday words in full"] = measure(ways.profile("default"), prompts)
         found["words alone"] = measure(
             ways.over(bare, "default", meaning=False, detect=False), prompts
         )
     return found
+
+
+@contextmanager
+def _set_to(module: object, name: str, value: float) -> Generator[None, None, None]:
+    """A constant with another value for a while."""
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
 
 
 def by_kind(data: SkillSet, prompts: Sequence[Prompt], *, embedder: Embedder) -> dict[str, Json]:
@@ -195,7 +212,7 @@ def _many(skills: Sequence[Skill]) -> list[Skill]:
         replace(skill, name=f"{skill.name}-{number}", body=f"{skill.body}\nVariant {number}.")
         for number, skill in enumerate(islice(cycle(skills), _MANY))
     )
-    return list(islice(chain(copies), _MANY))
+    return list(copies)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

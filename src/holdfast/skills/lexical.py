@@ -32,7 +32,7 @@ DOCUMENT_WEIGHTS: Mapping[str, float] = {
     "body": 1.0,
 }
 SHARE_OF_OTHER_WORDS = 0.6
-_SHARE_OF_EVERYDAY = 0.25
+SHARE_OF_EVERYDAY = 0.25
 _SATURATION = 1.2
 _LENGTH = 0.5
 _TOLD_WORDS = 5
@@ -91,7 +91,7 @@ class WordIndex:
 
     def _rarity(self, term: str, holders: int) -> float:
         plain = math.log(1 + (self._size - holders + 0.5) / (holders + 0.5)) / self._rarest
-        return plain * (_SHARE_OF_EVERYDAY if term in everyday_stems() else 1.0)
+        return plain * (SHARE_OF_EVERYDAY if term in everyday_stems() else 1.0)
 
     @staticmethod
     def _made(counted: Sequence[Mapping[str, Counter[str]]]) -> dict[str, list[tuple[int, float]]]:
