@@ -28,6 +28,9 @@ NAMES = {
     "remember_this",
     "memory_search",
     "stats",
+    "analyze_impact",
+    "get_dependencies",
+    "trace_data_flow",
 }
 READERS = NAMES - {"store_observation", "memory_store", "memory_forget", "remember_this"}
 

@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO, Unpack
 
 from holdfast.app.ageing import Ageing
-from holdfast.app.asking import Changes, Details, Names, Which
 from holdfast.app.places import expanded
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Order
@@ -22,7 +21,9 @@ from holdfast.core.types import Phase, RelationType, Scope, parse_choice
 from holdfast.memory.engine import Engine
 
 if TYPE_CHECKING:
+    from holdfast.app.arguments import Changes, Details, Names, Which
     from holdfast.app.doctor import Health
+    from holdfast.app.graph import Graph
     from holdfast.app.intake import IntakeReport
     from holdfast.app.reindex import Reindexed
     from holdfast.app.settings import Settings
@@ -56,6 +57,9 @@ class Holdfast(Ageing):
 
     def close(self) -> None:
         """Write what is still buffered and let go of the store."""
+        graph: Graph | None = self.__dict__.get("graph")
+        if graph is not None:
+            graph.close()
         self._wires.close()
 
     @property
@@ -89,6 +93,13 @@ class Holdfast(Ageing):
         from holdfast.app.skills import Skills
 
         return Skills(self._wires)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The code graph of this project's folder, opened on first use."""
+        from holdfast.app.graph import Graph
+
+        return Graph(self._wires)
 
     @property
     def engine(self) -> Engine:

@@ -108,7 +108,7 @@ class Wires:
         self.embedding_problem: str | None = None
         self._project = project
         self._asked_embedder = embedder
-        self._read_only = read_only
+        self.read_only = read_only
         self._closed = False
 
     # -- Storage and the project ----------------------------------------------------------------
@@ -120,12 +120,12 @@ class Wires:
 
         if self._closed:
             raise StoreError("This Holdfast is closed.", hint="Open it again.")
-        is_new = not self._read_only and make_private_file(self.path)
+        is_new = not self.read_only and make_private_file(self.path)
         store = open_sqlite(
             self.path,
             busy_timeout_ms=self.settings.store_busy_timeout_ms,
             durability="full" if self.settings.store_durability == "full" else "normal",
-            read_only=self._read_only,
+            read_only=self.read_only,
             clock=self.clock,
         )
         if is_new:

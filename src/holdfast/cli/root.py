@@ -42,6 +42,7 @@ COMMANDS: Final = MappingProxyType(
         "skill": ("skill", "Find, check, write and switch skills."),
         "export": ("portable", "Write memories to a file for git or for people."),
         "import": ("portable", "Take in an exported file."),
+        "graph": ("graph", "Build the code graph, and ask what a change touches."),
         "reindex": ("reindex", "Bring the search indexes up to the model in use."),
         "backup": ("backup", "Copy the whole store into a new file."),
         "spool": ("spool", "Show, take in and repair what was caught but is not in memory yet."),

@@ -80,6 +80,10 @@ class GraphStore(Protocol):
         """Every file that was seen, by path."""
         ...
 
+    def file(self, tree: str, path: str) -> SourceFile | None:
+        """One file."""
+        ...
+
     def put_files(self, tree: str, files: Sequence[AnalysedFile]) -> None:
         """Write files with their symbols in place of what was known of them.
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from holdfast.core.errors import UsageError
 from holdfast.core.records import record
-from holdfast.server import inputs, outputs, verbs
+from holdfast.server import graph_verbs, inputs, outputs, verbs
 from holdfast.server.inputs import Input
 from holdfast.server.outputs import Output
 
@@ -172,6 +172,34 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=inputs.Count,
         gives=outputs.Counts,
         run=verbs.stats,
+    ),
+    Operation(
+        name="analyze_impact",
+        title="Impact of a change",
+        description="Before changing a file or symbol: what depends on it (callers, importers, "
+        "subclasses) to depth 3, the tests that reach it, and memories and end-to-end "
+        "observations tied to what is touched.",
+        takes=graph_verbs.ImpactOf,
+        gives=graph_verbs.ImpactFound,
+        run=graph_verbs.analyze_impact,
+    ),
+    Operation(
+        name="get_dependencies",
+        title="Dependencies",
+        description="What a file or symbol depends on, direct and transitive; with reverse, what "
+        "depends on it.",
+        takes=graph_verbs.DependenciesOf,
+        gives=graph_verbs.DependenciesFound,
+        run=graph_verbs.get_dependencies,
+    ),
+    Operation(
+        name="trace_data_flow",
+        title="Trace calls and flows",
+        description="Where calls and noted data flows lead from a file or symbol, as paths; with "
+        "to, only those that end there.",
+        takes=graph_verbs.FlowFrom,
+        gives=graph_verbs.FlowFound,
+        run=graph_verbs.trace_data_flow,
     ),
 )
 

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from holdfast.core.clock import Clock
+    from holdfast.core.graph_ports import GraphStore
     from holdfast.core.ports import Store
 
-__all__ = ["open_sqlite"]
+__all__ = ["open_sqlite", "open_sqlite_graph"]
 
 
 def open_sqlite(
@@ -43,4 +44,18 @@ def open_sqlite(
         durability=durability,
         read_only=read_only,
         clock=clock or system_clock,
+    )
+
+
+def open_sqlite_graph(
+    path: "Path | str", *, busy_timeout_ms: int = 5_000, clock: "Clock | None" = None
+) -> "GraphStore":
+    """Open the code graphs in an SQLite file, making or migrating it as needed."""
+    from pathlib import Path
+
+    from holdfast.core.clock import system_clock
+    from holdfast.store.sqlite.graph import SqliteGraph
+
+    return SqliteGraph.open(
+        Path(path), busy_timeout_ms=busy_timeout_ms, clock=clock or system_clock
     )

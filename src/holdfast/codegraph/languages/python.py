@@ -208,7 +208,6 @@ _PYTHON = Language(
     self_names=frozenset({"self", "cls"}),
     super_names=frozenset({"super"}),
     test_path=re.compile(r"(?:^|/)(?:tests?/.*|test_[^/]*|[^/]*_test|conftest)\.pyi?$"),
-    test_name=re.compile(r"^test_|^Test[A-Z]"),
     tested_stems=(re.compile(r"^test_(.+)$"), re.compile(r"^(.+)_test$")),
 )
 

@@ -80,6 +80,14 @@ class SqliteGraph:
             ).fetchall()
         return list(map(to_file, rows))
 
+    def file(self, tree: str, path: str) -> SourceFile | None:
+        with self._database.reading() as db:
+            row = db.execute(
+                f"SELECT {FILE_COLUMNS} FROM files WHERE tree = ? AND path = ?",
+                (_number(db, tree), path),
+            ).fetchone()
+        return None if row is None else to_file(row)
+
     def put_files(self, tree: str, files: Sequence[AnalysedFile]) -> None:
         with self._writing(tree) as (db, number):
             writing.put_files(db, number, files)

@@ -1,0 +1,258 @@
+"""`hf.graph`: the code graph of the open project, with everything that can be asked of it.
+
+The graph lives in a file beside the memories. Each folder has its own, because two worktrees of
+one project differ in content; memories are tied in by the files they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.codegraph.build import Builder, Tree
+from holdfast.codegraph.listing import look
+from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.core.graph import (
+    DEEPEST,
+    NOTED_KINDS,
+    BuildProgress,
+    BuildReport,
+    Coverage,
+    Edge,
+    EdgeKind,
+    GraphStatus,
+    Impact,
+    LinkedMemory,
+    Neighbours,
+    Node,
+    NodeKind,
+    SourceFile,
+    Trace,
+)
+from holdfast.core.query import Filter
+from holdfast.core.text import shorten
+from holdfast.core.types import parse_choice
+
+if TYPE_CHECKING:
+    from holdfast.app.wiring import Wires
+    from holdfast.codegraph.questions import Questions
+    from holdfast.core.graph_ports import GraphStore
+
+_MOST_MEMORIES = 20
+_MEMORY_CHARS = 300
+
+
+class Graph:
+    """The code graph of one project folder."""
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+
+    @property
+    def path(self) -> Path:
+        """The file that the graph is kept in."""
+        return self._wires.path.with_suffix(".graph.db")
+
+    @cached_property
+    def store(self) -> GraphStore:
+        """The storage underneath, opened on first use."""
+        from holdfast.app.wiring import make_private_file
+        from holdfast.store import open_sqlite_graph
+
+        if self._wires.read_only and not self.path.exists():
+            raise self._not_built()
+        if not self._wires.read_only:
+            make_private_file(self.path)
+        return open_sqlite_graph(
+            self.path,
+            busy_timeout_ms=self._wires.settings.store_busy_timeout_ms,
+            clock=self._wires.clock,
+        )
+
+    @property
+    def tree(self) -> str:
+        """The name that this folder's graph is kept under."""
+        return f"{self._wires.project} {self._root}"
+
+    def close(self) -> None:
+        """Let go of the storage if it was opened."""
+        opened: GraphStore | None = self.__dict__.get("store")
+        if opened is not None:
+            opened.close()
+
+    # -- Building ---------------------------------------------------------------------------------
+
+    def build(
+        self,
+        *,
+        again: bool = False,
+        progress: Callable[[BuildProgress], None] | None = None,
+        workers: int | None = None,
+    ) -> BuildReport:
+        """Bring the graph up to date: only what changed is read again, unless `again` says all."""
+        return self._builder(progress, workers=workers).build(again=again)
+
+    def update(self, files: Iterable[str]) -> BuildReport:
+        """Bring the graph up to date about these files only."""
+        return self._builder(None).update(self._named(files))
+
+    def mark_changed(self) -> list[str]:
+        """Mark what changed on disk since it was read as stale; nothing is parsed."""
+        return self._builder(None).mark_changed()
+
+    def mark_stale(self, files: Iterable[str]) -> int:
+        """Mark files as stale; returns how many of them are in the graph."""
+        return self.store.mark_stale(self.tree, self._named(files), at=self._wires.clock())
+
+    def forget(self) -> None:
+        """Drop the graph of this folder, with what was noted in it."""
+        self.store.drop_tree(self.tree)
+
+    # -- Asking -----------------------------------------------------------------------------------
+
+    def status(self) -> GraphStatus:
+        """How much of the tree is known, and what was skipped, failed or is stale."""
+        return self.store.status(self.tree)
+
+    def files(self) -> list[SourceFile]:
+        """Every file that was seen."""
+        return self.store.files(self.tree)
+
+    def node(self, name: str) -> Node:
+        """What an id, a path or a symbol's name stands for."""
+        self._require_built()
+        return self._questions.node(self._fresh(name))
+
+    def symbols(self, file: str) -> list[Node]:
+        """The symbols of a file, by line."""
+        return self.store.symbols(self.tree, self._named([file]))
+
+    def edges(self, name: str) -> tuple[list[Edge], list[Edge]]:
+        """The edges that leave something, and those that lead to it."""
+        node = self.node(name)
+        return (
+            self.store.edges(self.tree, sources=[node.id]),
+            self.store.edges(self.tree, targets=[node.id]),
+        )
+
+    def impact(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Impact:
+        """What a change of a file or symbol may touch: code, tests, memories, E2E facts."""
+        return self._questions.impact(self.node(name).id, depth=depth, limit=limit)
+
+    def dependencies(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Neighbours:
+        """What a file or symbol depends on."""
+        return self._questions.dependencies(self.node(name).id, depth=depth, limit=limit)
+
+    def dependents(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Neighbours:
+        """What depends on a file or symbol."""
+        return self._questions.dependents(self.node(name).id, depth=depth, limit=limit)
+
+    def trace(
+        self, name: str, *, to: str | None = None, depth: int = DEEPEST, limit: int = 20
+    ) -> Trace:
+        """The ways that calls and noted flows take from a file or symbol."""
+        target = None if to is None else self.node(to).id
+        return self._questions.trace(self.node(name).id, to=target, depth=depth, limit=limit)
+
+    def coverage(self, name: str, *, depth: int = DEEPEST) -> Coverage:
+        """The tests that reach a file or symbol, and what none of them reaches."""
+        return self._questions.coverage(self.node(name).id, depth=depth)
+
+    # -- Noting -----------------------------------------------------------------------------------
+
+    def note(self, kind: str, name: str, *, text: str = "") -> Node:
+        """Add a pattern, data flow, invariant or decision to the graph."""
+        chosen = parse_choice(NodeKind, kind, what="kind")
+        if chosen not in NOTED_KINDS:
+            raise UsageError(
+                f"A {kind} is read from source.",
+                hint=f"Note one of: {', '.join(sorted(NOTED_KINDS))}.",
+            )
+        node = Node(id=f"{chosen}:{name}", kind=chosen, name=name, signature=text)
+        self.store.put_notes(self.tree, nodes=[node], edges=())
+        return node
+
+    def link(self, source: str, kind: str, target: str, *, confidence: float = 1.0) -> Edge:
+        """Say how two things in the graph stand to each other."""
+        edge = Edge(
+            source=self.node(source).id,
+            target=self.node(target).id,
+            kind=parse_choice(EdgeKind, kind, what="kind of edge"),
+            confidence=confidence,
+            auto=False,
+        )
+        if not 0 < confidence <= 1:
+            raise UsageError(f"The confidence must be above 0 and at most 1, not {confidence}.")
+        self.store.put_notes(self.tree, nodes=(), edges=[edge])
+        return edge
+
+    # -- Inside -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _root(self) -> Path:
+        return self._wires.identity.root
+
+    @cached_property
+    def _questions(self) -> Questions:
+        from holdfast.codegraph.questions import Questions
+
+        return Questions(self.store, self.tree, linked=self._memories)
+
+    def _builder(
+        self, progress: Callable[[BuildProgress], None] | None, *, workers: int | None = None
+    ) -> Builder:
+        from holdfast.codegraph.grammars import require_grammars
+
+        require_grammars()
+        tree = Tree(root=self._root, name=self.tree)
+        return Builder(self.store, tree, clock=self._wires.clock, tell=progress, workers=workers)
+
+    def _named(self, files: Iterable[str]) -> list[str]:
+        return list(self._wires.asker.files(list(files)))
+
+    def _require_built(self) -> None:
+        if not self.store.version(self.tree):
+            raise self._not_built()
+
+    def _not_built(self) -> NotFoundError:
+        return NotFoundError(
+            f"There is no code graph of {self._root} yet.", hint="Run: holdfast graph build"
+        )
+
+    def _fresh(self, name: str) -> str:
+        """The name as the graph has it; a file that changed since is read again first."""
+        if "::" in name or ":" in name:
+            return name
+        known = self.store.find(self.tree, name, limit=2)
+        if not known and not name.endswith("/"):
+            known = self.store.find(self.tree, self._named([name])[0], limit=2)
+        files = [node for node in known if node.kind is NodeKind.FILE]
+        if len(files) != 1:
+            return known[0].id if len(known) == 1 else name
+        if not self._wires.read_only and self._changed(files[0].id):
+            self._builder(None).update([files[0].id])
+        return files[0].id
+
+    def _changed(self, path: str) -> bool:
+        found = look(self._root, path)
+        kept = self.store.file(self.tree, path)
+        if found is None or kept is None:
+            return found is not kept
+        return (found.size_bytes, found.mtime_ns) != (kept.size_bytes, kept.mtime_ns)
+
+    def _memories(self, files: Sequence[str]) -> Sequence[LinkedMemory]:
+        """Memories tied to any of these files, those with the most ties first."""
+        store = self._wires.store
+        where = Filter(project=self._wires.project, stale=False)
+        hits = store.search_links(files=files, modules=(), where=where, limit=_MOST_MEMORIES)
+        return [
+            LinkedMemory(
+                id=memory.short,
+                type=memory.type.value,
+                text=shorten(memory.content, limit=_MEMORY_CHARS),
+                files=memory.files,
+            )
+            for memory in store.get([hit.id for hit in hits])
+        ]

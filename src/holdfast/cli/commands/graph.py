@@ -1,0 +1,256 @@
+"""`holdfast graph`: build, look at and ask the code graph."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from holdfast.cli import options, output
+
+if TYPE_CHECKING:
+    from holdfast.core.graph import BuildProgress, BuildReport, GraphStatus, Reached, SourceFile
+
+_depth_option = click.option(
+    "--depth", type=click.IntRange(1, 3), default=3, show_default=True, help="How far to follow."
+)
+_limit_option = click.option(
+    "-n", "--limit", type=click.IntRange(1, 10_000), default=40, show_default=True,
+    help="How many to list at most."
+)  # fmt: skip
+_MOST_LISTED = 10
+
+
+@click.group()
+def graph() -> None:
+    """Build the code graph, and ask what a change touches."""
+
+
+@graph.command()
+@click.argument("files", nargs=-1)
+@click.option("--again", is_flag=True, help="Read unchanged files as well.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Processes that parse.")
+@options.project_option
+@options.json_option
+def build(
+    *, files: tuple[str, ...], again: bool, workers: int | None, project: str | None, as_json: bool
+) -> None:
+    """Bring the graph up to date with the files of this folder, or only with FILES.
+
+    Only what changed is read again. Stopped half-way, the next run goes on from there.
+    """
+    with options.opened(project) as hf, _building() as tell:
+        report = (
+            hf.graph.update(files)
+            if files
+            else hf.graph.build(again=again, progress=tell, workers=workers)
+        )
+    if as_json:
+        output.print_json(report)
+        return
+    _print_report(report)
+
+
+@graph.command()
+@click.option("--check", is_flag=True, help="First look which files changed on disk.")
+@options.project_option
+@options.json_option
+def status(*, check: bool, project: str | None, as_json: bool) -> None:
+    """Show how much is known, and what was skipped, failed or is stale."""
+    with options.opened(project) as hf:
+        if check:
+            hf.graph.mark_changed()
+        found = hf.graph.status()
+    if as_json:
+        output.print_json(found)
+        return
+    _print_status(found)
+
+
+@graph.command()
+@click.argument("name")
+@_depth_option
+@_limit_option
+@options.project_option
+@options.json_option
+def impact(*, name: str, depth: int, limit: int, project: str | None, as_json: bool) -> None:
+    """Show what a change of NAME may touch: a file, a symbol, a directory or a module."""
+    with options.opened(project) as hf:
+        found = hf.graph.impact(name, depth=depth, limit=limit)
+    if as_json:
+        output.print_json(found)
+        return
+    click.echo(f"{output.one_line(found.target.id)}  score {found.score:.2f},"
+               f" {found.reached_count} reached in {len(found.files)} files")  # fmt: skip
+    _print_reached([*found.direct, *found.transitive])
+    _print_list("Tests", found.tests)
+    _print_list("Memories", [f"{m.id} {m.type}: {m.text}" for m in found.memories])
+    _print_list("E2E", [f"{m.id}: {m.text}" for m in found.e2e_observations])
+    _warn_stale(found.stale_files)
+
+
+@graph.command()
+@click.argument("name")
+@click.option("--reverse", is_flag=True, help="What depends on NAME instead.")
+@_depth_option
+@_limit_option
+@options.project_option
+@options.json_option
+def deps(
+    *, name: str, reverse: bool, depth: int, limit: int, project: str | None, as_json: bool
+) -> None:
+    """Show what NAME depends on."""
+    with options.opened(project) as hf:
+        ask = hf.graph.dependents if reverse else hf.graph.dependencies
+        found = ask(name, depth=depth, limit=limit)
+    if as_json:
+        output.print_json(found)
+        return
+    click.echo(f"{output.one_line(found.target.id)}  {found.reached_count} reached"
+               f" in {len(found.files)} files")  # fmt: skip
+    _print_reached([*found.direct, *found.transitive])
+    _warn_stale(found.stale_files)
+
+
+@graph.command()
+@click.argument("name")
+@click.option("--to", metavar="NAME", help="Only the ways that lead there.")
+@click.option("--depth", type=click.IntRange(1, 6), default=3, show_default=True,
+              help="How far to follow.")  # fmt: skip
+@_limit_option
+@options.project_option
+@options.json_option
+def trace(
+    *, name: str, to: str | None, depth: int, limit: int, project: str | None, as_json: bool
+) -> None:
+    """Show where calls and noted flows lead from NAME."""
+    with options.opened(project) as hf:
+        found = hf.graph.trace(name, to=to, depth=depth, limit=limit)
+    if as_json:
+        output.print_json(found)
+        return
+    if not found.paths:
+        output.note("No way was found." if to else "Nothing in this project is called from there.")
+    for path in found.paths:
+        steps = "".join(f" -{s.kind.value}-> {output.one_line(s.node.id)}" for s in path)
+        click.echo(f"{output.one_line(found.start.id)}{steps}")
+    _warn_stale(found.stale_files)
+
+
+@graph.command()
+@click.argument("name")
+@options.project_option
+@options.json_option
+def coverage(*, name: str, project: str | None, as_json: bool) -> None:
+    """Show the tests that reach NAME, and what inside it none of them reaches."""
+    with options.opened(project) as hf:
+        found = hf.graph.coverage(name)
+    if as_json:
+        output.print_json(found)
+        return
+    covered = found.symbol_count - len(found.uncovered)
+    click.echo(f"{output.one_line(found.target.id)}  {covered} of {found.symbol_count} functions"
+               " are reached by tests")  # fmt: skip
+    _print_list("Tests", found.test_files)
+    _print_list("Not reached", found.uncovered)
+
+
+@graph.command()
+@click.argument("name")
+@options.project_option
+@options.json_option
+def show(*, name: str, project: str | None, as_json: bool) -> None:
+    """Show a file or symbol with what it holds and its edges."""
+    with options.opened(project) as hf:
+        node = hf.graph.node(name)
+        leaving, coming = hf.graph.edges(node.id)
+        inside = hf.graph.symbols(node.id) if node.kind.value == "file" else []
+    if as_json:
+        output.print_json({"node": node, "symbols": inside, "out": leaving, "in": coming})
+        return
+    click.echo(f"{node.kind.value} {output.one_line(node.id)} {output.one_line(node.signature)}")
+    for symbol in inside:
+        click.echo(f"  {symbol.line:>5}  {symbol.kind.value:<9} {output.one_line(symbol.qualname)}")
+    for mark, edges in (("->", leaving), ("<-", coming)):
+        for edge in edges:
+            other = edge.target if mark == "->" else edge.source
+            click.echo(f"  {mark} {edge.kind.value:<10} {output.one_line(other)}")
+
+
+# -- Printing -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _building() -> Generator[Callable[[BuildProgress], None] | None, None, None]:
+    """A line on a terminal that says how far the build is and which module it is at."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+
+    def tell(at: BuildProgress) -> None:
+        verb = "Reading" if at.stage.value == "parse" else "Linking"
+        line = f"{verb} {at.done}/{at.total} files  {output.one_line(at.module)}"
+        click.echo(f"\r\x1b[K{line[: output.width() - 1]}", nl=False, err=True)
+
+    try:
+        yield tell
+    finally:
+        click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _print_report(report: BuildReport) -> None:
+    click.echo(
+        f"{report.seen} files: {report.reanalysed} read, {report.unchanged} unchanged,"
+        f" {report.skipped} skipped, {report.removed} gone; {report.redrawn} linked"
+        f" in {report.seconds:.1f} s"
+    )
+    _print_problems("Not whole", report.failed)
+    _print_list("Names that are no text", report.unnameable)
+
+
+def _print_status(found: GraphStatus) -> None:
+    if not found.files:
+        output.note("There is no code graph of this folder yet. Run: holdfast graph build")
+        return
+    built = f"{found.built_at:%Y-%m-%d %H:%M}" if found.built_at else "never finished"
+    click.echo(f"{found.files} files, {found.lines} lines; built {built}")
+    for title, counts in (
+        ("Languages", found.languages),
+        ("Nodes", found.nodes),
+        ("Edges", found.edges),
+    ):
+        click.echo(f"{title}: {', '.join(f'{name} {n}' for name, n in counts.items())}")
+    if found.unresolved:
+        output.note(f"{found.unresolved} files are not linked yet. Run: holdfast graph build")
+    _print_problems("Not whole", found.failed)
+    _print_problems("Skipped", found.skipped)
+    _print_list("Stale", found.stale)
+
+
+def _print_problems(title: str, files: Sequence[SourceFile]) -> None:
+    _print_list(title, [f"{file.path}: {file.reason}" for file in files])
+
+
+def _print_list(title: str, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    click.echo(f"{title} ({len(lines)}):")
+    for line in lines[:_MOST_LISTED]:
+        click.echo(f"  {output.one_line(line)}")
+    if len(lines) > _MOST_LISTED:
+        click.echo(f"  and {len(lines) - _MOST_LISTED} more; --json lists all")
+
+
+def _print_reached(reached: Sequence[Reached]) -> None:
+    output.print_table(
+        ("depth", "score", "how", "what", "through"),
+        [(str(r.depth), f"{r.score:.2f}", r.kind.value, r.node.id, r.through) for r in reached],
+    )
+
+
+def _warn_stale(files: Sequence[str]) -> None:
+    if files:
+        output.note(f"Changed since they were read: {', '.join(files[:5])}")

@@ -1,0 +1,168 @@
+"""The operations on the code graph: what they take, what they give, and how they are done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from holdfast.memory.packing import quoted
+from holdfast.server.inputs import Input, Model
+from holdfast.server.outputs import Output
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.core.graph import LinkedMemory, Reached
+
+_LISTED = 40
+
+
+class About(Input):
+    """What is asked about."""
+
+    name: str = Field(
+        min_length=1,
+        description="A file path, path::Class.method, a symbol's name, a folder/ or module:name.",
+    )
+
+
+class ImpactOf(About):
+    """A question for what a change touches."""
+
+    max_depth: int = Field(default=3, ge=1, le=3)
+
+
+class DependenciesOf(About):
+    """A question for what something depends on."""
+
+    max_depth: int = Field(default=3, ge=1, le=3)
+    reverse: bool = Field(default=False, description="What depends on it instead.")
+
+
+class FlowFrom(About):
+    """A question for where calls lead."""
+
+    to: str = Field(default="", description="Only ways that lead to this file or symbol.")
+    max_depth: int = Field(default=3, ge=1, le=6)
+
+
+class Touched(Model):
+    """Something a walk came to."""
+
+    id: str
+    depth: int
+    score: float
+    how: str
+
+    @classmethod
+    def of(cls, reached: Reached) -> Touched:
+        """The same as the library gives it."""
+        return cls(
+            id=reached.node.id,
+            depth=reached.depth,
+            score=round(reached.score, 2),
+            how=reached.kind.value,
+        )
+
+    def line(self) -> str:
+        """One line."""
+        return f"{self.depth} {self.score:.2f} {self.how} {self.id}"
+
+
+class Tied(Model):
+    """A memory that is tied to what is touched."""
+
+    id: str
+    type: str
+    content: str
+
+    @classmethod
+    def of(cls, memory: LinkedMemory) -> Tied:
+        """The same as the library gives it."""
+        return cls(id=memory.id, type=memory.type, content=quoted(memory.text))
+
+
+class ImpactFound(Output):
+    """What a change may touch."""
+
+    target: str
+    score: float
+    touched: list[Touched]
+    file_count: int
+    files: list[str]
+    tests: list[str] = Field(default_factory=list)
+    memories: list[Tied] = Field(default_factory=list[Tied])
+    e2e_observations: list[Tied] = Field(default_factory=list[Tied])
+    stale_files: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        head = f"{self.target}: impact {self.score:.2f}, {self.file_count} files"
+        lines = [head, *(item.line() for item in self.touched)]
+        lines += [f"test: {path}" for path in self.tests]
+        lines += [
+            f"[m:{m.id}] {m.type}: {m.content}" for m in (*self.memories, *self.e2e_observations)
+        ]
+        lines += [f"changed since it was read: {path}" for path in self.stale_files]
+        return "\n".join(lines)
+
+
+class DependenciesFound(Output):
+    """What something depends on, or what depends on it."""
+
+    target: str
+    touched: list[Touched]
+    file_count: int
+    files: list[str]
+
+    def text(self) -> str:
+        return "\n".join(
+            [f"{self.target}: {self.file_count} files", *(item.line() for item in self.touched)]
+        )
+
+
+class FlowFound(Output):
+    """Ways that calls take."""
+
+    start: str
+    paths: list[list[str]]
+
+    def text(self) -> str:
+        if not self.paths:
+            return f"{self.start}: no way was found."
+        return "\n".join(" -> ".join([self.start, *path]) for path in self.paths)
+
+
+def analyze_impact(hf: Holdfast, asked: ImpactOf) -> ImpactFound:
+    """What a change of something may touch."""
+    found = hf.graph.impact(asked.name, depth=asked.max_depth, limit=_LISTED)
+    return ImpactFound(
+        target=found.target.id,
+        score=found.score,
+        touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
+        file_count=len(found.files),
+        files=list(found.files[:_LISTED]),
+        tests=list(found.tests[:_LISTED]),
+        memories=[Tied.of(m) for m in found.memories],
+        e2e_observations=[Tied.of(m) for m in found.e2e_observations],
+        stale_files=list(found.stale_files),
+    )
+
+
+def get_dependencies(hf: Holdfast, asked: DependenciesOf) -> DependenciesFound:
+    """What something depends on, or what depends on it."""
+    ask = hf.graph.dependents if asked.reverse else hf.graph.dependencies
+    found = ask(asked.name, depth=asked.max_depth, limit=_LISTED)
+    return DependenciesFound(
+        target=found.target.id,
+        touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
+        file_count=len(found.files),
+        files=list(found.files[:_LISTED]),
+    )
+
+
+def trace_data_flow(hf: Holdfast, asked: FlowFrom) -> FlowFound:
+    """Where calls and noted flows lead."""
+    found = hf.graph.trace(asked.name, to=asked.to or None, depth=asked.max_depth)
+    return FlowFound(
+        start=found.start.id, paths=[[step.node.id for step in path] for path in found.paths]
+    )
