@@ -36,9 +36,10 @@ def events(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Show what is new: sessions that start and end, memories stored, changed and forgotten.
+    """Show what is new, as it happens.
 
-    It needs no server: whatever any process writes is seen. With --follow and --json each event
+    Sessions that start and end; memories that are stored, changed and forgotten. It needs no
+    server: whatever any process writes is seen. With --follow and --json each event
     is one line of JSON.
     """
     with options.opened(project) as hf:

@@ -45,9 +45,10 @@ DEFAULT_PORT = 7437
 def serve(
     ctx: click.Context, *, host: str, port: int, hosts: tuple[str, ...], browse: bool, verbose: bool
 ) -> None:
-    """Serve memory over HTTP and MCP until stopped, and take in events as they come.
+    """Serve memory over HTTP and MCP, and take in events as they come.
 
-    Listens on loopback only, and asks every request for the token in the file that it names.
+    It runs until it is stopped, listens on loopback only, and asks every request for the token in
+    the file that it names.
     """
     _require_extra()
     from holdfast.server.access import LOOPBACK_HOSTS, TOKEN_NAME, token_of
