@@ -2,7 +2,8 @@
 
 ChromaDB and sqlite-vec are real peers and may be missing; plain FTS5 is the text search a person
 would put beside a vector store; numpy over float32 is the physical reference. Peers are asked
-without the project filter that Holdfast applies, which is in their favour.
+without the project filter that Holdfast applies, which is in their favour; ChromaDB is also asked
+with it, to show what it costs there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.corpus import BLOCK, DIMENSION, Corpus, Query, Vectors, packed
+from bench.corpus import BLOCK, DIMENSION, PROJECT, Corpus, Query, Vectors, packed
 from bench.report import room_bytes, timed_each
 from holdfast.core.codec import Json
 from holdfast.core.memory import Memory
@@ -124,23 +125,36 @@ def chroma_figures(
                 ids=[memory.id for memory in batch.memories],
                 embeddings=batch.vectors,
                 documents=[memory.content for memory in batch.memories],
+                metadatas=[{"project": memory.project} for memory in batch.memories],
             )
             seconds += perf_counter() - before
 
         def ask(query: Query) -> object:
             return shelf.query(query_embeddings=[query.vector], n_results=TOP)
 
+        def ask_in_project(query: Query) -> object:
+            return shelf.query(
+                query_embeddings=[query.vector], n_results=TOP, where={"project": PROJECT}
+            )
+
         def insert(number: int) -> object:
             memory, vector = extra.memories[number], extra.vectors[number]
-            return shelf.add(ids=[memory.id], embeddings=[vector], documents=[memory.content])
+            return shelf.add(
+                ids=[memory.id],
+                embeddings=[vector],
+                documents=[memory.content],
+                metadatas=[{"project": memory.project}],
+            )
 
         query_time = timed_each(ask, queries, budget_s=budget_s, warm_up=5)
+        filtered_time = timed_each(ask_in_project, queries, budget_s=budget_s, warm_up=5)
         extra = corpus.block(-(-rows // BLOCK), count=100)
         insert_time = timed_each(insert, range(100), budget_s=budget_s, warm_up=5)
         return {
             "status": "ok",
             "version": chromadb.__version__,
             "query": query_time.as_json(),
+            "query_in_project": filtered_time.as_json(),
             "durable_insert": insert_time.as_json(),
             "load_rows_per_s": round(rows / seconds),
             "disk_mb": _mb(Path(place)),

@@ -169,10 +169,14 @@ def ratios(own: dict[str, Any], beside: dict[str, Any]) -> dict[str, Json]:
     hybrid, vectors = own["recall"]["hybrid"]["p50_ms"], own["parts"]["vectors_arm"]["p50_ms"]
     text = _p50(beside, "fts5_any_word", "query")
     chroma, vec = _p50(beside, "chroma", "query"), _p50(beside, "sqlite_vec", "query")
+    filtered = _p50(beside, "chroma", "query_in_project")
     insert = _p50(beside, "chroma", "durable_insert")
     written = own["write"]["insert_without_embedding"]["p50_ms"]
     return {
         "chroma_plus_text_to_hybrid": None if chroma is None else ratio(chroma + text, hybrid),
+        "chroma_in_project_plus_text_to_hybrid": (
+            None if filtered is None else ratio(filtered + text, hybrid)
+        ),
         "sqlite_vec_plus_text_to_hybrid": None if vec is None else ratio(vec + text, hybrid),
         "fts5_to_words_arm": ratio(text, own["parts"]["words_arm"]["p50_ms"]),
         "numpy_f32_to_vectors_arm": ratio(_p50(beside, "numpy_f32", "query"), vectors),
@@ -237,7 +241,8 @@ _SHOWN = {
     "FTS5, any word": "peers.fts5_any_word.query",
     "numpy float32": "peers.numpy_f32.query",
     "sqlite-vec": "peers.sqlite_vec.query",
-    "Chroma": "peers.chroma.query",
+    "Chroma, no filter": "peers.chroma.query",
+    "Chroma, in the project": "peers.chroma.query_in_project",
     "Chroma insert": "peers.chroma.durable_insert",
 }
 

@@ -153,3 +153,32 @@ def test_a_small_store_is_left_to_fts5(db: sqlite3.Connection) -> None:
 
 def test_nothing_is_found_where_no_row_holds_a_term(db: sqlite3.Connection) -> None:
     assert _kept().best(db, ['"absent"'], limit=10) == []
+
+
+def _scores(found: list[tuple[int, float]] | None) -> list[float]:
+    assert found is not None
+    return [score for _, score in found]
+
+
+def test_long_texts_and_repeated_words_score_as_fts5_scores_them(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    texts = ("word3 " * 200 + "word0", "filler " * 20_000 + "word41", "Words0 WORD3 wörd0")
+    store.apply([Insert(_memory(500 + n, text), IndexCard()) for n, text in enumerate(texts)])
+    asked = (*_ASKED, '"filler"', '"word3 word0"', '"running"', '"..."')
+    found, expected = _kept().best(db, asked, limit=900), _plain(db, asked, limit=900)
+    assert _rows(found) == _rows(expected)
+    assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
+
+
+def test_more_edits_than_the_store_names_are_seen_all_the_same(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    frequent, chance = _kept(), random.Random(3)
+    frequent.best(db, _ASKED, limit=50)
+    for _ in range(3):
+        store.apply([Replace(_memory(n, _text(chance)), IndexCard()) for n in range(400)])
+    found, expected = frequent.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
+    assert _rows(found) == _rows(expected)
+    assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
+    assert db.execute("SELECT count(*) FROM edited_texts").fetchone()[0] == 1_000

@@ -78,9 +78,10 @@ class RowLengths:
             spare = int((last_row + 1) * _SPARE) - len(self._words)
             self._words = np.pad(self._words, (0, spare))
         edited = ", ".join(str(row) for _, row in edits if row <= self._last_row)
-        for condition in (f"id > {self._last_row}", f"id IN ({edited})" if edited else ""):
-            if condition:
-                self._read(db, condition)
+        if last_row > self._last_row:
+            self._read(db, f"id > {self._last_row}")
+        if edited:
+            self._read(db, f"id IN ({edited})")
         self._last_row = max(self._last_row, last_row)
         self._last_edit = edits[-1][0] if edits else self._last_edit
         return self._words
