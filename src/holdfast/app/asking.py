@@ -7,106 +7,26 @@ the same errors. Knows the vocabularies, not what is done with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.core.clock import parse_moment, whole_ms
 from holdfast.core.codec import Json, Payload, payload_from_json
 from holdfast.core.errors import UsageError
-from holdfast.core.memory import Evidence, MemoryDraft, MemoryPatch, Relation, WorkUnitRef
+from holdfast.core.memory import MemoryDraft, MemoryPatch
 from holdfast.core.query import Filter, Validity
 from holdfast.core.records import record, replace
 from holdfast.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
 
-Names: TypeAlias = str | Iterable[str]
-When: TypeAlias = datetime | str | None
+if TYPE_CHECKING:
+    from holdfast.app.arguments import Changes, Details, Names, When, Which
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _AGO = r"\s*(\d{1,5})\s*(m|h|d|w)[a-z]*(?:\s+ago)?\s*"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
-class Which(TypedDict, total=False):
-    """Which memories are meant; what is left out sets no condition.
-
-    Within one field any value fits, except `tags`: all must be there. `since` and `until` bound
-    when a memory's event was; `as_of` asks what was believed then. Moments are datetimes, ISO
-    dates, or how long ago (`7d`, `12h`).
-    """
-
-    types: Names
-    scopes: Names
-    sources: Names
-    tags: Names
-    files: Names
-    modules: Names
-    sessions: Names
-    authors: Names
-    min_confidence: float
-    min_importance: float
-    since: When
-    until: When
-    as_of: When
-    validity: str
-    include_stale: bool
-    archived: bool | None
-    needs_review: bool | None
-    user_verified: bool | None
-    pinned: bool | None
-    all_projects: bool
-
-
-class Details(TypedDict, total=False):
-    """What can be said about a new memory besides its content."""
-
-    type: str
-    key: str | None
-    tags: Names
-    files: Names
-    modules: Names
-    importance: float | None
-    confidence: float | None
-    scope: str | None
-    source: str
-    author: str | None
-    session: str | None
-    seq: int | None
-    at: When
-    pinned: bool
-    payload: Payload | Mapping[str, Json] | None
-    evidence: Iterable[Evidence]
-    relations: Iterable[Relation]
-    work_unit: WorkUnitRef | None
-    graph_node: str | None
-    commit: str | None
-    half_life_days: float | None
-    needs_review: bool
-    citation: str | None
-    work_tokens: int | None
-
-
-class Changes(TypedDict, total=False):
-    """What can be changed about a memory. New content or a new type opens a successor."""
-
-    content: str
-    type: str
-    key: str
-    tags: Names
-    files: Names
-    modules: Names
-    importance: float
-    confidence: float
-    scope: str
-    needs_review: bool
-    user_verified: bool
-    pinned: bool
-    citation: str
-    relations: Iterable[Relation]
-    half_life_days: float
-    payload: Payload | Mapping[str, Json]
 
 
 @record

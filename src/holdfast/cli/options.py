@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 
 import holdfast
-from holdfast.app.asking import Which
 from holdfast.app.places import current_folder
 from holdfast.app.settings import Sources, inspect_settings, load_settings
 from holdfast.core.query import Order
 from holdfast.core.types import MemoryType, Phase, Scope, Source
+
+if TYPE_CHECKING:
+    from holdfast.app.arguments import Which
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]

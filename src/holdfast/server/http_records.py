@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from holdfast.app.asking import Changes, Which
+from holdfast.app.arguments import Changes, Which
 from holdfast.app.doctor import Health
 from holdfast.app.news import NewsItem
 from holdfast.app.sessions import SessionView

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema
 
-from holdfast.app.asking import Which
+from holdfast.app.arguments import Which
 
 MAX_ROWS = 100
 MAX_RECORDS = 50

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.app.asking import Changes
+from holdfast.app.arguments import Changes
 from holdfast.cli import options, output
 from holdfast.cli.commands.remember import read_payload
 from holdfast.core.errors import UsageError

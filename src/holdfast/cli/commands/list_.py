@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from holdfast.app.asking import Which
 from holdfast.cli import options, output
 from holdfast.core.memory import Memory
 from holdfast.core.query import Order
+
+if TYPE_CHECKING:
+    from holdfast.app.arguments import Which
 
 
 @click.command("list")

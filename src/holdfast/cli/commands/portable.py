@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from holdfast.app.asking import Which
 from holdfast.cli import options, output
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from holdfast.app.arguments import Which
     from holdfast.memory.portable.jsonl import ImportReport
     from holdfast.memory.portable.markdown_import import MarkdownReport
 
@@ -69,7 +69,13 @@ def export(
 
 
 @click.command("import")
-@click.argument("source", metavar="FILE|FOLDER|-")
+@click.argument("source", metavar="SOURCE|FILE|FOLDER|-")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
+@click.option(
+    "--since", metavar="WHEN", help="Of a source, only what is not older: 2026-03-01, 30d."
+)
+@click.option("--all-projects", is_flag=True, help="Of a source, also what belongs to others.")
+@click.option("--no-vectors", is_flag=True, help="Of a source, leave vectors to `reindex`.")
 @format_option
 @click.option("--here", is_flag=True, help="Put all of a JSONL file into this project.")
 @click.option("--strict", is_flag=True, help="All or nothing: one bad line and nothing is written.")
@@ -80,6 +86,10 @@ def export(
 def import_(
     *,
     source: str,
+    paths: tuple[Path, ...],
+    since: str | None,
+    all_projects: bool,
+    no_vectors: bool,
     form: str | None,
     here: bool,
     strict: bool,
@@ -88,11 +98,36 @@ def import_(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Take in an exported file.
+    """Take in an exported file, or what other tools already know.
 
-    Tells what was new, merged and skipped. Exporting and importing again changes nothing. A
-    single - reads JSONL from standard input.
+    SOURCE is claude-code, codex or gemini (their transcripts), git (commits), instructions
+    (CLAUDE.md, AGENTS.md and the like), claude-mem, mem0, basic-memory or mcp-memory-service (their
+    data). Its files are found by themselves unless a PATH is named. Transcripts of this project
+    are taken unless --all-projects or a PATH says otherwise; each goes to its own project.
+
+    Anything else is a file or a folder that `holdfast export` wrote; ./git is a file of that name.
+    A single - reads JSONL from standard input.
+
+    Nothing but the memory is written. Doing it again, also after it was broken off, adds only what
+    is new.
     """
+    from holdfast.cli.commands.importing import NAMES, ImportRequest, import_from
+
+    if source in NAMES:
+        request = ImportRequest(
+            paths=paths,
+            since=since,
+            all_projects=all_projects,
+            named_project=project is not None,
+            dry_run=dry_run,
+            vectors=not no_vectors,
+            as_json=as_json,
+        )
+        with options.opened(project) as hf:
+            import_from(hf, source, request)
+        return
+    if paths:
+        raise UsageError(f"{source!r} is no source.", hint=f"Known: {', '.join(NAMES)}.")
     kind = form or ("markdown" if source != "-" and Path(source).is_dir() else "jsonl")
     report: ImportReport | MarkdownReport
     with options.opened(project) as hf, output.progress_bar("Reading") as progress:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.app.asking import Which
 from holdfast.cli import exits, options, output
 from holdfast.core.text import shorten
 from holdfast.core.types import Phase
 
 if TYPE_CHECKING:
+    from holdfast.app.arguments import Which
     from holdfast.memory.layers import IndexRow
     from holdfast.memory.requests import Recalled, Recollection
 

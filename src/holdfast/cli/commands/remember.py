@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.app.asking import Details
+from holdfast.app.arguments import Details
 from holdfast.cli import options, output
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from holdfast.app.asking import Which
 from holdfast.cli import options, output
+
+if TYPE_CHECKING:
+    from holdfast.app.arguments import Which
 
 
 @click.command()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.app.asking import Which
 from holdfast.cli import options, output
 
 if TYPE_CHECKING:
+    from holdfast.app.arguments import Which
     from holdfast.memory.layers import IndexRow
 
 
