@@ -54,10 +54,10 @@ def find_repository(start: Path) -> Repository | BrokenRepository | None:
 
 def _through_pointer(folder: Path, marker: Path) -> Repository | BrokenRepository:
     """A worktree or a submodule: its `.git` is a file that names the real folder."""
-    text = _first_line(marker)
+    text = _pointer(marker)
     if not text.startswith("gitdir:"):
         return BrokenRepository(folder, f"{marker} does not name a git folder")
-    target = _resolved(folder / text.removeprefix("gitdir:").strip())
+    target = _resolved(folder / text.removeprefix("gitdir:").strip(" \t"))
     if not _is_git_dir(target):
         return BrokenRepository(folder, f"{marker} leads to {target}, which is not a git folder")
     return _repository(folder, target)
@@ -71,7 +71,7 @@ def _repository(root: Path, git_dir: Path) -> Repository:
 
 
 def _common_dir(git_dir: Path) -> Path:
-    pointer = _first_line(git_dir / "commondir")
+    pointer = _pointer(git_dir / "commondir")
     return _resolved(git_dir / pointer) if pointer else git_dir
 
 
@@ -101,7 +101,8 @@ def _is_file_or_absent(path: Path) -> bool:
     return path.is_file() or not path.exists()
 
 
-def _first_line(path: Path) -> str:
+def _pointer(path: Path) -> str:
+    """What a file that only names another place says; empty when it says nothing."""
     if not _is_file(path):
         return ""
     try:
@@ -111,7 +112,8 @@ def _first_line(path: Path) -> str:
         return ""
     if b"\0" in raw:
         return ""
-    return raw.decode("utf-8", errors="surrogateescape").split("\n", 1)[0].strip()
+    # As git reads it: all of the file but the line end, since a path may hold one.
+    return raw.decode("utf-8", errors="surrogateescape").rstrip("\r\n").strip(" \t")
 
 
 def _resolved(path: Path) -> Path:

@@ -34,7 +34,8 @@ HOOKS: Final = (
     Hook("sessionStart", Mode.BOTH),
     Hook("beforeSubmitPrompt"),
     Hook("postToolUse"),
-    Hook("postToolUse", Mode.ANSWER, matcher="Read"),
+    # A command that failed is told here too, with its exit code.
+    Hook("postToolUse", Mode.ANSWER, matcher="Read|Shell"),
     Hook("postToolUseFailure"),
     Hook("afterFileEdit"),
     Hook("afterAgentResponse"),
