@@ -213,6 +213,17 @@ def test_choosing_is_deterministic_and_keeps_to_its_policy(
         assert not set(unwanted) & set(choice.skill.tags)
 
 
+@pytest.mark.parametrize("blob", ["a" * 300_000, "a/" * 200_000, "a." * 200_000, "[" * 300_000])
+def test_a_huge_prompt_is_read_from_its_beginning(blob: str) -> None:
+    found = select_skills(SkillSearch(ALL), f"smaller container images {blob}", policy=ANY)
+    assert chosen(found)[0] == "docker-slim"
+
+
+def test_files_at_hand_may_come_with_windows_separators() -> None:
+    found = select_skills(SkillSearch(ALL), "look", policy=ANY, files=("db\\q.sql",))
+    assert chosen(found) == ["sql-tuning"]
+
+
 @given(prompt=st.text(max_size=300))
 def test_any_text_can_be_asked(prompt: str) -> None:
     select_skills(SkillSearch(ALL, embedder=WordEmbedder()), prompt)

@@ -22,9 +22,12 @@ _WILD = re.compile(r"[*?{\[]")
 _EXTENSION = re.compile(r"\*(\.[A-Za-z0-9_.-]+)")
 # A path in running text: something with a dot and a letter after it, or with a slash, or a file
 # that is known by its bare name.
+# Only the beginning of a word is tried, else a long one would take the square of its length.
 _MENTIONED = re.compile(
-    r"(?:[\w.@\[\]~-]+[/\\])+[\w.@\[\]-]*\w\]?|\.?[\w@-][\w.@-]*\.[A-Za-z][A-Za-z0-9]{0,9}\b"
-    r"|\b(?:Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Brewfile)\b"
+    r"(?<![\w.@\[\]~/\\-])(?:"
+    r"(?:[\w.@\[\]~-]+[/\\])+[\w.@\[\]-]*\w\]?"
+    r"|\.?[\w@-][\w.@-]*\.[A-Za-z][A-Za-z0-9]{0,9}\b"
+    r"|\b(?:Dockerfile|Makefile|Jenkinsfile|Procfile|Gemfile|Rakefile|Vagrantfile|Brewfile)\b)"
 )
 _NO_PATHS = frozenset(("e.g", "i.e", "z.B", "and/or"))
 _MAX_MENTIONED = 50

@@ -25,6 +25,8 @@ from holdfast.skills.profiles import (
 )
 
 DEFAULT_LIMIT = 3
+MAX_PROMPT_CHARS = 20_000
+"""What lies further on is not read: a pasted log says nothing about what is wanted."""
 
 
 @record(kw_only=True)
@@ -78,7 +80,9 @@ def select_skills(
     _check(policy)
     profile = profile_named(policy.profile)
     by_name = None if detected is None else {one.skill.name: one for one in detected}
-    question = Question(prompt, (*files, *mentioned_paths(prompt)), by_name)
+    prompt = prompt[:MAX_PROMPT_CHARS]
+    at_hand = (path.replace("\\", "/") for path in files)
+    question = Question(prompt, (*at_hand, *mentioned_paths(prompt)), by_name)
     ranking = profile.rank(search, question)
     open_to = _Allowed(policy)
     places = [place for place, skill in enumerate(search.skills) if open_to.has(skill)]
