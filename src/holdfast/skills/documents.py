@@ -45,7 +45,14 @@ from holdfast.skills.yaml_nodes import Mapping
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _NAMELESS: Final = "unnamed"
 _HEAD_LIMIT_CHARS: Final = 4096
-_REMINDERS: Final = ("reminders", "sparse_reminder", "normal_reminder", "detailed_reminder")
+_REMINDERS: Final = frozenset(
+    ("reminders", "sparse_reminder", "normal_reminder", "detailed_reminder")
+)
+_INVOCATION: Final = frozenset(
+    """user_invocable disable_model_invocation argument_hint aliases allowed_tools model context
+    agent""".split()
+)
+_USUAL_INVOCATION: Final = SkillInvocation()
 _NO_REMINDERS: Final = SkillReminders()
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -176,6 +183,8 @@ def _base_dir(fields: Fields, base_dir: Path | None) -> Path | None:
 
 
 def _invocation(fields: Fields) -> SkillInvocation:
+    if not fields.has_any(_INVOCATION):
+        return _USUAL_INVOCATION
     contexts = _choices(fields, "context", SkillContext)
     return SkillInvocation(
         user_invocable=fields.flag("user_invocable", default=True),
@@ -225,9 +234,9 @@ def _part(mapping: Mapping, name: str) -> tuple[str, ...]:
 
 
 def _reminders(fields: Fields) -> SkillReminders:
-    together = fields.mapping("reminders") or Mapping((), 0)
-    if not any(map(fields.line, _REMINDERS)):
+    if not fields.has_any(_REMINDERS):
         return _NO_REMINDERS
+    together = fields.mapping("reminders") or Mapping((), 0)
     found = {
         level: fields.text(f"{level}_reminder") or "\n".join(_part(together, level)) or None
         for level in ("sparse", "normal", "detailed")

@@ -80,6 +80,10 @@ class Fields:
         after = first[first.index(entry.key) + len(entry.key) :] if entry.key in first else first
         return "\n".join([after.partition(":")[2].strip(), *rest]).rstrip()
 
+    def has_any(self, names: frozenset[str]) -> bool:
+        """Whether any of those fields is there; most documents have only a few."""
+        return not names.isdisjoint(self._known)
+
     def line(self, name: str) -> int | None:
         """Where a field stands."""
         entry = self._known.get(name)

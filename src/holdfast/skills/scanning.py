@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -128,7 +128,7 @@ class _Scan:
         else:
             own = next((names[name] for name in SKILL_FILES if name in names), None)
             if own is not None:
-                self._take(own, SkillFormat.FULL, Path(folder).name, names=frozenset(names))
+                self._take(own, SkillFormat.FULL, Path(folder).name, names=names.keys())
                 if depth or self._place.shape is Shape.ONE:
                     return  # what lies below belongs to this skill
             elif self._place.shape is Shape.MIXED:
@@ -209,7 +209,7 @@ class _Scan:
         kind: SkillFormat,
         name: str,
         *,
-        names: frozenset[str] = frozenset(),
+        names: Collection[str] = (),
     ) -> None:
         """Read one document, unless it is as it was when it was read last."""
         reading = self._known.get(entry.path)
