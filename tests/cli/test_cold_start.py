@@ -1,0 +1,64 @@
+"""A recall by words in a new process loads what it needs and nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast
+
+pytestmark = pytest.mark.feature("B1")
+
+HEAVY = {"dataclasses", "numpy", "rich", "pydantic", "mcp", "tokenizers", "tomllib", "tempfile"}
+_LOADED = "print(sorted(n for n in sys.modules if n in sys.argv[1].split(',')), file=sys.stderr)"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    with holdfast.open(tmp_path / "memory.db", project="shop", embedder="none") as hf:
+        hf.remember("Deploys go through the staging cluster first")
+    return tmp_path
+
+
+def loaded(script: str, home: Path, *unwanted: str) -> str:
+    """Which of the unwanted modules a script has loaded at its end."""
+    environment = {"HOLDFAST_HOME": str(home), "HOLDFAST_PROJECT": "shop"}
+    command = [sys.executable, "-c", f"import sys\n{script}\n{_LOADED}", ",".join(unwanted)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=home, check=True
+    )
+    assert "staging" in done.stdout
+    return done.stderr.strip()
+
+
+def test_the_library_loads_nothing_heavy_for_a_recall_by_words(home: Path) -> None:
+    script = (
+        "import holdfast\n"
+        "with holdfast.open() as hf:\n"
+        "    print(hf.recall('deploy', mode='words').hits[0].memory.content)"
+    )
+    unwanted = {*HEAVY, "inspect", "click", "holdfast.core.ports", "holdfast.app.arguments"}
+    assert loaded(script, home, *unwanted) == "[]"
+
+
+@pytest.mark.parametrize("form", ["'--json', ", ""], ids=["json", "for people"])
+def test_the_command_loads_nothing_heavy_for_a_recall_by_words(home: Path, form: str) -> None:
+    script = (
+        "from holdfast.cli.root import run\n"
+        f"assert run(['recall', '--mode', 'words', {form}'deploy']) == 0"
+    )
+    assert loaded(script, home, *HEAVY) == "[]"
+
+
+def test_the_command_writes_all_it_has_to_say_before_it_leaves(home: Path) -> None:
+    environment = {"HOLDFAST_HOME": str(home), "HOLDFAST_PROJECT": "shop"}
+    command = [sys.executable, "-m", "holdfast.cli", "recall", "--mode", "words"]
+    for question, code in (("deploy", 0), ("zebra", 1)):
+        done = subprocess.run(
+            [*command, question], capture_output=True, text=True, env=environment, check=False
+        )
+        assert done.returncode == code
+        assert done.stdout.endswith("first\n") if code == 0 else "Nothing found" in done.stderr
