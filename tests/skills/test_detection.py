@@ -12,6 +12,7 @@ from holdfast.skills.detection import BY_GLOB, BY_RULE, allows_phase, detect_ski
 from holdfast.skills.globs import PathTable, glob_fits, mentioned_paths
 from holdfast.skills.project_files import ProjectFiles, scan_project
 from tests.skills.choosing import skill
+from tests.skills.reading import document, skill_of
 
 pytestmark = pytest.mark.feature("F3")
 
@@ -163,13 +164,25 @@ def test_bytes_that_are_not_text_do_no_harm(tmp_path: Path) -> None:
 )
 def test_patterns_fit_as_people_expect(glob: str, path: str, fits: bool) -> None:
     assert glob_fits(glob, path) is fits
-    assert bool(list(PathTable([path]).fitting(glob))) is fits
+    assert bool(PathTable([path]).fitting(glob, limit=1)) is fits
 
 
 def test_a_hostile_pattern_takes_no_time_to_speak_of() -> None:
     assert not glob_fits("*a" * 90 + "*b", "a" * 5_000)
     assert not glob_fits("**/" * 60 + "b", "a/" * 200 + "c")
     assert not glob_fits("{a,b}" * 35, "c" * 35)
+
+
+@pytest.mark.parametrize(
+    "field",
+    ['globs: "**/*.{ts,tsx}, src/*.js"', "paths:\n  - '**/*.{ts,tsx}'\n  - src/*.js"],
+)
+def test_a_document_says_which_files_it_is_about(field: str) -> None:
+    made = skill_of(document(more=f"{field}\n"))
+    assert made.globs == ("**/*.{ts,tsx}", "src/*.js")
+    assert [one.strength for one in detect_skills([made], ProjectFiles.of({"a/b.tsx": ""}))] == [
+        BY_GLOB
+    ]
 
 
 def test_paths_in_a_prompt_are_found() -> None:

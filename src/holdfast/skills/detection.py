@@ -9,7 +9,6 @@ Invariant: the same project and skills give the same answer, highest priority fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 
 from holdfast.core.records import record
 from holdfast.core.skills import InjectionPhase, Skill, SkillDetection
@@ -97,9 +96,7 @@ class _Texts:
 def _detected(skill: Skill, project: ProjectFiles, texts: _Texts) -> Detected | None:
     if skill.detection is not None and has_rule(skill):
         return _by_rule(skill, skill.detection, project, texts)
-    files = tuple(
-        path for glob in skill.globs for path in islice(project.table.fitting(glob), 1) if path
-    )
+    files = tuple(path for glob in skill.globs for path in project.table.fitting(glob, limit=1))
     if not files:
         return None
     return Detected(skill, f"the project has {files[0]}", files, strength=BY_GLOB)
@@ -123,6 +120,6 @@ def _by_rule(
 def _present(wanted: Sequence[str], project: ProjectFiles) -> tuple[str, ...]:
     """Those of the wanted files that are there, nearest to the project's folder first."""
     found = dict.fromkeys(
-        path for name in wanted for path in islice(project.table.fitting(name), _FILES_FOR_A_RULE)
+        path for name in wanted for path in project.table.fitting(name, limit=_FILES_FOR_A_RULE)
     )
     return tuple(sorted(found, key=lambda path: (path.count("/"), path)))[:_FILES_FOR_A_RULE]

@@ -106,6 +106,7 @@ class PathTable:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
+        self._fitting: dict[tuple[str, int], tuple[str, ...]] = {}
         self._by_name: defaultdict[str, list[str]] = defaultdict(list)
         self._by_extension: defaultdict[str, list[str]] = defaultdict(list)
         for path in paths:
@@ -114,9 +115,13 @@ class PathTable:
             for start in (i for i, c in enumerate(name) if c == "."):
                 self._by_extension[name[start:]].append(path)
 
-    def fitting(self, glob: str) -> Iterator[str]:
-        """The paths that a pattern fits, in their order."""
-        return (path for path in self._candidates(glob) if glob_fits(glob, path))
+    def fitting(self, glob: str, *, limit: int) -> tuple[str, ...]:
+        """The first paths that a pattern fits; many skills share their patterns, so it is kept."""
+        known = self._fitting.get((glob, limit))
+        if known is None:
+            fit = (path for path in self._candidates(glob) if glob_fits(glob, path))
+            known = self._fitting[glob, limit] = tuple(islice(fit, limit))
+        return known
 
     def _candidates(self, glob: str) -> Sequence[str]:
         last = glob.strip().replace("\\", "/").rpartition("/")[2].lower()
