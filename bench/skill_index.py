@@ -54,8 +54,9 @@ def write_skills(root: Path, count: int) -> list[Path]:
         path.parent.mkdir(parents=True)
         path.write_text(_TEXT.format(number=number), "utf-8")
         files.append(path)
+    long_ago_s = time() - 10_000
     for path in (*files, *(file.parent for file in files), *files[0].parents[1:4], root):
-        os.utime(path, (time() - 10_000,) * 2)
+        os.utime(path, (long_ago_s, long_ago_s))
     return files
 
 

@@ -23,7 +23,6 @@ CODES: Final = MappingProxyType(
         "vanished": (_W, "a file was removed while the folder was looked through"),
         "outside": (_E, "a link leads out of the folder that skills may come from; not followed"),
         "loop": (_W, "a link leads back to a folder above it; not followed again"),
-        "same-file": (_W, "the same file was already read under another name"),
         "too-many": (_W, "a source holds more than is looked through; the rest is left out"),
         # The layout
         "fence": (_E, "the front matter is not closed by a `---` line"),
