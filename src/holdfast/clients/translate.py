@@ -13,6 +13,7 @@ from typing import Final, Protocol, cast
 
 from holdfast.core.errors import UsageError
 from holdfast.core.events import Event
+from holdfast.core.records import replace
 
 CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -23,6 +24,8 @@ CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
         "opencode": "holdfast.clients.opencode",
     }
 )
+
+_NAMES: Final = ("source", "model", "reason", "trigger", "agent_type", "call_id")
 
 
 class Translator(Protocol):
@@ -60,7 +63,34 @@ def translate_kept(
     lost without a word; one that says nothing at all has nothing to lose."""
     if payload.strip() and _fields(payload) is None:
         raise UsageError(f"What {client} sent for {event_name} is not a JSON object.")
-    return translate(client, event_name, payload, event_id=event_id, at=at)
+    found = translate(client, event_name, payload, event_id=event_id, at=at)
+    return [_with_safe_names(event) for event in found]
+
+
+def _with_safe_names(event: Event) -> Event:
+    """The event without secrets in what names things; its texts are cleaned by the observer."""
+    origin = event.origin
+    plain = replace(
+        origin,
+        session_id=_safe_id(origin.session_id),
+        agent=origin.agent and _safe_id(origin.agent),
+        # A folder under another name would be another folder.
+        cwd=origin.cwd if origin.cwd and _safe_id(origin.cwd) == origin.cwd else None,
+    )
+    named = {name: getattr(event, name, None) for name in _NAMES}
+    safe = {name: _safe_id(value) for name, value in named.items() if isinstance(value, str)}
+    return replace(event, origin=plain, **safe)
+
+
+def _safe_id(text: str) -> str:
+    """The text, or a stand-in that is always the same for it when there is a secret in it."""
+    from hashlib import sha256
+
+    from holdfast.memory.wording.redaction import redact
+
+    if redact(text).text == text:
+        return text
+    return f"redacted-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def _fields(payload: bytes) -> dict[str, object] | None:
