@@ -82,7 +82,8 @@ class _Take:
         store = self.taker.engine.store
         self._session = store.get_session(self.transcript.session_id)
         before = [self._mark(part) for part in self.transcript.parts]
-        if all(mark.offset >= p.size_bytes for mark, p in zip(before, self._parts, strict=True)):
+        is_read = all(m.offset >= p.size_bytes for m, p in zip(before, self._parts, strict=True))
+        if is_read and not (self.is_quiet and self._left_open()):
             return TakenTranscript(State.UNCHANGED, 0, 0, self.reading)
         was_known = self._session is not None
         self._take(self._unknown(_caught_from(self._session)))
@@ -154,13 +155,32 @@ class _Take:
         if self.is_quiet:
             # The whole file counts as read, with whatever stands behind its last event.
             ends = {_source(self.transcript, part): part.size_bytes for part in self._parts}
+            last = last or self._left_open()
             if last is not None:
                 batch.append(self._ended(last))
         if batch or ends:
             self._commit(batch, ends)
 
+    def _left_open(self) -> Origin | None:
+        """Where a session stands that an earlier run took in but did not live to end."""
+        session = self._session
+        if session is None or not session.is_open:
+            return None
+        desk = load_desk(session.work)
+        if not desk.imported or desk.caught_from is not None:
+            return None
+        return Origin(
+            event_id="",
+            client=session.client,
+            session_id=session.id,
+            at=session.last_event_at,
+            cwd=session.cwd,
+            branch=session.branch,
+            imported=True,
+        )
+
     def _ended(self, last: Origin) -> SessionEnded:
-        event_id = f"{self.transcript.session_id}:end:{last.event_id}"
+        event_id = f"{self.transcript.session_id}:end:{last.at.isoformat()}"
         return SessionEnded(origin=replace(last, event_id=event_id), reason="transcript")
 
     def _commit(self, batch: Sequence[Event], ends: dict[str, int]) -> None:

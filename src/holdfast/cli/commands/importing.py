@@ -1,0 +1,161 @@
+"""`holdfast import SOURCE`: what clients, git and other memory tools already know."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import holdfast
+from holdfast.app.backfill_sources import SOURCES as NOTE_SOURCES
+from holdfast.cli import output
+from holdfast.clients.backfill.sources import SOURCES as TRANSCRIPT_SOURCES
+from holdfast.core.errors import HoldfastError
+from holdfast.core.records import record
+
+if TYPE_CHECKING:
+    from holdfast.app.backfill import BackfillReport
+    from holdfast.app.backfill_notes import NotesReport
+
+NAMES = (*TRANSCRIPT_SOURCES, *NOTE_SOURCES)
+_SHOWN = 20
+
+
+@record(kw_only=True)
+class ImportRequest:
+    """What was asked for on the command line."""
+
+    paths: tuple[Path, ...]
+    since: str | None
+    all_projects: bool
+    named_project: bool
+    dry_run: bool
+    vectors: bool
+    as_json: bool
+
+
+def import_from(hf: holdfast.Holdfast, source: str, request: ImportRequest) -> None:
+    """Take in a source and tell what came of it."""
+    if source in TRANSCRIPT_SOURCES:
+        report = _transcripts(hf, source, request)
+    else:
+        report = _notes(hf, source, request)
+    if not request.dry_run and request.vectors:
+        _make_vectors(hf)
+    if request.as_json:
+        output.print_json(report)
+    elif source in TRANSCRIPT_SOURCES:
+        _print_transcripts(report)  # type: ignore[arg-type]
+    else:
+        _print_notes(report)  # type: ignore[arg-type]
+
+
+def _transcripts(hf: holdfast.Holdfast, source: str, request: ImportRequest) -> BackfillReport:
+    from holdfast.app.backfill import Wanted, import_transcripts
+    from holdfast.clients.backfill.sources import transcripts
+    from holdfast.clients.hook_set import Places
+
+    where = Places(home=Path.home(), project=hf.root, environment=os.environ)
+    every = request.all_projects or (bool(request.paths) and not request.named_project)
+    wanted = Wanted(project=None if every else hf.project, since=hf.moment(request.since))
+    with output.progress_bar("Reading") as progress:
+        return import_transcripts(
+            hf,
+            source,
+            transcripts(source, where=where, paths=request.paths),
+            wanted=wanted,
+            dry_run=request.dry_run,
+            progress=progress,
+        )
+
+
+def _notes(hf: holdfast.Holdfast, source: str, request: ImportRequest) -> NotesReport:
+    from holdfast.app.backfill_sources import Asked, import_source
+
+    asked = Asked(
+        hf=hf,
+        home=Path.home(),
+        environment=os.environ,
+        paths=request.paths,
+        everything=request.all_projects,
+    )
+    with output.progress_bar("Reading") as progress:
+        return import_source(
+            source,
+            asked,
+            since=hf.moment(request.since),
+            dry_run=request.dry_run,
+            progress=progress,
+        )
+
+
+def _make_vectors(hf: holdfast.Holdfast) -> None:
+    """Words find it already; a model that is missing or broken off costs nothing that was read."""
+    try:
+        with output.progress_bar("Vectors") as progress:
+            hf.reindex(progress=progress)
+    except HoldfastError as error:
+        output.note(f"No vectors were made: {error.message} `holdfast reindex` makes them.")
+
+
+def _print_transcripts(report: BackfillReport) -> None:
+    would = "Would take" if report.dry_run else "Took"
+    click.echo(
+        f"{would} in {report.new} new and {report.continued} continued sessions from"
+        f" {report.bytes_read / 1e6:.1f} MB: {report.prompts} prompts,"
+        f" {report.observations} observations, {report.redacted} secrets redacted."
+    )
+    left = (
+        ("were in already", report.unchanged),
+        ("were caught by hooks", report.caught),
+        ("are of other projects (--all-projects takes them in)", report.other_projects),
+        ("are older", report.too_old),
+    )
+    for why, count in left:
+        if count:
+            output.note(f"{count} sessions {why}.")
+    for project, count in report.projects.items():
+        output.note(f"{project}: {count} sessions")
+    _print_reading(report)
+    for unread in report.unread[:_SHOWN]:
+        output.note(f"not read: {unread.path}: {unread.reason}")
+    _print_more("not read", len(report.unread))
+    for problem in report.problems[:_SHOWN]:
+        output.note(problem)
+    _print_more("problems", len(report.problems))
+
+
+def _print_reading(report: BackfillReport) -> None:
+    reading = report.reading
+    told = (
+        ("damaged lines", reading.damaged),
+        ("lines above the limit", reading.too_long),
+        ("bytes of a line without an end", reading.torn_bytes),
+    )
+    for what, count in told:
+        if count:
+            output.note(f"{count} {what} were skipped.")
+
+
+def _print_notes(report: NotesReport) -> None:
+    would = "Would keep" if report.dry_run else "Kept"
+    click.echo(
+        f"{would} {report.new} new and {report.changed} changed of {report.found} found;"
+        f" {report.unchanged} were in already, {report.redacted} secrets redacted."
+    )
+    if report.too_old:
+        output.note(f"{report.too_old} are older.")
+    if report.other_projects:
+        output.note(f"{report.other_projects} are of other projects; --all-projects takes them in.")
+    for project, count in report.projects.items():
+        output.note(f"{project}: {count}")
+    for skipped in report.skipped[:_SHOWN]:
+        output.note(f"left out: {skipped.path}: {skipped.reason}")
+    _print_more("left out", len(report.skipped))
+
+
+def _print_more(what: str, count: int) -> None:
+    if count > _SHOWN:
+        output.note(f"{what}: {count - _SHOWN} more; --json lists them all.")

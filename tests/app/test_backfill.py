@@ -1,0 +1,248 @@
+"""Taking transcripts in: once, wherever it is broken off, and each in its own project."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app.backfill import BackfillReport, Wanted, import_transcripts
+from holdfast.clients.backfill.sources import transcripts
+from holdfast.clients.hook_set import Places
+from holdfast.core.events import Origin, PromptSubmitted, SessionStarted
+from holdfast.core.query import Filter
+from holdfast.observe.taking import Taker
+from holdfast.observe.world import Place, World
+from holdfast.testing.fakes import ManualClock
+from tests.app.opening import open_in
+
+pytestmark = pytest.mark.feature("C7")
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def session(folder: Path, name: str, *, cwd: Path, turns: int = 3, key: str = "hunter2") -> Path:
+    """A transcript with edits, a failing and a passing test, and a secret."""
+    path = folder / f"{name}.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows: list[dict[str, object]] = []
+
+    def add(kind: str, content: object, **more: object) -> None:
+        number = len(rows)
+        at = f"2026-03-02T{8 + number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}.000Z"
+        message = {"role": kind, "content": content}
+        rows.append({"type": kind, "uuid": f"{name}-{number}", "timestamp": at, "cwd": str(cwd),
+                     "sessionId": name, "gitBranch": "main", "message": message, **more})  # fmt: skip
+
+    def call(tool: str, given: dict[str, object], answer: object, *, failed: bool = False) -> None:
+        use = f"t{len(rows)}"
+        add("assistant", [{"type": "tool_use", "id": use, "name": tool, "input": given}])
+        block = {"type": "tool_result", "tool_use_id": use, "content": answer, "is_error": failed}
+        add("user", [block])
+
+    for turn in range(turns):
+        add("user", f"Please fix parser {turn}; the password is {key}{turn}xyz99")
+        call("Bash", {"command": "pytest -q"}, "Exit code 1\nFAILED t.py::test_a", failed=True)
+        call("Edit", {"file_path": f"{cwd}/parser{turn}.py", "old_string": "def a(): 1",
+                      "new_string": f"def parse_{turn}(): 2"}, "ok")  # fmt: skip
+        call("Bash", {"command": "pytest -q"}, "3 passed in 0.1s")
+        add("assistant", [{"type": "text", "text": f"Fixed parser {turn}."}])
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def take(
+    hf: holdfast.Holdfast, *paths: Path, wanted: Wanted | None = None, dry_run: bool = False
+) -> BackfillReport:
+    where = Places(home=paths[0], project=paths[0], environment={})
+    found = transcripts("claude-code", where=where, paths=paths)
+    wish = wanted or Wanted()
+    return import_transcripts(
+        hf, "claude-code", found, wanted=wish, dry_run=dry_run, environment={}
+    )
+
+
+def contents(hf: holdfast.Holdfast) -> list[tuple[str, str, str]]:
+    rows = hf.engine.store.iterate(Filter(project=None))
+    return sorted((row.project, row.type.value, row.content) for row in rows)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return folder
+
+
+def test_a_session_becomes_prompts_observations_and_a_summary(tmp_path: Path, shop: Path) -> None:
+    kept = tmp_path / "kept"
+    session(kept, "s-1", cwd=shop)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        report = take(hf, kept)
+
+        record = hf.engine.store.get_session("s-1")
+        rows = contents(hf)
+    assert (report.new, report.prompts) == (1, 3)
+    assert report.observations >= 3
+    assert record is not None
+    assert (record.prompt_count, record.turn_count, record.branch) == (3, 3, "main")
+    assert record.end_reason == "transcript"
+    assert any(kind == "timeline" for _, kind, _ in rows)
+    assert any("parse_1" in text for _, _, text in rows)
+
+
+@pytest.mark.feature("A10")
+def test_secrets_are_redacted_and_counted(tmp_path: Path, shop: Path) -> None:
+    session(tmp_path / "kept", "s-1", cwd=shop)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        report = take(hf, tmp_path / "kept")
+        rows = contents(hf)
+    assert report.redacted >= 3
+    assert "hunter2" not in repr(rows)
+    assert b"hunter2" not in (tmp_path / "data" / "memory.db").read_bytes()
+
+
+def test_taken_twice_equals_once(tmp_path: Path, shop: Path) -> None:
+    session(tmp_path / "kept", "s-1", cwd=shop)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        take(hf, tmp_path / "kept")
+        before = contents(hf)
+        again = take(hf, tmp_path / "kept")
+        assert (again.unchanged, again.events) == (1, 0)
+        assert contents(hf) == before
+
+
+def test_what_was_written_since_is_added(tmp_path: Path, shop: Path) -> None:
+    longer = session(tmp_path / "kept", "s-1", cwd=shop, turns=5).read_bytes()
+    path = session(tmp_path / "kept", "s-1", cwd=shop, turns=2)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        take(hf, tmp_path / "kept")
+        path.write_bytes(longer)
+        report = take(hf, tmp_path / "kept")
+        record = hf.engine.store.get_session("s-1")
+    assert (report.continued, report.prompts) == (1, 3)
+    assert record is not None
+    assert (record.prompt_count, record.turn_count) == (5, 5)
+
+
+def test_a_dry_run_counts_the_same_and_changes_nothing(tmp_path: Path, shop: Path) -> None:
+    session(tmp_path / "kept", "s-1", cwd=shop)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        foreseen = take(hf, tmp_path / "kept", dry_run=True)
+        assert contents(hf) == []
+        assert hf.engine.store.get_session("s-1") is None
+        real = take(hf, tmp_path / "kept")
+    assert (foreseen.prompts, foreseen.events) == (real.prompts, real.events)
+    assert foreseen.observations == real.observations
+
+
+def test_a_session_that_hooks_caught_is_not_doubled(tmp_path: Path, shop: Path) -> None:
+    session(tmp_path / "kept", "s-1", cwd=shop)
+    start = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
+    origin = Origin(event_id="e1", client="claude-code", session_id="s-1", at=start, cwd=str(shop))
+    said = Origin(event_id="e2", client="claude-code", session_id="s-1", at=start, cwd=str(shop))
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        taker = Taker(hf.engine, World(place=lambda _: Place("name:demo")))
+        caught = PromptSubmitted(origin=said, text="Please fix parser 0")
+        taker.commit([SessionStarted(origin=origin), caught], [])
+        before = contents(hf)
+        report = take(hf, tmp_path / "kept")
+        assert (report.caught, report.events) == (1, 0)
+        assert report.known_events > 0
+        assert contents(hf) == before
+
+
+def test_each_transcript_goes_to_the_project_of_its_own_folder(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        session(tmp_path / "kept", f"s-{name}", cwd=tmp_path / name)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        every = take(hf, tmp_path / "kept")
+        mine = hf.engine.store.get_session("s-one")
+        other = hf.engine.store.get_session("s-two")
+    assert len(every.projects) == 2
+    assert mine is not None
+    assert other is not None
+    assert mine.project != other.project
+
+
+def test_other_projects_and_older_sessions_are_left_out_when_asked(
+    tmp_path: Path, shop: Path
+) -> None:
+    session(tmp_path / "kept", "s-1", cwd=shop)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        elsewhere = take(hf, tmp_path / "kept", wanted=Wanted(project="name:another"))
+        older = take(hf, tmp_path / "kept", wanted=Wanted(since=NOW))
+        assert (elsewhere.other_projects, older.too_old) == (1, 1)
+        assert contents(hf) == []
+
+
+def test_an_unreadable_file_does_not_keep_the_others_out(tmp_path: Path, shop: Path) -> None:
+    session(tmp_path / "kept", "s-1", cwd=shop)
+    (tmp_path / "kept" / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "kept" / "noise.jsonl").write_bytes(os.urandom(2048))
+    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
+        report = take(hf, tmp_path / "kept")
+    assert report.new == 1
+    assert {unread.path.name for unread in report.unread} == {"dangling.jsonl", "noise.jsonl"}
+
+
+_RUN = """
+import os, sys
+from pathlib import Path
+import holdfast, holdfast.observe.backfill as backfill
+from holdfast.app.backfill import Wanted, import_transcripts
+from holdfast.clients.backfill.sources import transcripts
+from holdfast.clients.hook_set import Places
+backfill.BATCH_EVENTS = 7
+kept, database, kill_after = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+with holdfast.open(database, project="demo", embedder="none", environment={}) as hf:
+    store, applied = hf.engine.store, 0
+    def progress(done, total):
+        pass
+    real = type(store).apply
+    def apply(self, changes):
+        global applied
+        real(self, changes)
+        applied += 1
+        if applied == kill_after:
+            os.kill(os.getpid(), 9)
+    type(store).apply = apply
+    where = Places(home=kept, project=kept, environment={})
+    found = transcripts("claude-code", where=where, paths=[kept])
+    import_transcripts(hf, "claude-code", found, wanted=Wanted(), environment={})
+"""
+
+
+@pytest.mark.parametrize("kill_after", [1, 3, 6])
+def test_killed_half_way_and_run_again_is_complete_and_nothing_twice(
+    tmp_path: Path, shop: Path, kill_after: int
+) -> None:
+    kept = tmp_path / "kept"
+    session(kept, "s-1", cwd=shop, turns=4)
+    session(kept, "s-2", cwd=shop, turns=4)
+
+    def run(database: str, kills: int) -> int:
+        path = tmp_path / database / "memory.db"
+        arguments = [sys.executable, "-c", _RUN, str(kept), str(path), str(kills)]
+        return subprocess.run(arguments, check=False, timeout=120).returncode
+
+    assert run("broken", kill_after) == -9
+    assert run("broken", 0) == 0
+    assert run("whole", 0) == 0
+    with (
+        holdfast.open(tmp_path / "broken" / "memory.db", project="demo", environment={}) as broken,
+        holdfast.open(tmp_path / "whole" / "memory.db", project="demo", environment={}) as whole,
+    ):
+        assert contents(broken) == contents(whole)
+        for name in ("s-1", "s-2"):
+            ours, theirs = (hf.engine.store.get_session(name) for hf in (broken, whole))
+            assert ours is not None
+            assert theirs is not None
+            counted = ("prompt_count", "turn_count", "tool_count", "observation_count", "ended_at")
+            assert [getattr(ours, n) for n in counted] == [getattr(theirs, n) for n in counted]
