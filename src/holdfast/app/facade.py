@@ -21,6 +21,8 @@ from holdfast.core.types import Phase, RelationType, Scope, parse_choice
 from holdfast.memory.engine import Engine
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.app.arguments import Changes, Details, Names, Which
     from holdfast.app.doctor import Health
     from holdfast.app.graph import Graph
@@ -471,6 +473,10 @@ class Holdfast(Ageing):
             refresh=refresh,
             progress=progress,
         )
+
+    def moment(self, when: str | None) -> datetime | None:
+        """The moment that a date, a time or a span such as 7d means."""
+        return self._wires.asker.moment(when)
 
     # -- Projects ---------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ COMMANDS: Final = MappingProxyType(
         "trust": ("trust", "Set how sure a memory is; what it is related to moves with it."),
         "skill": ("skill", "Find, check, write and switch skills."),
         "export": ("portable", "Write memories to a file for git or for people."),
-        "import": ("portable", "Take in an exported file."),
+        "import": ("portable", "Take in transcripts, git, other tools' data, or an exported file."),
         "graph": ("graph", "Build the code graph, and ask what a change touches."),
         "reindex": ("reindex", "Bring the search indexes up to the model in use."),
         "backup": ("backup", "Copy the whole store into a new file."),
