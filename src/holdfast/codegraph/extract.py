@@ -113,6 +113,15 @@ class _Reader:
 
     def _dotted(self, node: Node) -> str:
         """A name with dots; only its last part, after `?`, when the rest is an expression."""
+        fields = self._language.call_fields.get(node.type)
+        if fields is not None:
+            receiver, name = (node.child_by_field_name(f) for f in fields)
+            if name is None:
+                return ""
+            if receiver is None:
+                return dotted(self._text(name), self._language)
+            before = self._dotted(receiver)
+            return f"{before or UNKNOWN}.{self._text(name)}"
         if node.end_byte - node.start_byte > _LONGEST_NAME:
             text = self._source[node.end_byte - _LONGEST_NAME : node.end_byte]
             shown = "()" + text.decode("utf-8", "ignore")
@@ -218,7 +227,7 @@ class _Reader:
         nodes = sorted(self._captures.get("import", ()), key=lambda n: n.start_byte)
         for node in nodes:
             found.extend(self._language.read_import(node, self._text))
-        return found
+        return [*found, *self._language.implicit_imports]
 
     def _bases(self) -> list[Base]:
         found: list[Base] = []
@@ -290,9 +299,10 @@ class _Reader:
     def _variable(self, node: Node) -> tuple[str, str]:
         """The name of a variable and its type as written, or what is called to make it."""
         name_field, type_fields = self._language.binding_fields.get(node.type, ("name", "type"))
-        holder = node.child_by_field_name(name_field) if name_field else node.named_child(0)
+        holder = _child(node, name_field)
         if holder is None:
             return "", ""
+        holder = holder.child_by_field_name("name") or holder
         for type_field in type_fields.split("|"):
             said = node.child_by_field_name(type_field)
             if said is not None:
@@ -309,6 +319,14 @@ class _Reader:
         text = self._source[node.start_byte : min(node.end_byte, node.start_byte + 200)]
         found = _TYPE.search(text.decode("utf-8", "replace"))
         return dotted(found.group(), self._language) if found else ""
+
+
+def _child(node: Node, name: str) -> Node | None:
+    """A child by its field, or by the number it has, where -1 is the last."""
+    if name.lstrip("-").isdigit():
+        place = int(name)
+        return node.named_child(place if place >= 0 else node.named_child_count + place)
+    return node.child_by_field_name(name)
 
 
 def dotted(text: str, language: Language) -> str:

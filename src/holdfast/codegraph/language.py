@@ -91,12 +91,21 @@ class Language:
     binding_fields: Mapping[str, tuple[str, str]] = field(
         default_factory=dict[str, tuple[str, str]]
     )
-    """Fields that hold the variable and its type or value, by the type of the syntax node."""
+    """Fields that hold the variable and its type or value, by the type of the syntax node; a
+    child without a field is given by its number."""
     is_exported: Callable[[tree_sitter.Node, str, Text], bool] = _always
     package_of: Callable[[tree_sitter.Node, Text], str] = _no_package
     read_exports: Callable[[tree_sitter.Node, Text], Iterable[tuple[str, str]]] | None = None
     kind_of: Callable[[NodeKind, tuple[str, ...]], NodeKind] | None = None
     """A kind seen again when the bases of a class are known."""
+    call_fields: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """Fields that hold the receiver and the name of a call, where no one node spans both."""
+    implicit_imports: tuple[Import, ...] = ()
+    """Names that every file has, such as that of its crate."""
+    autoload: Callable[[str, str, Outlook], tuple[Target, ...]] | None = None
+    """What a name that nothing defines may mean by convention, for a file."""
+    skips_namespaces: bool = False
+    """Whether a qualifier that means nothing here is passed over, as C++ namespaces are."""
     rewrites: tuple[tuple[re.Pattern[str], str], ...] = ()
     """How a dotted name is brought to identifiers with dots between."""
     self_names: frozenset[str] = frozenset()

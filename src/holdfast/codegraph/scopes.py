@@ -123,7 +123,13 @@ class Scopes:
             met = _first(self._given_then(target, parts, steps) for target in shared)
             if met is not None:
                 return met
-        return _first(self._given_then(Target(file), parts, steps) for file in self.stars(path))
+        met = _first(self._given_then(Target(file), parts, steps) for file in self.stars(path))
+        if met is None and language.autoload is not None:
+            loaded = language.autoload(parts[0], path, self._outlook)
+            met = _first(self.descend(target, parts[1:], steps + 1) for target in loaded)
+        if met is None and language.skips_namespaces and len(parts) > 1 and steps <= _FARTHEST:
+            return self._in_file(place, parts[1:], steps + 1)
+        return met
 
     def _imported(self, place: _Place, parts: Parts, steps: int) -> Meaning | None:
         found = self._outlook.found(place.path, place.names.imported[parts[0]])

@@ -9,12 +9,19 @@ from typing import Final
 
 from holdfast.codegraph.language import Language
 
+_FILES: Final = {
+    "python": ".py .pyi .pyw",
+    "typescript": ".js .jsx .mjs .cjs .ts .mts .cts .tsx",
+    "go": ".go",
+    "rust": ".rs",
+    "java": ".java",
+    "c_family": ".c .h .cc .cpp .cxx .hh .hpp .hxx .inl",
+    "csharp": ".cs",
+    "ruby": ".rb .rake",
+    "php": ".php",
+}
 _MODULES: Final = MappingProxyType(
-    {
-        ".py": "python",
-        ".pyi": "python",
-        ".pyw": "python",
-    }
+    {ext: module for module, extensions in _FILES.items() for ext in extensions.split()}
 )
 """Extension -> module here, whose `LANGUAGES` has a record for it."""
 

@@ -200,7 +200,7 @@ _PYTHON = Language(
     details={"function_definition": "function", "class_definition": "class"},
     binding_fields={
         "assignment": ("left", "type|right"),
-        "typed_parameter": ("", "type"),
+        "typed_parameter": ("0", "type"),
         "typed_default_parameter": ("name", "type"),
         "named_expression": ("name", "value"),
     },

@@ -1,0 +1,104 @@
+"""C#: namespaces, using directives, partial classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from holdfast.codegraph.facts import STAR, Import, Names
+from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text, package_target
+from holdfast.codegraph.languages.packages import Packages
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from holdfast.codegraph.outlook import Outlook
+
+_CSHARP = "csharp"
+_PACKAGES = Packages(_CSHARP)
+_USING = re.compile(r"(?:global\s+)?using\s+(static\s+)?(?:(\w+)\s*=\s*)?([\w.]+)")
+_NAMESPACES = ("namespace_declaration", "file_scoped_namespace_declaration")
+
+
+def read_import(node: Node, text: Text) -> Iterable[Import]:
+    """`using A.B;`, `using static A.B.C;`, `using X = A.B.C;`."""
+    found = _USING.match(text(node))
+    if found is None:
+        return
+    line = node.start_point.row + 1
+    if found.group(2):
+        module, _, name = found.group(3).rpartition(".")
+        yield Import(module, ((name, found.group(2)),), form="from", line=line)
+    else:
+        form = "static" if found.group(1) else "from"
+        yield Import(found.group(3), ((STAR, ""),), form=form, line=line)
+
+
+def find_import(item: Import, _: str, outlook: Outlook) -> Found:
+    """Every file of a namespace, or the file of one class."""
+    name, here = item.names[0]
+    if name == STAR and item.form != "static":
+        files = outlook.package(_CSHARP, item.module)
+        return Found(files, stars=(package_target(_CSHARP, item.module),)) if files else NOTHING
+    if name == STAR:
+        package, _, name = item.module.rpartition(".")
+        here = ""
+    else:
+        package = item.module
+    path = _PACKAGES.home_of(package, name, outlook)
+    return NOTHING if path is None else Found((path,), ((here, (Target(path, name),)),))
+
+
+def package_of(root: Node, text: Text) -> str:
+    """The first namespace of a file."""
+    for child in root.children:
+        if child.type in _NAMESPACES:
+            name = child.child_by_field_name("name")
+            return text(name) if name is not None else ""
+    return ""
+
+
+def scope_of(path: str, names: Names, outlook: Outlook) -> tuple[Target, ...]:
+    """A file sees its own namespace and those around it."""
+    del path, outlook
+    parts = names.package.split(".") if names.package else []
+    ends = range(len(parts), 0, -1)
+    return tuple(package_target(_CSHARP, ".".join(parts[:end])) for end in ends)
+
+
+def is_exported(node: Node, _: str, text: Text) -> bool:
+    """What is not private can be used by others."""
+    words = {text(child) for child in node.children if child.type == "modifier"}
+    return "private" not in words
+
+
+LANGUAGES = (
+    Language(
+        name=_CSHARP,
+        extensions=(".cs",),
+        grammar=("tree_sitter_c_sharp", "language"),
+        query="csharp.scm",
+        read_import=read_import,
+        find_import=find_import,
+        package_of=package_of,
+        is_exported=is_exported,
+        scope_of=scope_of,
+        files_of=_PACKAGES.files_of,
+        spread=_PACKAGES.spread,
+        details={"method_declaration": "method", "struct_declaration": "struct",
+                 "constructor_declaration": "constructor", "record_declaration": "record"},
+        binding_fields={
+            "variable_declaration": ("-1", "type"),
+            "parameter": ("name", "type"),
+            "property_declaration": ("name", "type"),
+        },
+        rewrites=((re.compile(r"\s+"), ""), (re.compile(r"<[^()]*>"), ""),
+                  (re.compile(r"\?\.|!\."), ".")),
+        self_names=frozenset({"this"}),
+        super_names=frozenset({"base"}),
+        implicit_self=True,
+        test_path=re.compile(r"(?:^|/)[^/]*[Tt]ests?(?:\.[^/]*)?/|Tests?\.cs$"),
+        tested_stems=(re.compile(r"^(.+?)Tests?$"),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,88 @@
+"""Ruby: require, require_relative, and constants that are loaded by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from posixpath import dirname, normpath
+from typing import TYPE_CHECKING
+
+from holdfast.codegraph.facts import STAR, Import
+from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text
+from holdfast.codegraph.layout import joined
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from holdfast.codegraph.outlook import Outlook
+
+_REQUIRES = frozenset({"require", "require_relative", "load", "autoload"})
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def read_import(node: Node, text: Text) -> Iterable[Import]:
+    """`require "a/b"`, `require_relative "a"`."""
+    method, arguments = (node.child_by_field_name(n) for n in ("method", "arguments"))
+    if method is None or arguments is None or text(method) not in _REQUIRES:
+        return
+    first = arguments.named_child(0)
+    if first is not None:
+        form = "relative" if text(method) == "require_relative" else "path"
+        line = node.start_point.row + 1
+        yield Import(text(first).strip("\"'"), ((STAR, ""),), form=form, line=line)
+
+
+def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+    """The file of a feature: beside the file, in `lib`, or wherever its path ends so."""
+    name = item.module if item.module.endswith(".rb") else f"{item.module}.rb"
+    beside = normpath(joined(dirname(path), name))
+    if item.form == "relative" or item.module.startswith("."):
+        spots = [beside]
+    else:
+        ends = outlook.named(name.rpartition("/")[2])
+        near = sorted(ends, key=lambda p: (not p.startswith("lib/"), len(p), p))
+        spots = [p for p in near if p in (name, f"lib/{name}") or p.endswith(f"/lib/{name}")]
+    found = next((spot for spot in spots if outlook.has(spot)), None)
+    return NOTHING if found is None else Found((found,), stars=(Target(found),))
+
+
+def autoload(name: str, path: str, outlook: Outlook) -> tuple[Target, ...]:
+    """`UserMailer` is expected in `user_mailer.rb`."""
+    if not name[:1].isupper():
+        return ()
+    files = outlook.named(f"{_HUMP.sub('_', name).lower()}.rb")
+    found: list[Target] = []
+    for file in files:
+        names = outlook.names(file) if file != path else None
+        for qualname in names.symbols if names is not None else ():
+            if qualname == name or qualname.endswith(f".{name}"):
+                found.append(Target(file, qualname))
+                break
+    return tuple(found) if len(found) == 1 else ()
+
+
+LANGUAGES = (
+    Language(
+        name="ruby",
+        extensions=(".rb", ".rake"),
+        grammar=("tree_sitter_ruby", "language"),
+        query="ruby.scm",
+        read_import=read_import,
+        find_import=find_import,
+        autoload=autoload,
+        call_fields={"call": ("receiver", "method")},
+        binding_fields={"assignment": ("left", "right")},
+        rewrites=(
+            (re.compile(r"\s+"), ""),
+            (re.compile(r"&\.|::"), "."),
+            (re.compile(r"\.new$"), ""),
+            (re.compile(r"[?!]$"), ""),
+        ),
+        self_names=frozenset({"self"}),
+        super_names=frozenset({"super"}),
+        implicit_self=True,
+        skips_namespaces=True,
+        test_path=re.compile(r"(?:^|/)(?:test|spec|features)/|_(?:test|spec)\.rb$"),
+        tested_stems=(re.compile(r"^(.+)_(?:test|spec)$"), re.compile(r"^test_(.+)$")),
+    ),
+)

@@ -1,0 +1,13 @@
+(function_declaration) @function
+(method_declaration) @function
+(type_spec type: (interface_type)) @interface
+(type_spec type: (struct_type)) @class
+(type_spec type: [(type_identifier) (function_type) (map_type) (slice_type)]) @class
+(import_spec) @import
+(call_expression function: [(identifier) (selector_expression)] @call)
+(composite_literal type: [(type_identifier) (qualified_type)] @call)
+(field_declaration !name type: [(type_identifier) (qualified_type)] @extends)
+(field_declaration name: (field_identifier) type: (_)) @bind
+(parameter_declaration name: (identifier) type: (_)) @bind
+(var_spec name: (identifier) type: (_)) @bind
+(short_var_declaration left: (expression_list . (identifier)) right: (expression_list . [(composite_literal) (unary_expression) (call_expression)])) @bind

@@ -1,0 +1,249 @@
+"""Each language: symbols, imports that reach files, calls by scope and import, inheritance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.codegraph.trees import NAME, built, edges
+
+pytestmark = pytest.mark.feature("E1", "E2")
+
+PYTHON = {
+    "src/shop/__init__.py": "from .cart import Cart as Basket\n",
+    "src/shop/cart.py": "from shop.base import Store\nfrom .tax import rate\n\n\nclass Cart(Store):\n"
+    "    def total(self):\n        self.load()\n        return rate()\n",
+    "src/shop/base.py": "from typing import Protocol\n\n\nclass Shape(Protocol):\n    def load(self): ...\n\n\n"
+    "class Store(Shape):\n    def load(self):\n        return 1\n",
+    "src/shop/tax.py": "def rate():\n    return 2\n\n\ndef load():\n    return 3\n",
+    "tests/test_cart.py": "import shop\n\n\ndef test_total():\n    cart = shop.Basket()\n    assert cart.total()\n",
+}
+PYTHON_EDGES = [
+    "src/shop/__init__.py imports src/shop/cart.py::Cart",
+    "src/shop/cart.py imports src/shop/base.py",
+    "src/shop/cart.py::Cart extends src/shop/base.py::Store",
+    "src/shop/base.py::Store implements src/shop/base.py::Shape",
+    "src/shop/cart.py::Cart.total calls src/shop/base.py::Store.load",
+    "src/shop/cart.py::Cart.total calls src/shop/tax.py::rate",
+    "tests/test_cart.py imports src/shop/__init__.py",
+    "tests/test_cart.py::test_total calls src/shop/cart.py::Cart",
+    "tests/test_cart.py::test_total calls src/shop/cart.py::Cart.total",
+    "tests/test_cart.py depends_logically src/shop/cart.py",
+]
+TYPESCRIPT = {
+    "tsconfig.json": '{ // where things are\n "compilerOptions": {"baseUrl": ".", "paths": {"@lib/*": ["src/lib/*"]},},\n}',
+    "packages/kit/package.json": '{"name": "@acme/kit"}',
+    "packages/kit/src/index.ts": "export const tool = () => 1;\n",
+    "src/lib/index.ts": "export * from './store';\nexport { helper as help } from './util';\nexport default class Main {}\n",
+    "src/lib/store.ts": "import { helper, Util } from './util.js';\nexport interface Shape { area(): number }\n"
+    "export class Store<T> implements Shape {\n  private util: Util;\n  area() { helper(); return this.get(); }\n"
+    "  get() { return this.util.run(); }\n}\n",
+    "src/lib/util.ts": "export function helper() {}\nexport class Util { run() {} }\n",
+    "src/old.js": "const { helper } = require('./lib/util');\nmodule.exports = { go };\nfunction go() { helper(); }\n",
+    "src/app/main.tsx": "import Main, { Store, help } from '@lib/index';\nimport { tool } from '@acme/kit';\n"
+    "const s: Store<number> = new Store();\n"
+    "export function App() { help(); tool(); s.get(); new Main(); return <Panel/>; }\nfunction Panel() { return null }\n",
+    "src/app/main.test.tsx": "import { App } from './main';\ntest('x', () => { App() });\n",
+}
+TYPESCRIPT_EDGES = [
+    "src/app/main.tsx imports src/lib/index.ts",
+    "src/app/main.tsx imports packages/kit/src/index.ts",
+    "src/app/main.tsx::App calls packages/kit/src/index.ts::tool",
+    "src/app/main.tsx::App calls src/lib/util.ts::helper",
+    "src/app/main.tsx::App calls src/lib/store.ts::Store.get",
+    "src/app/main.tsx::App calls src/lib/index.ts::Main",
+    "src/app/main.tsx::App calls src/app/main.tsx::Panel",
+    "src/lib/store.ts::Store implements src/lib/store.ts::Shape",
+    "src/lib/store.ts::Store.get calls src/lib/util.ts::Util.run",
+    "src/lib/index.ts exports src/lib/util.ts::helper",
+    "src/old.js imports src/lib/util.ts",
+    "src/old.js::go calls src/lib/util.ts::helper",
+    "src/app/main.test.tsx depends_logically src/app/main.tsx",
+]
+GO = {
+    "go.mod": "module example.com/shop\n\ngo 1.22\n",
+    "main.go": 'package main\n\nimport (\n\t"fmt"\n\tstock "example.com/shop/internal/store"\n)\n\n'
+    "func main() {\n\ts := stock.Open()\n\tfmt.Println(s)\n}\n",
+    "internal/store/store.go": "package store\n\ntype Reader interface { Read() int }\n\ntype Store struct {\n\tcache *Cache\n}\n\n"
+    "func Open() *Store { return &Store{} }\n\nfunc (s *Store) Read() int {\n\ts.warm()\n\treturn s.cache.Get()\n}\n",
+    "internal/store/cache.go": "package store\n\ntype Cache struct{}\n\nfunc (c *Cache) Get() int { return 1 }\n\nfunc (s *Store) warm() {}\n",
+    "internal/store/store_test.go": "package store\n\nfunc TestOpen(t *T) { Open() }\n",
+}
+GO_EDGES = [
+    "main.go imports internal/store/store.go",
+    "main.go::main calls internal/store/store.go::Open",
+    "internal/store/store.go::Store.Read calls internal/store/cache.go::Store.warm",
+    "internal/store/store.go::Store.Read calls internal/store/cache.go::Cache.Get",
+    "internal/store/store_test.go::TestOpen calls internal/store/store.go::Open",
+    "internal/store/store_test.go depends_logically internal/store/store.go",
+]
+RUST = {
+    "Cargo.toml": '[package]\nname = "shop-app"\n',
+    "src/lib.rs": "pub mod store;\nmod util;\nuse crate::store::{Store, cache::{self, Cache as C}};\n\n"
+    "pub fn open() -> Store {\n    util::help();\n    cache::warm();\n    C::new();\n    Store::new()\n}\n",
+    "src/store/mod.rs": "pub mod cache;\nuse super::util::help;\npub trait Read { fn read(&self); }\npub struct Store;\n"
+    "impl Store {\n    pub fn new() -> Self { help(); Store }\n    fn close(&self) { self.flush(); }\n    fn flush(&self) {}\n}\n"
+    "impl Read for Store { fn read(&self) { crate::util::help(); } }\n",
+    "src/store/cache.rs": "pub struct Cache;\nimpl Cache { pub fn new() {} }\npub fn warm() {}\n",
+    "src/util.rs": "pub fn help() {}\n",
+    "tests/it.rs": "use shop_app::open;\n#[test]\nfn works() { open(); }\n",
+}
+RUST_EDGES = [
+    "src/lib.rs imports src/store/mod.rs",
+    "src/lib.rs imports src/store/cache.rs",
+    "src/lib.rs::open calls src/util.rs::help",
+    "src/lib.rs::open calls src/store/cache.rs::warm",
+    "src/lib.rs::open calls src/store/cache.rs::Cache.new",
+    "src/lib.rs::open calls src/store/mod.rs::Store.new",
+    "src/store/mod.rs::Store.new calls src/util.rs::help",
+    "src/store/mod.rs::Store.close calls src/store/mod.rs::Store.flush",
+    "src/store/mod.rs::Store.read calls src/util.rs::help",
+    "src/store/mod.rs::Store implements src/store/mod.rs::Read",
+    "tests/it.rs::works calls src/lib.rs::open",
+]
+JAVA = {
+    "src/main/java/org/shop/Cart.java": "package org.shop;\n\nimport org.shop.base.Store;\nimport static org.shop.base.Tax.rate;\n\n"
+    "public class Cart extends Store implements Readable {\n  private Item item;\n  int total() { load(); item.price(); return rate(); }\n}\n",
+    "src/main/java/org/shop/Item.java": "package org.shop;\n\nclass Item { int price() { return 1; } }\n",
+    "src/main/java/org/shop/Readable.java": "package org.shop;\n\ninterface Readable {}\n",
+    "src/main/java/org/shop/base/Store.java": "package org.shop.base;\n\npublic class Store { protected void load() {} }\n",
+    "src/main/java/org/shop/base/Tax.java": "package org.shop.base;\n\npublic class Tax { public static int rate() { return 2; } }\n",
+    "src/test/java/org/shop/CartTest.java": "package org.shop;\n\nclass CartTest { void works() { new Cart().total(); } }\n",
+}
+_J = "src/main/java/org/shop"
+JAVA_EDGES = [
+    f"{_J}/Cart.java imports {_J}/base/Store.java",
+    f"{_J}/Cart.java::Cart extends {_J}/base/Store.java::Store",
+    f"{_J}/Cart.java::Cart implements {_J}/Readable.java::Readable",
+    f"{_J}/Cart.java::Cart.total calls {_J}/base/Store.java::Store.load",
+    f"{_J}/Cart.java::Cart.total calls {_J}/Item.java::Item.price",
+    f"{_J}/Cart.java::Cart.total calls {_J}/base/Tax.java::Tax.rate",
+    f"src/test/java/org/shop/CartTest.java::CartTest.works calls {_J}/Cart.java::Cart",
+    f"src/test/java/org/shop/CartTest.java depends_logically {_J}/Cart.java",
+]
+C = {
+    "include/shop/list.h": "#ifndef L\n#define L\nint list_size(void);\n#endif\n",
+    "src/list.c": '#include "shop/list.h"\nstatic int helper(void) { return 1; }\nint list_size(void) { return helper(); }\n',
+    "src/main.c": '#include <stdio.h>\n#include "shop/list.h"\nint main(void) { printf("x"); return list_size(); }\n',
+}
+C_EDGES = [
+    "src/main.c imports include/shop/list.h",
+    "src/main.c::main calls src/list.c::list_size",
+    "src/list.c::list_size calls src/list.c::helper",
+]
+CPP = {
+    "store.hpp": "namespace shop {\nclass Base { public: virtual void load() {} };\nclass Store : public Base {\n public:\n  void open();\n  void close();\n};\n}\n",
+    "store.cpp": '#include "store.hpp"\nnamespace shop {\nvoid Store::open() { load(); this->close(); }\nvoid Store::close() {}\n}\n',
+    "main.cpp": '#include "store.hpp"\nint main() { shop::Store s; s.open(); }\n',
+}
+CPP_EDGES = [
+    "main.cpp imports store.hpp",
+    "store.hpp::Store extends store.hpp::Base",
+    "store.cpp::Store.open calls store.hpp::Base.load",
+    "store.cpp::Store.open calls store.cpp::Store.close",
+    "main.cpp::main calls store.cpp::Store.open",
+]
+CSHARP = {
+    "Shop/Cart.cs": "using Shop.Base;\nnamespace Shop;\npublic class Cart : Store, IReadable {\n  private Item item;\n"
+    "  public int Total() { Load(); return item.Price(); }\n}\n",
+    "Shop/Item.cs": "namespace Shop { public class Item { public int Price() { return 1; } } public interface IReadable {} }\n",
+    "Shop/Base/Store.cs": "namespace Shop.Base { public class Store { protected void Load() {} } }\n",
+    "Shop.Tests/CartTests.cs": "using Shop;\nnamespace Shop.Tests;\npublic class CartTests { void Works() { var c = new Cart(); c.Total(); } }\n",
+}
+CSHARP_EDGES = [
+    "Shop/Cart.cs imports Shop/Base/Store.cs",
+    "Shop/Cart.cs::Cart extends Shop/Base/Store.cs::Store",
+    "Shop/Cart.cs::Cart implements Shop/Item.cs::IReadable",
+    "Shop/Cart.cs::Cart.Total calls Shop/Base/Store.cs::Store.Load",
+    "Shop/Cart.cs::Cart.Total calls Shop/Item.cs::Item.Price",
+    "Shop.Tests/CartTests.cs::CartTests.Works calls Shop/Cart.cs::Cart",
+    "Shop.Tests/CartTests.cs depends_logically Shop/Cart.cs",
+]
+RUBY = {
+    "lib/shop.rb": 'require "shop/cart"\nrequire_relative "shop/tax"\n',
+    "lib/shop/cart.rb": "class Cart < BaseStore\n  def total\n    load_all\n    Tax.rate\n  end\nend\n",
+    "lib/shop/tax.rb": "class Tax\n  def self.rate\n    1\n  end\nend\n",
+    "lib/shop/base_store.rb": "class BaseStore\n  def load_all\n  end\nend\n",
+    "spec/cart_spec.rb": "describe Cart do\n  Cart.new.total\nend\n",
+}
+RUBY_EDGES = [
+    "lib/shop.rb imports lib/shop/cart.rb",
+    "lib/shop.rb imports lib/shop/tax.rb",
+    "lib/shop/cart.rb::Cart extends lib/shop/base_store.rb::BaseStore",
+    "lib/shop/cart.rb::Cart.total calls lib/shop/base_store.rb::BaseStore.load_all",
+    "lib/shop/cart.rb::Cart.total calls lib/shop/tax.rb::Tax.rate",
+    "spec/cart_spec.rb depends_logically lib/shop/cart.rb",
+]
+PHP = {
+    "composer.json": '{"autoload": {"psr-4": {"App\\\\": "src/"}}}',
+    "src/Cart.php": "<?php\nnamespace App;\n\nuse App\\Base\\Store;\n\nclass Cart extends Store implements Readable {\n"
+    "  public function total(Item $item) { $this->load(); $item->price(); return Tax::rate(); }\n}\n",
+    "src/Item.php": "<?php\nnamespace App;\nclass Item { public function price() {} }\n",
+    "src/Readable.php": "<?php\nnamespace App;\ninterface Readable {}\n",
+    "src/Tax.php": "<?php\nnamespace App;\nclass Tax { public static function rate() {} }\n",
+    "src/Base/Store.php": "<?php\nnamespace App\\Base;\nclass Store { protected function load() {} }\n",
+    "tests/CartTest.php": "<?php\nuse App\\Cart;\nclass CartTest { function testTotal() { $c = new Cart(); $c->total(); } }\n",
+}
+PHP_EDGES = [
+    "src/Cart.php imports src/Base/Store.php",
+    "src/Cart.php::Cart extends src/Base/Store.php::Store",
+    "src/Cart.php::Cart implements src/Readable.php::Readable",
+    "src/Cart.php::Cart.total calls src/Base/Store.php::Store.load",
+    "src/Cart.php::Cart.total calls src/Item.php::Item.price",
+    "src/Cart.php::Cart.total calls src/Tax.php::Tax.rate",
+    "tests/CartTest.php::CartTest.testTotal calls src/Cart.php::Cart.total",
+    "tests/CartTest.php depends_logically src/Cart.php",
+]
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        pytest.param(PYTHON, PYTHON_EDGES, id="python"),
+        pytest.param(TYPESCRIPT, TYPESCRIPT_EDGES, id="typescript"),
+        pytest.param(GO, GO_EDGES, id="go"),
+        pytest.param(RUST, RUST_EDGES, id="rust"),
+        pytest.param(JAVA, JAVA_EDGES, id="java"),
+        pytest.param(C, C_EDGES, id="c"),
+        pytest.param(CPP, CPP_EDGES, id="cpp"),
+        pytest.param(CSHARP, CSHARP_EDGES, id="csharp"),
+        pytest.param(RUBY, RUBY_EDGES, id="ruby"),
+        pytest.param(PHP, PHP_EDGES, id="php"),
+    ],
+)
+def test_a_language_is_read_with_its_imports_calls_and_inheritance(
+    tmp_path: Path, files: dict[str, str], wanted: list[str]
+) -> None:
+    store = built(tmp_path, files)
+    status = store.status(NAME)
+    assert not status.failed
+    assert [line for line in wanted if line not in edges(store)] == []
+
+
+def test_a_call_is_not_linked_by_its_bare_name(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "a.py": "def load():\n    pass\n",
+            "b.py": "def go(load):\n    load()\n\n\ndef other():\n    load()\n    missing.load()\n",
+            "c.py": "from a import load\n\n\ndef go():\n    load()\n\n\ndef own(load):\n    load()\n",
+        },
+    )
+    assert {line for line in edges(store) if " calls " in line} == {"c.py::go calls a.py::load"}
+
+
+def test_a_name_that_a_package_passes_on_is_followed_to_where_it_is_defined(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "p/__init__.py": "from .x import *\nfrom . import y\n",
+            "p/x.py": "def one():\n    pass\n",
+            "p/y.py": "from p import one\n\n\ndef two():\n    one()\n",
+            "use.py": "import p\nfrom p import y\n\np.one()\np.y.two()\ny.two()\n",
+        },
+    )
+    found = edges(store)
+    assert "use.py calls p/x.py::one" in found
+    assert "use.py calls p/y.py::two" in found
+    assert "p/y.py::two calls p/x.py::one" in found
