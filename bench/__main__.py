@@ -37,6 +37,7 @@ PARTS = (
     Part("embedders"),
     Part("facts"),
     Part("skills"),
+    Part("skill_index", quick=("--skills", "50")),
     Part("locomo", data=True),
     Part("longmemeval", data=True),
     Part("scale", quick=("--sizes", "2000", "--queries", "60", "--cold-rounds", "3")),

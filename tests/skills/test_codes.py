@@ -22,7 +22,7 @@ SOURCES = "".join(
 
 
 def test_the_page_lists_every_code_with_its_severity_and_meaning() -> None:
-    assert ROWS == [(code, severity.value, text) for code, (severity, text) in CODES.items()]
+    assert [(code, severity.value, text) for code, (severity, text) in CODES.items()] == ROWS
 
 
 @pytest.mark.parametrize("code", CODES)
