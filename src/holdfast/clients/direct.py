@@ -1,9 +1,9 @@
 """The answer when nobody else is there to give it: from the database file, in the hook process.
 
 Searches by words alone, since loading a model would take longer than a client should wait. It is
-the same context operation as everywhere else, after measures that together save a third: byte code
-comes from one file, no garbage is looked for, two standard modules are swapped for lighter ones, and
-regular expressions are compiled when they are first used.
+the same context operation as everywhere else, after measures that save time at its start: byte code
+comes from one file, no garbage is looked for, two standard modules are swapped for lighter ones,
+and regular expressions are compiled when they are first used.
 """
 
 import gc
