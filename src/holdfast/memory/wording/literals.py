@@ -18,16 +18,19 @@ class Literals:
 
     def __init__(self, literals: Iterable[str]) -> None:
         self._all = frozenset(literals)
+        self._signs = frozenset(one for one in self._all if len(one) == 1)
 
-    def present(self, text: str) -> set[str]:
+    def present(self, text: str) -> frozenset[str]:
         """Those of the literals that stand in the text, and those of a single sign."""
-        found = {literal for literal in self._all if len(literal) == 1}
         search = self._pattern.search
         match = search(text)
+        if not match:
+            return self._signs
+        found: set[str] = set()
         while match:
             found.add(match.group())
             match = search(text, match.start() + 1)
-        return found.union(*(self._inside[literal] for literal in found))
+        return self._signs.union(*(self._inside[literal] for literal in found))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

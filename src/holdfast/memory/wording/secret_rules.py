@@ -100,6 +100,7 @@ class _Rules:
     formats: tuple[_Format, ...]
     blocks: tuple[_Block, ...]
     stems: tuple[tuple[str, str], ...]
+    begun_by: dict[str, tuple[int, ...]]
     literals: Literals
     folded: Literals
     given: str
@@ -113,9 +114,8 @@ def find_secrets(text: str, work: Work) -> list[Found]:
     marks = [m.span() for m in _PLACEHOLDER.finditer(text)] if values.MARK in text else []
     found = [f for block in rules.blocks for f in _find_blocks(block, text, work)]
     there = rules.literals.present(text) | rules.folded.present(low)
-    for rule in rules.formats:
-        if not there.isdisjoint(rule.prefixes):
-            found.extend(_find_format(rule, text, low, rules.lists, work))
+    for index in sorted({index for literal in there for index in rules.begun_by.get(literal, ())}):
+        found.extend(_find_format(rules.formats[index], text, low, rules.lists, work))
     for name, stem in rules.stems:
         if stem not in there:
             continue
@@ -371,6 +371,7 @@ def _rules() -> _Rules:
         formats=formats,
         blocks=tuple(_Block(b["name"], b["begin"], b["end"], b["hint"]) for b in raw["block"]),
         stems=stems,
+        begun_by=_begun_by(formats),
         literals=Literals(p for rule in formats if not rule.fold for p in rule.prefixes),
         folded=Literals([*folded, *(stem for _, stem in stems)]),
         given="(?i)" + raw["suffixes"]["allowed"] + _GIVEN,
@@ -382,6 +383,15 @@ def _rules() -> _Rules:
             typelike=re.compile(listed["typelike"]),
         ),
     )
+
+
+def _begun_by(formats: tuple[_Format, ...]) -> dict[str, tuple[int, ...]]:
+    """Which formats, by number, begin with a literal."""
+    found: dict[str, tuple[int, ...]] = {}
+    for index, rule in enumerate(formats):
+        for prefix in rule.prefixes:
+            found[prefix] = (*found.get(prefix, ()), index)
+    return found
 
 
 def _format(entry: dict[str, Any]) -> _Format:
