@@ -137,6 +137,49 @@ def test_a_plugin_folder_can_be_had_instead(cli: Cli, person: Path) -> None:
     assert cli("install", "codex", "--plugin", "other").code == 2
 
 
+def test_parts_can_be_left_out_and_status_names_those_that_are_in(cli: Cli) -> None:
+    cli("install", "cursor", "--no-mcp", "--no-commands")
+    assert "cursor\tuser\tinstalled\thooks\t" in cli("status").out
+    shown = cli("install", "cursor", "--dry-run").out
+    assert "mcp.json" in shown
+    assert "remember.md" in shown
+    done = cli("install", "cursor", "--json").json
+    assert {Path(file["path"]).name for file in done["files"] if file["changed"]} == {
+        "mcp.json", "remember.md", "recall.md", "forget.md", "memory.md"
+    }  # fmt: skip
+    assert "cursor\tuser\tinstalled\thooks, mcp, commands\t" in cli("status").out
+
+
+@pytest.mark.feature("C5")
+def test_the_server_that_was_registered_starts_without_a_path(
+    cli: Cli, home: Path, person: Path
+) -> None:
+    cli("install", "cursor")
+    entry = json.loads((person / ".cursor" / "mcp.json").read_text("utf-8"))
+    server = entry["mcpServers"]["holdfast"]
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+    done = subprocess.run(
+        [server["command"], *server["args"]],
+        input=json.dumps(hello) + "\n",
+        text=True,
+        capture_output=True,
+        env={"PATH": "/nowhere", "HOLDFAST_HOME": str(home)},
+        check=True,
+    )
+    answer = json.loads(done.stdout.splitlines()[0])
+    assert answer["result"]["serverInfo"]["name"] == "holdfast"
+    assert answer["result"]["protocolVersion"] == "2025-06-18"
+
+
 def _caught(home: Path) -> list[Event]:
     """The events in the spool."""
     return [
