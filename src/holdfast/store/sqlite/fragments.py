@@ -16,7 +16,7 @@ from holdfast.store.sqlite.filters import Condition, condition
 from holdfast.store.sqlite.words import quote
 
 _WIDTH = 3
-_MOST_TRIGRAMS = 24
+_MOST_TRIGRAMS = 6
 _ENOUGH_TRIGRAMS = 3
 _MOST_CONTINUATIONS = 1_000
 _MOST_HOLDERS = 2_000
