@@ -22,8 +22,11 @@ _NONE: Final[Fields] = MappingProxyType({})
 
 def text(source: Fields, *names: str) -> str:
     """The first of these fields that is a text and not empty, else an empty text."""
-    found = (source.get(name) for name in names)
-    return next((clean(value) for value in found if isinstance(value, str) and value), "")
+    for name in names:
+        value = source.get(name)
+        if isinstance(value, str) and value:
+            return clean(value)
+    return ""
 
 
 def optional(source: Fields, *names: str) -> str | None:

@@ -137,9 +137,10 @@ def is_record(value: object) -> bool:
 
 def replace(old: _T, /, **changes: Any) -> _T:
     """A new record with some values changed."""
-    for one in fields(old):
-        if one.name not in changes:
-            changes[one.name] = getattr(old, one.name)
+    known: dict[str, Field] | None = getattr(old, _FIELDS, None)
+    for name in known if known is not None else map(attrgetter("name"), fields(old)):
+        if name not in changes:
+            changes[name] = getattr(old, name)
     return type(old)(**changes)
 
 

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from holdfast.core.records import record
 
@@ -129,9 +130,15 @@ class CommitMade:
 
 def runs(command: str) -> list[Run]:
     """The program calls of a command line, in order."""
+    return list(_runs(command))
+
+
+@lru_cache(maxsize=256)
+def _runs(command: str) -> tuple[Run, ...]:
+    """A line is looked at several times, and many come again."""
     text = _HEREDOC.sub(r"\3", command)
     found = (_unwrapped(_split_words(part)) for part in _parts(text))
-    return [Run(words, _purpose(words)) for words in found if words]
+    return tuple(Run(words, _purpose(words)) for words in found if words)
 
 
 def main_run(found: Sequence[Run]) -> Run | None:
