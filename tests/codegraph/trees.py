@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.codegraph.build import Builder, Tree
+from holdfast.codegraph.parsing import parse_file
 from holdfast.core.clock import system_clock
 from holdfast.core.graph import BuildReport
 from holdfast.core.graph_ports import GraphStore
@@ -23,8 +24,13 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def builder(store: GraphStore, root: Path) -> Builder:
-    """A builder with one worker."""
-    return Builder(store, Tree(root=root, name=NAME), clock=system_clock, workers=1)
+    """A builder that parses in this process."""
+    return Builder(
+        store,
+        Tree(root=root, name=NAME),
+        clock=system_clock,
+        parse=lambda paths: [parse_file(str(root), path) for path in paths],
+    )
 
 
 def built(tmp_path: Path, files: Mapping[str, str | bytes]) -> GraphStore:
@@ -38,6 +44,17 @@ def built(tmp_path: Path, files: Mapping[str, str | bytes]) -> GraphStore:
 def rebuilt(store: GraphStore, root: Path) -> BuildReport:
     """Bring a graph up to date."""
     return builder(store, root).build()
+
+
+def everything(store: GraphStore) -> tuple[list[str], list[str], list[str]]:
+    """A graph as text, without what says when and with which number."""
+    nodes = [
+        f"{n.id} {n.kind} {n.line}-{n.end_line} {n.detail} {n.module} {n.is_test} {n.is_exported}"
+        for n in store.all_nodes(NAME)
+    ]
+    drawn = [f"{e.source} {e.kind} {e.target} {e.confidence} {e.line}" for e in store.edges(NAME)]
+    files = [f"{f.path} {f.content_hash} {f.state} {f.reason}" for f in store.files(NAME)]
+    return sorted(nodes), sorted(drawn), files
 
 
 def edges(store: GraphStore) -> set[str]:

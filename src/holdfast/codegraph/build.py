@@ -9,7 +9,8 @@ and the next run goes on from there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from posixpath import dirname
@@ -40,6 +41,8 @@ from holdfast.core.graph_ports import AnalysedFile, GraphStore
 from holdfast.core.records import record, replace
 
 Tell = Callable[[BuildProgress], None]
+Parse = Callable[[Sequence[str]], Iterable[Parsed]]
+"""Turns paths into what became of each file, exactly once."""
 _Item = TypeVar("_Item")
 
 _BATCH = 100
@@ -79,6 +82,7 @@ class Builder:
         tell: Tell | None = None,
         workers: int | None = None,
         timeout_s: float = FILE_TIMEOUT_S,
+        parse: Parse | None = None,
     ) -> None:
         self._store = store
         self._tree = tree
@@ -86,6 +90,7 @@ class Builder:
         self._tell = tell
         self._workers = workers
         self._timeout_s = timeout_s
+        self._given_parse = parse
 
     def build(self, *, again: bool = False) -> BuildReport:
         """Bring the whole tree up to date; `again` parses unchanged files as well."""
@@ -234,15 +239,24 @@ class Builder:
         if not listed:
             return []
         done: list[SourceFile] = []
-        workers = self._workers or worker_count(len(listed))
-        with Pool(self._tree.root, workers=workers, timeout_s=self._timeout_s) as pool:
-            for batch in _batches(pool.parse(list(listed)), _BATCH):
+        with self._parser(len(listed)) as parse:
+            for batch in _batches(parse(list(listed)), _BATCH):
                 kept = [self._analysed(parsed, listed[parsed.path]) for parsed in batch]
                 self._reopen_for_names(kept, after)
                 self._store.put_files(self._tree.name, kept)
                 done.extend(item.file for item in kept)
                 self._say(Stage.PARSE, len(done), len(listed), kept[-1].file.module)
         return done
+
+    @contextmanager
+    def _parser(self, file_count: int) -> Generator[Parse, None, None]:
+        """What parses files: the one that was given, else processes of its own."""
+        if self._given_parse is not None:
+            yield self._given_parse
+            return
+        workers = self._workers or worker_count(file_count)
+        with Pool(self._tree.root, workers=workers, timeout_s=self._timeout_s) as pool:
+            yield pool.parse
 
     def _analysed(self, parsed: Parsed, found: Listed) -> AnalysedFile:
         language = language_of(parsed.path)

@@ -130,5 +130,5 @@ def changed_keys(before: Layout, after: Layout, renamed: Iterable[str]) -> set[i
 
 def containers(files: Sequence[SourceFile]) -> tuple[set[str], set[tuple[str, str]]]:
     """The folders of files, and their modules with the language of each."""
-    layout = Layout(files)
-    return set(layout.all_folders), {(f.language, f.module) for f in files if f.module}
+    folders = set(Layout(files).all_folders) if files else set[str]()
+    return folders, {(f.language, f.module) for f in files if f.module}

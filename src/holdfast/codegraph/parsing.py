@@ -48,7 +48,8 @@ def parse_file(root: str, path: str) -> Parsed:
 
 def parse_source(path: str, source: bytes) -> Parsed:
     """Parse the text of one file."""
-    content_hash, lines = hash_of(source), source.count(b"\n") + bool(source)
+    content_hash = hash_of(source)
+    lines = source.count(b"\n") + (bool(source) and not source.endswith(b"\n"))
     if is_configuration(path):
         return Parsed(path, content_hash, FileState.ANALYSED.value, line_count=lines, names=source)
     language = language_of(path)

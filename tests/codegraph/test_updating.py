@@ -1,0 +1,172 @@
+"""An updated graph equals one built from nothing, whatever happened in between."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast.codegraph.build import Builder, Tree
+from holdfast.codegraph.parsing import Parsed, parse_file
+from holdfast.core.clock import system_clock
+from holdfast.core.graph import BuildProgress, Stage
+from holdfast.store import open_sqlite_graph
+from tests.codegraph.trees import NAME, builder, built, edges, everything, rebuilt, write
+
+pytestmark = pytest.mark.feature("E2")
+
+PATHS = [
+    "a.py",
+    "p/__init__.py",
+    "p/a.py",
+    "p/q/b.py",
+    "src/p/c.py",
+    "tests/test_a.py",
+    "m.ts",
+    "w/index.ts",
+]
+PYTHON_LINES = [
+    "import a", "import p.a", "from p import a", "from p.a import f as g", "from . import a", "from .q import b",
+    "from p import *", "from a import C", "def f():\n    g()", "def g():\n    a.f()", "class C:\n    def m(self):\n        self.n()",
+    "class D(C):\n    def n(self):\n        f()", "x = C()\nx.m()", "__all__ = ['f']", "def broken(:", "p.a.f()",
+]  # fmt: skip
+SCRIPT_LINES = [
+    "export * from './w';", "import { f } from './w';", "export function f() { g(); }", "function g() {}",
+    "import * as m from '../m'; m.f();", "export default class K { run() { this.run(); } }",
+]  # fmt: skip
+
+
+def _content(path: str) -> st.SearchStrategy[str]:
+    lines = SCRIPT_LINES if path.endswith(".ts") else PYTHON_LINES
+    return st.lists(st.sampled_from(lines), max_size=5).map(lambda chosen: "\n".join(chosen) + "\n")
+
+
+_EDITS = st.lists(
+    st.sampled_from(PATHS).flatmap(lambda p: st.tuples(st.just(p), st.none() | _content(p))),
+    max_size=4,
+)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rounds=st.lists(_EDITS, min_size=2, max_size=4))
+def test_updates_end_where_a_fresh_build_does(
+    rounds: Sequence[Sequence[tuple[str, str | None]]],
+) -> None:
+    folder = Path(tempfile.mkdtemp())
+    root = folder / "tree"
+    root.mkdir()
+    store = open_sqlite_graph(folder / "updated.db")
+    try:
+        for number, edits in enumerate(rounds):
+            for path, content in edits:
+                if content is None:
+                    (root / path).unlink(missing_ok=True)
+                else:
+                    write(root, {path: content})
+            if number % 2:
+                builder(store, root).update([path for path, _ in edits])
+            else:
+                rebuilt(store, root)
+        fresh = open_sqlite_graph(folder / "fresh.db")
+        rebuilt(fresh, root)
+        assert everything(store) == everything(fresh)
+        fresh.close()
+    finally:
+        store.close()
+        shutil.rmtree(folder)
+
+
+TREE = {
+    "a.py": "from b import f\n\n\ndef go():\n    f()\n",
+    "b.py": "def f():\n    return 1\n",
+    "c.py": "X = 1\n",
+}
+
+
+def test_a_change_of_a_body_redraws_only_that_file(tmp_path: Path) -> None:
+    store = built(tmp_path, TREE)
+    write(tmp_path / "tree", {"b.py": "def f():\n    return 2 + 2\n"})
+    report = rebuilt(store, tmp_path / "tree")
+    assert (report.reanalysed, report.redrawn, report.unchanged) == (1, 1, 2)
+
+
+def test_a_change_of_a_name_redraws_what_uses_it_and_nothing_else(tmp_path: Path) -> None:
+    store = built(tmp_path, TREE)
+    write(tmp_path / "tree", {"b.py": "def h():\n    return 1\n"})
+    report = rebuilt(store, tmp_path / "tree")
+    assert (report.reanalysed, report.redrawn) == (1, 2)
+    assert "a.py::go calls b.py::f" not in edges(store)
+
+
+def test_a_touched_file_with_the_same_content_is_not_parsed(tmp_path: Path) -> None:
+    store = built(tmp_path, TREE)
+    (tmp_path / "tree/b.py").touch()
+    report = rebuilt(store, tmp_path / "tree")
+    assert (report.reanalysed, report.unchanged) == (0, 3)
+
+
+def test_changed_files_are_marked_as_stale_until_they_are_read_again(tmp_path: Path) -> None:
+    store, root = built(tmp_path, TREE), tmp_path / "tree"
+    write(root, {"b.py": "def f():\n    return 12345\n"})
+    assert builder(store, root).mark_changed() == ["b.py"]
+    assert store.status(NAME).stale == ("b.py",)
+    assert store.nodes(NAME, ["b.py::f"])["b.py::f"].stale_at is not None
+    rebuilt(store, root)
+    assert store.status(NAME).stale == ()
+
+
+class _StoppedError(Exception):
+    """Somebody pulled the plug."""
+
+
+def test_a_build_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    files = {f"m{n}.py": f"from m{n + 1} import f\n\n\ndef f():\n    pass\n" for n in range(250)}
+    write(root, files)
+    store = open_sqlite_graph(tmp_path / "stopped.db")
+    parsed: list[str] = []
+
+    def parse(paths: Sequence[str]) -> Iterator[Parsed]:
+        for path in paths:
+            parsed.append(path)
+            if len(parsed) == 150:
+                raise _StoppedError
+            yield parse_file(str(root), path)
+
+    tree = Tree(root=root, name=NAME)
+    with pytest.raises(_StoppedError):
+        Builder(store, tree, clock=system_clock, parse=parse).build()
+    kept = len(store.files(NAME))
+    assert 0 < kept < 250
+
+    def stop_while_drawing(at: BuildProgress) -> None:
+        if at.stage is Stage.DRAW:
+            raise _StoppedError
+
+    with pytest.raises(_StoppedError):
+        Builder(store, tree, clock=system_clock, parse=parse, tell=stop_while_drawing).build()
+    assert len(parsed) == 150 + 250 - kept
+    assert store.status(NAME).unresolved > 0
+    rebuilt(store, root)
+    fresh = open_sqlite_graph(tmp_path / "fresh.db")
+    rebuilt(fresh, root)
+    assert everything(store) == everything(fresh)
+
+
+def test_progress_names_the_modules(tmp_path: Path) -> None:
+    write(tmp_path / "tree", {"src/app/core/a.py": "x = 1\n"})
+    seen: list[BuildProgress] = []
+    tree = Tree(root=tmp_path / "tree", name=NAME)
+    store = open_sqlite_graph(tmp_path / "graph.db")
+    Builder(store, tree, clock=system_clock, tell=seen.append, workers=1).build()
+    assert [(p.stage, p.done, p.total, p.module) for p in seen] == [
+        (Stage.PARSE, 1, 1, "app.core"),
+        (Stage.DRAW, 1, 1, "app.core"),
+    ]
