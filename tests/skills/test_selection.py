@@ -129,12 +129,11 @@ def test_small_talk_gets_no_skill() -> None:
         assert chosen(select_skills(SkillSearch(ALL), prompt)) == []
 
 
-def test_broken_switched_off_and_private_skills_are_never_chosen() -> None:
-    wrong = SkillFinding(Severity.ERROR, "x", "broken")
+def test_empty_switched_off_and_private_skills_are_never_chosen() -> None:
     skills = [
         skill("docker-a", "Make images smaller.", enabled=False),
         skill("docker-b", "Make images smaller.", for_people_only=True),
-        skill("docker-c", "Make images smaller.", findings=(wrong,)),
+        skill("docker-c", "Make images smaller.", body=""),
         skill("CLAUDE", "Make images smaller.", format=SkillFormat.CONVENTION),
     ]
     assert pick("smaller docker images", *skills) == []
@@ -227,3 +226,11 @@ def test_files_at_hand_may_come_with_windows_separators() -> None:
 @given(prompt=st.text(max_size=300))
 def test_any_text_can_be_asked(prompt: str) -> None:
     select_skills(SkillSearch(ALL, embedder=WordEmbedder()), prompt)
+
+
+def test_a_skill_that_breaks_a_rule_of_its_format_is_chosen_all_the_same() -> None:
+    wrong = SkillFinding(Severity.ERROR, "name-folder", "The name is not that of its folder.")
+    found = pick(
+        "smaller docker images", skill("docker", "Make images smaller.", findings=(wrong,))
+    )
+    assert found == ["docker"]

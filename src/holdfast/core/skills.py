@@ -238,9 +238,10 @@ class Skill:
 
     @property
     def is_usable(self) -> bool:
-        """Whether there is something to go by: a description, and instructions (which a server
-        hands out for its prompts only when they are run)."""
-        return bool(self.description and (self.body or self.format is SkillFormat.PROMPT))
+        """Whether there is something to go by: instructions, which a server hands out for its
+        prompts only when they are run. (What has instructions has a description: if need be, its
+        first heading or line.)"""
+        return bool(self.body) or (self.format is SkillFormat.PROMPT and bool(self.description))
 
 
 @record

@@ -1,7 +1,7 @@
 """Choosing the few skills that help with a prompt, with the reasons.
 
 Invariant: never more than the policy's limit; tags are honoured; a skill that is switched off,
-broken, or that its author keeps for people is never chosen; the same input gives the same answer.
+empty, or that its author keeps for people is never chosen; the same input gives the same answer.
 Knows nothing of sources, files or budgets for text.
 """
 
@@ -139,7 +139,7 @@ def is_offered_to_agents(skill: Skill) -> bool:
     """Whether a skill may come into an agent's context unasked. A convention file may not: the
     client reads it by itself, and twice is once too often."""
     return (
-        skill.is_valid
+        skill.is_usable
         and not skill.invocation.disable_model_invocation
         and skill.format is not SkillFormat.CONVENTION
     )
