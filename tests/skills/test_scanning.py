@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -252,3 +253,26 @@ def test_a_document_is_of_the_format_of_its_place(tmp_path: Path) -> None:
         "two": SkillFormat.LIGHT,
         "AGENTS": SkillFormat.CONVENTION,
     }
+
+
+def test_files_that_come_and_go_during_scans_cost_nobody_else(tmp_path: Path) -> None:
+    put(tmp_path, "good")
+    stop = Event()
+
+    def come_and_go() -> None:
+        while not stop.is_set():
+            fickle = put(tmp_path, "fickle")
+            fickle.unlink()
+            fickle.parent.rmdir()
+
+    thread = Thread(target=come_and_go)
+    thread.start()
+    try:
+        scanner = PlaceScanner(place(tmp_path))
+        results = [scanner.scan() for _ in range(200)]
+    finally:
+        stop.set()
+        thread.join()
+    assert all("good" in names(result) for result in results)
+    assert {code for result in results for code in found(result)} <= {"vanished", "unreadable"}
+    assert names(scanner.scan()) == ["good"]
