@@ -101,6 +101,19 @@ def test_what_comes_from_elsewhere_is_listed_but_never_changed(hf: holdfast.Hold
         hf.skills.list(source="moon")
 
 
+def test_what_a_list_names_is_not_touched(hf: holdfast.Holdfast, home: Path) -> None:
+    folder = home / "elsewhere" / "listed"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: listed\ndescription: x\n---\nBody")
+    (home / "skills.json").write_text(
+        '{"skills": [{"name": "listed", "path": "elsewhere/listed"}]}'
+    )
+    assert hf.skills.get("listed").source.kind is SkillKind.USER
+    with pytest.raises(UsageError, match="cannot be removed"):
+        hf.skills.delete("listed")
+    assert (folder / "SKILL.md").exists()
+
+
 def test_a_project_covers_a_person_and_both_are_shown(hf: holdfast.Holdfast) -> None:
     make(hf, folder="user")
     make(hf, folder=".claude/skills")
@@ -244,6 +257,10 @@ def test_a_remote_skill_is_used_only_after_a_yes_and_only_as_it_was(
             hf.skills.add_remote(changed)
         assert hf.skills.get("far").body == "Do it."
         assert "secrets" in hf.skills.add_remote(changed, update=True).body
+    with pytest.raises(UsageError, match="cannot be changed"):
+        hf.skills.edit("far", {"version": "2"})
+    exported = hf.skills.export("far", hf.root / "out")
+    assert [path.name for path in exported.iterdir()] == ["SKILL.md"]
     assert len(hf.skills.delete("far", dry_run=True)) == 1
     hf.skills.delete("far")
     with pytest.raises(NotFoundError):

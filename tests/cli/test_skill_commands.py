@@ -58,6 +58,8 @@ def test_a_file_is_opened_in_the_editor(cli: Cli, monkeypatch: pytest.MonkeyPatc
     changed = cli("skill", "edit", "deploy", "--json").json["skill"]
     assert changed["description"] == "sends: the app"
     assert "sends" in path.read_text()
+    builtin = cli("skill", "list", "--source", "builtin", "--json").json["items"][0]["name"]
+    assert cli("skill", "edit", builtin).code == exits.USAGE
 
 
 def test_switching_off_and_on(cli: Cli) -> None:

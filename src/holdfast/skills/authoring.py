@@ -20,10 +20,10 @@ from holdfast.core.skills import Skill, SkillFormat, SkillKind
 from holdfast.skills.editing import Value, edited, new_document
 from holdfast.skills.files import write_new, write_whole
 from holdfast.skills.layout import MAX_DOCUMENT_BYTES
+from holdfast.skills.places import OWN_NAME
 from holdfast.skills.rules import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, is_specified_name
 from holdfast.skills.scanning import SKILL_FILES, read_file
 
-OWN_KINDS: Final = frozenset((SkillKind.PROJECT, SkillKind.USER))
 MAX_COPIED_FILES: Final = 2_000
 MAX_COPIED_BYTES: Final = 64 << 20
 
@@ -63,7 +63,7 @@ def edit_skill(
     skill: Skill, changes: Mapping[str, Value | None], *, body: str | None = None
 ) -> Path:
     """Change fields of a skill's file; everything else stays byte for byte."""
-    path = _own_file(skill, "changed")
+    path = own_file(skill)
     data, status = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)
     if sha256(data).hexdigest() != skill.sha256:
         raise ConflictError(f"{path} was changed meanwhile.", hint="Try again.")
@@ -81,7 +81,7 @@ def edit_skill(
 
 def files_to_remove(skill: Skill) -> list[Path]:
     """What removing a skill would remove: its folder with all files, or its one file."""
-    path = _own_file(skill, "removed")
+    path = own_file(skill, verb="removed")
     if skill.format is not SkillFormat.FULL:
         return [path]
     folder = path.parent
@@ -104,8 +104,17 @@ def remove_skill(skill: Skill) -> list[Path]:
     return files
 
 
-def _own_file(skill: Skill, verb: str) -> Path:
-    if skill.path is None or skill.source.kind not in OWN_KINDS:
+def is_own(skill: Skill) -> bool:
+    """Whether a skill lies in a folder of this project or of this person, and not in a list, among
+    the copies of remote ones, in a plugin or in Holdfast itself."""
+    source = skill.source
+    in_home = source.name.startswith("~/") or source.name == OWN_NAME
+    return source.kind is SkillKind.PROJECT or (source.kind is SkillKind.USER and in_home)
+
+
+def own_file(skill: Skill, *, verb: str = "changed") -> Path:
+    """The file of a skill that may be touched; UsageError for all others."""
+    if skill.path is None or not is_own(skill):
         raise UsageError(
             f"{skill.name!r} comes from {skill.source.kind.value}:{skill.source.name} "
             f"and cannot be {verb} here.",
@@ -126,7 +135,8 @@ def export_skill(skill: Skill, folder: Path, *, overwrite: bool = False) -> Path
             raise ConflictError(f"{target} is already there.", hint="Give --overwrite.")
         if target.is_symlink() or not (target / SKILL_FILES[0]).is_file():
             raise ConflictError(f"{target} is no skill.", hint="Choose another folder.")
-    own = skill.path.parent if skill.path and skill.format is SkillFormat.FULL else None
+    has_folder = skill.path is not None and skill.path.name in SKILL_FILES
+    own = skill.path.parent if skill.path and has_folder else None
     data = _document(skill)
     files = _companions(own) if own else []
     target.mkdir(parents=True, exist_ok=True)

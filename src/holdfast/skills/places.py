@@ -52,6 +52,7 @@ _HOME: Final = (
 )
 CONVENTION_PRIORITY: Final = 205
 OWN_PRIORITY: Final = 180
+OWN_NAME: Final = "holdfast"
 LISTED_USER_PRIORITY: Final = 150
 EXTERNAL_PRIORITY: Final = 75
 MCP_PRIORITY: Final = 60
@@ -77,7 +78,7 @@ def user_places(home: Path, own_folder: Path) -> tuple[Place, ...]:
         Place(SkillSource(SkillKind.USER, f"~/{name}", priority, home / name), home / name, shape)
         for name, shape, priority in _HOME
     )
-    mine = SkillSource(SkillKind.USER, "holdfast", OWN_PRIORITY, own)
+    mine = SkillSource(SkillKind.USER, OWN_NAME, OWN_PRIORITY, own)
     return (Place(mine, own, Shape.MIXED), *places)
 
 

@@ -12,6 +12,7 @@ from holdfast.cli import options, output
 from holdfast.cli.commands.skill_look import plain_skill, print_findings
 from holdfast.core.errors import UsageError
 from holdfast.core.skills import Skill
+from holdfast.skills.authoring import own_file
 from holdfast.skills.editing import Value
 
 _LISTS = frozenset(("tags", "aliases", "allowed_tools", "inject_into"))
@@ -106,10 +107,9 @@ def _value(field: str, text: str) -> Value:
 
 
 def _open_editor(skill: Skill) -> None:
-    if skill.path is None:
-        raise UsageError(f"{skill.name!r} has no file.", hint="Export it, and edit the copy.")
+    path = own_file(skill)
     try:
-        click.edit(filename=str(skill.path))
+        click.edit(filename=str(path))
     except click.ClickException as error:
         raise UsageError(
             f"The editor did not work: {error.message}.", hint="Set EDITOR, or give --set."
