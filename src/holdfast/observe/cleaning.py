@@ -34,7 +34,6 @@ _OPEN, _CLOSE = rf"(?:<|&lt;|\\u003c)\s*{FRAME}", rf"(?:<|&lt;|\\u003c)\\?/\s*{F
 _OWN_FRAME = re.compile(
     rf"{_OPEN}.*?(?:{_CLOSE}\s*(?:>|&gt;|\\u003e)?|\Z)", re.IGNORECASE | re.DOTALL
 )
-_OWN_MARK = re.compile(FRAME, re.IGNORECASE)
 _PRIVATE = re.compile(r"private\s*(?:>|&gt;|\\u003e)")
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -61,7 +60,7 @@ def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
     if not text:
         return text
     kept = clean(_bounded(text, limit=limit))
-    if _OWN_MARK.search(kept):
+    if FRAME in kept.casefold():
         kept = _OWN_FRAME.sub("", kept)
     kept = _without_control(kept)
     shown = redact(kept).text

@@ -157,6 +157,8 @@ def _stand_in(finding: Finding, given: str) -> str:
 
 def _private_spans(text: str) -> Iterator[Finding]:
     """The outermost private parts; a closing mark on its own is a part of its own."""
+    if PRIVATE not in text.casefold():
+        return
     depth = start = 0
     for mark in _PRIVATE_MARK.finditer(text):
         if not mark["close"]:
