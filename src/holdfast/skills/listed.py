@@ -139,7 +139,7 @@ class _ListReader:
         """The folder of a skill; None when it leads out of the fence."""
         path = Path(text)
         if self._fence is None:
-            return self._folder / (path.expanduser() if text.startswith("~/") else path)
+            return self._folder / _expanded(path)
         below = self._folder / path
         if "\0" not in text and not path.is_absolute() and is_inside(below, self._fence):
             return below
@@ -172,6 +172,14 @@ def _source(label: str, source: Mapping[str, object], folder: Path) -> SkillSour
     kind = _KINDS.get(_text(source, "type") or "", SkillKind.EXTERNAL)
     usual = {SkillKind.EXTERNAL: EXTERNAL_PRIORITY, SkillKind.USER: LISTED_USER_PRIORITY}
     return SkillSource(kind, label, usual.get(kind, PRIORITY_RANGES[kind][1]), folder)
+
+
+def _expanded(path: Path) -> Path:
+    """A path below the home folder, where one is known."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
 
 
 def _table(value: object) -> dict[str, object] | None:

@@ -53,7 +53,7 @@ def _read_entries(cursor: Cursor, entries: list[Entry], *, indent: int, depth: i
         own = indent_of(raw)
         if own < indent:
             return
-        if "\t" in raw[:own]:
+        if own and "\t" in raw[:own]:
             cursor.report("yaml-tab", "Lines are set in with spaces, not with tabs.")
         split = _split_key(raw[own:], cursor) if own == indent else None
         if split is None:

@@ -104,6 +104,8 @@ class Cursor:
     def skip_empty(self) -> bool:
         """Go to the next line with something on it; False at the end."""
         lines, at = self.lines, self.at
+        if at < len(lines) and "#" < lines[at][:1] < "\x7f":
+            return True  # nearly always: a line at the left margin that is no comment
         while at < len(lines):
             text = lines[at].lstrip()
             if text and text[0] != "#":
@@ -116,4 +118,6 @@ class Cursor:
 
 def indent_of(line: str) -> int:
     """How far a line is set in."""
+    if line and not line[0].isspace():
+        return 0
     return len(line) - len(line.lstrip())

@@ -52,7 +52,7 @@ def read_plain(cursor: Cursor, text: str, *, indent: int) -> Scalar:
 
 def _begins_left(cursor: Cursor) -> bool:
     """Whether nothing can go on below, which is nearly always so: the next line is not set in."""
-    return cursor.at == len(cursor.lines) or cursor.lines[cursor.at][:1] > "#"
+    return cursor.at == len(cursor.lines) or "#" < cursor.lines[cursor.at][:1] < "\x7f"
 
 
 def _check_colon(cursor: Cursor, text: str, line: int) -> None:
