@@ -1,8 +1,13 @@
 """Starting a drain that outlives the hook process, when no live Holdfast process is there to do it.
 
 Which program drains is told by a file in the state folder, because the hook runs in a bare
-interpreter that knows nothing of the environment Holdfast was installed in. The drain itself makes
-sure that only one runs. Whatever fails here fails in silence: events wait in the spool.
+interpreter that knows nothing of the environment Holdfast was installed in. Whatever fails here
+fails in silence: events wait in the spool.
+
+However many sessions end at once, at most `SLOTS` such drains run: the hook takes a slot, a lock
+that the drain inherits and keeps until it ends or is killed. One drains while another may still
+wait for a model. A hook that finds no slot leaves it to those who have one, which look again after
+they have let go of it.
 
 Imported by the hook process at the end of a turn or a session.
 """
@@ -10,13 +15,18 @@ Imported by the hook process at the end of a turn or a session.
 import os
 
 from holdfast.clients.socket_protocol import is_answered
+from holdfast.store.spool import FOLDER_NAME, fcntl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
 FILE_NAME = "drain.command"
+SLOTS = 2
+SLOT_VARIABLE = "HOLDFAST_DRAIN_SLOT"
 _MAX_BYTES = 1 << 16
+# Above the standard streams, which are given away even when the client had closed them.
+_LOWEST_DESCRIPTOR = 10
 
 
 def record_command(state: str, words: "Sequence[str]") -> None:
@@ -45,11 +55,15 @@ def recorded_command(state: str) -> list[str]:
 
 
 def start(state: str) -> bool:
-    """Start a drain unless a live process is there; tells whether one was started."""
+    """Start a drain unless a live process or enough drains are there; tells whether one was."""
     words = recorded_command(state)
     if not words or not hasattr(os, "fork") or is_answered(state):
         return False
+    slot = take_slot(state)
+    if slot is None:
+        return False
     if os.fork():
+        os.close(slot)
         return True
     try:
         # Away from the client: its signals, its pipes and its folder are no longer ours.
@@ -58,6 +72,53 @@ def start(state: str) -> bool:
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         os.chdir(state)
-        os.execv(words[0], words)
+        os.execve(words[0], words, {**os.environ, SLOT_VARIABLE: str(slot)})
     finally:
         os._exit(127)
+
+
+def take_slot(state: str) -> int | None:
+    """A descriptor that holds a slot until it is closed, and outlives `exec`; None when all are
+    taken or there are none on this system."""
+    if fcntl is None:
+        return None
+    for number in range(SLOTS):
+        try:
+            path = f"{state}/{FOLDER_NAME}/drain.slot-{number}"
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fcntl.fcntl(descriptor, fcntl.F_DUPFD, _LOWEST_DESCRIPTOR)
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
+    return None
+
+
+def rounds(state: str, *, look: "Callable[[], Iterable[object]]") -> "Generator[None]":
+    """The rounds of a drain: one; and for one that has a slot, another whenever something came
+    that may have found no slot. `look` tells what is in the spool, each file with its size."""
+    slot = _given_slot()
+    while True:
+        seen = set(look())
+        yield
+        if slot is None:
+            return
+        # Whoever finds no slot has caught its event before this look, and all others a free one.
+        os.close(slot)
+        slot = None if seen.issuperset(look()) else take_slot(state)
+        if slot is None:
+            return
+
+
+def _given_slot() -> int | None:
+    """The slot that the hook handed over, once."""
+    given = os.environ.pop(SLOT_VARIABLE, "")
+    try:
+        os.fstat(int(given))
+    except (ValueError, OSError):
+        return None
+    return int(given)

@@ -136,6 +136,7 @@ class _Drain:
     def _drain_source(self, source: str) -> None:
         mark = self._start(source)
         if mark is None:
+            self._remove_if_empty(source)
             return
         self._add(sources=self.report.sources + 1)
         for batch in _batches(self.spool.read(source, offset=mark.offset)):
@@ -183,13 +184,22 @@ class _Drain:
 
     def _remove_if_over(self, mark: ReadingMark) -> None:
         """Files go when they were read to their end and their session is over or quiet."""
-        touched = self.spool.idle_since(mark.source)
-        quiet = timedelta(minutes=self.rules.idle_minutes)
-        is_quiet = touched is not None and self.engine.clock() - touched >= quiet
         ended = self.over.get(mark.source, False)
-        if (is_quiet or ended) and self.spool.remove(mark.source, offset=mark.offset):
+        if (ended or self._is_quiet(mark.source)) and self.spool.remove(
+            mark.source, offset=mark.offset
+        ):
             self.engine.store.drop_mark(mark)
             self._add(removed=self.report.removed + 1)
+
+    def _remove_if_empty(self, source: str) -> None:
+        """A hook that was killed before its first write leaves a file with nothing in it."""
+        if self._is_quiet(source) and self.spool.remove(source, offset=0):
+            self._add(removed=self.report.removed + 1)
+
+    def _is_quiet(self, source: str) -> bool:
+        touched = self.spool.idle_since(source)
+        quiet = timedelta(minutes=self.rules.idle_minutes)
+        return touched is not None and self.engine.clock() - touched >= quiet
 
     # -- One transaction --------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -53,9 +54,14 @@ def status(*, as_json: bool = False) -> None:
 def drain(*, as_json: bool) -> int:
     """Take everything in now. Exits with 1 when something had to be set aside."""
     from holdfast.app.capture import take_events
+    from holdfast.app.spool_folder import SpoolFolder
+    from holdfast.clients.detached_drain import rounds
 
+    folder, code = SpoolFolder.of(os.environ), exits.OK
     with options.opened() as hf:
-        return _tell(take_events(hf, translate=events_of), as_json=as_json)
+        for _ in rounds(str(folder.state), look=folder.signature):
+            code = _tell(take_events(hf, translate=events_of), as_json=as_json)
+    return code
 
 
 @spool.command()

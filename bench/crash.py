@@ -1,0 +1,347 @@
+"""Killing every kind of process under load: nothing acknowledged is lost, nothing comes twice.
+
+`python -m bench.crash [--kills 200] [--seed 1] [--clients 32] [--json]` sets up a home of its own,
+lets clients' hooks catch events without pause, and kills hooks, detached drains, MCP servers, HTTP
+servers and backups with SIGKILL at moments of a seeded plan. Then it takes in what waits and holds
+the memory against what was acknowledged. After that so many clients of mixed kind work on one
+memory at once (`--clients 0` leaves that out). Exits with 1 when anything is wrong.
+
+Only processes that this program started are killed. It ends by itself within `--minutes`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from random import Random
+from time import monotonic
+
+from bench.crash_clients import run_hook, work_at_once
+from bench.crash_ledger import (
+    HookEvent,
+    Kind,
+    Ledger,
+    Verdict,
+    by_kind,
+    settle,
+    verdict,
+    words_of,
+)
+from bench.crash_scene import (
+    GaveUpError,
+    HttpServer,
+    Keeper,
+    McpServer,
+    Process,
+    Scene,
+    drains_running,
+    drains_started,
+    finished,
+    kill_drain,
+    wait_until,
+)
+from bench.report import finish, machine, parser, say, table
+from holdfast.core.codec import Json
+
+SHARES = {"hook": 0.45, "drain": 0.25, "mcp": 0.12, "http": 0.12, "backup": 0.06}
+FEEDERS = 2
+_TRIES = 60
+# A payload so large that a kill can hit the middle of its one write.
+_LARGE_BYTES = 8 << 20
+_KILLED = -9
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """One kill of the plan: who, how long after its start (or after it is up), and for a hook
+    how much its event weighs."""
+
+    victim: str
+    after_s: float
+    large: bool = False
+
+
+def plan(kills: int, seed: int) -> list[Kill]:
+    """Who is killed and when: the same for the same seed."""
+    chance = Random(seed)
+    counts = {victim: max(1, round(kills * share)) for victim, share in SHARES.items()}
+    counts["hook"] += kills - sum(counts.values())
+    moments = {"hook": 0.05, "drain": 1.2, "mcp": 3.0, "http": 1.5, "backup": 1.0}
+    made = [
+        Kill(victim, chance.uniform(0, moments[victim]), victim == "hook" and chance.random() < 0.2)
+        for victim, count in counts.items()
+        for _ in range(count)
+    ]
+    chance.shuffle(made)
+    return made
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened so far."""
+
+    killed: Counter[str] = field(default_factory=Counter[str])
+    missed: Counter[str] = field(default_factory=Counter[str])
+    most_drains: int = 0
+
+    def as_json(self) -> dict[str, Json]:
+        """By victim: how many were hit, and how many had ended before they could be."""
+        return {
+            "killed": dict(self.killed),
+            "ended_before": dict(self.missed),
+            "most_detached_drains_at_once": self.most_drains,
+        }
+
+
+class Feeders:
+    """Threads that start hooks without pause, and kill some of them as the plan says."""
+
+    def __init__(self, scene: Scene, ledger: Ledger, tally: Tally, *, seed: int) -> None:
+        self.kills: SimpleQueue[Kill] = SimpleQueue()
+        self.failed: BaseException | None = None
+        self._scene, self._ledger, self._tally = scene, ledger, tally
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(Random(f"{seed}-{number}"),), daemon=True)
+            for number in range(FEEDERS)
+        ]
+
+    def __enter__(self) -> Feeders:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, chance: Random) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._next(chance)
+                now = len(drains_running(self._scene))
+                self._tally.most_drains = max(self._tally.most_drains, now)
+        except (GaveUpError, OSError) as error:
+            self.failed = error
+
+    def _next(self, chance: Random) -> None:
+        try:
+            kill = self.kills.get_nowait() if chance.random() < 0.3 else None
+        except Empty:
+            kill = None
+        event = self._ledger.hook_event(self._scene, chance)
+        if kill is None:
+            run_hook(self._scene, self._ledger, event)
+        elif self._kill(kill, event):
+            self._tally.killed["hook"] += 1
+        else:
+            self._tally.missed["hook"] += 1
+            self.kills.put(kill)
+
+    def _kill(self, kill: Kill, event: HookEvent) -> bool:
+        more = b', "more": "%b"}' % (b"x" * _LARGE_BYTES)
+        payload = event.payload[:-1] + more if kill.large else event.payload
+        code = strike(self._scene.start_hook(event.client, event.event, payload), kill.after_s)
+        self._ledger.note(event.sent, sure=code == 0)
+        return code == _KILLED
+
+
+def strike(process: Process, after_s: float) -> int:
+    """Kill a process after a while; returns how it ended, which may have been before."""
+    threading.Event().wait(after_s)
+    process.kill()
+    return finished(process).code
+
+
+class Killer:
+    """Carries out a plan."""
+
+    def __init__(self, scene: Scene, *, seed: int, minutes: float) -> None:
+        self.ledger, self.tally = Ledger(), Tally()
+        self._scene = scene
+        self._chance = Random(seed)
+        self._feeders = Feeders(scene, self.ledger, self.tally, seed=seed)
+        self._deadline_s = monotonic() + minutes * 60
+        self._copies = 0
+        self._ways: dict[str, Callable[[Kill], bool]] = {
+            "drain": self._kill_drain,
+            "mcp": lambda kill: self._kill_server(kill, McpServer),
+            "http": lambda kill: self._kill_server(kill, HttpServer),
+            "backup": self._kill_backup,
+        }
+
+    def run(self, kills: Sequence[Kill]) -> None:
+        """Kill everyone of the plan; hooks are left to those who start them."""
+        hooks = sum(kill.victim == "hook" for kill in kills)
+        with self._feeders:
+            for number, kill in enumerate(kills):
+                self._require_time()
+                if kill.victim == "hook":
+                    self._feeders.kills.put(kill)
+                else:
+                    self._until_hit(kill)
+                if number % 20 == 19:
+                    say(f"{number + 1} of {len(kills)} kills")
+            wait_until(lambda: self._is_through(hooks), "the kills of hooks")
+        if self._feeders.failed is not None:
+            raise self._feeders.failed
+        wait_until(lambda: not drains_running(self._scene), "the end of the last drain")
+
+    def _is_through(self, hooks: int) -> bool:
+        return self._feeders.failed is not None or self.tally.killed["hook"] >= hooks
+
+    def _require_time(self) -> None:
+        if monotonic() > self._deadline_s:
+            raise GaveUpError("the time for the whole run is over")
+
+    def _until_hit(self, kill: Kill) -> None:
+        """Try again, ever earlier, while the victim ends before it can be killed."""
+        for number in range(_TRIES):
+            self._require_time()
+            if self._ways[kill.victim](replace(kill, after_s=kill.after_s * 0.7**number)):
+                self.tally.killed[kill.victim] += 1
+                return
+            self.tally.missed[kill.victim] += 1
+        raise GaveUpError(f"no {kill.victim} could be killed in {_TRIES} tries")
+
+    def _kill_drain(self, kill: Kill) -> bool:
+        known = set(drains_started(self._scene))
+
+        def started() -> bool:
+            event = self.ledger.hook_event(self._scene, self._chance, kind=Kind.TURN)
+            run_hook(self._scene, self.ledger, event)
+            return not known.issuperset(drains_started(self._scene))
+
+        wait_until(started, "the start of a detached drain")
+        (pid, *_) = [pid for pid in drains_started(self._scene) if pid not in known]
+        threading.Event().wait(kill.after_s)
+        return kill_drain(pid, self._scene)
+
+    def _kill_server(self, kill: Kill, start: Callable[[Scene], Keeper]) -> bool:
+        server = start(self._scene)
+        asking = threading.Thread(target=self._ask_on, args=(server,), daemon=True)
+        asking.start()
+        threading.Event().wait(kill.after_s)
+        server.process.kill()
+        asking.join()
+        return finished(server.process).code == _KILLED
+
+    def _ask_on(self, server: Keeper) -> None:
+        """Have statements kept until the server dies."""
+        while True:
+            statement = self.ledger.statement()
+            try:
+                sure = server.keep(words_of(statement))
+            except (OSError, ValueError):
+                self.ledger.note(statement, sure=False)
+                return
+            self.ledger.note(statement, sure=sure)
+            if not sure:
+                self.ledger.complain(f"{type(server).__name__} refused to keep {statement.name}")
+
+    def _kill_backup(self, kill: Kill) -> bool:
+        self._copies += 1
+        target = self._scene.backups / f"{self._copies}.db"
+        before = set(self._scene.backups.iterdir())
+        process = self._scene.start_cli("backup", str(target))
+        has_begun = lambda: set(self._scene.backups.iterdir()) != before  # noqa: E731
+        wait_until(lambda: has_begun() or process.poll() is not None, "a backup")
+        return strike(process, kill.after_s / 100) == _KILLED
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did, and whether the memory is as it should be."""
+
+    figures: dict[str, Json]
+    verdict: Verdict
+
+
+def kill_run(root: Path, *, kills: Sequence[Kill], seed: int, minutes: float) -> Outcome:
+    """Carry out a plan below a folder, then look."""
+    scene = Scene.set_up(root)
+    killer = Killer(scene, seed=seed, minutes=minutes)
+    began_s = monotonic()
+    killer.run(kills)
+    damaged = settle(scene)
+    ledger = killer.ledger
+    figures: dict[str, Json] = {
+        "kills": killer.tally.killed.total(),
+        **killer.tally.as_json(),
+        "detached_drains_started": len(drains_started(scene)),
+        "acknowledged": by_kind(ledger.sure),
+        "not_acknowledged": by_kind(ledger.unsure),
+        "seconds": round(monotonic() - began_s, 1),
+    }
+    return Outcome(figures, verdict(scene, ledger, damaged_bytes=damaged))
+
+
+def crowd_run(root: Path, *, clients: int, rounds: int, seed: int) -> Outcome:
+    """Let clients of mixed kind work on one memory at once, then look."""
+    scene, ledger, began_s = Scene.set_up(root), Ledger(), monotonic()
+    told = work_at_once(scene, ledger, clients=clients, rounds=rounds, seed=seed)
+    wait_until(lambda: not drains_running(scene), "the end of the last drain")
+    damaged = settle(scene)
+    figures: dict[str, Json] = {
+        "clients": clients,
+        "rounds": rounds,
+        **told.as_json(),
+        "acknowledged": by_kind(ledger.sure),
+        "not_acknowledged": by_kind(ledger.unsure),
+        "seconds": round(monotonic() - began_s, 1),
+    }
+    return Outcome(figures, verdict(scene, ledger, damaged_bytes=damaged))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Kill, let many work at once, and report."""
+    options = parser(__doc__)
+    options.add_argument("--kills", type=int, default=200)
+    options.add_argument("--clients", type=int, default=32)
+    options.add_argument("--rounds", type=int, default=3, help="what each client does so often")
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--minutes", type=float, default=30.0)
+    given = options.parse_args(arguments)
+    if not hasattr(os, "pidfd_open"):
+        options.error("detached drains can be killed safely on Linux only")
+    outcomes: dict[str, Outcome] = {}
+    with tempfile.TemporaryDirectory(prefix="holdfast-crash-") as folder:
+        if given.kills:
+            kills = plan(given.kills, given.seed)
+            outcomes["killing"] = kill_run(
+                Path(folder, "k"), kills=kills, seed=given.seed, minutes=given.minutes
+            )
+        if given.clients:
+            say(f"{given.clients} clients at once")
+            outcomes["at_once"] = crowd_run(
+                Path(folder, "c"), clients=given.clients, rounds=given.rounds, seed=given.seed
+            )
+    clean = all(one.verdict.is_clean for one in outcomes.values())
+    figures: dict[str, Json] = {
+        name: {**one.figures, "verdict": one.verdict.as_json()} for name, one in outcomes.items()
+    }
+    report = {"seed": given.seed, "machine": machine(), **figures, "clean": clean}
+    finish("crash", report, as_json=given.json, lines=_lines(outcomes))
+    return 0 if clean else 1
+
+
+def _lines(outcomes: Mapping[str, Outcome]) -> list[str]:
+    rows = [
+        [f"{name}: {key}", json.dumps(value)]
+        for name, one in outcomes.items()
+        for key, value in {**one.figures, **one.verdict.as_json()}.items()
+    ]
+    return table(["figure", "value"], rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
