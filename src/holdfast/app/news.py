@@ -59,4 +59,4 @@ def _item(hf: Holdfast, news: News, memory: Memory | None) -> NewsItem:
     if news.memory_id is None and news.session_id is not None:
         session = hf.engine.store.get_session(news.session_id)
         return NewsItem(news, session.title if session else None)
-    return NewsItem(news)
+    return NewsItem(news, news.subject)

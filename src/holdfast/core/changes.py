@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.core.memory import Memory
+    from holdfast.core.news import NewsKind
     from holdfast.core.ports import Vector
     from holdfast.core.sessions import ReadingMark, SessionRecord
 
@@ -104,4 +105,15 @@ class Advance:
     mark: ReadingMark
 
 
-Change: TypeAlias = Insert | Replace | Close | Rescore | Mark | Delete | PutSession | Advance
+@record
+class Announce:
+    """Tell those who follow that something else is new, such as skills; nothing else changes."""
+
+    kind: NewsKind
+    project: str
+    subject: str
+
+
+Change: TypeAlias = (
+    Insert | Replace | Close | Rescore | Mark | Delete | PutSession | Advance | Announce
+)

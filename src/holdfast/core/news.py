@@ -1,4 +1,5 @@
-"""What is new in a store: sessions that begin and end, memories that come, change and go.
+"""What is new in a store: sessions that begin and end, memories that come, change and go, skills
+that a project calls for or that were made.
 
 News are numbered by the store in the order of its commits, across all processes that write, so
 whoever knows the last number they saw can ask for what came after it. They name things and hold
@@ -33,11 +34,16 @@ class NewsKind(StrEnum):
     MEMORY_CHANGED = "memory_changed"
     MEMORY_CLOSED = "memory_closed"
     MEMORY_DELETED = "memory_deleted"
+    SKILLS_DETECTED = "skills_detected"
+    SKILL_GENERATED = "skill_generated"
 
 
 @record(kw_only=True)
 class News:
-    """One thing that is new. `everywhere` means that it is about the person, not one project."""
+    """One thing that is new. `everywhere` means that it is about the person, not one project.
+
+    `subject` names what is neither a memory nor a session: skills, parted by commas.
+    """
 
     number: int
     kind: NewsKind
@@ -46,6 +52,7 @@ class News:
     everywhere: bool = False
     memory_id: str | None = None
     session_id: str | None = None
+    subject: str | None = None
 
 
 @record

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Stats,
     )
     from holdfast.core.sessions import ReadingMark, SessionRecord, SpoolDamage, SpoolEntry
+    from holdfast.core.skill_ports import SkillUse
 
 from holdfast.core.query import Order
 
@@ -258,6 +259,18 @@ class NewsBook(Protocol):
         ...
 
 
+class SkillUses(Protocol):
+    """How often commands were used, by project."""
+
+    def count_skill_use(self, key: str, *, project: str, at: datetime) -> None:
+        """Count one use; uses that are told late do not move the last one back."""
+        ...
+
+    def skill_uses(self, *, project: str) -> dict[str, SkillUse]:
+        """Every command that was ever used in a project, by key."""
+        ...
+
+
 class Upkeep(Protocol):
     """Checking, mending and copying a whole store."""
 
@@ -298,6 +311,7 @@ class Store(
     Shelf,
     SessionBook,
     NewsBook,
+    SkillUses,
     Upkeep,
     Protocol,
 ):

@@ -12,6 +12,8 @@ from holdfast.core.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
 
 
 @record(kw_only=True)
@@ -44,6 +46,16 @@ class PromptDefinition:
     name: str
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
+
+
+@record
+class SkillUse:
+    """How often a command was used in a project, and when last. `key` is `Skill.key`, or that of
+    a command of Holdfast's own."""
+
+    key: str
+    count: int
+    last_used_at: datetime
 
 
 class SkillSwitches(Protocol):
@@ -83,4 +95,28 @@ class SkillFetcher(Protocol):
 
     def fetch(self, url: str, *, limit_bytes: int) -> bytes:
         """The document. ProviderError when it cannot be had or is larger than the limit."""
+        ...
+
+
+class HookTrust(Protocol):
+    """Which hooks a person allowed to run, on this machine and for this person alone.
+
+    A yes holds for one folder, one skill and one state of its files; `fingerprint` changes with
+    any of them.
+    """
+
+    def trusted(self, root: Path) -> Mapping[str, str]:
+        """Skill key -> the fingerprint that was agreed to, for a project's folder."""
+        ...
+
+    def trust(self, root: Path, key: str, fingerprint: str | None) -> None:
+        """Note a yes; None takes it back."""
+        ...
+
+
+class HookRecord(Protocol):
+    """Which hooks that run once already ran in a session."""
+
+    def claim(self, session: str, hook: str) -> bool:
+        """Note that a hook runs now; False when it ran before."""
         ...

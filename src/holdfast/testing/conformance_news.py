@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.core.changes import (
     Advance,
+    Announce,
     Close,
     Delete,
     IndexCard,
@@ -121,6 +122,18 @@ class NewsConformance(Stage):
         store.apply([Insert(memory, _CARD)])
         with pytest.raises(ConflictError):
             store.apply([Insert(samples.memory(), _CARD), Insert(memory, _CARD)])
+        assert len(_all(store)) == 1
+
+    @pytest.mark.feature("C6")
+    def test_what_is_no_memory_is_told_by_its_name(self, store: Store, other: Store) -> None:
+        store.apply([Announce(NewsKind.SKILLS_DETECTED, "example", "react, typescript")])
+        (told,) = _all(other, project="example")
+        assert (told.kind, told.subject) == (NewsKind.SKILLS_DETECTED, "react, typescript")
+        assert (told.memory_id, told.session_id, told.everywhere) == (None, None, False)
+        assert _all(store, project="elsewhere") == []
+        for project, subject in (("", "react"), ("example", "")):
+            with pytest.raises(UsageError):
+                store.apply([Announce(NewsKind.SKILL_GENERATED, project, subject)])
         assert len(_all(store)) == 1
 
     @pytest.mark.feature("C6")

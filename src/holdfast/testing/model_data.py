@@ -7,6 +7,7 @@ from array import array
 
 from holdfast.core.changes import (
     Advance,
+    Announce,
     Change,
     Close,
     Delete,
@@ -24,6 +25,7 @@ from holdfast.core.news import News
 from holdfast.core.ports import Vector
 from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import ReadingMark, SessionRecord
+from holdfast.core.skill_ports import SkillUse
 from holdfast.core.types import Scope
 
 
@@ -42,6 +44,7 @@ class ModelData:
     sessions: dict[str, SessionRecord] = field(default_factory=dict[str, SessionRecord])
     taken: dict[str, str] = field(default_factory=dict[str, str])
     marks: dict[str, ReadingMark] = field(default_factory=dict[str, ReadingMark])
+    uses: dict[tuple[str, str], SkillUse] = field(default_factory=dict[tuple[str, str], SkillUse])
     news: list[News] = field(default_factory=list[News])
 
 
@@ -77,9 +80,20 @@ def make_change(data: ModelData, change: Change) -> None:
         case PutSession(session, taken):
             _put_session(data, session, taken)
         case Advance(mark):
-            if mark.offset < 0 or not mark.source:
-                raise UsageError(f"{mark} is no place in a file.")
-            data.marks[mark.source] = mark
+            _put_mark(data, mark)
+        case Announce():
+            _require_subject(change)
+
+
+def _put_mark(data: ModelData, mark: ReadingMark) -> None:
+    if mark.offset < 0 or not mark.source:
+        raise UsageError(f"{mark} is no place in a file.")
+    data.marks[mark.source] = mark
+
+
+def _require_subject(news: Announce) -> None:
+    if not (news.project and news.subject):
+        raise UsageError(f"News of {news.kind.value} need a project and a subject.")
 
 
 def _put_session(data: ModelData, session: SessionRecord, taken: tuple[str, ...]) -> None:

@@ -6,7 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
 
-from holdfast.core.changes import Change, Close, Delete, Insert, Mark, PutSession, Replace
+from holdfast.core.changes import (
+    Announce,
+    Change,
+    Close,
+    Delete,
+    Insert,
+    Mark,
+    PutSession,
+    Replace,
+)
 from holdfast.core.errors import UsageError
 from holdfast.core.news import (
     KEPT_NEWS,
@@ -63,6 +72,9 @@ def _news_of(data: ModelData, change: Change, at: datetime) -> list[News]:
             News(number=0, kind=kind, at=at, project=about.project, session_id=about.id)
             for kind in kinds
         ]
+    if isinstance(change, Announce):
+        about, kind = change.subject, change.kind
+        return [News(number=0, kind=kind, at=at, project=change.project, subject=about)]
     kind = memory_news(change)
     return [] if kind is None else _of_memory(data, change, kind, at)
 

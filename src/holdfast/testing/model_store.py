@@ -43,10 +43,11 @@ from holdfast.core.types import Scope
 from holdfast.testing.model_data import ModelData, open_key, put_card, require_vector
 from holdfast.testing.model_news import ModelNews, make_changes
 from holdfast.testing.model_sessions import ModelSessions
+from holdfast.testing.model_skill_uses import ModelSkillUses, move_skill_uses
 from holdfast.testing.plain_filter import holds_phrase, passes, stems
 
 
-class ModelStore(ModelSessions, ModelNews):
+class ModelStore(ModelSessions, ModelNews, ModelSkillUses):
     """A `Store` in memory."""
 
     def __init__(self, data: ModelData | None = None, *, clock: Clock = system_clock) -> None:
@@ -263,6 +264,7 @@ class ModelStore(ModelSessions, ModelNews):
                 self._data.aliases[name] = target
         self._data.aliases[alias] = target
         self._move_links(alias, target)
+        move_skill_uses(self._data, alias, target)
         for key, session in self._data.sessions.items():
             if session.project == alias:
                 self._data.sessions[key] = replace(session, project=target)

@@ -19,6 +19,7 @@ from holdfast.store.sqlite.schema import (
     KIND_INDEXES,
     NEWS,
     SESSION_SCHEMA,
+    SKILL_USES,
     TEXT_EDITS,
     WORD_PLACES,
 )
@@ -65,6 +66,11 @@ def _word_places(db: Connection) -> None:
         db.execute(statement)
 
 
+def _skill_uses(db: Connection) -> None:
+    for statement in SKILL_USES:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
@@ -72,6 +78,7 @@ STEPS: tuple[Step, ...] = (
     Step(4, "counting edits of indexed texts", _text_edits),
     Step(5, "what is new, in the order of commits", _news),
     Step(6, "where words stand and which texts were edited", _word_places),
+    Step(7, "uses of skills, and what news are about", _skill_uses),
 )
 
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from holdfast.core.news import News, NewsKind, NewsSpan
     from holdfast.store.sqlite.database import Connection, SqlValue
 
-    Told: TypeAlias = tuple[NewsKind, str, bool, str | None, str | None]
-    """Kind, project, whether it is seen everywhere, memory and session."""
+    Told: TypeAlias = tuple[NewsKind, str, bool, str | None, str | None, str | None]
+    """Kind, project, whether it is seen everywhere, memory, session and subject."""
 
 _INSERT = (
-    "INSERT INTO news (at_ms, kind, project, everywhere, memory_id, session_id)"
-    " VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO news (at_ms, kind, project, everywhere, memory_id, session_id, subject)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 _SPAN = (
     "SELECT coalesce((SELECT min(number) FROM news), 0),"
@@ -39,8 +39,8 @@ class SqliteNews(Part):
         seen, values = ("1", ()) if project is None else ("(project = ? OR everywhere)", (project,))
         with self._database.reading() as db:
             rows = db.execute(
-                "SELECT number, kind, at_ms, project, everywhere, memory_id, session_id FROM news"
-                f" WHERE number > ? AND {seen} ORDER BY number LIMIT ?",
+                "SELECT number, kind, at_ms, project, everywhere, memory_id, session_id, subject"
+                f" FROM news WHERE number > ? AND {seen} ORDER BY number LIMIT ?",
                 (after, *values, limit),
             ).fetchall()
         return [_to_news(row) for row in rows]
@@ -54,18 +54,20 @@ class SqliteNews(Part):
 
 def news_of(db: Connection, change: Change) -> list[Told]:
     """What a change that is about to be made will have brought."""
-    from holdfast.core.changes import Insert, PutSession, Replace
+    from holdfast.core.changes import Announce, Insert, PutSession, Replace
     from holdfast.core.news import memory_news
     from holdfast.core.types import Scope
 
     if isinstance(change, PutSession):
         return _of_session(db, change)
+    if isinstance(change, Announce):
+        return [(change.kind, change.project, False, None, None, change.subject)]
     kind = memory_news(change)
     if kind is None:
         return []
     if isinstance(change, (Insert, Replace)):
         new = change.memory
-        return [(kind, new.project, new.scope is Scope.USER, new.id, new.session_id)]
+        return [(kind, new.project, new.scope is Scope.USER, new.id, new.session_id, None)]
     return _of_known_memory(db, change, kind)
 
 
@@ -88,7 +90,7 @@ def _of_session(db: Connection, change: PutSession) -> list[Told]:
         "SELECT 1 FROM sessions WHERE id = ? AND ended_ms IS NULL", (session.id,)
     ).fetchone()
     kinds = session_news(session, was_open=was_open is not None)
-    return [(kind, session.project, False, None, session.id) for kind in kinds]
+    return [(kind, session.project, False, None, session.id, None) for kind in kinds]
 
 
 def _of_known_memory(db: Connection, change: Change, kind: NewsKind) -> list[Told]:
@@ -98,13 +100,15 @@ def _of_known_memory(db: Connection, change: Change, kind: NewsKind) -> list[Tol
     rows = db.execute(
         "SELECT project, scope = 'user', session_id FROM memories WHERE id = ?", (change.id,)
     ).fetchall()
-    return [(kind, project, bool(user), change.id, session) for project, user, session in rows]
+    return [
+        (kind, project, bool(user), change.id, session, None) for project, user, session in rows
+    ]
 
 
 def _to_news(row: tuple[SqlValue, ...]) -> News:
     from holdfast.core.news import News, NewsKind
 
-    number, kind, at_ms, project, everywhere, memory_id, session_id = row
+    number, kind, at_ms, project, everywhere, memory_id, session_id, subject = row
     assert isinstance(number, int)
     assert isinstance(at_ms, int)
     return News(
@@ -115,4 +119,5 @@ def _to_news(row: tuple[SqlValue, ...]) -> News:
         everywhere=bool(everywhere),
         memory_id=None if memory_id is None else str(memory_id),
         session_id=None if session_id is None else str(session_id),
+        subject=None if subject is None else str(subject),
     )

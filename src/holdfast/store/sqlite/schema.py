@@ -283,3 +283,17 @@ WORD_PLACES: tuple[str, ...] = (
         DELETE FROM edited_texts WHERE number <= (SELECT max(number) FROM edited_texts) - 1000;
     END""",
 )
+
+# -- Step 7 ---------------------------------------------------------------------------------------
+
+# News of skills have neither a memory nor a session to point to, so they name what they are about.
+SKILL_USES: tuple[str, ...] = (
+    """CREATE TABLE skill_uses (
+        project TEXT NOT NULL CHECK (project <> ''),
+        skill TEXT NOT NULL CHECK (skill <> ''),
+        count INTEGER NOT NULL CHECK (count > 0),
+        last_ms INTEGER NOT NULL,
+        PRIMARY KEY (project, skill)
+    ) STRICT, WITHOUT ROWID""",
+    "ALTER TABLE news ADD COLUMN subject TEXT",
+)

@@ -15,6 +15,7 @@ from holdfast.store.sqlite.database import Connection, placeholders
 from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.rows import SELECTED, dump, require_unit, to_memory
+from holdfast.store.sqlite.skill_uses import move_skill_uses
 from holdfast.store.sqlite.vectors import find_model
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class SqliteProjects(Part):
             for table in ("sessions", "news"):
                 db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (target, alias))
             _move_file_links(db, alias, target)
+            move_skill_uses(db, alias, target)
             db.execute(
                 "UPDATE project_aliases SET canonical = ? WHERE canonical = ?", (target, alias)
             )

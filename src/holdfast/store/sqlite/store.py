@@ -16,6 +16,7 @@ from holdfast.store.sqlite.news import SqliteNews
 from holdfast.store.sqlite.search import SqliteSearch
 from holdfast.store.sqlite.sessions import SqliteSessions
 from holdfast.store.sqlite.shelf import SqliteProjects, SqliteShelf, SqliteVectors
+from holdfast.store.sqlite.skill_uses import SqliteSkillUses
 from holdfast.store.sqlite.upkeep import SqliteUpkeep
 from holdfast.store.sqlite.vectors import VectorSearch
 from holdfast.store.sqlite.words import ProjectSizes
@@ -31,6 +32,7 @@ class SqliteStore(
     SqliteShelf,
     SqliteSessions,
     SqliteNews,
+    SqliteSkillUses,
     SqliteUpkeep,
 ):
     """A `Store` in one SQLite file."""

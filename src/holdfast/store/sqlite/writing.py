@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.changes import (
     Advance,
+    Announce,
     Change,
     Close,
     Delete,
@@ -66,6 +67,9 @@ def make_change(db: Connection, change: Change) -> None:
             put_session(db, session, taken)
         case Advance(mark):
             put_mark(db, mark)
+        case Announce(kind, project, subject):
+            if not (project and subject):
+                raise UsageError(f"News of {kind.value} need a project and a subject.")
 
 
 def put_card(db: Connection, row: int, card: IndexCard) -> None:
