@@ -127,7 +127,7 @@ class Builder:
         if plan.same:
             self._store.touch_files(self._tree.name, plan.same)
         parsed_at = time.perf_counter()
-        if analysed or plan.gone or plan.skip:
+        if plan.gone or plan.skip or any(_moved(file, known) for file in analysed):
             self._put_containers()
         redrawn = self._draw()
         self._store.built(self._tree.name, at=self._clock())
@@ -338,6 +338,12 @@ class Builder:
     def _say(self, stage: Stage, done: int, total: int, module: str) -> None:
         if self._tell is not None:
             self._tell(BuildProgress(stage=stage, done=done, total=total, module=module))
+
+
+def _moved(file: SourceFile, known: dict[str, SourceFile]) -> bool:
+    """Whether a file is new or went to another module."""
+    before = known.get(file.path)
+    return before is None or before.module != file.module
 
 
 def is_wanted(path: str) -> bool:

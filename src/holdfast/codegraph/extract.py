@@ -31,6 +31,7 @@ _KINDS = {
 }
 _OWNER = "owner"
 _DOTTED = re.compile(r"[\w$@]+(?:\.[\w$@]+)*")
+_PLAIN = re.compile(r"\w+(?:\.\w+)*")
 _LAST = re.compile(r"\.([\w$]+)$")
 _TYPE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|\\)[A-Za-z_$][\w$]*)*")
 _CALLS = frozenset(
@@ -332,6 +333,8 @@ def _child(node: Node, name: str) -> Node | None:
 def dotted(text: str, language: Language) -> str:
     """A written name as identifiers with dots; `?.last` when its beginning is no name."""
     if text.isidentifier():
+        return text
+    if _PLAIN.fullmatch(text) and not text.endswith(".new"):  # Ruby's way to call a class
         return text
     for pattern, replacement in language.rewrites:
         text = pattern.sub(replacement, text)

@@ -7,8 +7,9 @@ outside the tree is read. Submodules and other repositories inside the tree are 
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,18 +49,12 @@ def list_files(root: Path) -> list[Listed]:
 def look(root: Path, name: str) -> Listed | None:
     """A file of the tree; None for what is gone, no plain file, or cannot be looked at."""
     try:
-        found = os.lstat(root / name)
+        found = os.lstat(f"{root}/{name}")
     except (OSError, ValueError):
         return None
-    if not _is_plain(found.st_mode):
+    if not stat.S_ISREG(found.st_mode):
         return None
     return Listed(name, found.st_size, found.st_mtime_ns)
-
-
-def _is_plain(mode: int) -> bool:
-    import stat
-
-    return stat.S_ISREG(mode)
 
 
 def _own_patterns(root: Path) -> tuple[Pattern, ...]:
@@ -91,28 +86,33 @@ def _walked(root: Path) -> Iterator[str]:
     waiting: list[tuple[str, tuple[tuple[str, tuple[Pattern, ...]], ...]]] = [("", ())]
     while waiting:
         folder, levels = waiting.pop()
-        patterns = tuple(p for name in _IGNORE_FILES for p in _read(root / folder / name))
+        entries = _entries(f"{root}/{folder}")
+        if folder and ".git" in entries:  # another repository
+            continue
+        ignoring = [name for name in _IGNORE_FILES if name in entries]
+        patterns = tuple(p for name in ignoring for p in _read(root / folder / name))
         levels = (*levels, (folder, patterns)) if patterns else levels
-        for name, is_folder in _entries(root / folder):
+        for name, is_folder in entries.items():
             path = f"{folder}/{name}" if folder else name
             if name in _NEVER or is_ignored(path, is_folder=is_folder, levels=levels):
                 continue
             if not is_folder:
                 yield path
-            elif path.count("/") < _FOLDER_LIMIT and not (root / path / ".git").exists():
+            elif path.count("/") < _FOLDER_LIMIT:
                 waiting.append((path, levels))
 
 
-def _entries(folder: Path) -> Sequence[tuple[str, bool]]:
+def _entries(folder: str) -> dict[str, bool]:
+    """What is in a folder, and whether it is a folder itself; links are left out."""
     try:
         with os.scandir(folder) as entries:
-            return [
-                (entry.name, entry.is_dir(follow_symlinks=False))
+            return {
+                entry.name: entry.is_dir(follow_symlinks=False)
                 for entry in entries
                 if not entry.is_symlink()
-            ]
+            }
     except OSError:  # a folder that may not be read is passed over
-        return ()
+        return {}
 
 
 def _read(path: Path) -> tuple[Pattern, ...]:

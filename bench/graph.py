@@ -1,0 +1,164 @@
+"""The code graph on a real tree: `python -m bench.graph --repo PATH [--json]`.
+
+Builds the graph of a copy of the tree's source from nothing (throughput is source bytes for each
+second of processor time, parent and workers together), changes single files, and asks for impacts.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from bench.report import Target, Timing, finish, machine, parser, room_bytes, say, timed_each
+from holdfast.codegraph.build import Builder, Tree, is_wanted
+from holdfast.codegraph.listing import list_files
+from holdfast.codegraph.questions import Questions
+from holdfast.core.clock import system_clock
+from holdfast.core.codec import Json
+from holdfast.core.graph import BuildReport, NodeKind
+from holdfast.core.graph_ports import GraphStore
+from holdfast.store import open_sqlite_graph
+
+_TREE = "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A build from nothing and what it cost."""
+
+    report: BuildReport
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+
+    @property
+    def mb_per_cpu_s(self) -> float:
+        """Source megabytes for each second of one core."""
+        return self.report.size_bytes / 1e6 / self.cpu_s
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process and its ended children."""
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    used = [resource.getrusage(who) for who in whose]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def copied(repo: Path, target: Path) -> int:
+    """Copy what belongs in the graph, so that editing harms nobody; returns how many files."""
+    found = [f for f in list_files(repo) if is_wanted(f.path) and "site-packages" not in f.path]
+    for file in found:
+        (target / file.path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(repo / file.path, target / file.path)
+    return len(found)
+
+
+def build(store: GraphStore, root: Path, *, workers: int | None) -> Built:
+    """Build from nothing."""
+    cpu, began = cpu_seconds(), perf_counter()
+    tree = Tree(root=root, name=_TREE)
+    report = Builder(store, tree, clock=system_clock, workers=workers).build()
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = sum(resource.getrusage(who).ru_maxrss for who in whose) / 1000
+    return Built(report, perf_counter() - began, cpu_seconds() - cpu, peak)
+
+
+def update_times(store: GraphStore, root: Path, *, count: int) -> tuple[Timing, Timing]:
+    """Milliseconds that an update of one file takes after parsing: of a body, and of a name."""
+    files = [f.path for f in store.files(_TREE) if f.path.endswith((".py", ".ts", ".js"))]
+    chosen = random.Random(1).sample(files, min(count, len(files)))
+    series: list[Timing] = []
+    for extra in ("\n", "\n\ndef _holdfast_bench():\n    pass\n"):
+        seconds: list[float] = []
+        for path in chosen:
+            with (root / path).open("a", encoding="utf-8") as file:
+                file.write(extra)
+            tree = Tree(root=root, name=_TREE)
+            report = Builder(store, tree, clock=system_clock, workers=1).update([path])
+            seconds.append(report.seconds - report.parse_seconds)
+        series.append(Timing.of(seconds))
+    return series[0], series[1]
+
+
+def impact_times(store: GraphStore, *, count: int) -> tuple[Timing, Timing]:
+    """Depth-3 impacts of random nodes, and of the nodes with the most dependents."""
+    questions = Questions(store, _TREE)
+    nodes = [n.id for n in store.all_nodes(_TREE) if n.kind is not NodeKind.DIRECTORY]
+    table = store.edge_table(_TREE)
+    counts: dict[int, int] = {}
+    for target in table.targets:
+        counts[target] = counts.get(target, 0) + 1
+    top = sorted(counts, key=lambda n: -counts[n])[:count]
+    hubs = [node.id for node in store.numbered(_TREE, top).values()]
+    chosen = random.Random(2).sample(nodes, min(count, len(nodes)))
+    questions.impact(chosen[0])
+    return (
+        timed_each(lambda name: questions.impact(name, limit=40), chosen),
+        timed_each(lambda name: questions.impact(name, limit=40), hubs),
+    )
+
+
+def measure(repo: Path, folder: Path, *, workers: int | None, count: int) -> dict[str, Json]:
+    """Every figure of one tree."""
+    say(f"copying {repo}")
+    files = copied(repo, folder / "tree")
+    store = open_sqlite_graph(folder / "graph.db")
+    say(f"building the graph of {files} files")
+    made = build(store, folder / "tree", workers=workers)
+    status = store.status(_TREE)
+    say("changing files")
+    body, name = update_times(store, folder / "tree", count=count)
+    say("asking for impacts")
+    impact, hubs = impact_times(store, count=200)
+    targets = [
+        Target("source MB for each core second", 1.5, made.mb_per_cpu_s, at_least=True),
+        Target("one-file update after parsing, p50 ms", 100, body.p50_ms),
+        Target("impact depth 3, p95 ms", 10, impact.p95_ms),
+        Target("peak memory MB", 1500, made.peak_mb),
+    ]
+    return {
+        "repo": repo.name,
+        "files": files,
+        "lines": status.lines,
+        "source_mb": round(made.report.size_bytes / 1e6, 2),
+        "nodes": sum(status.nodes.values()),
+        "edges": sum(status.edges.values()),
+        "edges_by_kind": dict(status.edges),
+        "skipped": len(status.skipped),
+        "not_whole": len(status.failed),
+        "build_wall_s": round(made.wall_s, 2),
+        "build_cpu_s": round(made.cpu_s, 2),
+        "mb_per_core_second": round(made.mb_per_cpu_s, 2),
+        "peak_memory_mb": round(made.peak_mb),
+        "disk_mb": round(room_bytes(folder / "graph.db") / 1e6, 1),
+        "update_body": body.as_json(),
+        "update_names": name.as_json(),
+        "impact_random": impact.as_json(),
+        "impact_hubs": hubs.as_json(),
+        "targets": [target.as_json() for target in targets],
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print."""
+    made = parser(__doc__)
+    made.add_argument("--repo", type=Path, required=True, help="folder with source")
+    made.add_argument("--workers", type=int, default=None)
+    made.add_argument("--updates", type=int, default=20, help="how many files to change")
+    chosen = made.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="holdfast-graph-") as folder:
+        figures = measure(chosen.repo, Path(folder), workers=chosen.workers, count=chosen.updates)
+    lines = [f"{name}: {value}" for name, value in figures.items()]
+    finish("graph", {"machine": machine(), **figures}, as_json=chosen.json, lines=lines)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
