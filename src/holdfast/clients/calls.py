@@ -91,7 +91,7 @@ def tool_called(
         kind=kind,
         files=files,
         command=command,
-        query=optional(given, *_QUERY) if kind in (ToolKind.SEARCH, ToolKind.WEB) else None,
+        query=_query(given, kind, name),
         edits=tuple(_clean_edit(edit) for edit in (found if edits is None else edits)),
         input=without_own(_rest(given, kind)),
         output="" if quiet else without_own(answer.output),
@@ -135,6 +135,13 @@ def written(given: Fields, *, before: str) -> tuple[Edit, ...] | None:
 
 
 # -- Input ----------------------------------------------------------------------------------------
+
+
+def _query(given: Fields, kind: ToolKind, name: str) -> str | None:
+    """What is looked for; of a skill that is called, its name."""
+    if kind in (ToolKind.SEARCH, ToolKind.WEB):
+        return optional(given, *_QUERY)
+    return optional(given, "skill", "command") if name.casefold() == "skill" else None
 
 
 def _command(given: Fields, kind: ToolKind) -> str | None:

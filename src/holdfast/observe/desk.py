@@ -11,6 +11,7 @@ from typing import Literal, TypeVar, cast
 from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.records import record, replace
+from holdfast.core.trail import TrailStep
 
 MAX_LISTED = 40
 _Item = TypeVar("_Item")
@@ -114,6 +115,7 @@ class Desk:
     model_failures: int = 0
     caught_from: str | None = None
     imported: bool = False
+    trail: tuple[TrailStep, ...] = ()
 
     def thread(self, agent: str | None) -> Thread:
         """The thread of an agent, new if need be."""

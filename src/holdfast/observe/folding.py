@@ -26,6 +26,7 @@ from holdfast.core.memory import MemoryDraft
 from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.text import shorten
+from holdfast.core.trail import with_step
 from holdfast.observe.cleaning import cleaned
 from holdfast.observe.desk import Desk, Thread, dump_desk, joined, load_desk
 from holdfast.observe.drafts import Stamp, observation_draft, prompt_draft, summary_draft
@@ -312,6 +313,9 @@ class _Folding:
 
     def _keep(self, taken: Taken) -> None:
         self._desk = self._desk.with_thread(taken.thread)
+        for step in taken.steps:
+            step = replace(step, prompt=self._session.prompt_count)
+            self._desk = replace(self._desk, trail=with_step(self._desk.trail, step))
         for note in taken.notes:
             self._drafts.append(observation_draft(note, stamp=self._stamp()))
             self._remember_for_summary(note)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from holdfast.core.events import Edit, ToolCalled, ToolKind
 from holdfast.core.records import record, replace
 from holdfast.core.text import shorten
+from holdfast.core.trail import TrailStep
 from holdfast.observe import failing
 from holdfast.observe.cleaning import MAX_COMMAND_CHARS
 from holdfast.observe.desk import FileWork, Thread, joined
@@ -38,6 +39,7 @@ from holdfast.observe.shell import (
     read_commit,
     runs,
 )
+from holdfast.observe.steps import edit_steps, run_step, tool_step
 
 MAX_WORKS = 30
 # A person or a rule stopped the call; it says nothing about the command.
@@ -66,10 +68,11 @@ class Surroundings:
 
 @record
 class Taken:
-    """The thread after a call, and what the call made known."""
+    """The thread after a call, what the call made known, and the steps that it was."""
 
     thread: Thread
     notes: tuple[Note, ...] = ()
+    steps: tuple[TrailStep, ...] = ()
 
 
 def take_call(
@@ -87,7 +90,8 @@ def take_call(
         return Taken(replace(thread, searches=joined(thread.searches, asked)))
     if call.kind is ToolKind.SHELL and call.command:
         return _take_shell(thread, call, call.command, scene=scene, around=around)
-    return Taken(thread)
+    step = tool_step(call)
+    return Taken(thread, steps=(step,) if step else ())
 
 
 def finish(thread: Thread, *, scene: Scene) -> Taken:
@@ -142,7 +146,9 @@ def _take_edits(
     ]
     if not works:
         return Taken(replace(thread, tokens=thread.tokens + cost))
-    return _holding(thread, [_not_new(work, thread, around) for work in works], scene=scene)
+    known = [_not_new(work, thread, around) for work in works]
+    steps = edit_steps(edits, relative=around.relative)
+    return replace(_holding(thread, known, scene=scene), steps=steps)
 
 
 def _not_new(work: FileWork, thread: Thread, around: Surroundings) -> FileWork:
@@ -176,13 +182,20 @@ def _take_shell(
     thread = _having_read(thread, files_shown(found), around)
     main = main_run(found)
     if main is None:
-        return Taken(thread)
+        return _stepped(Taken(thread), call, found, ok=call.error is None)
     result = read_tests(call.output + "\n" + (call.error or "")) if _tests(found) else None
     if call.error is not None or (result is not None and result.is_failure):
         if any(phrase in (call.error or "")[:200].lower() for phrase in _STOPPED):
             return Taken(thread)
-        return Taken(_failed(thread, call, main, result))
-    return _worked(thread, call, found, result, scene=scene, around=around)
+        return _stepped(Taken(_failed(thread, call, main, result)), call, found, ok=False)
+    taken = _worked(thread, call, found, result, scene=scene, around=around)
+    return _stepped(taken, call, found, ok=True)
+
+
+def _stepped(taken: Taken, call: ToolCalled, found: Sequence[Run], *, ok: bool) -> Taken:
+    error = None if ok else error_line(call.output, call.error)
+    step = run_step(call.command or "", found, ok=ok, error=error)
+    return replace(taken, steps=(step,)) if step else taken
 
 
 def _tests(found: Sequence[Run]) -> bool:
