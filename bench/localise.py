@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from bench.plain_bm25 import PlainBm25
 from bench.report import finish, machine, parser, say
 from holdfast.app.history import read_past
-from holdfast.codegraph.cochange import CoChange
 from holdfast.codegraph.code_words import words
 from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence, Finder
 from holdfast.codegraph.learner import Learner, Table
@@ -94,15 +93,10 @@ class Walk:
         self._texts = SqliteCodeTexts.open(
             folder / "words.db", busy_timeout_ms=1000, clock=system_clock
         )
-        self._changes = CoChange()
         self._files = FileNumbers()
         self._peer = PlainBm25()
         self._order = 0
-        self.finder = Finder(self._texts, _TREE, along=self._along, weights=weights)
-
-    def _along(self, path: str) -> list[tuple[str, float]]:
-        partners = self._changes.partners(path, limit=10)
-        return [(partner.path, partner.likelihood) for partner in partners if partner.together]
+        self.finder = Finder(self._texts, _TREE, weights=weights)
 
     def existing(self, commit: PastCommit) -> set[str]:
         """The files of a commit that are there before it."""
@@ -112,7 +106,6 @@ class Walk:
         """Go on to the state after a commit."""
         self._order += 1
         self._files.follow(commit)
-        self._changes.learn(commit, adapt=False)
         for change in commit.changes:
             if change.status is Status.RENAMED:
                 self._texts.rename_in_commits(_TREE, change.old, change.new)
@@ -132,7 +125,7 @@ class Walk:
         body = self._blobs.text(sha, path)
         return FileText(
             path=path,
-            content_hash=sha,
+            stamp=sha,
             path_words=" ".join(words(path)),
             symbol_words="",
             body_words=" ".join(words(body)),

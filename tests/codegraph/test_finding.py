@@ -38,7 +38,7 @@ def texts(tmp_path: Path) -> Iterator[SqliteCodeTexts]:
         [
             FileText(
                 path=path,
-                content_hash="1",
+                stamp="1",
                 path_words=said(path),
                 symbol_words="",
                 body_words=said(body),
@@ -50,10 +50,8 @@ def texts(tmp_path: Path) -> Iterator[SqliteCodeTexts]:
     store.close()
 
 
-def finder(
-    texts: SqliteCodeTexts, along: dict[str, list[tuple[str, float]]] | None = None
-) -> Finder:
-    return Finder(texts, "t", along=lambda path: (along or {}).get(path, []))
+def finder(texts: SqliteCodeTexts) -> Finder:
+    return Finder(texts, "t")
 
 
 def past(texts: SqliteCodeTexts, *commits: tuple[str, tuple[str, ...]]) -> None:
@@ -87,8 +85,8 @@ def test_similar_commits_of_the_past_speak_for_the_files_they_touched(
 
 
 def test_a_file_that_changes_along_with_a_likely_one_is_a_candidate(texts: SqliteCodeTexts) -> None:
-    along = {"src/pool.py": [("docs/guide.md", 0.9)]}
-    named = [found.path for found in finder(texts, along).find("connection pool")]
+    past(texts, *[("Tune", ("src/pool.py", "docs/guide.md"))] * 4)
+    named = [found.path for found in finder(texts).find("connection pool")]
     assert "docs/guide.md" in named
 
 

@@ -32,7 +32,7 @@ def test_words_outlive_the_process(tmp_path: Path) -> None:
     first.put_texts(TREE, [text("a.py", "pool")])
     first.close()
     second = opened(tmp_path / "words.db")
-    assert second.text_hashes(TREE) == {"a.py": "1"}
+    assert second.text_stamps(TREE) == {"a.py": "1"}
     second.close()
 
 

@@ -7,12 +7,12 @@ only the wiring knows (which model answers). Synchronous; a context manager.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO, Unpack
 
 from holdfast.app.ageing import Ageing
+from holdfast.app.areas import Areas
 from holdfast.app.places import expanded
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Order
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
     from holdfast.app.arguments import Changes, Details, Names, Which
     from holdfast.app.doctor import Health
-    from holdfast.app.graph import Graph
     from holdfast.app.intake import IntakeReport
     from holdfast.app.reindex import Reindexed
     from holdfast.app.settings import Settings
-    from holdfast.app.skills import Skills
     from holdfast.core.memory import Memory, MemoryDraft
     from holdfast.core.ports import Progress
     from holdfast.core.query import Page, Stats
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
     from holdfast.memory.state import State
 
 
-class Holdfast(Ageing):
+class Holdfast(Ageing, Areas):
     """A memory for one project (and, where a scope says so, about one person)."""
 
     def __enter__(self) -> Holdfast:
@@ -59,9 +57,7 @@ class Holdfast(Ageing):
 
     def close(self) -> None:
         """Write what is still buffered and let go of the store."""
-        graph: Graph | None = self.__dict__.get("graph")
-        if graph is not None:
-            graph.close()
+        self.close_areas()
         self._wires.close()
 
     @property
@@ -88,20 +84,6 @@ class Holdfast(Ageing):
     def settings(self) -> Settings:
         """The settings in force."""
         return self._wires.settings
-
-    @cached_property
-    def skills(self) -> Skills:
-        """The skills of this project and of this person, looked for on first use."""
-        from holdfast.app.skills import Skills
-
-        return Skills(self._wires)
-
-    @cached_property
-    def graph(self) -> Graph:
-        """The code graph of this project's folder, opened on first use."""
-        from holdfast.app.graph import Graph
-
-        return Graph(self._wires)
 
     @property
     def engine(self) -> Engine:
@@ -136,16 +118,19 @@ class Holdfast(Ageing):
             progress=progress,
         )
 
-    def edit(self, name: str, **changes: Unpack[Changes]) -> Memory:
-        """Change a memory. New content or a new type closes it and opens its successor; a change
-        of confidence is felt by what the memory is related to."""
+    def edit(
+        self, name: str, *, if_updated_at: datetime | None = None, **changes: Unpack[Changes]
+    ) -> Memory:
+        """Change a memory, if asked only when nobody changed it since. New content or a new type
+        closes it and opens its successor; a new confidence is felt by related memories."""
         from holdfast.memory.correct import revise
 
         old = self.get(name)
         patch = self._wires.asker.patch(changes, of=old.type)
         if patch.confidence is not None:
             self.set_confidence(old.id, patch.confidence, dry_run=True)  # refuses before anything
-        new = revise(self.engine, old.id, replace(patch, confidence=None))
+        rest = replace(patch, confidence=None)
+        new = revise(self.engine, old.id, rest, if_updated_at=if_updated_at)
         if patch.confidence is None:
             return new
         self.set_confidence(new.id, patch.confidence)

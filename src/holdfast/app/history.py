@@ -69,10 +69,11 @@ def read_history(root: Path, *, limit: int) -> list[Commit] | None:
     return None if read is None else list(_with_files(*read))
 
 
-def read_past(root: Path, *, limit: int) -> list[PastCommit] | None:
+def read_past(root: Path, *, limit: int, after: str | None = None) -> list[PastCommit] | None:
     """The latest commits that are no merges, oldest first, with files as they were called then;
-    None when git cannot tell."""
-    read = _read(root, ("--no-merges", f"--max-count={limit}"))
+    with `after` only those that this commit does not have behind it. None when git cannot tell."""
+    since = (f"{after}..HEAD",) if after and _SHA.fullmatch(after) else ()
+    read = _read(root, ("--no-merges", f"--max-count={limit}", *since))
     if read is None:
         return None
     commits, changes = read

@@ -31,6 +31,7 @@ TEXTS: Final = 60
 VOTES_FADE: Final = 1_500
 """After how many commits a vote has faded to 1/e."""
 MAX_QUERY_WORDS: Final = 60
+_ALONG: Final = 10
 _DOCUMENTS = (".md", ".rst", ".txt")
 
 SIGNALS: Final = (
@@ -43,9 +44,6 @@ WEIGHTS: Final = (
     -0.71, -1.42,
 )  # fmt: skip
 """Learned by `bench.localise --train`; see docs/decisions/code-search.md."""
-
-Along = Callable[[str], Iterable[tuple[str, float]]]
-"""For a file, those that change along with it, with a likelihood each."""
 
 
 @record
@@ -70,12 +68,9 @@ class Evidence:
 class Finder:
     """Finds files of one tree."""
 
-    def __init__(
-        self, texts: CodeTexts, tree: str, *, along: Along, weights: Sequence[float] = WEIGHTS
-    ) -> None:
+    def __init__(self, texts: CodeTexts, tree: str, *, weights: Sequence[float] = WEIGHTS) -> None:
         self._texts = texts
         self._tree = tree
-        self._along = along
         self.learner = Learner(weights)
 
     def find(self, request: str, *, limit: int = 10) -> list[Found]:
@@ -113,7 +108,7 @@ class Finder:
         ballot = _Ballot(commits, self._now())
         along = self._along_with(hits, ballot)
         paths = sorted({*hits, *ballot.best(TEXTS), *along})
-        known = self._texts.text_hashes(self._tree)
+        known = self._texts.text_stamps(self._tree)
         paths = [path for path in paths if path in known]
         row = _Row(
             request, frozenset(asked), hits=hits, ballot=ballot, along=along, now=self._now()
@@ -130,8 +125,8 @@ class Finder:
         """Files that change along with the best by words and the best by votes."""
         gathered: dict[str, float] = defaultdict(float)
         for path in dict.fromkeys([*ballot.best(3), *list(hits)[:2]]):
-            for other, likelihood in self._along(path):
-                gathered[other] += likelihood
+            for other in self._texts.together(self._tree, path, limit=_ALONG):
+                gathered[other.path] += other.share
         return dict(sorted(gathered.items(), key=lambda pair: (-pair[1], pair[0]))[:15])
 
 

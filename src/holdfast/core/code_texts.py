@@ -18,7 +18,8 @@ class FileText:
     """The words of one file: of its path, of the symbols it defines, and of all the rest."""
 
     path: str
-    content_hash: str
+    stamp: str
+    """Whatever tells the file as it was read from the file as it is."""
     path_words: str
     symbol_words: str
     body_words: str
@@ -70,11 +71,23 @@ class Touch:
     last_order: int
 
 
+@record(kw_only=True)
+class Together:
+    """A file that commits touched along with another; `share`: in how many of 1 such commits."""
+
+    path: str
+    share: float
+
+
 class CodeTexts(Protocol):
     """Words of trees. Each method that writes is one transaction."""
 
-    def text_hashes(self, tree: str) -> dict[str, str]:
-        """The content hash of each file whose words are kept."""
+    def close(self) -> None:
+        """Let go of the storage."""
+        ...
+
+    def text_stamps(self, tree: str) -> dict[str, str]:
+        """The stamp of each file whose words are kept."""
         ...
 
     def put_texts(self, tree: str, texts: Sequence[FileText]) -> None:
@@ -111,4 +124,8 @@ class CodeTexts(Protocol):
 
     def touches(self, tree: str, paths: Collection[str]) -> dict[str, Touch]:
         """How often and when commits touched these files; untouched ones are left out."""
+        ...
+
+    def together(self, tree: str, path: str, *, limit: int) -> list[Together]:
+        """Files that past commits touched along with this one, the most frequent first."""
         ...

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from holdfast.core.clock import Clock
+    from holdfast.core.code_texts import CodeTexts
     from holdfast.core.graph_ports import GraphStore
     from holdfast.core.ports import Store
 
-__all__ = ["open_sqlite", "open_sqlite_graph"]
+__all__ = ["open_sqlite", "open_sqlite_code_texts", "open_sqlite_graph"]
 
 
 def open_sqlite(
@@ -57,5 +58,19 @@ def open_sqlite_graph(
     from holdfast.store.sqlite.graph import SqliteGraph
 
     return SqliteGraph.open(
+        Path(path), busy_timeout_ms=busy_timeout_ms, clock=clock or system_clock
+    )
+
+
+def open_sqlite_code_texts(
+    path: "Path | str", *, busy_timeout_ms: int = 5_000, clock: "Clock | None" = None
+) -> "CodeTexts":
+    """Open the words of source trees in an SQLite file, making it as needed."""
+    from pathlib import Path
+
+    from holdfast.core.clock import system_clock
+    from holdfast.store.sqlite.code_texts import SqliteCodeTexts
+
+    return SqliteCodeTexts.open(
         Path(path), busy_timeout_ms=busy_timeout_ms, clock=clock or system_clock
     )

@@ -12,12 +12,12 @@ from holdfast.core.code_texts import CodeTexts, CommitText, FileText, Touch
 TREE, OTHER = "here", "elsewhere"
 
 
-def text(path: str, body: str, *, symbols: str = "", content_hash: str = "1") -> FileText:
+def text(path: str, body: str, *, symbols: str = "", stamp: str = "1") -> FileText:
     """A file whose path words are the parts of its path."""
     words = path.replace("/", " ").replace(".", " ")
     return FileText(
         path=path,
-        content_hash=content_hash,
+        stamp=stamp,
         path_words=words,
         symbol_words=symbols,
         body_words=body,
@@ -70,12 +70,12 @@ class CodeTextsConformance:
 
     def test_a_file_put_again_is_replaced_and_a_dropped_one_is_gone(self, texts: CodeTexts) -> None:
         texts.put_texts(TREE, [text("a.py", "old"), text("b.py", "stay")])
-        texts.put_texts(TREE, [text("a.py", "new", content_hash="2")])
+        texts.put_texts(TREE, [text("a.py", "new", stamp="2")])
         assert self.found(texts, "old") == []
         assert self.found(texts, "new") == ["a.py"]
         texts.drop_texts(TREE, ["a.py", "never.py"])
         assert self.found(texts, "new") == []
-        assert texts.text_hashes(TREE) == {"b.py": "1"}
+        assert texts.text_stamps(TREE) == {"b.py": "1"}
 
     def test_words_are_data_and_never_a_query(self, texts: CodeTexts) -> None:
         texts.put_texts(TREE, [text("a.py", "pool"), text("b.py", "queue")])
@@ -114,3 +114,17 @@ class CodeTextsConformance:
         assert texts.last_commit(TREE) is None
         assert texts.search_commits(TREE, ["pool"], limit=5) == []
         assert texts.touches(TREE, ["a.py"]) == {}
+
+    def test_files_touched_together_are_told_by_their_share(self, texts: CodeTexts) -> None:
+        texts.put_commits(
+            TREE,
+            [
+                commit("s1", 1, "x", "a.py", "b.py"),
+                commit("s2", 2, "x", "a.py", "b.py", "c.py"),
+                commit("s3", 3, "x", "c.py", "d.py"),
+            ],
+        )
+        found = texts.together(TREE, "a.py", limit=5)
+        assert [(one.path, one.share) for one in found] == [("b.py", 0.5), ("c.py", 0.25)]
+        assert texts.together(OTHER, "a.py", limit=5) == []
+        assert len(texts.together(TREE, "a.py", limit=1)) == 1

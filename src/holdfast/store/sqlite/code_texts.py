@@ -14,7 +14,14 @@ from math import log
 from pathlib import Path
 
 from holdfast.core.clock import Clock
-from holdfast.core.code_texts import CommitHit, CommitText, FileText, TextHit, Touch
+from holdfast.core.code_texts import (
+    CommitHit,
+    CommitText,
+    FileText,
+    TextHit,
+    Together,
+    Touch,
+)
 from holdfast.store.sqlite.database import Connection, Database, require_sqlite
 from holdfast.store.sqlite.migrations import Step, migrate
 
@@ -27,7 +34,7 @@ _SCHEMA = (
         text INTEGER PRIMARY KEY,
         tree INTEGER NOT NULL REFERENCES trees (tree),
         path TEXT NOT NULL,
-        content_hash TEXT NOT NULL,
+        stamp TEXT NOT NULL,
         body_length INTEGER NOT NULL,
         UNIQUE (tree, path)
     ) STRICT""",
@@ -69,6 +76,15 @@ _SEARCH_COMMITS = """
     WHERE commit_words MATCH ? ORDER BY bm25(commit_words, 0, 1), c.place DESC LIMIT ?"""
 
 
+# Two imaginary commits without the other keep a single joint one from looking like a habit.
+_TOGETHER = """
+    SELECT o.path, count(*) * 1.0 / (2 + (
+        SELECT count(*) FROM commit_files WHERE tree = :tree AND path = :path)) AS share
+    FROM commit_files t JOIN commit_files o ON o.entry = t.entry AND o.path <> t.path
+    WHERE t.tree = :tree AND t.path = :path
+    GROUP BY o.path ORDER BY share DESC, o.path LIMIT :limit"""
+
+
 def _make(db: Connection) -> None:
     for statement in _SCHEMA:
         db.execute(statement)
@@ -103,11 +119,9 @@ class SqliteCodeTexts:
 
     # -- Files ------------------------------------------------------------------------------------
 
-    def text_hashes(self, tree: str) -> dict[str, str]:
+    def text_stamps(self, tree: str) -> dict[str, str]:
         with self._database.reading() as db:
-            rows = db.execute(
-                "SELECT path, content_hash FROM texts WHERE tree = ?", (_known(db, tree),)
-            )
+            rows = db.execute("SELECT path, stamp FROM texts WHERE tree = ?", (_known(db, tree),))
             return dict(rows.fetchall())
 
     def put_texts(self, tree: str, texts: Sequence[FileText]) -> None:
@@ -116,8 +130,8 @@ class SqliteCodeTexts:
             _drop_texts(db, number, [text.path for text in texts])
             for text in texts:
                 row = db.execute(
-                    "INSERT INTO texts (tree, path, content_hash, body_length) VALUES (?, ?, ?, ?)",
-                    (number, text.path, text.content_hash, text.body_words.count(" ") + 1),
+                    "INSERT INTO texts (tree, path, stamp, body_length) VALUES (?, ?, ?, ?)",
+                    (number, text.path, text.stamp, text.body_words.count(" ") + 1),
                 ).lastrowid
                 db.execute(
                     "INSERT INTO text_words (rowid, tree, path, symbols, body)"
@@ -184,6 +198,12 @@ class SqliteCodeTexts:
                 if times:
                     found[path] = Touch(times=times, last_order=last)
         return found
+
+    def together(self, tree: str, path: str, *, limit: int) -> list[Together]:
+        with self._database.reading() as db:
+            values = {"tree": _known(db, tree), "path": path, "limit": limit}
+            rows = db.execute(_TOGETHER, values).fetchall()
+        return [Together(path=other, share=share) for other, share in rows]
 
 
 # -- Rows -----------------------------------------------------------------------------------------

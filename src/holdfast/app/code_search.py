@@ -1,0 +1,115 @@
+"""`hf.code`: finding the files of the open project that a request is about.
+
+The words are kept in a file beside the memories and brought up to date before each search: what
+changed on disk is read again, new commits are taken in. Symbols count where a code graph was
+built; nothing here needs one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.app.git import ask_git
+from holdfast.app.history import read_past
+from holdfast.codegraph.finding import Finder, Found
+from holdfast.codegraph.listing import list_files
+from holdfast.codegraph.wordbook import Renewed, WordBook
+from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.core.records import replace
+
+if TYPE_CHECKING:
+    from holdfast.app.graph import Graph
+    from holdfast.app.wiring import Wires
+    from holdfast.core.code_texts import CodeTexts
+    from holdfast.core.ports import Progress
+
+MAX_COMMITS = 20_000
+MAX_QUERY_CHARS = 20_000
+
+
+class CodeSearch:
+    """The code of one project folder, for searching."""
+
+    def __init__(self, wires: Wires, graph: Graph) -> None:
+        self._wires = wires
+        self._graph = graph
+
+    @property
+    def path(self) -> Path:
+        """The file that the words are kept in."""
+        return self._wires.path.with_suffix(".words.db")
+
+    @cached_property
+    def texts(self) -> CodeTexts:
+        """The storage underneath, opened on first use."""
+        from holdfast.app.wiring import make_private_file
+        from holdfast.store import open_sqlite_code_texts
+
+        if self._wires.read_only:
+            if not self.path.exists():
+                raise NotFoundError(
+                    f"The code of {self._root} was never read for searching.",
+                    hint="Run: holdfast graph search QUERY, where the folder can be written.",
+                )
+        else:
+            make_private_file(self.path)
+        return open_sqlite_code_texts(
+            self.path,
+            busy_timeout_ms=self._wires.settings.store_busy_timeout_ms,
+            clock=self._wires.clock,
+        )
+
+    def close(self) -> None:
+        """Let go of the storage if it was opened."""
+        opened: CodeTexts | None = self.__dict__.get("texts")
+        if opened is not None:
+            opened.close()
+
+    def update(self, *, progress: Progress | None = None) -> Renewed:
+        """Read what changed on disk and what was committed since the last time."""
+        book = WordBook(self.texts, self._graph.tree, root=self._root, symbols=self._symbols)
+        renewed = book.renew(list_files(self._root), tell=progress)
+        return replace(renewed, commits=self._take_history(book))
+
+    def find(
+        self, request: str, *, limit: int = 10, progress: Progress | None = None
+    ) -> list[Found]:
+        """The files that a request, a bug report or a name is likely about, with reasons."""
+        if limit < 1:
+            raise UsageError(f"The limit must be at least 1, not {limit}.")
+        if not self._wires.read_only:
+            self.update(progress=progress)
+        finder = Finder(self.texts, self._graph.tree)
+        return finder.find(request[:MAX_QUERY_CHARS], limit=limit)
+
+    # -- Inside -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _root(self) -> Path:
+        return self._wires.identity.root
+
+    def _take_history(self, book: WordBook) -> int:
+        last = self.texts.last_commit(self._graph.tree)
+        if last is not None and not self._is_past(last.sha):
+            return book.take_history(read_past(self._root, limit=MAX_COMMITS) or (), anew=True)
+        after = last.sha if last else None
+        commits = read_past(self._root, limit=MAX_COMMITS, after=after)
+        return book.take_history(commits or ())
+
+    def _is_past(self, sha: str) -> bool:
+        """Whether a commit is still part of this history."""
+        return ask_git(self._root, ["merge-base", "--is-ancestor", sha, "HEAD"]) is not None
+
+    def _symbols(self, paths: Sequence[str]) -> Mapping[str, str]:
+        """The names of the symbols of files, as far as a code graph knows them."""
+        if not self._graph.path.exists():
+            return {}
+        known = {file.path: "" for file in self._graph.files()}
+        gathered = {path: [""] for path in paths if path in known}
+        for node in self._graph.store.symbols(self._graph.tree, list(gathered)):
+            if node.path in gathered:
+                gathered[node.path].append(node.qualname)
+        return {path: " ".join(names) for path, names in gathered.items()}

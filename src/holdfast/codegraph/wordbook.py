@@ -1,0 +1,133 @@
+"""Keeps the words of a source tree and of its history up to date.
+
+Only files that changed on disk are read again, and only commits that are new. Stopped half-way,
+the next update goes on from there: files are kept in batches, commits in order. When history was
+rewritten, its commits are taken in anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from holdfast.codegraph.code_words import words
+from holdfast.codegraph.listing import Listed
+from holdfast.codegraph.past import PastCommit, Status
+from holdfast.codegraph.screening import reason_by_content, reason_by_path
+from holdfast.core.code_texts import CodeTexts, CommitText, FileText
+from holdfast.core.records import record
+from holdfast.core.text import shorten
+
+BATCH: Final = 200
+VOTER_FILES: Final = 20
+"""A commit of more files says nothing of any of them, and is left out."""
+_SUBJECT_CHARS = 200
+
+Tell = Callable[[int, int], None]
+SymbolsOf = Callable[[Sequence[str]], Mapping[str, str]]
+"""For files, the names of the symbols that each defines."""
+
+
+@record(kw_only=True)
+class Renewed:
+    """What an update did."""
+
+    files: int = 0
+    read: int = 0
+    dropped: int = 0
+    unreadable: int = 0
+    commits: int = 0
+
+
+class WordBook:
+    """The words of one tree."""
+
+    def __init__(self, texts: CodeTexts, tree: str, *, root: Path, symbols: SymbolsOf) -> None:
+        self._texts = texts
+        self._tree = tree
+        self._root = root
+        self._symbols = symbols
+
+    def renew(self, files: Sequence[Listed], *, tell: Tell | None = None) -> Renewed:
+        """Bring the words of files up to date with what is on disk."""
+        worth = [file for file in files if not reason_by_path(file.path, file.size_bytes)]
+        known = self._texts.text_stamps(self._tree)
+        symbols = self._symbols([file.path for file in worth])
+        changed = [f for f in worth if known.get(f.path) != _stamp(f, symbols)]
+        gone = known.keys() - {file.path for file in worth}
+        self._texts.drop_texts(self._tree, sorted(gone))
+        unreadable = 0
+        for done, batch in _batches(changed):
+            texts = [text for file in batch if (text := self._text(file, symbols)) is not None]
+            unreadable += len(batch) - len(texts)
+            self._texts.put_texts(self._tree, texts)
+            if tell:
+                tell(done, len(changed))
+        return Renewed(
+            files=len(worth), read=len(changed), dropped=len(gone), unreadable=unreadable
+        )
+
+    def _text(self, file: Listed, symbols: Mapping[str, str]) -> FileText | None:
+        """A file's words; only those of its path where its content is not for reading."""
+        try:
+            source = (self._root / file.path).read_bytes()
+        except OSError:
+            return None
+        is_text = b"\0" not in source[:4096] and not reason_by_content(source)
+        body = source.decode("utf-8", "replace") if is_text else ""
+        return FileText(
+            path=file.path,
+            stamp=_stamp(file, symbols),
+            path_words=" ".join(words(file.path)),
+            symbol_words=" ".join(words(symbols.get(file.path, ""))),
+            body_words=" ".join(words(body)),
+        )
+
+    # -- History ----------------------------------------------------------------------------------
+
+    def take_history(self, commits: Iterable[PastCommit], *, anew: bool = False) -> int:
+        """Take in commits that are newer than those known, oldest first; returns how many."""
+        if anew:
+            self._texts.drop_commits(self._tree)
+        last = self._texts.last_commit(self._tree)
+        order = last.order if last else 0
+        kept: list[CommitText] = []
+        taken = 0
+        for commit in commits:
+            order += 1
+            taken += 1
+            moved = [c for c in commit.changes if c.status is Status.RENAMED]
+            if moved or len(kept) >= BATCH:
+                self._texts.put_commits(self._tree, kept)
+                kept = []
+            for change in moved:
+                self._texts.rename_in_commits(self._tree, change.old, change.new)
+            kept.append(_commit_text(commit, order))
+        self._texts.put_commits(self._tree, kept)
+        return taken
+
+
+def _commit_text(commit: PastCommit, order: int) -> CommitText:
+    """A commit as it is kept; a bulk one stands there without files, so that it is known."""
+    files = {change.new for change in commit.changes if change.status is not Status.DELETED}
+    return CommitText(
+        sha=commit.sha,
+        order=order,
+        subject=shorten(commit.message.split("\n", 1)[0], limit=_SUBJECT_CHARS),
+        message_words=" ".join(words(commit.message)),
+        files=tuple(sorted(files)) if len(files) <= VOTER_FILES else (),
+    )
+
+
+def _stamp(file: Listed, symbols: Mapping[str, str]) -> str:
+    """Changes with the file, and when its symbols become known."""
+    return f"{file.size_bytes} {file.mtime_ns}{' symbols' if file.path in symbols else ''}"
+
+
+def _batches(files: Sequence[Listed]) -> Iterator[tuple[int, list[Listed]]]:
+    left, done = iter(files), 0
+    while batch := list(islice(left, BATCH)):
+        done += len(batch)
+        yield done, batch
