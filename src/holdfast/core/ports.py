@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Stats,
     )
     from holdfast.core.sessions import ReadingMark, SessionRecord, SpoolDamage, SpoolEntry
+    from holdfast.core.skill_library import GeneratedSkill, SkillEdition, SkillRun
     from holdfast.core.skill_ports import SkillUse
 
 from holdfast.core.query import Order
@@ -187,6 +188,11 @@ class Shelf(Protocol):
         """Keep a JSON value durably; None removes it."""
         ...
 
+    def count_up(self, space: str, key: str, by: int, *, limit: int) -> bool:
+        """Add to the number under a key, unless that would take it above the limit; tells whether
+        it was added. Of several who do so at once none sees another's number half-way."""
+        ...
+
     def values(self, space: str) -> dict[str, Json]:
         """Everything in a name space."""
         ...
@@ -271,6 +277,38 @@ class SkillUses(Protocol):
         ...
 
 
+class SkillLibrary(Protocol):
+    """Skills made from sessions, with their earlier texts and the sessions that used them."""
+
+    def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
+        """The skills of one project, or of all, the oldest first."""
+        ...
+
+    def put_generated(self, skill: GeneratedSkill) -> None:
+        """Write a skill whose revision is still the stored one, and count it up; a former text
+        becomes an edition, and a new skill is news. ConflictError when it was changed meanwhile."""
+        ...
+
+    def remove_generated(self, skill_id: str) -> bool:
+        """Remove one for good with its editions and runs; tells whether it was there."""
+        ...
+
+    def skill_editions(self, skill_id: str) -> list[SkillEdition]:
+        """The earlier texts of a skill, the latest first."""
+        ...
+
+    def put_skill_run(self, run: SkillRun) -> None:
+        """Note that a session used a skill; told again, only the outcome is taken over.
+        NotFoundError for an unknown skill."""
+        ...
+
+    def skill_runs(
+        self, *, skill_ids: Sequence[str] | None = None, session_id: str | None = None
+    ) -> list[SkillRun]:
+        """Runs in the order of time; None means every skill and every session."""
+        ...
+
+
 class Upkeep(Protocol):
     """Checking, mending and copying a whole store."""
 
@@ -312,6 +350,7 @@ class Store(
     SessionBook,
     NewsBook,
     SkillUses,
+    SkillLibrary,
     Upkeep,
     Protocol,
 ):

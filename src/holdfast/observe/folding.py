@@ -314,8 +314,8 @@ class _Folding:
     def _keep(self, taken: Taken) -> None:
         self._desk = self._desk.with_thread(taken.thread)
         for step in taken.steps:
-            step = replace(step, prompt=self._session.prompt_count)
-            self._desk = replace(self._desk, trail=with_step(self._desk.trail, step))
+            numbered = replace(step, prompt=self._session.prompt_count)
+            self._desk = replace(self._desk, trail=with_step(self._desk.trail, numbered))
         for note in taken.notes:
             self._drafts.append(observation_draft(note, stamp=self._stamp()))
             self._remember_for_summary(note)

@@ -18,6 +18,7 @@ from holdfast.testing.conformance_rows import RowsConformance
 from holdfast.testing.conformance_search import SearchConformance
 from holdfast.testing.conformance_sessions import SessionsConformance
 from holdfast.testing.conformance_shelf import ShelfConformance
+from holdfast.testing.conformance_skill_library import SkillLibraryConformance
 from holdfast.testing.conformance_skill_uses import SkillUsesConformance
 from holdfast.testing.conformance_vectors import VectorConformance
 
@@ -32,5 +33,6 @@ class StoreConformance(
     SessionsConformance,
     NewsConformance,
     SkillUsesConformance,
+    SkillLibraryConformance,
 ):
     """Every promise of `holdfast.core.ports.Store`."""

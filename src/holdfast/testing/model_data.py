@@ -25,6 +25,7 @@ from holdfast.core.news import News
 from holdfast.core.ports import Vector
 from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import ReadingMark, SessionRecord
+from holdfast.core.skill_library import GeneratedSkill, SkillEdition, SkillRun
 from holdfast.core.skill_ports import SkillUse
 from holdfast.core.types import Scope
 
@@ -45,6 +46,9 @@ class ModelData:
     taken: dict[str, str] = field(default_factory=dict[str, str])
     marks: dict[str, ReadingMark] = field(default_factory=dict[str, ReadingMark])
     uses: dict[tuple[str, str], SkillUse] = field(default_factory=dict[tuple[str, str], SkillUse])
+    library: dict[str, GeneratedSkill] = field(default_factory=dict[str, GeneratedSkill])
+    editions: dict[str, list[SkillEdition]] = field(default_factory=dict[str, list[SkillEdition]])
+    runs: dict[tuple[str, str], SkillRun] = field(default_factory=dict[tuple[str, str], SkillRun])
     news: list[News] = field(default_factory=list[News])
 
 

@@ -43,11 +43,12 @@ from holdfast.core.types import Scope
 from holdfast.testing.model_data import ModelData, open_key, put_card, require_vector
 from holdfast.testing.model_news import ModelNews, make_changes
 from holdfast.testing.model_sessions import ModelSessions
+from holdfast.testing.model_skill_library import ModelSkillLibrary, move_generated
 from holdfast.testing.model_skill_uses import ModelSkillUses, move_skill_uses
 from holdfast.testing.plain_filter import holds_phrase, passes, stems
 
 
-class ModelStore(ModelSessions, ModelNews, ModelSkillUses):
+class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary):
     """A `Store` in memory."""
 
     def __init__(self, data: ModelData | None = None, *, clock: Clock = system_clock) -> None:
@@ -265,6 +266,7 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses):
         self._data.aliases[alias] = target
         self._move_links(alias, target)
         move_skill_uses(self._data, alias, target)
+        move_generated(self._data, alias, target)
         for key, session in self._data.sessions.items():
             if session.project == alias:
                 self._data.sessions[key] = replace(session, project=target)
@@ -310,6 +312,13 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses):
             self._data.shelf[space, key] = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise UsageError(f"A value cannot be kept as JSON: {error}.") from error
+
+    def count_up(self, space: str, key: str, by: int, *, limit: int) -> bool:
+        known = self.get_value(space, key)
+        count = (known if isinstance(known, int) else 0) + by
+        if count <= limit:
+            self.put_value(space, key, count)
+        return count <= limit
 
     def values(self, space: str) -> dict[str, Json]:
         return {k: json.loads(v) for (s, k), v in sorted(self._data.shelf.items()) if s == space}

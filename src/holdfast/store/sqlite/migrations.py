@@ -19,6 +19,7 @@ from holdfast.store.sqlite.schema import (
     KIND_INDEXES,
     NEWS,
     SESSION_SCHEMA,
+    SKILL_LIBRARY,
     SKILL_USES,
     TEXT_EDITS,
     WORD_PLACES,
@@ -71,6 +72,11 @@ def _skill_uses(db: Connection) -> None:
         db.execute(statement)
 
 
+def _skill_library(db: Connection) -> None:
+    for statement in SKILL_LIBRARY:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
@@ -79,6 +85,7 @@ STEPS: tuple[Step, ...] = (
     Step(5, "what is new, in the order of commits", _news),
     Step(6, "where words stand and which texts were edited", _word_places),
     Step(7, "uses of skills, and what news are about", _skill_uses),
+    Step(8, "skills made from sessions", _skill_library),
 )
 
 

@@ -297,3 +297,45 @@ SKILL_USES: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID""",
     "ALTER TABLE news ADD COLUMN subject TEXT",
 )
+
+# -- Step 8 ---------------------------------------------------------------------------------------
+
+# Names are not unique: two projects that are merged may both have one, and then both are kept.
+SKILL_LIBRARY: tuple[str, ...] = (
+    """CREATE TABLE skill_library (
+        id TEXT PRIMARY KEY,
+        project TEXT NOT NULL,
+        name TEXT NOT NULL,
+        text TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        origin TEXT NOT NULL,
+        made_by TEXT NOT NULL,
+        review TEXT NOT NULL,
+        reviewed_ms INTEGER,
+        enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+        note TEXT,
+        session_ids TEXT NOT NULL,
+        observation_ids TEXT NOT NULL,
+        commit_sha TEXT,
+        revision INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX skill_library_project ON skill_library (project, created_ms)",
+    """CREATE TABLE skill_editions (
+        skill TEXT NOT NULL REFERENCES skill_library (id) ON DELETE CASCADE,
+        revision INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        made_by TEXT NOT NULL,
+        until_ms INTEGER NOT NULL,
+        PRIMARY KEY (skill, revision)
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TABLE skill_runs (
+        skill TEXT NOT NULL REFERENCES skill_library (id) ON DELETE CASCADE,
+        session_id TEXT NOT NULL,
+        used_by TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        succeeded INTEGER CHECK (succeeded IN (0, 1)),
+        PRIMARY KEY (skill, session_id)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX skill_runs_session ON skill_runs (session_id)",
+)

@@ -118,7 +118,7 @@ class SqliteProjects(Part):
             moved = db.execute(
                 "UPDATE memories SET project = ? WHERE project = ?", (target, alias)
             ).rowcount
-            for table in ("sessions", "news"):
+            for table in ("sessions", "news", "skill_library"):
                 db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (target, alias))
             _move_file_links(db, alias, target)
             move_skill_uses(db, alias, target)
@@ -180,6 +180,18 @@ class SqliteShelf(Part):
                 db.execute("DELETE FROM shelf WHERE space = ? AND key = ?", (space, key))
             else:
                 db.execute("INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)", (space, key, text))
+
+    def count_up(self, space: str, key: str, by: int, *, limit: int) -> bool:
+        with self._database.writing() as db:
+            row = db.execute(
+                "SELECT value FROM shelf WHERE space = ? AND key = ?", (space, key)
+            ).fetchone()
+            known: object = 0 if row is None else json.loads(row[0])
+            count = (known if isinstance(known, int) else 0) + by
+            if count > limit:
+                return False
+            db.execute("INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)", (space, key, dump(count)))
+            return True
 
     def values(self, space: str) -> dict[str, Json]:
         with self._database.reading() as db:

@@ -16,6 +16,7 @@ from holdfast.store.sqlite.news import SqliteNews
 from holdfast.store.sqlite.search import SqliteSearch
 from holdfast.store.sqlite.sessions import SqliteSessions
 from holdfast.store.sqlite.shelf import SqliteProjects, SqliteShelf, SqliteVectors
+from holdfast.store.sqlite.skill_library import SqliteSkillLibrary
 from holdfast.store.sqlite.skill_uses import SqliteSkillUses
 from holdfast.store.sqlite.upkeep import SqliteUpkeep
 from holdfast.store.sqlite.vectors import VectorSearch
@@ -33,6 +34,7 @@ class SqliteStore(
     SqliteSessions,
     SqliteNews,
     SqliteSkillUses,
+    SqliteSkillLibrary,
     SqliteUpkeep,
 ):
     """A `Store` in one SQLite file."""
