@@ -1,6 +1,6 @@
 """Resolved imports against an independent oracle: `python -m bench.imports --repo PATH [--json]`.
 
-Python: `ast` finds the imports, and importlib's own path finder says which file each means,
+Python: `ast` finds the imports, and importlib's own file finder says which file each means,
 without running anything. TypeScript (with `--typescript FOLDER`, an installed npm package): the
 compiler's module resolution. Both are compared file by file with the graph's import edges.
 """
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
 
 from bench.report import Target, finish, machine, parser, say
@@ -88,22 +88,20 @@ class PythonOracle:
     @cache  # noqa: B019 - one oracle for each run
     def spec(self, name: str) -> ModuleSpec | None:
         """The spec of a module, found without importing its parents."""
-        parent, _, _ = name.rpartition(".")
-        if not parent:
-            return PathFinder.find_spec(name, self._roots)
-        above = self._folders(parent)
-        return PathFinder.find_spec(name, above) if above else None
+        parent, _, last = name.rpartition(".")
+        above = self._roots if not parent else self._folders(parent)
+        empty: ModuleSpec | None = None
+        for folder in above:
+            found = FileFinder(folder, (SourceFileLoader, [".py"])).find_spec(last)
+            if found is not None and found.loader is not None:
+                return found
+            empty = empty or found
+        return empty
 
     def _folders(self, name: str) -> list[str]:
-        """Where the modules below a package are; a package without a file is all its folders."""
+        """Where the modules below a package are."""
         spec = self.spec(name)
-        if spec is None:
-            return []
-        if spec.origin is not None:
-            return list(spec.submodule_search_locations or ())
-        parent, _, last = name.rpartition(".")
-        above = self._folders(parent) if parent else self._roots
-        return [str(Path(folder, last)) for folder in above if Path(folder, last).is_dir()]
+        return list(spec.submodule_search_locations or ()) if spec is not None else []
 
     def file(self, name: str) -> str | None:
         """The file of a module below the tree."""

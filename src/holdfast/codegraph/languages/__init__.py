@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 from importlib import import_module
 from types import MappingProxyType
@@ -25,8 +26,8 @@ _MODULES: Final = MappingProxyType(
 )
 """Extension -> module here, whose `LANGUAGES` has a record for it."""
 
-CONFIGURATION: Final = frozenset(
-    {"tsconfig.json", "jsconfig.json", "package.json", "go.mod", "Cargo.toml", "composer.json"}
+_CONFIGURATION: Final = re.compile(
+    r"(?:^|/)(?:[tj]sconfig(?:\.[\w.-]+)?\.json|package\.json|go\.mod|Cargo\.toml|composer\.json)$"
 )
 """Files that say what imports mean; they are kept whole."""
 
@@ -66,4 +67,4 @@ def extension_of(path: str) -> str:
 
 def is_configuration(path: str) -> bool:
     """Whether a file says what imports mean."""
-    return path.rpartition("/")[2] in CONFIGURATION
+    return _CONFIGURATION.search(path) is not None
