@@ -66,3 +66,34 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path, database: Datab
 def test_a_copy_into_a_folder_that_is_not_there_says_so(tmp_path: Path, database: Database) -> None:
     with database.reading() as db, pytest.raises(StoreError, match="cannot be written"):
         copy_database(db, tmp_path / "nowhere" / "copy.db")
+
+
+def test_what_a_killed_copy_left_is_removed_by_the_next_once_it_is_old(
+    tmp_path: Path, database: Database
+) -> None:
+    names = ("copy.db.abcdefgh.holdfast.partial", "copy.db.abcdefgh.holdfast.partial-journal")
+    old, young = tmp_path / "old", tmp_path / "young"
+    for folder in (old, young):
+        folder.mkdir()
+        for name in (*names, "film.partial"):
+            (folder / name).write_bytes(b"half")
+            os.utime(folder / name, (1, 1) if folder is old else None)
+    with database.reading() as db:
+        for folder in (old, young):
+            copy_database(db, folder / "next.db")
+    assert {path.name for path in old.iterdir()} == {"film.partial", "next.db"}
+    assert {path.name for path in young.iterdir()} == {*names, "film.partial", "next.db"}
+
+
+def test_a_killed_copy_beside_the_database_is_told_and_mended(
+    tmp_path: Path, database: Database
+) -> None:
+    left = tmp_path / "store.db.abcdefgh.holdfast.partial"
+    with closing(open_sqlite(database.path)) as store:
+        left.write_bytes(b"half")
+        os.utime(left, (1, 1))
+        assert [finding.check for finding in store.check()] == ["copies"]
+        assert left.exists()
+        assert [finding.check for finding in store.repair()] == ["copies"]
+        assert store.check() == []
+    assert not left.exists()

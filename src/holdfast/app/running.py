@@ -11,12 +11,14 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import time
 from typing import BinaryIO, cast
 
 from holdfast.core.records import record
 from holdfast.store import spool
 
 FOLDER_NAME = "running"
+_DRAFT_S = 3_600
 
 
 @record(kw_only=True)
@@ -35,6 +37,7 @@ def announced(state: Path, process: Running) -> Generator[None]:
     """Let others know of this process until the end of the block."""
     folder = state / FOLDER_NAME
     spool.make_private_folder(str(folder))
+    _clear_the_dead(folder)
     path = folder / f"{process.pid}.json"
     draft = folder / f".{process.pid}"
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
@@ -51,8 +54,19 @@ def announced(state: Path, process: Running) -> Generator[None]:
 
 def running_processes(state: Path) -> list[Running]:
     """Those that are alive, the oldest first; what the dead left behind is removed."""
+    _clear_the_dead(state / FOLDER_NAME)
     found = [_read(path) for path in (state / FOLDER_NAME).glob("*.json")]
     return sorted(filter(None, found), key=lambda process: process.started_at)
+
+
+def _clear_the_dead(folder: Path) -> None:
+    """Files of processes that were killed, and drafts that one was killed over long ago."""
+    for path in folder.glob("*.json"):
+        _read(path)
+    for draft in folder.glob(".[0-9]*"):
+        with suppress(OSError):
+            if time() - draft.stat().st_mtime >= _DRAFT_S:
+                draft.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> Running | None:

@@ -7,6 +7,7 @@ the history is asked to be kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from holdfast.core.changes import Change, Close, Delete, Replace
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
@@ -17,11 +18,20 @@ from holdfast.memory.engine import Engine
 from holdfast.memory.remember import retried, successor, superseding
 
 
-def revise(engine: Engine, memory_id: str, patch: MemoryPatch) -> Memory:
-    """Change a memory. New content or a new type closes it and opens its successor."""
+def revise(
+    engine: Engine, memory_id: str, patch: MemoryPatch, *, if_updated_at: datetime | None = None
+) -> Memory:
+    """Change a memory. New content or a new type closes it and opens its successor.
+
+    With `if_updated_at` it is changed only if nobody has changed it since, else ConflictError.
+    """
 
     def attempt() -> Memory:
         old = get_one(engine, memory_id)
+        if if_updated_at is not None and old.updated_at != if_updated_at:
+            raise ConflictError(
+                f"Memory {old.short} was changed meanwhile.", hint="Read it again and repeat."
+            )
         now = engine.clock()
         new = amend(old, patch, now=now)
         if new.content == old.content and new.type is old.type:
@@ -34,7 +44,9 @@ def revise(engine: Engine, memory_id: str, patch: MemoryPatch) -> Memory:
                 else "Remember the correction as a new memory.",
             )
         new = successor(engine, old, new, now=now)
-        engine.store.apply(superseding(old, new, engine.card(new), now=now))
+        # Written as it is, the old one proves that nobody has changed it since it was read.
+        as_read = Replace(old, None, old.updated_at)
+        engine.store.apply([as_read, *superseding(old, new, engine.card(new), now=now)])
         return new
 
     return retried(attempt)

@@ -126,10 +126,9 @@ def _one(
         return done
     asked = _INSTRUCTIONS + material(engine, session, known)
     cost = engine.count_tokens(asked) + ANSWER_TOKENS
-    used = tokens_used_today(engine)
-    if used + cost > daily_tokens:
+    # Counted before it is used, and in one step: other processes draw on the same budget.
+    if not engine.store.count_up(_METER, _today(engine), cost, limit=daily_tokens):
         return replace(done, over_budget=done.over_budget + 1)
-    engine.store.put_value(_METER, _today(engine), used + cost)
     try:
         better = read_answer(model.complete(asked, max_tokens=ANSWER_TOKENS), known.payload)
     except (ProviderError, UsageError):

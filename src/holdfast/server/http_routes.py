@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body, Depends, Header, Path, Query
 from fastapi.responses import StreamingResponse
 
 from holdfast import __version__
-from holdfast.core.errors import ConflictError, UsageError
+from holdfast.core.errors import UsageError
 from holdfast.server.crossing import Crossing
 from holdfast.server.events import Feed, Subscription, read_event_id
 from holdfast.server.http_operations import ProjectHeader
@@ -126,11 +126,7 @@ def _edit(hf: Holdfast, name: str, edit: MemoryEdit) -> Memory:
     changes = edit.changes()
     if not changes:
         raise UsageError("Nothing is said that shall change.", hint="Name at least one field.")
-    if edit.if_updated_at is not None and hf.get(name).updated_at != edit.if_updated_at:
-        raise ConflictError(
-            f"The memory {name!r} was changed meanwhile.", hint="Read it again and repeat."
-        )
-    return hf.edit(name, **changes)
+    return hf.edit(name, if_updated_at=edit.if_updated_at, **changes)
 
 
 def _add_sessions(router: APIRouter, crossing: Crossing) -> None:

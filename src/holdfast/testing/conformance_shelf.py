@@ -97,6 +97,18 @@ class ShelfConformance(Stage):
         assert store.values("c") == {}
 
     @pytest.mark.feature("A9")
+    def test_a_number_is_counted_up_to_its_limit_and_no_further(
+        self, store: Store, other: Store
+    ) -> None:
+        assert store.count_up("a", "k", 3, limit=5)
+        assert not other.count_up("a", "k", 3, limit=5)
+        assert other.count_up("a", "k", 2, limit=5)
+        assert (store.get_value("a", "k"), store.get_value("b", "k")) == (5, None)
+        store.put_value("a", "k", "no number")
+        assert store.count_up("a", "k", 1, limit=5)
+        assert other.get_value("a", "k") == 1
+
+    @pytest.mark.feature("A9")
     def test_a_value_that_is_not_json_is_refused(self, store: Store) -> None:
         store.put_value("a", "k", 1)
         with pytest.raises(UsageError):

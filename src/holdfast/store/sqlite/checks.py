@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from holdfast.core.errors import StoreCorruptError
 from holdfast.core.query import Finding, Severity
@@ -39,6 +40,15 @@ def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
         if may_write:
             questions.append(_index_integrity)
     return [finding for ask in questions for finding in _asked(db, ask)]
+
+
+def unfinished_copies(paths: Sequence[Path]) -> Iterator[Finding]:
+    """Copies beside the file that a killed process left behind."""
+    if paths:
+        message = (
+            f"{len(paths)} files of unfinished copies lie beside the database: {paths[0].name}."
+        )
+        yield Finding("copies", message, Severity.WARNING, repairable=True, count=len(paths))
 
 
 def _sampling_step(db: Connection) -> int:

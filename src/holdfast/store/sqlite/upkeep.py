@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import UsageError
-from holdfast.store.sqlite.copying import copy_database
+from holdfast.store.sqlite.copying import copy_database, remove_unfinished, unfinished
 from holdfast.store.sqlite.migrations import schema_version
 from holdfast.store.sqlite.part import Part
 
@@ -31,7 +31,8 @@ class SqliteUpkeep(Part):
         from holdfast.store.sqlite import checks
 
         with self._database.reading() as db:
-            return checks.run(db, deep=deep, may_write=not self._database.read_only)
+            found = checks.run(db, deep=deep, may_write=not self._database.read_only)
+        return [*found, *checks.unfinished_copies(unfinished(self._database.path.parent))]
 
     def repair(self, *, progress: Progress | None = None) -> list[Finding]:
         from holdfast.store.sqlite import mending
@@ -43,6 +44,7 @@ class SqliteUpkeep(Part):
             with self._database.writing() as db:
                 mend(db)
         self._vector_search.forget()
+        remove_unfinished(self._database.path.parent)
         if progress is not None:
             progress(len(mending.MENDS), len(mending.MENDS))
         left = {finding.check for finding in self.check(deep=True)}
