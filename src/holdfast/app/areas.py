@@ -7,10 +7,11 @@ for none.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from holdfast.app.code_search import CodeSearch
+    from holdfast.app.facade import Holdfast
     from holdfast.app.graph import Graph
     from holdfast.app.skills import Skills
     from holdfast.app.wiring import Wires
@@ -26,7 +27,7 @@ class Areas:
         """The skills of this project and of this person, looked for on first use."""
         from holdfast.app.skills import Skills
 
-        return Skills(self._wires)
+        return Skills(self._wires, memory=lambda: cast("Holdfast", self))
 
     @cached_property
     def graph(self) -> Graph:

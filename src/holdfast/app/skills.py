@@ -6,8 +6,9 @@ itself is in `holdfast.skills`. Nothing is fetched from the network but by `add_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,7 @@ from holdfast.core.skills import (
     SkillSource,
 )
 from holdfast.core.text import clean
+from holdfast.core.types import parse_choice
 from holdfast.skills import authoring
 from holdfast.skills.catalogue import Scanner, SkillCatalogue
 from holdfast.skills.documents import read_skill
@@ -42,9 +44,12 @@ from holdfast.skills.scanning import PlaceScanner
 from holdfast.skills.validation import Validated, validate_path
 
 if TYPE_CHECKING:
+    from holdfast.app.facade import Holdfast
+    from holdfast.app.skill_commands import SkillCommands
     from holdfast.app.wiring import Wires
     from holdfast.core.ports import Shelf
     from holdfast.core.skill_ports import KeptSkills, PromptShelf, SkillFetcher
+    from holdfast.skills.hooks import SkillHooks
 
 NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/skills", "user")
 """Where `create` may put a skill; `user` is this person's own folder."""
@@ -105,11 +110,13 @@ class Skills:
         self,
         wires: Wires,
         *,
+        memory: Callable[[], Holdfast] | None = None,
         kept: KeptSkills | None = None,
         prompts: PromptShelf | None = None,
         fetcher: SkillFetcher | None = None,
     ) -> None:
         self._wires = wires
+        self._memory = memory
         self._kept = kept
         self._fetcher = fetcher
         self.root = wires.identity.root
@@ -199,6 +206,37 @@ class Skills:
         """Forget what was read, look through everything again, and say what there is."""
         self._catalogue.forget()
         return self.overview()
+
+    # -- Running ----------------------------------------------------------------------------------
+
+    @cached_property
+    def commands(self) -> SkillCommands:
+        """Skills and Holdfast's own commands in one table, and the way to run them."""
+        from holdfast.app.facade import Holdfast
+        from holdfast.app.skill_commands import SkillCommands
+
+        memory = self._memory or (lambda: Holdfast(self._wires))
+        return SkillCommands(
+            self._wires,
+            index=self.index,
+            memory=memory,
+            on_use=lambda name, session: self.hooks.use(name, session=session),
+        )
+
+    @cached_property
+    def hooks(self) -> SkillHooks:
+        """The hooks of skills: listed, agreed to, and run for an event."""
+        from holdfast.app.skill_hooks import hooks_of
+
+        return hooks_of(self._wires, index=self.index)
+
+    def reminders(self, *names: str, level: str = "normal", with_names: bool = True) -> str:
+        """What to remind an agent of about the skills in use, at one of three lengths."""
+        from holdfast.skills.reminders import ReminderLevel, render_reminders
+
+        skills = [self.get(name) for name in names]
+        wanted = parse_choice(ReminderLevel, level, what="reminder level")
+        return render_reminders(skills, wanted, with_names=with_names)
 
     # -- Switching --------------------------------------------------------------------------------
 
