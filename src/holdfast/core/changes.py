@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from holdfast.core.memory import Memory
     from holdfast.core.news import NewsKind
+    from holdfast.core.observer import Explanation, Scratchpad, Sighting, SightingKind
     from holdfast.core.ports import Vector
     from holdfast.core.sessions import ReadingMark, SessionRecord
 
@@ -114,6 +115,35 @@ class Announce:
     subject: str
 
 
+@record
+class PutScratchpad:
+    """Write a scratchpad whose revision is still the stored one, and count it up; one that someone
+    else wrote meanwhile raises ConflictError."""
+
+    pad: Scratchpad
+
+
+@record
+class PutSightings:
+    """Make these the sightings of a session, in place of those of the named kinds it had before.
+
+    Of each subject the sightings of the latest `KEPT_SESSIONS` sessions are kept.
+    """
+
+    project: str
+    session_id: str
+    kinds: tuple[SightingKind, ...]
+    sightings: tuple[Sighting, ...]
+
+
+@record
+class PutExplanation:
+    """Keep why a memory was promoted, in place of what was kept before; it goes with the memory."""
+
+    explanation: Explanation
+
+
+Observed: TypeAlias = PutScratchpad | PutSightings | PutExplanation
 Change: TypeAlias = (
-    Insert | Replace | Close | Rescore | Mark | Delete | PutSession | Advance | Announce
+    Insert | Replace | Close | Rescore | Mark | Delete | PutSession | Advance | Announce | Observed
 )

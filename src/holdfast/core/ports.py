@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.core.skill_library import GeneratedSkill, SkillEdition, SkillRun
     from holdfast.core.skill_ports import SkillUse
 
+from holdfast.core.observer_ports import ObserverBook
 from holdfast.core.query import Order
 
 Vector: TypeAlias = bytes
@@ -350,6 +351,7 @@ class Store(
     SessionBook,
     NewsBook,
     SkillUses,
+    ObserverBook,
     SkillLibrary,
     Upkeep,
     Protocol,

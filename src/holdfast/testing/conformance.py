@@ -14,6 +14,7 @@ two handles on one database. A file that `backup` wrote can be opened like any o
 from __future__ import annotations
 
 from holdfast.testing.conformance_news import NewsConformance
+from holdfast.testing.conformance_observer import ObserverConformance
 from holdfast.testing.conformance_rows import RowsConformance
 from holdfast.testing.conformance_search import SearchConformance
 from holdfast.testing.conformance_sessions import SessionsConformance
@@ -32,6 +33,7 @@ class StoreConformance(
     ShelfConformance,
     SessionsConformance,
     NewsConformance,
+    ObserverConformance,
     SkillUsesConformance,
     SkillLibraryConformance,
 ):

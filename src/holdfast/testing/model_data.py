@@ -14,7 +14,10 @@ from holdfast.core.changes import (
     IndexCard,
     Insert,
     Mark,
+    Observed,
+    PutScratchpad,
     PutSession,
+    PutSightings,
     Replace,
     Rescore,
 )
@@ -22,6 +25,7 @@ from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory
 from holdfast.core.news import News
+from holdfast.core.observer import KEPT_SESSIONS, Explanation, Scratchpad, Sighting
 from holdfast.core.ports import Vector
 from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import ReadingMark, SessionRecord
@@ -50,13 +54,17 @@ class ModelData:
     editions: dict[str, list[SkillEdition]] = field(default_factory=dict[str, list[SkillEdition]])
     runs: dict[tuple[str, str], SkillRun] = field(default_factory=dict[tuple[str, str], SkillRun])
     news: list[News] = field(default_factory=list[News])
+    pads: dict[str, Scratchpad] = field(default_factory=dict[str, Scratchpad])
+    sightings: dict[tuple[str, str, str, str], Sighting] = field(
+        default_factory=dict[tuple[str, str, str, str], Sighting]
+    )
+    reasons: dict[str, Explanation] = field(default_factory=dict[str, Explanation])
 
 
 def make_change(data: ModelData, change: Change) -> None:
     match change:
         case Insert(memory, card):
-            if memory.id in data.memories:
-                raise ConflictError(f"There is already a memory with the id {memory.id}.")
+            _require_new(data, memory)
             _put(data, memory)
             put_card(data, memory.id, card)
         case Replace(memory, card, expected):
@@ -87,12 +95,51 @@ def make_change(data: ModelData, change: Change) -> None:
             _put_mark(data, mark)
         case Announce():
             _require_subject(change)
+        case _:
+            _put_observed(data, change)
 
 
 def _put_mark(data: ModelData, mark: ReadingMark) -> None:
     if mark.offset < 0 or not mark.source:
         raise UsageError(f"{mark} is no place in a file.")
     data.marks[mark.source] = mark
+
+
+def _put_observed(data: ModelData, change: Observed) -> None:
+    if isinstance(change, PutScratchpad):
+        _put_scratchpad(data, change.pad)
+    elif isinstance(change, PutSightings):
+        _put_sightings(data, change)
+    else:
+        _find(data, change.explanation.memory_id)
+        data.reasons[change.explanation.memory_id] = change.explanation
+
+
+def _put_scratchpad(data: ModelData, pad: Scratchpad) -> None:
+    if not pad.session_id or not pad.project:
+        raise UsageError("A scratchpad needs a session and a project.")
+    before = data.pads.get(pad.session_id)
+    if (before.revision if before else 0) != pad.revision:
+        raise ConflictError(f"The scratchpad of {pad.session_id} was changed meanwhile.")
+    data.pads[pad.session_id] = replace(pad, revision=pad.revision + 1)
+
+
+def _put_sightings(data: ModelData, change: PutSightings) -> None:
+    for s in change.sightings:
+        at_home = (s.project, s.session_id) == (change.project, change.session_id)
+        if not at_home or s.kind not in change.kinds or s.count < 1 or not s.subject:
+            raise UsageError(f"{s} is no sighting of session {change.session_id}.")
+    kept = {
+        key: s
+        for key, s in data.sightings.items()
+        if s.session_id != change.session_id or s.kind not in change.kinds
+    }
+    kept |= {(s.project, s.kind, s.subject, s.session_id): s for s in change.sightings}
+    for about in {(s.project, s.kind, s.subject) for s in change.sightings}:
+        same = sorted((s.at, key) for key, s in kept.items() if key[:3] == about)
+        for _, key in same[:-KEPT_SESSIONS]:
+            del kept[key]
+    data.sightings = kept
 
 
 def _require_subject(news: Announce) -> None:
@@ -110,6 +157,11 @@ def _put_session(data: ModelData, session: SessionRecord, taken: tuple[str, ...]
         raise ConflictError(f"An event of the session {session.id} was taken before.")
     data.sessions[session.id] = replace(session, revision=session.revision + 1)
     data.taken |= dict.fromkeys(taken, session.id)
+
+
+def _require_new(data: ModelData, memory: Memory) -> None:
+    if memory.id in data.memories:
+        raise ConflictError(f"There is already a memory with the id {memory.id}.")
 
 
 def _find(data: ModelData, memory_id: str) -> Memory:
@@ -148,6 +200,7 @@ def _drop_vectors_of(data: ModelData, memory_id: str) -> None:
 def _delete(data: ModelData, memory_id: str) -> None:
     _find(data, memory_id)
     del data.memories[memory_id]
+    data.reasons.pop(memory_id, None)
     data.extras.pop(memory_id, None)
     _drop_vectors_of(data, memory_id)
     for m in list(data.memories.values()):

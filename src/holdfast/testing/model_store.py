@@ -42,13 +42,14 @@ from holdfast.core.records import replace
 from holdfast.core.types import Scope
 from holdfast.testing.model_data import ModelData, open_key, put_card, require_vector
 from holdfast.testing.model_news import ModelNews, make_changes
+from holdfast.testing.model_observer import ModelObserver, move_observed
 from holdfast.testing.model_sessions import ModelSessions
 from holdfast.testing.model_skill_library import ModelSkillLibrary, move_generated
 from holdfast.testing.model_skill_uses import ModelSkillUses, move_skill_uses
 from holdfast.testing.plain_filter import holds_phrase, passes, stems
 
 
-class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary):
+class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, ModelObserver):
     """A `Store` in memory."""
 
     def __init__(self, data: ModelData | None = None, *, clock: Clock = system_clock) -> None:
@@ -77,11 +78,13 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary):
             draft.vectors = dict(draft.vectors)
             draft.sessions, draft.taken = dict(draft.sessions), dict(draft.taken)
             draft.marks = dict(draft.marks)
+            draft.pads, draft.reasons = dict(draft.pads), dict(draft.reasons)
             make_changes(draft, changes, at=self._clock())
             kept = self._data
             kept.memories, kept.extras, kept.vectors = draft.memories, draft.extras, draft.vectors
             kept.sessions, kept.taken, kept.marks = draft.sessions, draft.taken, draft.marks
             kept.news = draft.news
+            kept.pads, kept.sightings, kept.reasons = draft.pads, draft.sightings, draft.reasons
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         return [self._data.memories[i] for i in ids if i in self._data.memories]
@@ -266,6 +269,7 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary):
         self._data.aliases[alias] = target
         self._move_links(alias, target)
         move_skill_uses(self._data, alias, target)
+        move_observed(self._data, alias, target)
         move_generated(self._data, alias, target)
         for key, session in self._data.sessions.items():
             if session.project == alias:

@@ -18,6 +18,7 @@ from holdfast.store.sqlite.schema import (
     FIRST_SCHEMA,
     KIND_INDEXES,
     NEWS,
+    OBSERVER,
     SESSION_SCHEMA,
     SKILL_LIBRARY,
     SKILL_USES,
@@ -77,6 +78,11 @@ def _skill_library(db: Connection) -> None:
         db.execute(statement)
 
 
+def _observer(db: Connection) -> None:
+    for statement in OBSERVER:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
@@ -86,6 +92,7 @@ STEPS: tuple[Step, ...] = (
     Step(6, "where words stand and which texts were edited", _word_places),
     Step(7, "uses of skills, and what news are about", _skill_uses),
     Step(8, "skills made from sessions", _skill_library),
+    Step(9, "what the observer noticed and concluded", _observer),
 )
 
 

@@ -339,3 +339,39 @@ SKILL_LIBRARY: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX skill_runs_session ON skill_runs (session_id)",
 )
+
+# -- Step 9 ---------------------------------------------------------------------------------------
+
+# A sighting is what one session showed of one subject; how often something was seen is counted
+# over sessions when it is asked for, so that no order of arrival can matter.
+OBSERVER: tuple[str, ...] = (
+    """CREATE TABLE scratchpads (
+        session_id TEXT PRIMARY KEY CHECK (session_id <> ''),
+        project TEXT NOT NULL CHECK (project <> ''),
+        state TEXT NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        revision INTEGER NOT NULL CHECK (revision > 0),
+        body TEXT NOT NULL
+    ) STRICT""",
+    "CREATE INDEX scratchpads_latest ON scratchpads (updated_ms, session_id)",
+    """CREATE TABLE sightings (
+        project TEXT NOT NULL CHECK (project <> ''),
+        kind TEXT NOT NULL,
+        subject TEXT NOT NULL CHECK (subject <> ''),
+        session_id TEXT NOT NULL CHECK (session_id <> ''),
+        at_ms INTEGER NOT NULL,
+        count INTEGER NOT NULL CHECK (count > 0),
+        module TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        PRIMARY KEY (project, kind, subject, session_id)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX sightings_session ON sightings (session_id, kind)",
+    "CREATE INDEX sightings_module ON sightings (project, kind, module)",
+    """CREATE TABLE explanations (
+        memory_id TEXT PRIMARY KEY REFERENCES memories (id) ON DELETE CASCADE,
+        project TEXT NOT NULL,
+        at_ms INTEGER NOT NULL,
+        body TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX explanations_latest ON explanations (project, at_ms)",
+)

@@ -13,6 +13,7 @@ from holdfast.core.query import FileLink, Filter, ModelShare
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, placeholders
 from holdfast.store.sqlite.filters import condition
+from holdfast.store.sqlite.observer_rows import move_sightings
 from holdfast.store.sqlite.part import Part, require_limit
 from holdfast.store.sqlite.rows import SELECTED, dump, require_unit, to_memory
 from holdfast.store.sqlite.skill_uses import move_skill_uses
@@ -118,10 +119,13 @@ class SqliteProjects(Part):
             moved = db.execute(
                 "UPDATE memories SET project = ? WHERE project = ?", (target, alias)
             ).rowcount
-            for table in ("sessions", "news", "skill_library"):
+            for table in (
+                "sessions", "news", "skill_library", "scratchpads", "explanations",
+            ):  # fmt: skip
                 db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (target, alias))
             _move_file_links(db, alias, target)
             move_skill_uses(db, alias, target)
+            move_sightings(db, alias, target)
             db.execute(
                 "UPDATE project_aliases SET canonical = ? WHERE canonical = ?", (target, alias)
             )

@@ -13,6 +13,7 @@ from holdfast.store.sqlite.frequent import FrequentTerms
 from holdfast.store.sqlite.memories import SqliteRows
 from holdfast.store.sqlite.migrations import migrate, pending
 from holdfast.store.sqlite.news import SqliteNews
+from holdfast.store.sqlite.observer import SqliteObserver
 from holdfast.store.sqlite.search import SqliteSearch
 from holdfast.store.sqlite.sessions import SqliteSessions
 from holdfast.store.sqlite.shelf import SqliteProjects, SqliteShelf, SqliteVectors
@@ -34,6 +35,7 @@ class SqliteStore(
     SqliteSessions,
     SqliteNews,
     SqliteSkillUses,
+    SqliteObserver,
     SqliteSkillLibrary,
     SqliteUpkeep,
 ):

@@ -20,7 +20,10 @@ from holdfast.core.changes import (
     IndexCard,
     Insert,
     Mark,
+    PutExplanation,
+    PutScratchpad,
     PutSession,
+    PutSightings,
     Replace,
     Rescore,
 )
@@ -30,6 +33,7 @@ from holdfast.core.memory import Memory
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, SqlValue
 from holdfast.store.sqlite.news import news_of, write_news
+from holdfast.store.sqlite.observer_rows import put_observed
 from holdfast.store.sqlite.rows import COLUMNS, require_unit, to_row
 from holdfast.store.sqlite.session_rows import put_mark, put_session
 
@@ -67,6 +71,8 @@ def make_change(db: Connection, change: Change) -> None:
             put_session(db, session, taken)
         case Advance(mark):
             put_mark(db, mark)
+        case PutScratchpad() | PutSightings() | PutExplanation():
+            put_observed(db, change)
         case Announce(kind, project, subject):
             if not (project and subject):
                 raise UsageError(f"News of {kind.value} need a project and a subject.")
