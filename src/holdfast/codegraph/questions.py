@@ -42,6 +42,10 @@ FLOW_KINDS = frozenset(
 _HALF_SCORE_FILES = 8.0
 """So many files that certainly feel a change give an impact score of one half."""
 _LONGEST_TRACE = 6
+_EXERCISES = frozenset({EdgeKind.CALLS, EdgeKind.EXTENDS, EdgeKind.IMPLEMENTS})
+"""A test that only imports something does not exercise it."""
+_CONSTRUCTORS = frozenset({"__init__", "constructor", "initialize", "__construct"})
+"""Called through their class."""
 
 
 class Questions:
@@ -151,12 +155,16 @@ class Questions:
         target, steps, chart = self._walk(name, depth=depth, backwards=True)
         tests = steps.chosen(chart.tests[steps.places])
         inside = self._starts(chart, target)
-        reached = chart.walk(np.flatnonzero(chart.tests), depth=depth, backwards=False)
+        reached = chart.walk(
+            np.flatnonzero(chart.tests), depth=depth, backwards=False, kinds=_EXERCISES
+        )
         own = self._nodes(chart, set(map(int, inside)))
         functions = {
             place: node
             for place, node in own.items()
-            if node.kind is NodeKind.FUNCTION and not node.is_test
+            if node.kind is NodeKind.FUNCTION
+            and not node.is_test
+            and node.name not in _CONSTRUCTORS
         }
         uncovered = functions.keys() - set(map(int, reached.places))
         return Coverage(

@@ -1,0 +1,60 @@
+"""`holdfast graph` from build to impact."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from tests.codegraph.trees import write
+
+pytestmark = pytest.mark.feature("E3")
+
+FILES = {
+    "a.py": "from b import f\n\n\ndef go():\n    f()\n",
+    "b.py": "def f():\n    pass\n",
+    "tests/test_b.py": "from b import f\n\n\ndef test_f():\n    f()\n",
+}
+
+
+def test_the_graph_is_built_asked_and_kept_fresh(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, FILES)
+    with holdfast.open(tmp_path / "memory.db", cwd=root, project="example", embedder="none") as hf:
+        assert hf.graph.build(workers=1).reanalysed == 3
+        hf.remember("f must stay pure", type="gotcha", files=["b.py"])
+        found = hf.graph.impact("b.py")
+        assert [m.text for m in found.memories] == ["f must stay pure"]
+        assert set(found.files) == {"a.py", "tests/test_b.py"}
+        write(root, {"b.py": "def f():\n    pass\n\n\ndef extra():\n    pass\n"})
+        assert hf.graph.node("b.py").end_line == 6
+        hf.graph.note("decision", "pure-core", text="no input or output in b")
+        hf.graph.link("b.py", "applies_pattern", "decision:pure-core")
+        assert "a.py" in hf.graph.impact("decision:pure-core").files
+    assert (tmp_path / "memory.graph.db").exists()
+
+
+def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    store = str(root.parent / "memory.db")
+    command = [sys.executable, "-m", "holdfast.cli", "--store", store, "graph", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+
+def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, FILES)
+    assert "There is no code graph" in _run(root, "impact", "b.py").stderr
+    assert "3 files: 3 read" in _run(root, "build").stdout
+    assert json.loads(_run(root, "build", "--json").stdout)["unchanged"] == 3
+    assert "python 3" in _run(root, "status").stdout
+    impact = json.loads(_run(root, "impact", "b.py", "--json").stdout)
+    assert set(impact["files"]) == {"a.py", "tests/test_b.py"}
+    assert "b.py::f" in _run(root, "deps", "a.py").stdout
+    assert "a.py::go -calls-> b.py::f" in _run(root, "trace", "a.py::go").stdout
+    assert "1 of 1 functions" in _run(root, "coverage", "b.py").stdout
+    assert json.loads(_run(root, "show", "b.py", "--json").stdout)["symbols"][0]["name"] == "f"
+    assert _run(root, "impact", "nothing.py").returncode != 0

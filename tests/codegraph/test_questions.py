@@ -1,0 +1,136 @@
+"""Impact, dependencies, traces and coverage on a small tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.codegraph.questions import Questions
+from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.core.graph import DEEPEST, EDGE_WEIGHTS, Edge, EdgeKind, LinkedMemory
+from holdfast.core.graph_ports import DrawnEdges, GraphStore
+from holdfast.testing.conformance_graph import analysed
+from holdfast.testing.model_graph import ModelGraph
+from tests.codegraph.trees import NAME, built
+
+pytestmark = pytest.mark.feature("E3")
+
+FILES = {
+    "core.py": "def base():\n    pass\n\n\ndef unused():\n    pass\n",
+    "mid.py": "from core import base\n\n\nclass Mid:\n    def run(self):\n        base()\n",
+    "top.py": "from mid import Mid\n\n\ndef start():\n    Mid().run()\n    m = Mid()\n    m.run()\n",
+    "far.py": "import top\n\n\ndef go():\n    top.start()\n",
+    "tests/test_mid.py": "from mid import Mid\n\n\ndef test_run():\n    m = Mid()\n    m.run()\n",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> GraphStore:
+    return built(tmp_path, FILES)
+
+
+@pytest.fixture
+def ask(store: GraphStore) -> Questions:
+    return Questions(store, NAME)
+
+
+def test_the_impact_of_a_function_is_ordered_by_depth_and_weighted_by_edges(ask: Questions) -> None:
+    found = ask.impact("core.py::base")
+    reached = {r.node.id: (r.depth, r.score, r.kind) for r in (*found.direct, *found.transitive)}
+    assert reached["mid.py::Mid.run"] == (1, 0.8, EdgeKind.CALLS)
+    assert reached["mid.py"] == (1, 0.9, EdgeKind.IMPORTS)
+    assert reached["top.py::start"][0] == 2
+    assert reached["top.py::start"][1] == pytest.approx(0.8 * 0.8 * 0.9, abs=0.001)
+    assert reached["far.py::go"][0] == 3
+    assert found.files[0] == "mid.py"
+    assert found.tests == ("tests/test_mid.py",)
+    assert 0 < found.score < 1
+    assert ask.impact("far.py").score == 0.0
+
+
+def test_a_file_stands_for_everything_in_it(ask: Questions) -> None:
+    assert set(ask.impact("core.py").files) == {"mid.py", "top.py", "far.py", "tests/test_mid.py"}
+    assert set(ask.impact("./").files) == set()
+    assert ask.dependencies("top.py").files[:1] == ("mid.py",)
+    assert "far.py" in ask.dependents("mid.py::Mid").files
+
+
+def test_the_depth_is_kept(ask: Questions) -> None:
+    assert not ask.impact("core.py::base", depth=1).transitive
+    with pytest.raises(UsageError, match="from 1 to 3"):
+        ask.impact("core.py::base", depth=4)
+
+
+def test_a_trace_follows_calls_to_their_end(ask: Questions) -> None:
+    paths = [[s.node.id for s in path] for path in ask.trace("far.py::go").paths]
+    assert ["top.py::start", "mid.py::Mid.run", "core.py::base"] in paths
+    there = ask.trace("far.py::go", to="core.py::base")
+    assert [s.node.id for s in there.paths[0]][-1] == "core.py::base"
+    assert ask.trace("core.py::base", to="far.py::go").paths == ()
+
+
+def test_coverage_names_tests_and_what_none_reaches(ask: Questions) -> None:
+    found = ask.coverage("core.py")
+    assert found.test_files == ("tests/test_mid.py",)
+    assert found.uncovered == ("core.py::unused",)
+    assert found.symbol_count == 2
+
+
+def test_memories_and_end_to_end_facts_come_with_the_impact(store: GraphStore) -> None:
+    asked: list[Sequence[str]] = []
+
+    def linked(files: Sequence[str]) -> list[LinkedMemory]:
+        asked.append(files)
+        return [
+            LinkedMemory(id="1", type="gotcha", text="mind the gap"),
+            LinkedMemory(id="2", type="e2e_observation", text="the page is blank"),
+        ]
+
+    found = Questions(store, NAME, linked=linked).impact("core.py")
+    assert [m.id for m in found.memories] == ["1"]
+    assert [m.id for m in found.e2e_observations] == ["2"]
+    assert asked[0][0] == "core.py"
+
+
+def test_an_unknown_or_ambiguous_name_says_what_to_do(ask: Questions) -> None:
+    with pytest.raises(NotFoundError, match="nothing called 'nope'"):
+        ask.node("nope")
+    assert ask.node("run").id == "mid.py::Mid.run"
+
+
+def test_a_name_that_fits_several_lists_them(tmp_path: Path) -> None:
+    store = built(tmp_path, {"a.py": "def f():\n    pass\n", "b.py": "def f():\n    pass\n"})
+    with pytest.raises(ConflictError, match=r"a\.py::f, b\.py::f"):
+        Questions(store, NAME).node("f")
+
+
+def test_a_change_is_seen_by_the_next_question(store: GraphStore, ask: Questions) -> None:
+    before = ask.impact("core.py").reached_count
+    store.drop_files(NAME, ["far.py"])
+    assert ask.impact("core.py").reached_count < before
+
+
+@given(
+    pairs=st.sets(st.tuples(st.integers(0, 14), st.integers(0, 14)), max_size=50),
+    start=st.integers(0, 14),
+)
+def test_the_walk_agrees_with_a_plain_one(pairs: set[tuple[int, int]], start: int) -> None:
+    store = ModelGraph()
+    store.put_files(NAME, [analysed(f"{n}.py") for n in range(15)])
+    edges = tuple(
+        Edge(source=f"{s}.py", target=f"{t}.py", kind=EdgeKind.IMPORTS) for s, t in pairs if s != t
+    )
+    store.put_edges(NAME, [DrawnEdges(path="0.py", edges=edges, lookups=frozenset())])
+    depths, frontier = {start: 0}, [start]
+    for depth in range(1, DEEPEST + 1):
+        frontier = sorted({s for s, t in pairs if t in frontier and s not in depths})
+        depths.update(dict.fromkeys(frontier, depth))
+    found = Questions(store, NAME).impact(f"{start}.py")
+    weight = EDGE_WEIGHTS[EdgeKind.IMPORTS]
+    assert {(r.node.id, r.depth, r.score) for r in (*found.direct, *found.transitive)} == {
+        (f"{n}.py", depth, round(weight**depth, 4)) for n, depth in depths.items() if depth
+    }

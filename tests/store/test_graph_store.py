@@ -1,0 +1,32 @@
+"""The SQLite store of code graphs, and the plain model, against the same promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.errors import StoreCorruptError
+from holdfast.core.graph_ports import GraphStore
+from holdfast.store import open_sqlite, open_sqlite_graph
+from holdfast.testing.conformance_graph import GraphConformance
+from holdfast.testing.model_graph import ModelGraph
+
+
+class TestSqliteGraph(GraphConformance):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> GraphStore:
+        return open_sqlite_graph(tmp_path / "graph.db")
+
+
+class TestModelGraph(GraphConformance):
+    @pytest.fixture
+    def store(self) -> GraphStore:
+        return ModelGraph()
+
+
+@pytest.mark.feature("E2")
+def test_a_file_of_memories_is_not_taken_for_a_graph(tmp_path: Path) -> None:
+    open_sqlite(tmp_path / "memory.db").close()
+    with pytest.raises(StoreCorruptError):
+        open_sqlite_graph(tmp_path / "memory.db")
