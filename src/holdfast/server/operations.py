@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from holdfast.core.errors import UsageError
 from holdfast.core.records import record
-from holdfast.server import graph_verbs, inputs, outputs, verbs
+from holdfast.server import code_verbs, graph_verbs, inputs, outputs, verbs
 from holdfast.server.inputs import Input
 from holdfast.server.outputs import Output
 
@@ -200,6 +200,16 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=graph_verbs.FlowFrom,
         gives=graph_verbs.FlowFound,
         run=graph_verbs.trace_data_flow,
+    ),
+    Operation(
+        name="search_code",
+        title="Find code",
+        description="Which files a task, a bug report or a name is about, by paths, symbols and "
+        "text, and by the files that similar past commits touched. Ask this before searching by "
+        "hand.",
+        takes=code_verbs.CodeAsked,
+        gives=code_verbs.FoundCode,
+        run=code_verbs.search_code,
     ),
 )
 

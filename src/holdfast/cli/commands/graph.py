@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import options, output
+from holdfast.cli.commands.graph_search import search
 
 if TYPE_CHECKING:
     from holdfast.core.graph import BuildProgress, BuildReport, GraphStatus, Reached, SourceFile
@@ -178,6 +179,9 @@ def show(*, name: str, project: str | None, as_json: bool) -> None:
         for edge in edges:
             other = edge.target if mark == "->" else edge.source
             click.echo(f"  {mark} {edge.kind.value:<10} {output.one_line(other)}")
+
+
+graph.add_command(search)
 
 
 # -- Printing -------------------------------------------------------------------------------------
