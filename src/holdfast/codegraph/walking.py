@@ -146,7 +146,8 @@ def _level(
     half: _Half, frontier: Ints, scores: Floats, *, open_: Bools, allowed: Bools | None
 ) -> Steps:
     """The nodes one step on that were not seen before, each by its strongest edge."""
-    begins, counts = half.offsets[frontier], np.diff(half.offsets)[frontier]
+    begins = half.offsets[frontier]
+    counts = half.offsets[frontier + 1] - begins
     total = int(counts.sum())
     skip = np.repeat(begins - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
     edges = np.arange(total, dtype=np.int64) + skip
