@@ -17,8 +17,10 @@ from holdfast.app.git import ask_git
 from holdfast.app.projects import resolve_project
 from holdfast.app.settings import Settings, Sources, inspect_settings
 from holdfast.app.spool_folder import SpoolFolder, SpoolStatus
-from holdfast.core.ports import Store
+from holdfast.core.errors import ProviderError
+from holdfast.core.ports import Embedder, Store
 from holdfast.core.records import replace
+from holdfast.memory.engine import Engine
 from holdfast.observe.consolidation import consolidate
 from holdfast.observe.drain import DrainReport, DrainRules, Translate, drain
 from holdfast.observe.world import GitState, Place, World
@@ -51,12 +53,27 @@ def take_waiting(
         if not mine:
             return DrainReport(busy=True)
         return drain(
-            hf.engine,
+            _asking_until_it_fails(hf.engine),
             spool,
             translate=translate,
             world=machine_world(hf.engine.store, env),
             rules=replace(drain_rules(hf.settings), daily_model_tokens=0),
         )
+
+
+def _asking_until_it_fails(engine: Engine) -> Engine:
+    """The engine for one drain, during which others wait: an embedder that failed is not asked
+    again. What is kept without a vector gets one by a re-index."""
+    failed: list[ProviderError] = []
+
+    def note(error: ProviderError) -> None:
+        failed.append(error)
+        engine.on_embedding_failure(error)
+
+    def embedder() -> Embedder | None:
+        return None if failed else engine.embedder()
+
+    return replace(engine, embedder=embedder, on_embedding_failure=note)
 
 
 def sum_up(hf: Holdfast, report: DrainReport) -> DrainReport:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from holdfast.app import settings as settings_module
 from holdfast.app.reindex import index_version, vector_coverage
-from holdfast.core.errors import ProviderError, StoreError
+from holdfast.app.spool_folder import SpoolFolder
+from holdfast.core.errors import ProviderError, StoreError, UsageError
 from holdfast.core.query import Finding, Severity
 from holdfast.core.records import record, replace
 from holdfast.memory.indexing import INDEX_VERSION
+from holdfast.store.spool import MAX_TOTAL_BYTES
 
 if TYPE_CHECKING:
     from holdfast.app.wiring import Wires
@@ -99,7 +101,7 @@ def _with_store(
     mended = tuple(wires.store.repair(progress=progress)) if repair else ()
     findings = [*health.findings, *wires.store.check(deep=deep or repair)]
     model = _model_in_use(wires)
-    findings += [*_file_findings(wires), *_index_findings(wires, model)]
+    findings += [*_file_findings(wires), *_index_findings(wires, model), *_spool_findings(wires)]
     if deep:
         findings += _weight_findings(wires)
     facts = {
@@ -161,6 +163,25 @@ def _file_findings(wires: Wires) -> list[Finding]:
         return []
     message = f"Others on this machine may read {wires.path}; `chmod 600` it."
     return [_warning("permissions", message)]
+
+
+def _spool_findings(wires: Wires) -> list[Finding]:
+    """What hooks caught and nobody took in; without a home there is no spool."""
+    try:
+        status = SpoolFolder.of(wires.environment).status(wires.store)
+    except UsageError:
+        return []
+    found: list[Finding] = []
+    if count := status.dropped_events:
+        message = f"{count:,} events did not fit and are lost; see `holdfast spool`."
+        found.append(_warning("spool", message, count=count))
+    if count := status.aside_entries:
+        message = f"{count:,} entries were set aside; `holdfast spool repair` tries them again."
+        found.append(_warning("spool", message, count=count))
+    if status.waiting_bytes > MAX_TOTAL_BYTES // 2:
+        message = f"{status.waiting_bytes:,} bytes wait; `holdfast spool drain` takes them in."
+        found.append(_warning("spool", message))
+    return found
 
 
 def _settings_findings(wires: Wires) -> list[Finding]:

@@ -6,9 +6,10 @@ line, the payload as it came, and a newline, written by one append:
     H1 <event id> <milliseconds> <client> <event> <payload length> <checksum>
 
 Invariants: appenders in any number of processes never mix or lose entries; a file that a reader is
-about to remove is not written to (both sides lock); what does not fit the size limit is counted in
-the `dropped` record, never lost in silence. An entry survives the death of any process; a power cut
-may take the last seconds, as it may from the database.
+about to remove is not written to (both sides lock); what does not fit the size limit or the disk is
+counted in the `dropped` record as far as that can be written, never lost in silence. An entry
+survives the death of any process; a power cut may take the last seconds, as it may from the
+database.
 
 This module is imported by the hook process at every event, so it uses nothing but parts that the
 interpreter starts with or loads in microseconds. Payloads are opaque here; `spool_reading` has the
@@ -69,11 +70,16 @@ def append(
     event_id = new_event_id(now_ms)
     entry = encode(event_id, client=client, event=event, payload=payload, now_ms=now_ms)
     path = os.path.join(directory, file_name(client, session))
-    too_big = len(payload) > MAX_ENTRY_BYTES
-    if too_big or not _append_to(path, entry, max_total_bytes=max_total_bytes):
-        _record_drop(directory, client=client, event=event, size=len(payload), now_ms=now_ms)
-        return None
-    return event_id
+    size = len(payload)
+    kept = False
+    try:
+        small = size <= MAX_ENTRY_BYTES
+        kept = small and _append_to(path, entry, max_total_bytes=max_total_bytes)
+    finally:
+        # On a full disk too: a few bytes often fit where an event does not.
+        if not kept:
+            _record_drop(directory, client=client, event=event, size=size, now_ms=now_ms)
+    return event_id if kept else None
 
 
 def encode(event_id: str, *, client: str, event: str, payload: bytes, now_ms: int) -> bytes:

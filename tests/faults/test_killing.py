@@ -1,0 +1,47 @@
+"""Processes of every kind are killed under load: a short run of the benchmark of that name."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench.crash import Kill, crowd_run, kill_run, plan
+
+pytestmark = [
+    pytest.mark.feature("C2", "C4", "C6"),
+    pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="detached drains are killed on Linux"),
+]
+
+
+def test_the_plan_is_the_same_for_the_same_seed_and_kills_every_kind() -> None:
+    assert plan(200, 1) == plan(200, 1) != plan(200, 2)
+    for kills in (10, 200):
+        made = plan(kills, 7)
+        assert len(made) == kills
+        assert {kill.victim for kill in made} == {"hook", "drain", "mcp", "http", "backup"}
+
+
+def test_whoever_is_killed_each_acknowledged_event_is_there_once(tmp_path: Path) -> None:
+    kills = plan(10, 3)
+    outcome = kill_run(tmp_path / "killed", kills=kills, seed=3, minutes=10)
+    assert outcome.verdict.is_clean, outcome
+    assert outcome.figures["killed"] == Counter(kill.victim for kill in kills)
+    drains = outcome.figures["most_detached_drains_at_once"]
+    assert isinstance(drains, int)
+    assert drains <= 2
+
+
+def test_hooks_that_are_killed_while_they_write_leave_no_files_behind(tmp_path: Path) -> None:
+    kills = [Kill("hook", after_s, large=True) for after_s in (0.0, 0.01, 0.02, 0.03, 0.04)]
+    outcome = kill_run(tmp_path / "killed", kills=kills, seed=4, minutes=10)
+    assert outcome.verdict.is_clean, outcome
+    assert outcome.figures["killed"] == {"hook": 5}
+
+
+def test_many_clients_of_mixed_kind_lose_nothing_and_see_no_error(tmp_path: Path) -> None:
+    outcome = crowd_run(tmp_path / "crowd", clients=16, rounds=1, seed=5)
+    assert outcome.verdict.is_clean, outcome
+    assert outcome.figures["not_acknowledged"] == {} or outcome.figures["told_busy"]
