@@ -39,7 +39,7 @@ COMMANDS: Final = MappingProxyType(
         "archive": ("upkeep", "Archive what belongs to a finished unit of work."),
         "relate": ("trust", "Say how a memory stands to another memory or to a file."),
         "trust": ("trust", "Set how sure a memory is; what it is related to moves with it."),
-        "skill": ("skill", "Find, check, write and switch skills."),
+        "skill": ("skill", "Find, run, check, write and switch skills."),
         "export": ("portable", "Write memories to a file for git or for people."),
         "import": ("portable", "Take in transcripts, git, other tools' data, or an exported file."),
         "graph": ("graph", "Build the code graph, and ask what a change touches."),

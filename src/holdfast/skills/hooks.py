@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Final, cast
 
 from holdfast.core.codec import Json
-from holdfast.core.errors import UsageError
+from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.records import record
 from holdfast.core.skill_ports import HookRecord, HookTrust
 from holdfast.core.skills import HookEvent, Skill, SkillHook, SkillIndex
 from holdfast.core.text import shorten
-from holdfast.core.types import parse_choice
 from holdfast.skills.hook_process import HookRun, passed_on, run_command
 from holdfast.skills.hook_trust import fingerprint
 
@@ -62,6 +61,8 @@ class ListedHook:
     skill: Skill
     hook: SkillHook
     state: HookState
+    fingerprint: str | None
+    """What was looked at; give it to `trust`, so that nothing else is agreed to."""
 
 
 @record(kw_only=True)
@@ -137,24 +138,25 @@ class SkillHooks:
     def list(self) -> list[ListedHook]:
         """Every hook of the skills here, with whether it may run."""
         agreed = self._trust.trusted(self._root)
+        prints = {skill.key: fingerprint(skill) for skill in self._index() if skill.hooks}
         return [
-            ListedHook(skill, hook, state)
+            ListedHook(
+                skill, hook, _state(prints[skill.key], agreed.get(skill.key)), prints[skill.key]
+            )
             for skill in self._index()
-            if skill.hooks
-            for state in [_state(skill, agreed)]
             for hook in skill.hooks
         ]
 
-    def trust(self, *names: str) -> list[Skill]:
-        """Agree to the hooks of these skills as they are now; without names, of all skills."""
+    def trust(self, *names: str, seen: Iterable[ListedHook] | None = None) -> list[Skill]:
+        """Agree to the hooks of these skills as they are now; without names, of all skills.
+
+        With `seen`, a skill that is not as it was when it was looked at raises ConflictError.
+        """
         chosen = self._with_hooks(names)
         prints = {skill.key: fingerprint(skill) for skill in chosen}
+        looked_at = None if seen is None else {one.skill.key: one.fingerprint for one in seen}
         for skill in chosen:
-            if prints[skill.key] is None:
-                raise UsageError(
-                    f"The files of {skill.name!r} cannot be looked through.",
-                    hint="A skill with hooks has at most 2,000 readable files and 64 MiB.",
-                )
+            _require_same(skill, prints[skill.key], looked_at)
         for skill in chosen:
             self._trust.trust(self._root, skill.key, prints[skill.key])
         return chosen
@@ -208,7 +210,7 @@ class SkillHooks:
         `skills` are the skills in use; None means those that were run in the session.
         """
         moment = _Moment(
-            event=parse_choice(HookEvent, event, what="hook event"),
+            event=_event(event),
             tool=tool[:MAX_TOOL_CHARS],
             tool_input=tool_input,
             tool_response=tool_response,
@@ -225,7 +227,7 @@ class SkillHooks:
             hooks = [hook for hook in skill.hooks if hook.event is moment.event]
             if not (hooks and skill.enabled):
                 continue
-            state = _state(skill, agreed)
+            state = _state(fingerprint(skill), agreed.get(skill.key))
             if state is not HookState.TRUSTED:
                 yield _refused(skill, hooks[0], state)
                 continue
@@ -259,8 +261,32 @@ class SkillHooks:
         )
 
 
-def _state(skill: Skill, agreed: Mapping[str, str]) -> HookState:
-    now, known = fingerprint(skill), agreed.get(skill.key)
+def _event(name: str) -> HookEvent:
+    """The event of that name, however its words are joined."""
+    known = {event.value.lower(): event for event in HookEvent}
+    found = known.get(name.replace("_", "").replace("-", "").lower())
+    if found is None:
+        raise UsageError(
+            f"There is no hook event {name[:40]!r}.", hint=f"One of: {', '.join(HookEvent)}."
+        )
+    return found
+
+
+def _require_same(
+    skill: Skill, now: str | None, looked_at: Mapping[str, str | None] | None
+) -> None:
+    if now is None:
+        raise UsageError(
+            f"The files of {skill.name!r} cannot be looked through.",
+            hint="A skill with hooks has at most 2,000 readable files and 64 MiB.",
+        )
+    if looked_at is not None and looked_at.get(skill.key) != now:
+        raise ConflictError(
+            f"The skill {skill.name!r} was changed while you looked at it.", hint="Look again."
+        )
+
+
+def _state(now: str | None, known: str | None) -> HookState:
     if now is None:
         return HookState.UNREADABLE
     if known is None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands import skill_find, skill_look, skill_remote, skill_write
+from holdfast.cli.commands import (
+    skill_find,
+    skill_hooks,
+    skill_look,
+    skill_remote,
+    skill_run,
+    skill_write,
+)
 
 
 @click.group()
 def skill() -> None:
-    """Find, check, write and switch skills.
+    """Find, run, check, write and switch skills.
 
     Skills are looked for in the project (.skills, .claude/skills, .agents/skills, .opencode/skills,
     CLAUDE.md and its like), in your home folder, in plugins and lists, and among those that come
@@ -24,6 +31,9 @@ for command in (
     skill_look.validate,
     skill_find.search,
     skill_find.detect,
+    skill_run.run,
+    skill_run.commands,
+    skill_run.remind,
     skill_look.refresh,
     skill_write.new,
     skill_write.edit,
@@ -32,5 +42,8 @@ for command in (
     skill_write.delete,
     skill_write.export,
     skill_remote.add,
+    skill_hooks.hooks,
+    skill_hooks.trust,
+    skill_hooks.distrust,
 ):
     skill.add_command(command)
