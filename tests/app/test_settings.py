@@ -75,7 +75,8 @@ def test_a_projects_file_may_not_set_what_a_stranger_could_abuse(
 @pytest.mark.feature("A10")
 def test_no_key_url_path_or_provider_is_open_to_a_project() -> None:
     open_to_projects = {rule.key for rule in rules() if rule.by_project}
-    assert all(key.startswith(("recall.", "context.")) for key in open_to_projects)
+    tuning = ("recall.", "context.", "methodology")
+    assert all(key.startswith(tuning) for key in open_to_projects)
     assert not any(rule.secret for rule in rules() if rule.by_project)
 
 

@@ -1,4 +1,5 @@
-"""The areas of an open memory beside its memories: skills, the code graph, code search.
+"""The areas of an open memory beside its memories: skills, the code graph, code search,
+the way of working.
 
 Each is made on first use and loads its package only then, so that who asks for none of them pays
 for none.
@@ -9,10 +10,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+from holdfast.core.types import Phase
+
 if TYPE_CHECKING:
     from holdfast.app.code_search import CodeSearch
     from holdfast.app.facade import Holdfast
     from holdfast.app.graph import Graph
+    from holdfast.app.methodology import Methodologies
     from holdfast.app.skills import Skills
     from holdfast.app.wiring import Wires
 
@@ -42,6 +46,20 @@ class Areas:
         from holdfast.app.code_search import CodeSearch
 
         return CodeSearch(self._wires, self.graph)
+
+    @cached_property
+    def methodology(self) -> Methodologies:
+        """The way of working in use: its phases, units of work and what is handed on."""
+        from holdfast.app.methodology import Methodologies
+
+        return Methodologies(self._wires)
+
+    def _phase(self, name: str | None) -> Phase | None:
+        """The phase that a caller means; plugins are only asked about names that are not ours."""
+        if name is None:
+            return None
+        plain = name.strip().lower()
+        return Phase(plain) if plain in set(Phase) else self.methodology.phase(name)
 
     def close_areas(self) -> None:
         """Let go of the files of those that were used."""

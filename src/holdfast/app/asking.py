@@ -40,12 +40,13 @@ class Asker:
 
     def filter(self, which: Which) -> Filter:
         """The filter that the words stand for."""
+        types, own_tags = _types(_texts(which.get("types", ())))
         return Filter(
             project=None if which.get("all_projects", False) else self.project,
-            types=tuple(parse_type(name) for name in _texts(which.get("types", ()))),
+            types=types,
             scopes=_choices(Scope, which.get("scopes", ()), what="scope"),
             sources=_choices(Source, which.get("sources", ()), what="source"),
-            tags=_texts(which.get("tags", ())),
+            tags=(*_texts(which.get("tags", ())), *own_tags),
             files=self.files(which.get("files", ())),
             modules=_texts(which.get("modules", ())),
             sessions=_texts(which.get("sessions", ())),
@@ -65,13 +66,13 @@ class Asker:
 
     def draft(self, content: str, details: Details) -> MemoryDraft:
         """The draft that the words stand for."""
-        kind = parse_type(details.get("type", "fact"))
+        kind, own_tags = _type(details.get("type", "fact"))
         scope = details.get("scope")
         return MemoryDraft(
             content=content,
             type=kind,
             key=details.get("key"),
-            tags=_texts(details.get("tags", ())),
+            tags=(*_texts(details.get("tags", ())), *own_tags),
             files=self.files(details.get("files", ())),
             modules=_texts(details.get("modules", ())),
             importance=details.get("importance"),
@@ -160,6 +161,31 @@ def _texts(names: Names) -> tuple[str, ...]:
 
 def _choices(kind: type[_Choice], names: Names, *, what: str) -> tuple[_Choice, ...]:
     return tuple(parse_choice(kind, name, what=what) for name in _texts(names))
+
+
+def _type(name: str) -> tuple[MemoryType, tuple[str, ...]]:
+    """A type by name; one that a methodology adds is kept as a known type under a tag."""
+    try:
+        return parse_type(name), ()
+    except UsageError:
+        from holdfast.app.plugins import installed_plugins
+
+        custom = installed_plugins().custom_type(name)
+        if custom is None:
+            raise
+        return custom[0].kept_as, (custom[1],)
+
+
+def _types(names: tuple[str, ...]) -> tuple[tuple[MemoryType, ...], tuple[str, ...]]:
+    """Several types by name, with the tags that narrow them down."""
+    found = [_type(name) for name in names]
+    tags = tuple(tag for _, own in found for tag in own)
+    if tags and len(found) > 1:
+        raise UsageError(
+            "A type that a methodology adds can only be asked for alone.",
+            hint="Ask once for each type.",
+        )
+    return tuple(kind for kind, _ in found), tags
 
 
 def _payload(type: MemoryType, given: Payload | Mapping[str, Json] | None) -> Payload | None:

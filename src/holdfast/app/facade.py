@@ -17,7 +17,7 @@ from holdfast.app.places import expanded
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter, Order
 from holdfast.core.records import replace
-from holdfast.core.types import Phase, RelationType, Scope, parse_choice
+from holdfast.core.types import RelationType, Scope, parse_choice
 from holdfast.memory.engine import Engine
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Holdfast(Ageing, Areas):
             where=asker.filter(which),
             limit=known.recall_limit if limit is None else limit,
             offset=offset,
-            phase=None if phase is None else parse_choice(Phase, phase, what="phase"),
+            phase=self._phase(phase),
             profile=profile or known.recall_profile,
             mode=parse_choice(Mode, mode or known.recall_mode, what="mode"),
             files=asker.files(near_files),
@@ -320,7 +320,7 @@ class Holdfast(Ageing, Areas):
             moment=parse_choice(Moment, moment or usual, what="moment"),
             query=query,
             files=self._wires.asker.files(files),
-            phase=None if phase is None else parse_choice(Phase, phase, what="phase"),
+            phase=self._phase(phase),
             budget_tokens=known.context_budget_tokens if budget_tokens is None else budget_tokens,
             max_chars=max_chars,
             shown=frozenset(shown),

@@ -75,6 +75,15 @@ class Settings:
         default=None,
         metadata=_says("project", str, "Name of the project, in place of what git says"),
     )
+    methodology: str = field(
+        default="native",
+        metadata=_says(
+            "methodology",
+            str,
+            "Way of working: native, bmad, tdd, agile, or one that a plugin brings",
+            by_project=True,
+        ),
+    )
     store_path: Path | None = field(
         default=None,
         metadata=_says(

@@ -42,6 +42,22 @@ def choice(
     return click.Choice([value.value for value in values], case_sensitive=False)
 
 
+class KnownOrMore(click.Choice[str]):
+    """Names that are offered and completed, where a plugin may know more of them."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """A known name, or whatever else was given: the library says whether it is one."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            return value.strip()
+
+
+def open_choice(values: type[MemoryType] | type[Phase]) -> KnownOrMore:
+    """The members of a vocabulary that plugins can add to."""
+    return KnownOrMore([value.value for value in values], case_sensitive=False)
+
+
 _WHICH: tuple[tuple[str, Decorator], ...] = (
     (
         "types",
@@ -49,7 +65,7 @@ _WHICH: tuple[tuple[str, Decorator], ...] = (
             "--type",
             "types",
             multiple=True,
-            type=choice(MemoryType),
+            type=open_choice(MemoryType),
             metavar="TYPE",
             help="Only this type; may be repeated.",
         ),

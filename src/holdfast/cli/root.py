@@ -54,6 +54,7 @@ COMMANDS: Final = MappingProxyType(
         "events": ("events", "Show what is new, as it happens."),
         "status": ("status", "Show which coding clients Holdfast is hooked into."),
         "config": ("config", "Show and change settings."),
+        "methodology": ("methodology", "Show and choose the way of working."),
         "projects": ("projects", "List projects, and merge two that are one."),
         "init": ("init", "Take in this project's documents and history."),
         "tour": ("tour", "Take in this project, show what is known, and try three questions."),

@@ -156,7 +156,10 @@ class Context(Input):
     )
     files: Texts = Field(default_factory=list, description="Files at hand.")
     moment: Literal["", "session", "prompt", "file", "plan"] = ""
-    phase: Literal["", "define", "implement", "validate", "refine", "explore", "reflect"] = ""
+    phase: str = Field(
+        default="",
+        description="define, implement, validate, refine, explore, reflect, or the methodology's.",
+    )
     budget_tokens: int | None = Field(default=None, ge=50, le=20_000)
     session: str = ""
 

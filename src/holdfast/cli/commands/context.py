@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     help="What it is for; told from the rest when left out.",
 )
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand.")
-@click.option("--phase", type=options.choice(Phase), help="The phase of work; weighs the types.")
+@click.option(
+    "--phase",
+    type=options.open_choice(Phase),
+    metavar="PHASE",
+    help="The phase of work, by the methodology's name or ours; weighs the types.",
+)
 @click.option("--budget", "budget_tokens", type=int, help="Room in tokens.")
 @click.option("--max-chars", type=int, help="Room in characters, where a client has such a limit.")
 @click.option(

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     "--mode", type=click.Choice(["hybrid", "words", "vectors"]), help="Which indexes to look in."
 )
 @click.option("--profile", help="Ranking profile: default, balanced or phase.")
-@click.option("--phase", type=options.choice(Phase), help="The phase of work; weighs the types.")
+@click.option(
+    "--phase",
+    type=options.open_choice(Phase),
+    metavar="PHASE",
+    help="The phase of work, by the methodology's name or ours; weighs the types.",
+)
 @click.option(
     "--near",
     "near_files",

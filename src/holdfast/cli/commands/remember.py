@@ -25,7 +25,7 @@ _COLOURS = {"inserted": "green", "merged": "cyan", "superseded": "yellow", "unch
     "-t",
     default="fact",
     show_default=True,
-    type=options.choice(MemoryType),
+    type=options.open_choice(MemoryType),
     metavar="TYPE",
     help=f"What kind of memory: {', '.join(MemoryType)}.",
 )

@@ -1,0 +1,3 @@
+"""A plugin that cannot even be loaded."""
+
+raise RuntimeError("made for another version")

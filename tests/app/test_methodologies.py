@@ -1,0 +1,280 @@
+"""Ways of working: the four that are shipped, one of a stranger's package, and switching."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.app.plugins import installed_plugins, load_plugins
+from holdfast.app.settings import Settings
+from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.core.memory import WorkUnitRef
+from holdfast.core.types import Phase
+from holdfast.observe.methodology.builtin import AGILE, BMAD, BUILTIN, NATIVE, TDD
+from holdfast.observe.methodology.port import Methodology, WorkContext
+from tests.app.opening import open_in
+
+pytestmark = pytest.mark.feature("D9")
+
+STRANGERS = Path(__file__).parent / "plugin_package"
+BROKEN = Path(__file__).parent / "broken_plugin"
+
+
+def run(home: Path, *arguments: str, plugins: Path = STRANGERS) -> subprocess.CompletedProcess[str]:
+    """A command in a process where a stranger's package is installed."""
+    environment = {
+        "HOLDFAST_HOME": str(home),
+        "HOLDFAST_EMBEDDING_PROVIDER": "none",
+        "PYTHONPATH": str(plugins),
+    }
+    command = [sys.executable, "-m", "holdfast.cli", *arguments]
+    return subprocess.run(
+        command, cwd=home, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_four_that_are_shipped_come_in_through_the_plugin_door() -> None:
+    plugins = load_plugins()
+    assert list(plugins.methodologies) == ["native", "bmad", "tdd", "agile"]
+    assert plugins.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("methodology", "name", "phase"),
+    [
+        (NATIVE, "planning", Phase.DEFINE),
+        (NATIVE, "coding", Phase.IMPLEMENT),
+        (NATIVE, "qa_review", Phase.VALIDATE),
+        (NATIVE, "debugging", Phase.REFINE),
+        (NATIVE, "insights", Phase.EXPLORE),
+        (BMAD, "story_creation", Phase.DEFINE),
+        (BMAD, "story_development", Phase.IMPLEMENT),
+        (BMAD, "story_acceptance", Phase.VALIDATE),
+        (BMAD, "research", Phase.EXPLORE),
+        (BMAD, "sm", Phase.REFLECT),
+        (TDD, "red", Phase.DEFINE),
+        (TDD, "green", Phase.IMPLEMENT),
+        (TDD, "assertion", Phase.VALIDATE),
+        (TDD, "refactor", Phase.REFINE),
+        (AGILE, "tech_debt", Phase.REFINE),
+        (AGILE, "sprint_planning", Phase.DEFINE),
+    ],
+)
+def test_each_maps_its_phases_to_the_six(methodology: Methodology, name: str, phase: Phase) -> None:
+    assert methodology.phases[name] is phase
+
+
+@pytest.mark.parametrize("methodology", BUILTIN, ids=lambda one: one.id)
+def test_the_ends_of_every_relay_are_named_stages(methodology: Methodology) -> None:
+    for relay in methodology.relays:
+        assert {relay.source, relay.target} <= set(methodology.phases)
+
+
+@pytest.mark.parametrize(
+    ("methodology", "branch", "hierarchy", "label"),
+    [
+        (NATIVE, "spec-042/subtask-3", ("spec_042", "subtask_3"), "Spec 042 / Subtask 3"),
+        (NATIVE, "spec_042", ("spec_042",), "Spec 042"),
+        (BMAD, "epic-3/story-3.2", ("epic_3", "story_3.2"), "Epic 3 / Story 3.2"),
+        (TDD, "feature/auth-login", ("feature_auth-login",), "Feature auth-login"),
+        (AGILE, "sprint-12/story-US47", ("sprint_12", "story_US47"), "Sprint 12 / Story US47"),
+    ],
+)
+def test_a_branch_names_the_unit_of_work(
+    methodology: Methodology, branch: str, hierarchy: tuple[str, ...], label: str
+) -> None:
+    unit = methodology.work_unit(WorkContext(branch=branch))
+    assert unit == WorkUnitRef(methodology.id, hierarchy, label)
+
+
+def test_ids_that_were_given_count_more_than_the_branch_and_the_request() -> None:
+    at = WorkContext(branch="spec-1", request="Go on with spec 2", named={"spec": "7"})
+    unit = NATIVE.work_unit(at)
+    assert unit is not None
+    assert unit.hierarchy == ("spec_7",)
+    assert NATIVE.work_unit(WorkContext(request="Go on with Spec 2, task 5")) == WorkUnitRef(
+        "native", ("spec_2", "subtask_5"), "Spec 2 / Subtask 5"
+    )
+
+
+@pytest.mark.parametrize("text", ["main", "", "fix the specification", "a new feature that counts"])
+def test_ordinary_words_name_no_unit_of_work(text: str) -> None:
+    for methodology in BUILTIN:
+        assert methodology.work_unit(WorkContext(branch=text or None, request=text)) is None
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_a_methodology(text: str) -> None:
+    for methodology in BUILTIN:
+        unit = methodology.work_unit(WorkContext(branch=text, request=text))
+        assert unit is None or all(unit.hierarchy)
+        methodology.state_text(methodology.work_state(text))
+
+
+def test_the_native_state_tells_what_is_done_and_what_is_next() -> None:
+    said = "Plan:\n- [x] Parse the header\n- [x] Parse the body\n- [ ] Check the sum\n- [ ] Ship\n\nDecided: keep the old format"
+    state = NATIVE.work_state(said)
+    assert state == {
+        "completed_subtasks": ["Parse the header", "Parse the body"],
+        "in_progress_subtask": "Check the sum",
+        "key_decisions": ["keep the old format"],
+    }
+    assert "Next: Check the sum" in NATIVE.state_text(state)
+
+
+def test_the_tdd_state_counts_tests() -> None:
+    said = "RED: a test for empty carts\n1 failed, 11 passed\nGREEN\n12 passed\nRefactor:\n- split the cart\n"
+    assert TDD.work_state(said) == {
+        "tests_green": 12,
+        "tests_red": 1,
+        "refactors_pending": ["split the cart"],
+        "cycle_count": 1,
+    }
+
+
+def test_the_states_of_bmad_and_agile_speak_their_own_words() -> None:
+    said = "Current story: 3.2 Export\nStory completed: 3.1\n- [x] Exports CSV\n- [ ] Exports JSON"
+    assert BMAD.work_state(said)["current_story"] == ["3.2 Export"]
+    assert BMAD.work_state(said)["criteria_open"] == ["Exports JSON"]
+    assert AGILE.work_state("Blocked by: the vendor\n")["blocked"] == ["the vendor"]
+    assert BMAD.work_state("Nothing of note.") == {}
+
+
+def test_a_state_of_another_methodology_is_shown_as_it_is() -> None:
+    assert NATIVE.state_text({"tests_red": 2}) == "tests_red: 2"
+
+
+def test_a_phase_can_be_asked_for_by_the_name_of_the_methodology(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        hf.remember("Run the linter before a review", type="gotcha")
+        assert hf.recall("linter", phase="coding").hits
+        assert hf.methodology.phase("Coding") is Phase.IMPLEMENT
+        assert hf.methodology.phase_or_usual("stargazing") is Phase.EXPLORE
+        with pytest.raises(UsageError, match="qa_review"):
+            hf.recall("linter", phase="stargazing")
+
+
+def test_switching_keeps_every_memory_and_ranks_them_the_same(tmp_path: Path) -> None:
+    unit = WorkUnitRef("bmad", ("epic_3", "story_3_2"), "Epic 3 / Story 3.2")
+    with open_in(tmp_path, settings=Settings(methodology="bmad")) as hf:
+        hf.remember("Invoices are numbered by year", work_unit=unit)
+        criterion = hf.remember("A paid invoice is locked", type="acceptance_criterion").memory
+        before = [(h.memory.id, h.score) for h in hf.recall("invoice", count_access=False)]
+    with open_in(tmp_path, settings=Settings(methodology="tdd")) as hf:
+        after = [(h.memory.id, h.score) for h in hf.recall("invoice", count_access=False)]
+        assert after == before
+        assert hf.recall("numbered").hits[0].memory.work_unit == unit
+        found = hf.list(types="acceptance_criterion").items
+        assert [memory.id for memory in found] == [criterion.id]
+        assert hf.list(types=["requirement"]).total == 1
+
+
+def test_a_type_of_a_methodology_is_kept_as_a_known_one_under_a_tag(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        kept = hf.remember("A paid invoice is locked", type="acceptance_criterion").memory
+        assert kept.type.value == "requirement"
+        assert kept.tags == ("bmad:acceptance_criterion",)
+        with pytest.raises(UsageError, match="alone"):
+            hf.list(types=["acceptance_criterion", "gotcha"])
+        with pytest.raises(UsageError, match="Unknown memory type"):
+            hf.list(types=["acceptance_kriterion"])
+
+
+def test_a_stage_is_handed_what_its_relay_lets_through(tmp_path: Path) -> None:
+    unit = WorkUnitRef("native", ("spec_1", "subtask_2"), "Spec 1 / Subtask 2")
+    other = WorkUnitRef("native", ("spec_9",), "Spec 9")
+    with open_in(tmp_path) as hf:
+        hf.remember("The parser chokes on tabs", type="error_pattern", work_unit=unit)
+        hf.remember("We chose a hand-written parser", type="decision", work_unit=unit)
+        hf.remember("Sums must match to the cent", type="requirement", work_unit=other)
+        memories, text = hf.methodology.relay("qa_fixer")
+        assert {m.type.value for m in memories} == {"error_pattern", "requirement"}
+        assert all(m.short in text for m in memories)
+        within = WorkUnitRef("native", ("spec_1",), "Spec 1")
+        assert [m.content for m in hf.methodology.relay("coder", unit=within)[0]] == [
+            "We chose a hand-written parser",
+            "The parser chokes on tabs",
+        ]
+        with pytest.raises(UsageError, match="coder, qa_reviewer, qa_fixer"):
+            hf.methodology.relay("gardener")
+
+
+def test_a_methodology_that_is_not_installed_is_named_and_the_usual_one_stands_in(
+    tmp_path: Path,
+) -> None:
+    with open_in(tmp_path, settings=Settings(methodology="kanban")) as hf:
+        with pytest.raises(NotFoundError, match="native"):
+            _ = hf.methodology.active
+        assert hf.methodology.usable is NATIVE
+        assert hf.recall("anything", phase="define").hits == ()
+
+
+def test_a_package_brings_its_own_way_of_working(tmp_path: Path) -> None:
+    listed = json.loads(run(tmp_path, "methodology", "list", "--json").stdout)
+    assert {"id": "kanban", "title": "Kanban (cards)", "from": "kanban", "in_use": False} in listed[
+        "items"
+    ]
+    used = run(tmp_path, "methodology", "use", "kanban")
+    assert used.returncode == 0, used.stderr
+    kept = run(tmp_path, "remember", "--type", "wip_limit", "Three cards at once", "--json")
+    assert json.loads(kept.stdout)["memory"]["tags"] == ["kanban:wip_limit"]
+    found = run(tmp_path, "recall", "--phase", "doing", "cards")
+    assert "Three cards at once" in found.stdout
+    shown = json.loads(run(tmp_path, "methodology", "show", "--json").stdout)
+    assert shown["phases"]["doing"] == "implement"
+    # The package is gone: what was kept with it is still found.
+    without = run(tmp_path, "recall", "cards", plugins=tmp_path)
+    assert "Three cards at once" in without.stdout
+    assert "not installed" in run(tmp_path, "methodology", plugins=tmp_path).stderr
+
+
+def test_a_plugin_that_cannot_be_loaded_is_told_about_and_left_out(tmp_path: Path) -> None:
+    listed = run(tmp_path, "methodology", "list", plugins=BROKEN)
+    assert listed.returncode == 0
+    assert "made for another version" in listed.stderr
+    assert "native" in listed.stdout
+
+
+def test_a_plugin_that_breaks_its_promise_is_told_about_and_left_out() -> None:
+    plugins = load_plugins(
+        [
+            EntryPoint("twice", "tests.app.promise_breakers:twice", "holdfast"),
+            EntryPoint("odd", "tests.app.promise_breakers:odd", "holdfast"),
+            EntryPoint("failing", "tests.app.promise_breakers:failing", "holdfast"),
+        ]
+    )
+    assert list(plugins.methodologies) == ["native", "bmad", "tdd", "agile"]
+    told = "\n".join(plugins.problems)
+    assert "which holdfast has brought already" in told
+    assert "brings something that is no methodology" in told
+    assert "The plugin failing failed: ZeroDivisionError" in told
+
+
+def test_nothing_on_the_way_of_a_recall_or_a_context_loads_plugins(tmp_path: Path) -> None:
+    script = (
+        "import sys, holdfast\n"
+        "with holdfast.open(project='p', embedder='none') as hf:\n"
+        "    hf.remember('Deploys are on Friday', type='fact')\n"
+        "    hf.recall('deploys', phase='define'); hf.context('deploys')\n"
+        "print('pluggy' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"HOLDFAST_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_the_installed_plugins_are_looked_for_once() -> None:
+    assert installed_plugins() is installed_plugins()
