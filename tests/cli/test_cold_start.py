@@ -50,7 +50,7 @@ def test_the_command_loads_nothing_heavy_for_a_recall_by_words(home: Path, form:
         "from holdfast.cli.root import run\n"
         f"assert run(['recall', '--mode', 'words', {form}'deploy']) == 0"
     )
-    assert loaded(script, home, *HEAVY) == "[]"
+    assert loaded(script, home, *HEAVY, "holdfast.core.ports") == "[]"
 
 
 def test_the_command_writes_all_it_has_to_say_before_it_leaves(home: Path) -> None:

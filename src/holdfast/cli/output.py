@@ -22,13 +22,14 @@ import click
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Progress
 from holdfast.core.records import fields, is_record
 from holdfast.core.text import first_line, shorten
 from holdfast.core.types import TYPE_RULES, MemoryType
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
+
+    from holdfast.core.ports import Progress
 
 _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _UNSEEN_IN_JSON = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
