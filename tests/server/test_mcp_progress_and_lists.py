@@ -9,9 +9,8 @@ import anyio
 import pytest
 
 import holdfast
-from holdfast.server.access import Receive, Scope, Send
+from holdfast.server.access import Access, Receive, Scope, Send, guarded
 from holdfast.server.mcp_server import Place, make_server
-from holdfast.server.mcp_transports import trimmed
 from holdfast.server.memories import Memories
 from tests.conformance.fixtures import TOOLS, mount
 from tests.server.talking import Era, Talk, memories_in, talking
@@ -85,9 +84,10 @@ def test_white_space_around_a_header_is_no_part_of_it() -> None:
     async def send(_: object) -> None:
         return
 
-    scope = {"type": "http", "headers": [(b"mcp-name", b" search\t"), (b"a", b"b c")]}
-    anyio.run(trimmed(app), scope, receive, send)
-    assert seen == [[(b"mcp-name", b"search"), (b"a", b"b c")]]
+    headers = [(b"host", b"127.0.0.1 "), (b"mcp-name", b" search\t"), (b"a", b"b c")]
+    scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers}
+    anyio.run(guarded(app, Access(token=None)), scope, receive, send)
+    assert seen == [[(b"host", b"127.0.0.1"), (b"mcp-name", b"search"), (b"a", b"b c")]]
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])

@@ -150,7 +150,7 @@ def guarded(app: App, access: Access) -> App:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
         elif scope["type"] == "http":
-            await _Passage(scope, receive, send, access).run(app)
+            await _Passage(_trimmed(scope), receive, send, access).run(app)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
@@ -230,6 +230,13 @@ class _Passage:
         yield b"x-request-id", self._id.encode()
         yield b"x-content-type-options", b"nosniff"
         yield b"referrer-policy", b"no-referrer"
+
+
+def _trimmed(scope: Scope) -> Scope:
+    """The request with header values without the white space around them: HTTP says that it is no
+    part of a value, and not every server takes it off."""
+    headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+    return {**scope, "headers": headers}
 
 
 def _request_id(scope: Scope) -> str:

@@ -12,7 +12,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
-from holdfast.server.access import MAX_BODY_BYTES, Access, App, Receive, Scope, Send, guarded
+from holdfast.server.access import MAX_BODY_BYTES, Access, App, guarded
 from holdfast.server.serving import LOOPBACK, address_of, listening, serve_app
 
 PATH = "/mcp"
@@ -37,24 +37,9 @@ def mcp_app(server: Server[dict[str, Any]]) -> Starlette:
     )
 
 
-def trimmed(app: App) -> App:
-    """The app, told header values without the white space around them.
-
-    HTTP says that it is no part of a value; not every server takes it off.
-    """
-
-    async def asked(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-            scope = {**scope, "headers": headers}
-        await app(scope, receive, send)
-
-    return asked
-
-
 def http_app(server: Server[dict[str, Any]], *, token: str | None) -> App:
     """The server as a guarded web application."""
-    return guarded(trimmed(mcp_app(server)), Access(token=token))
+    return guarded(mcp_app(server), Access(token=token))
 
 
 def serve_http(
