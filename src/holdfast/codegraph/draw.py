@@ -103,18 +103,36 @@ class Drawer:
         return node_id(meaning.target) if meaning is not None else None
 
     def _calls(self, sheet: _Sheet, names: Names, uses: Uses) -> None:
+        known = self._heads(sheet.path, names, uses)
         for caller, callee, line in uses.calls:
             scope = uses.callers[caller] if caller >= 0 else ""
             parts = callee.split(".")
             source = sheet.id_of(scope, names) or sheet.path
             meaning = None
-            if parts[0] != UNKNOWN:
+            if parts[0] != UNKNOWN and (known is None or parts[0] in known):
                 meaning = self._scopes.resolve(sheet.path, scope, parts, uses.bindings)
             if meaning is not None and meaning.target.qualname:
                 target = node_id(meaning.target)
                 sheet.add(source, target, EdgeKind.CALLS, meaning.confidence, line)
             elif meaning is None and len(parts) > 1:
                 self._by_member(sheet, source, parts, names, line)
+
+    def _heads(self, path: str, names: Names, uses: Uses) -> frozenset[str] | None:
+        """Names that can mean anything in a file at all, to pass over the many that cannot, such
+        as built-in functions; None where names may also come from outside the file's text."""
+        language = self._outlook.language_of(path)
+        if language is None or language.implicit_self or language.scope_of or language.autoload:
+            return None
+        if self._scopes.stars(path):
+            return None
+        bound = {name for _, name in uses.bindings}
+        return (
+            names.last_names
+            | names.imported.keys()
+            | bound
+            | language.self_names
+            | language.super_names
+        )
 
     def _by_member(
         self, sheet: _Sheet, source: str, parts: list[str], names: Names, line: int

@@ -115,6 +115,11 @@ class Names:
         return found
 
     @cached_property
+    def last_names(self) -> frozenset[str]:
+        """The names of all symbols without what they are in."""
+        return frozenset(qualname.rpartition(".")[2] for qualname in self.symbols)
+
+    @cached_property
     def exported(self) -> dict[str, str]:
         """Inner name by outer name."""
         return dict(self.exports)

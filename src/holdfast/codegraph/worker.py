@@ -7,7 +7,6 @@ process down and nothing else.
 
 from __future__ import annotations
 
-import gc
 import pickle
 import struct
 import sys
@@ -27,8 +26,6 @@ def main() -> None:
     """Answer until the input ends."""
     from holdfast.codegraph.parsing import parse_file
 
-    # Syntax nodes come and go by the million and make no circles: looking for those is waste.
-    gc.set_threshold(200_000, 20, 20)
     reader, writer = sys.stdin.buffer, sys.stdout.buffer
     while head := reader.read(LENGTH.size):
         root, paths = pickle.loads(reader.read(LENGTH.unpack(head)[0]))
