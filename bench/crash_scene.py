@@ -29,6 +29,7 @@ from holdfast.server.access import TOKEN_NAME
 
 PATIENCE_S = 120.0
 _LOOK_AGAIN_S = 0.005
+_BLOCK_BYTES = 512
 _HOOK = (sys.executable, "-I", "-S", str(Path(hook.__file__)))
 _CLI = (sys.executable, "-P", "-m", "holdfast.cli")
 # The program that the hook starts notes its own id before it becomes the drain.
@@ -226,8 +227,12 @@ def end_server(server: Keeper, *, kill: bool) -> int:
 class HttpServer:
     """`holdfast serve` on a free port of loopback."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.process = scene.start_cli("serve", "--port", "0")
+    def __init__(self, scene: Scene, *, max_file_bytes: int | None = None) -> None:
+        words = (*_CLI, "serve", "--port", "0")
+        if max_file_bytes is not None:
+            limit = f'ulimit -f {max_file_bytes // _BLOCK_BYTES}; exec "$@"'
+            words = ("/bin/sh", "-c", limit, "sh", *words)
+        self.process = scene.start(*words)
         self.complaint = ""
         line = _first_line(self.process, b"http://")
         self._host = urlsplit(line.split()[-1].decode("ascii")).netloc

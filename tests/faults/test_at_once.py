@@ -1,0 +1,101 @@
+"""Check and act in one step, whoever does the same at that moment."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app.running import FOLDER_NAME, Running, announced
+from holdfast.app.settings import Settings
+from holdfast.core.errors import ConflictError, HoldfastError
+from holdfast.core.query import Filter, Validity
+from holdfast.store import open_sqlite
+
+_THREADS = 8
+
+
+def at_once(work: Callable[[int], None]) -> None:
+    """Let threads that each have a store of their own begin at the same moment."""
+    ready = threading.Barrier(_THREADS)
+
+    def run(number: int) -> None:
+        ready.wait()
+        work(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(_THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.feature("C8")
+def test_processes_that_draw_on_one_budget_never_go_above_it(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    open_sqlite(path).close()
+    granted: list[int] = []
+
+    def draw(number: int) -> None:
+        store = open_sqlite(path)
+        for _ in range(10):
+            if store.count_up("tokens", "today", 7, limit=100):
+                granted.append(number)
+        store.close()
+
+    at_once(draw)
+    store = open_sqlite(path)
+    assert store.get_value("tokens", "today") == 7 * len(granted) == 98
+    store.close()
+
+
+@pytest.mark.feature("A3")
+@pytest.mark.parametrize("change", ["content", "importance"])
+def test_of_those_who_change_what_they_read_one_wins_and_the_others_are_told(
+    tmp_path: Path, change: str
+) -> None:
+    def opened() -> holdfast.Holdfast:
+        return holdfast.open(
+            tmp_path / "memory.db", cwd=tmp_path, embedder="none", settings=Settings()
+        )
+
+    with opened() as hf:
+        first = hf.remember("The shop opens at nine").memory
+    outcomes: list[str] = []
+
+    def edit(number: int) -> None:
+        with opened() as mine:
+            try:
+                if change == "content":
+                    text = f"The shop opens at {number}"
+                    mine.edit(first.id, content=text, if_updated_at=first.updated_at)
+                else:
+                    mine.edit(first.id, importance=number / 10, if_updated_at=first.updated_at)
+            except HoldfastError as error:
+                outcomes.append(type(error).__name__)
+            else:
+                outcomes.append("won")
+
+    at_once(edit)
+    assert sorted(outcomes) == [*[ConflictError.__name__] * (_THREADS - 1), "won"]
+    with opened() as hf:
+        everything = Filter(project=None, validity=Validity.ANY, archived=None)
+        kept = list(hf.engine.store.iterate(everything))
+        assert len(kept) == (2 if change == "content" else 1)
+        assert sum(memory.is_open for memory in kept) == 1
+
+
+@pytest.mark.feature("C5")
+def test_a_new_process_clears_what_killed_ones_left(tmp_path: Path) -> None:
+    folder = tmp_path / FOLDER_NAME
+    folder.mkdir()
+    for name in ("999999.json", ".999998", ".999997"):
+        (folder / name).write_text("{}")
+    os.utime(folder / ".999998", (1, 1))
+    me = Running(kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1")
+    with announced(tmp_path, me):
+        assert {path.name for path in folder.iterdir()} == {f"{os.getpid()}.json", ".999997"}

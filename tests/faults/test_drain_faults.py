@@ -1,0 +1,185 @@
+"""A drain whose surroundings misbehave: the clock, the store's lock, the embedder, a dead hook."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from bench.crash_scene import wait_until
+from holdfast.app.capture import take_waiting
+from holdfast.app.live import Live, LivePace
+from holdfast.app.settings import Settings
+from holdfast.app.spool_folder import SpoolFolder
+from holdfast.cli.commands.spool import events_of
+from holdfast.core.errors import ProviderError, StoreBusyError
+from holdfast.core.ports import Vector
+from holdfast.core.query import Filter
+from holdfast.core.records import replace
+from holdfast.core.types import MemoryType
+from holdfast.observe.drain import DrainRules, drain
+from holdfast.store import spool
+from holdfast.testing.fakes import WordEmbedder
+from tests.observe.spooling import Spooler, translate
+from tests.observe.telling import START, Teller, world
+
+pytestmark = pytest.mark.feature("C2")
+
+
+class Home:
+    """A home with a memory, whose writers do not wait long for each other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.work = folder / "work"
+        self.work.mkdir()
+        self.environment = {"HOLDFAST_HOME": str(folder / "home")}
+        self.spool = SpoolFolder.of(self.environment)
+
+    def open_in(self, folder: Path) -> holdfast.Holdfast:
+        settings = replace(Settings(), store_busy_timeout_ms=10)
+        return holdfast.open(
+            cwd=folder, embedder="none", settings=settings, environment=self.environment
+        )
+
+    def catch(self, text: str, *, session: str = "session-1") -> None:
+        body = {"session_id": session, "cwd": str(self.work), "prompt": text}
+        spool.append(
+            str(self.spool.folder),
+            client="claude-code",
+            session=session,
+            event="UserPromptSubmit",
+            payload=json.dumps(body).encode(),
+            now_ms=1_790_000_000_000,
+        )
+
+    def prompts(self) -> list[str]:
+        with self.open_in(self.work) as hf:
+            where = Filter(project=None, types=(MemoryType.PROMPT,))
+            return sorted(memory.content for memory in hf.engine.store.iterate(where))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    with made.open_in(made.work) as hf:
+        hf.remember("Makes the database")
+    return made
+
+
+class ClockThatGoesBack:
+    """Every look at it shows an earlier time than the one before."""
+
+    def __init__(self) -> None:
+        self.now = START + timedelta(days=90)
+
+    def __call__(self) -> datetime:
+        self.now -= timedelta(hours=3)
+        return self.now
+
+
+def test_a_clock_that_goes_back_during_a_drain_changes_nothing(tmp_path: Path) -> None:
+    spooler, clock = Spooler(tmp_path / "spool"), ClockThatGoesBack()
+    with holdfast.open(tmp_path / "memory.db", embedder="none", settings=Settings()) as hf:
+        engine = replace(hf.engine, clock=clock)
+        for round_number in range(3):
+            for name in ("left", "right"):
+                say = Teller(f"{name}-{round_number}")
+                edit = say.edit("cart.py", "", f"def {name}():\n    return {round_number}\n")
+                spooler.catch(say.prompt(f"Look {name} {round_number}"), edit, say.turn_end("Done"))
+            report = drain(engine, spooler.spool, translate=translate, world=world())
+            assert (report.events, report.set_aside) == (6, ())
+        again = drain(engine, spooler.spool, translate=translate, world=world())
+        assert (again.events, again.repeated) == (0, 0)
+        sessions = engine.store.sessions(project=None)
+        assert [(one.prompt_count, one.turn_count) for one in sessions] == [(1, 1)] * 6
+        assert engine.store.check(deep=True) == []
+
+
+@pytest.fixture
+def locked(home: Home) -> Iterator[sqlite3.Connection]:
+    """Another process that keeps the store locked for as long as it likes."""
+    path = Path(home.environment["HOLDFAST_HOME"]) / "memory.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+
+
+def test_a_live_process_that_finds_the_store_locked_goes_on_when_it_is_free(
+    home: Home, locked: sqlite3.Connection
+) -> None:
+    told: list[Exception] = []
+    heard = threading.Event()
+
+    def note(error: Exception) -> None:
+        told.append(error)
+        heard.set()
+
+    home.catch("While it is locked")
+    with Live(
+        home.open_in,
+        folder=home.work,
+        translate=events_of,
+        environment=home.environment,
+        pace=LivePace(look_every_s=0.01, drain_every_s=0.05),
+        on_error=note,
+    ):
+        assert heard.wait(60)
+        home.catch("And this")
+        locked.execute("ROLLBACK")
+        wait_until(lambda: len(home.prompts()) == 2, "the drain after the lock")
+    assert home.prompts() == ["And this", "While it is locked"]
+    assert {type(error) for error in told} == {StoreBusyError}
+
+
+def test_a_drain_of_a_locked_store_tells_who_is_in_the_way_and_sets_nothing_aside(
+    home: Home, locked: sqlite3.Connection
+) -> None:
+    home.catch("Kept for later")
+    with home.open_in(home.work) as hf:
+        with pytest.raises(StoreBusyError, match="locked by another process"):
+            take_waiting(hf, translate=events_of, environment=home.environment)
+        locked.execute("ROLLBACK")
+        report = take_waiting(hf, translate=events_of, environment=home.environment)
+    assert (report.prompts, report.set_aside, report.busy) == (1, (), False)
+
+
+def test_an_embedder_that_is_down_is_asked_once_in_a_drain(home: Home) -> None:
+    class Down(WordEmbedder):
+        asked = 0
+
+        def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+            Down.asked += 1
+            raise ProviderError(f"No answer for {len(texts)} texts.")
+
+    for number in range(5):
+        home.catch(f"Look at part {number} of it", session=f"session-{number}")
+    with holdfast.open(
+        cwd=home.work, embedder=Down(), settings=Settings(), environment=home.environment
+    ) as hf:
+        report = take_waiting(hf, translate=events_of, environment=home.environment)
+    assert (report.prompts, report.set_aside) == (5, ())
+    assert Down.asked == 1
+
+
+def test_what_a_hook_left_that_died_before_its_first_write_goes_when_it_is_old(
+    tmp_path: Path,
+) -> None:
+    spooler = Spooler(tmp_path / "spool")
+    spooler.spool.folder.mkdir()
+    empty = spooler.spool.folder / "claude-code-dead.spool"
+    empty.touch()
+    with holdfast.open(tmp_path / "memory.db", embedder="none", settings=Settings()) as hf:
+        rules = DrainRules(idle_minutes=10)
+        drain(hf.engine, spooler.spool, translate=translate, world=world(), rules=rules)
+        assert empty.exists()
+        spooler.quiet_since(START)
+        report = drain(hf.engine, spooler.spool, translate=translate, world=world(), rules=rules)
+    assert report.removed == 1
+    assert not empty.exists()

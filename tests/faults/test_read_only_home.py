@@ -1,0 +1,122 @@
+"""A home that may be read but not written: asking works, everything else says what is the matter.
+
+Root may write anywhere, so as root the programs are run without that privilege.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from bench.crash_scene import Done
+from holdfast.app.settings import Settings
+from holdfast.store import spool
+from tests.clients.hooking import HOOK, PYTHON
+
+pytestmark = [
+    pytest.mark.feature("C2", "C4"),
+    pytest.mark.skipif(
+        os.name != "posix" or (os.geteuid() == 0 and not shutil.which("setpriv")),
+        reason="permissions of POSIX systems, for somebody who has to keep to them",
+    ),
+]
+_DROPPED = "-dac_override,-dac_read_search,-fowner"
+_PLAIN_USER = ("setpriv", f"--bounding-set={_DROPPED}", f"--inh-caps={_DROPPED}")
+_CLI = (sys.executable, "-P", "-m", "holdfast.cli")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A memory and a spool, both for reading only."""
+    root = tmp_path
+    folder = root / "home"
+    environment = {"HOLDFAST_HOME": str(folder)}
+    with holdfast.open(
+        cwd=root, project="shop", embedder="none", settings=Settings(), environment=environment
+    ) as hf:
+        hf.remember("The shop opens at nine", type="convention", importance=0.9)
+    spool.append(
+        str(folder / spool.FOLDER_NAME),
+        client="claude-code",
+        session="s",
+        event="UserPromptSubmit",
+        payload=b'{"session_id": "s", "prompt": "Caught before"}',
+        now_ms=1_790_000_000_000,
+    )
+    _set_modes(root, file=0o444, folder=0o555)
+    yield folder
+    _set_modes(root, file=0o644, folder=0o755)
+
+
+def _set_modes(root: Path, *, file: int, folder: int) -> None:
+    root.chmod(0o755)
+    for path in root.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else file)
+    for path in [root, *root.rglob("*")]:
+        if path.is_dir():
+            path.chmod(folder)
+
+
+def run(home: Path, *words: str, payload: bytes = b"") -> Done:
+    environment = {
+        "HOLDFAST_HOME": str(home),
+        "HOLDFAST_EMBEDDING_PROVIDER": "none",
+        "HOLDFAST_PROJECT": "shop",
+        "HOME": "/nonexistent",
+        "PATH": os.environ["PATH"],
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run(
+        [*(_PLAIN_USER if os.geteuid() == 0 else ()), *words],
+        cwd=home.parent,
+        env=environment,
+        input=payload,
+        capture_output=True,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr.decode())
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+def test_a_hook_passes_it_over_in_silence(home: Path) -> None:
+    before = contents(home)
+    for event in ("UserPromptSubmit", "Stop"):
+        done = run(home, *PYTHON, str(HOOK), "claude-code", event, payload=b'{"session_id": "s"}')
+        assert (done.code, done.out, done.errors) == (0, b"", "")
+    assert contents(home) == before
+
+
+def test_a_drain_says_what_it_may_not_do_and_loses_nothing(home: Path) -> None:
+    before = contents(home)
+    done = run(home, *_CLI, "spool", "drain")
+    assert done.code not in {0, 1}
+    assert "Traceback" not in done.errors
+    assert "drain.lock" in done.errors or "cannot be written" in done.errors
+    assert contents(home) == before
+
+
+def test_what_is_known_can_be_asked_for_and_nothing_can_be_added(home: Path) -> None:
+    asked = run(home, *_CLI, "recall", "when does the shop open")
+    assert (asked.code, b"nine" in asked.out) == (0, True), asked.errors
+    told = run(home, *_CLI, "remember", "The shop closes at six")
+    assert told.code not in {0, 1}
+    assert "cannot be written" in told.errors or "reading only" in told.errors
+    looked = run(home, *_CLI, "doctor")
+    assert "Traceback" not in looked.errors
+
+
+def test_a_server_starts_no_further_than_it_can(home: Path) -> None:
+    done = run(home, *_CLI, "serve", "--port", "0")
+    assert done.code not in {0, 1}
+    assert "Traceback" not in done.errors
+    assert str(home) in done.errors
