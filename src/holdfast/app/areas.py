@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from holdfast.app.methodology import Methodologies
     from holdfast.app.skills import Skills
     from holdfast.app.wiring import Wires
+    from holdfast.memory.context import ContextRequest
+    from holdfast.memory.packing import Extra
 
 
 class Areas:
@@ -32,6 +34,17 @@ class Areas:
         from holdfast.app.skills import Skills
 
         return Skills(self._wires, memory=lambda: cast("Holdfast", self))
+
+    def skill_extras(
+        self, request: ContextRequest, *, within_s: float | None = None
+    ) -> tuple[Extra, ...]:
+        """Lines that name the skills for a moment; none when the settings say so."""
+        if self._wires.settings.context_skills == "off":
+            return ()
+        offers = self.skills.offers
+        return (
+            offers.offers(request) if within_s is None else offers.offers_within(within_s, request)
+        )
 
     @cached_property
     def graph(self) -> Graph:

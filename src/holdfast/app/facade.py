@@ -306,9 +306,11 @@ class Holdfast(Ageing, Areas):
         max_chars: int | None = None,
         shown: Iterable[str] = (),
         session: str | None = None,
+        skills_within_s: float | None = None,
     ) -> ContextPack:
         """What is worth saying now, inside a token budget. Without a moment it is a prompt when
-        there is a query, a file when there are files, else the start of a session."""
+        there is a query, a file when there are files, else the start of a session. Skills that fit
+        are named unless the settings say no; with `skills_within_s` only if found in that time."""
         from holdfast.memory.ageing.presence import exists_below
         from holdfast.memory.context import ContextRequest, Moment, build_context
         from holdfast.memory.requests import Mode
@@ -327,7 +329,8 @@ class Holdfast(Ageing, Areas):
             session=session,
             mode=parse_choice(Mode, known.recall_mode, what="mode"),
         )
-        return build_context(self.engine, request, exists=exists_below(self.root))
+        extras = self.skill_extras(request, within_s=skills_within_s)
+        return build_context(self.engine, request, exists=exists_below(self.root), extras=extras)
 
     def stats(self, **which: Unpack[Which]) -> Stats:
         """Counts by type, scope and source."""

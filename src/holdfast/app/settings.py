@@ -223,6 +223,16 @@ class Settings:
             high=200000,
         ),
     )
+    context_skills: str = field(
+        default="names",
+        metadata=_says(
+            "context.skills",
+            str,
+            "Whether the context pack names skills that fit; off leaves the room to memories",
+            by_project=True,
+            choices=("names", "off"),
+        ),
+    )
     capture_summary_turns: int = field(
         default=3,
         metadata=_says(

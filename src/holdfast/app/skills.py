@@ -46,6 +46,7 @@ from holdfast.skills.validation import Validated, validate_path
 if TYPE_CHECKING:
     from holdfast.app.facade import Holdfast
     from holdfast.app.skill_commands import SkillCommands
+    from holdfast.app.skill_context import SkillOffers
     from holdfast.app.wiring import Wires
     from holdfast.core.ports import Shelf
     from holdfast.core.skill_ports import KeptSkills, PromptShelf, SkillFetcher
@@ -229,6 +230,13 @@ class Skills:
         from holdfast.app.skill_hooks import hooks_of
 
         return hooks_of(self._wires, index=self.index)
+
+    @cached_property
+    def offers(self) -> SkillOffers:
+        """Skills as lines of a context pack."""
+        from holdfast.app.skill_context import SkillOffers
+
+        return SkillOffers(self)
 
     def reminders(self, *names: str, level: str = "normal", with_names: bool = True) -> str:
         """What to remind an agent of about the skills in use, at one of three lengths."""

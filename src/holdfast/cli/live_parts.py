@@ -76,7 +76,7 @@ def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], holdfast.Hold
     )
     context = MemoryContext(
         lambda folder: existing_memory(
-            folder, environment=os.environ, busy_timeout_ms=BUSY_TIMEOUT_MS
+            folder, environment=os.environ, busy_timeout_ms=BUSY_TIMEOUT_MS, with_skills=True
         )
     )
     live = Live(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_OPEN = 8
 MAX_CHARS = 9_000
 SMALL_BUDGET_TOKENS = 250
+SKILLS_WITHIN_S = 0.15
 
 
 class MemoryContext:
@@ -48,11 +49,13 @@ class MemoryContext:
                 max_chars=MAX_CHARS,
                 shown=shown,
                 session=question.session,
+                skills_within_s=SKILLS_WITHIN_S,
             )
         except UsageError:
             # A file outside the project, or a folder that is gone: nothing is known about it.
             return Said()
-        return Said(render_context(pack), tuple(item.memory.id for item in pack.items))
+        said = (*(item.memory.id for item in pack.items), *(extra.id for extra in pack.extras))
+        return Said(render_context(pack), said)
 
     def close(self) -> None:
         """Let go of every memory that is open."""
@@ -80,14 +83,27 @@ class MemoryContext:
 
 
 def existing_memory(
-    folder: Path, *, environment: Mapping[str, str], busy_timeout_ms: int
+    folder: Path,
+    *,
+    environment: Mapping[str, str],
+    busy_timeout_ms: int,
+    with_skills: bool = False,
 ) -> Holdfast | None:
-    """The memory of a folder, to be read by words alone; None when nothing was ever kept."""
+    """The memory of a folder, to be read by words alone; None when nothing was ever kept.
+
+    Skills are for a process that lives on: to find and read them takes longer than everything else
+    that a hook process does.
+    """
     from holdfast.app.settings import Sources, load_settings
     from holdfast.app.wiring import open as open_memory
     from holdfast.app.wiring import store_path
 
-    explicit = {"store.busy_timeout_ms": busy_timeout_ms, "recall.mode": "words"}
+    explicit: dict[str, str | int] = {
+        "store.busy_timeout_ms": busy_timeout_ms,
+        "recall.mode": "words",
+    }
+    if not with_skills:
+        explicit["context.skills"] = "off"
     try:
         settings = load_settings(Sources.of(environment, cwd=folder), explicit=explicit)
     except HoldfastError:

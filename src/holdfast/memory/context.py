@@ -18,7 +18,7 @@ from holdfast.core.records import record, replace
 from holdfast.core.text import content_words, jaccard
 from holdfast.core.types import TYPE_RULES, MemoryType, Phase, Scope, Source
 from holdfast.memory.engine import Engine
-from holdfast.memory.packing import ContextItem, ContextPack, pack_items
+from holdfast.memory.packing import ContextItem, ContextPack, Extra, pack_items
 from holdfast.memory.recall import recall
 from holdfast.memory.requests import Mode, RecallRequest
 
@@ -78,9 +78,14 @@ class Offer:
 
 
 def build_context(
-    engine: Engine, request: ContextRequest, *, exists: Callable[[str], bool] | None = None
+    engine: Engine,
+    request: ContextRequest,
+    *,
+    exists: Callable[[str], bool] | None = None,
+    extras: Sequence[Extra] = (),
 ) -> ContextPack:
-    """The pack for a moment. `exists` tells whether a project file is still there."""
+    """The pack for a moment. `exists` tells whether a project file is still there; `extras` are
+    lines that other sources offer, best first."""
     _check(request)
     offers = sorted(_gather(engine, request), key=lambda o: (-o.weight, o.memory.id))
     chosen = [o for o in _distinct(offers) if _worth_saying(o.memory, request, exists)]
@@ -94,6 +99,7 @@ def build_context(
         budget_tokens=request.budget_tokens,
         max_chars=request.max_chars,
         count_tokens=engine.count_tokens,
+        extras=extras,
     )
     if request.count_access and pack.items:
         engine.store.touch([item.memory.id for item in pack.items], at=engine.clock())

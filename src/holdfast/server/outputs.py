@@ -212,6 +212,7 @@ class Pack(Output):
 
     context: str = ""
     ids: list[str] = Field(default_factory=list)
+    skills: list[str] = Field(default_factory=list, description="Skills it names.")
     used_tokens: int = 0
 
     def text(self) -> str:

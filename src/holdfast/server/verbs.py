@@ -198,6 +198,7 @@ def context(hf: Holdfast, asked: inputs.Context) -> outputs.Pack:
     return outputs.Pack(
         context=render_context(pack),
         ids=[item.memory.short for item in pack.items],
+        skills=[extra.name for extra in pack.extras],
         used_tokens=pack.used_tokens,
     )
 

@@ -82,11 +82,12 @@ def context(
 def _print(pack: ContextPack, *, reasons: bool) -> None:
     from holdfast.memory.packing import render_context
 
-    if pack.items:
+    if pack.items or pack.extras:
         click.echo(output.safe(render_context(pack)))
     else:
         output.note("Nothing fits." if pack.left_out else "Nothing worth saying.")
     if reasons:
         rows = [(i.memory.short, i.reason, str(i.row.read_tokens)) for i in pack.items]
+        rows += [(extra.name, extra.reason, "") for extra in pack.extras]
         output.print_table(("id", "why", "tokens"), rows)
     output.note(f"{pack.used_tokens} of {pack.budget_tokens} tokens; left out: {pack.left_out}")
