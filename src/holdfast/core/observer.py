@@ -201,6 +201,7 @@ class Sheet:
     task: str | None = None
     first_step: int = 0
     last_step: int = 0
+    last_edit_step: int = 0
     edit_count: int = 0
     tokens: int = 0
     retries: int = 0

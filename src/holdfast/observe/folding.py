@@ -23,6 +23,7 @@ from holdfast.core.events import (
     TurnEnded,
 )
 from holdfast.core.memory import MemoryDraft
+from holdfast.core.observer import Scratchpad
 from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.text import shorten
@@ -30,6 +31,7 @@ from holdfast.core.trail import with_step
 from holdfast.observe.cleaning import cleaned
 from holdfast.observe.desk import Desk, Thread, dump_desk, joined, load_desk
 from holdfast.observe.drafts import Stamp, observation_draft, prompt_draft, summary_draft
+from holdfast.observe.learning.noticing import Noticing
 from holdfast.observe.notes import Note, Scene, decision_note
 from holdfast.observe.saying import decisions, intent_of, is_from_client, request_of
 from holdfast.observe.summary import sum_up
@@ -60,13 +62,15 @@ class Spoken:
 
 @record
 class Folded:
-    """The session after some events, what is to be kept of them, and why it should be summed up."""
+    """The session after some events, what is to be kept of them, why it should be summed up, and
+    the scratchpad when something was noticed."""
 
     session: SessionRecord
     drafts: tuple[MemoryDraft, ...] = ()
     summary: MemoryDraft | None = None
     trigger: Trigger | None = None
     spoken: tuple[Spoken, ...] = ()
+    pad: Scratchpad | None = None
 
 
 def fold(
@@ -75,11 +79,11 @@ def fold(
     *,
     world: World,
     turns_between: int = TURNS_BETWEEN_SUMMARIES,
+    pad: Scratchpad | None = None,
 ) -> Folded:
-    """Take the events of one session in the order in which they came."""
-    folding = _Folding(
-        session or _begun(events[0].origin, world), world=world, turns_between=turns_between
-    )
+    """Take the events of one session in the order in which they came; `pad` is its scratchpad."""
+    begun = session or _begun(events[0].origin, world)
+    folding = _Folding(begun, world=world, turns_between=turns_between, pad=pad)
     for event in events:
         folding.take(event)
     return folding.result()
@@ -106,10 +110,23 @@ def _begun(origin: Origin, world: World) -> SessionRecord:
     )
 
 
+def _new_pad(session: SessionRecord) -> Scratchpad:
+    return Scratchpad(
+        session_id=session.id, project=session.project, updated_at=session.last_event_at
+    )
+
+
 class _Folding:
     """One session under way."""
 
-    def __init__(self, session: SessionRecord, *, world: World, turns_between: int) -> None:
+    def __init__(
+        self,
+        session: SessionRecord,
+        *,
+        world: World,
+        turns_between: int,
+        pad: Scratchpad | None = None,
+    ) -> None:
         self._session = session
         self._desk = load_desk(session.work)
         self._world = world
@@ -120,6 +137,8 @@ class _Folding:
         self._has_turned = False
         self._event_id = session.id
         self._at = session.last_event_at
+        self._pad = pad or _new_pad(session)
+        self._noticing = Noticing(self._pad)
 
     def result(self) -> Folded:
         """Everything so far."""
@@ -138,8 +157,15 @@ class _Folding:
             session = replace(
                 session, summarised_at=session.last_event_at, summarised_turn=session.turn_count
             )
-        drafts = tuple(self._drafts)
-        return Folded(session, drafts, summary, self._trigger, tuple(self._spoken))
+        drafts, pad = tuple(self._drafts), self._noticing.result()
+        return Folded(
+            session,
+            drafts,
+            summary,
+            self._trigger,
+            tuple(self._spoken),
+            pad if pad is not self._pad else None,
+        )
 
     def rest(self) -> None:
         """Tell all that is held open."""
@@ -151,6 +177,8 @@ class _Folding:
         self._arrive(event.origin)
         is_call = isinstance(event, ToolCalled)
         cost = call_tokens(event) if is_call else 0
+        if is_call:
+            self._noticing.plan(event)
         match cleaned(event, with_output=is_call and reads_output(event)):
             case SessionStarted() as start:
                 self._start(start)
@@ -204,6 +232,7 @@ class _Folding:
         request = request_of(text)
         if not text or request is None:
             return
+        self._noticing.prompt(text, request=request, at=self._at)
         self._put(title=self._session.title or shorten(request, limit=100))
         self._desk = replace(self._desk, intent=intent_of(text))
         self._tell(requests=(request,))
@@ -225,6 +254,7 @@ class _Folding:
             return
         thread = self._desk.thread(event.origin.agent)
         around = self._surroundings(event.origin)
+        self._noticing.call(event, cost=cost, failures=thread.failures, around=around)
         taken = take_call(thread, event, cost=cost, scene=self._scene(), around=around)
         fresh = taken.thread
         if (fresh.files_read, fresh.searches) != (thread.files_read, thread.searches):
@@ -238,6 +268,7 @@ class _Folding:
         self._keep(finish(self._desk.thread(event.origin.agent), scene=self._scene()))
         self._note_decisions(event.last_message, agent=event.origin.agent, said_by="the agent")
         if event.last_message:
+            self._noticing.message(event.last_message, at=self._at)
             self._tell(last_message=shorten(event.last_message, limit=4_000))
         self._has_turned = True
         since = self._session.turn_count - self._session.summarised_turn

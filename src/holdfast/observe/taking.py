@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from holdfast.core.changes import Advance, Change, PutSession
+from holdfast.core.changes import Advance, Change, PutScratchpad, PutSession
 from holdfast.core.errors import (
     ConflictError,
     HoldfastError,
@@ -110,12 +110,17 @@ class Taker:
         for session_id, some in _by_session(fresh).items():
             session = self.engine.store.get_session(session_id)
             result = fold(
-                session, some, world=self.world, turns_between=self.rules.turns_between_summaries
+                session,
+                some,
+                world=self.world,
+                turns_between=self.rules.turns_between_summaries,
+                pad=self.engine.store.scratchpad(session_id),
             )
             self._obey(result)
             taken = tuple(event.origin.event_id for event in some)
             kept = kept_changes(self.engine, result)
             changes += [*kept, PutSession(result.session, taken)]
+            changes += [PutScratchpad(result.pad)] if result.pad is not None else []
             results.append((result, kept))
         self.engine.store.apply([*changes, *map(Advance, marks)])
         folded = [result for result, _ in results]

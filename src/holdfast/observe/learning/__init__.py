@@ -1,0 +1,1 @@
+"""Learning from what agents do: signals, scratchpad, validation, inference, promotion."""

@@ -1,0 +1,91 @@
+"""What noticing holds open between two events: the last touches and edits, and where a task stands.
+
+Kept with the scratchpad as plain data, bounded, so that any process can go on where another
+stopped. Of texts only marks are held: enough to tell that the same lines were written again or
+that a file is back to what it was.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import cast
+
+from holdfast.core.codec import Json, payload_from_json, payload_to_json
+from holdfast.core.errors import UsageError
+from holdfast.core.events import Edit
+from holdfast.core.records import record
+
+MOST_TOUCHES = 24
+MOST_EDITS = 60
+_MOST_LINES = 40
+_SHORTEST_LINE = 4
+
+
+@record
+class Touch:
+    """A file that was used at a step."""
+
+    path: str
+    step: int
+    at_ms: int
+    edited: bool
+    agent: str | None = None
+
+
+@record
+class EditMark:
+    """An edit: marks of the text before and after it, and of the lines that it wrote."""
+
+    path: str
+    step: int
+    before: str
+    after: str
+    lines: tuple[str, ...] = ()
+    undone: bool = False
+
+
+@record
+class Lookout:
+    """Everything held open. `failed_at` is the step of the last failure, with its words."""
+
+    touches: tuple[Touch, ...] = ()
+    edits: tuple[EditMark, ...] = ()
+    task: str | None = None
+    settled_step: int = 0
+    failed_at: int = 0
+    failed_with: str | None = None
+    next_note: int = 0
+
+
+def load_lookout(work: Json) -> Lookout:
+    """The lookout as it was kept; an empty one when it is of another time and cannot be read."""
+    try:
+        return payload_from_json(Lookout, cast("dict[str, Json]", work or {}))
+    except UsageError:
+        return Lookout()
+
+
+def dump_lookout(lookout: Lookout) -> Json:
+    """The lookout as JSON."""
+    return cast("Json", payload_to_json(lookout))
+
+
+def edit_mark(edit: Edit, *, path: str, step: int) -> EditMark:
+    """What is kept of an edit."""
+    old = set(edit.before.splitlines())
+    written = [line for line in edit.after.splitlines() if line not in old]
+    telling = [line.strip() for line in written if len(line.strip()) >= _SHORTEST_LINE]
+    lines = tuple(_mark(line) for line in telling[:_MOST_LINES])
+    return EditMark(path, step, _mark(edit.before), _mark(edit.after), lines)
+
+
+def lines_before(edit: Edit) -> frozenset[str]:
+    """Marks of the lines that an edit takes away or writes anew."""
+    new = set(edit.after.splitlines())
+    return frozenset(_mark(line.strip()) for line in edit.before.splitlines() if line not in new)
+
+
+def _mark(text: str) -> str:
+    if not text:
+        return ""
+    return blake2b(text.encode("utf-8", errors="replace"), digest_size=5).hexdigest()
