@@ -181,6 +181,36 @@ def test_copies_and_pickles_are_equal_and_as_frozen(one: dict[str, Any]) -> None
 # -- On its own -----------------------------------------------------------------------------------
 
 
+def test_the_copies_of_a_class_with_many_records_are_as_those_of_one_with_few() -> None:
+    @record
+    class Range:
+        low: int
+        high: int = 9
+        steps: list[int] = field(default_factory=list[int])
+
+        def __post_init__(self) -> None:
+            if self.low > self.high:
+                raise ValueError(self.low)
+
+    @record
+    class Named(Range):
+        name: str = ""
+
+    for kind in (Range, Named):
+        few = kind(1, steps=[3])
+        while kind.__dict__["__record_copy__"] is None:
+            kind(1)
+        for old in (few, kind(1, steps=[3])):
+            copied = replace(old, high=5)
+            assert copied == kind(1, 5, [3])
+            assert (type(copied), copied.steps, old.high) == (kind, old.steps, 9)
+            assert replace(old) == old
+        with pytest.raises(ValueError, match="8"):
+            replace(few, low=8, high=7)
+        with pytest.raises(TypeError, match="unknown"):
+            replace(few, unknown=1)
+
+
 def test_a_record_cannot_be_changed_but_replaced() -> None:
     made: Any = Point(1.0, tags=("a",))
     with pytest.raises(AttributeError, match=r"Point.x cannot be changed; use replace"):

@@ -26,6 +26,7 @@ from typing import Any, TypeVar, cast, dataclass_transform, overload
 
 _T = TypeVar("_T")
 _FIELDS = "__record_fields__"
+_COPY = "__record_copy__"
 _CLASS_VARIABLES = ("ClassVar", "typing.ClassVar")
 
 
@@ -137,6 +138,9 @@ def is_record(value: object) -> bool:
 
 def replace(old: _T, /, **changes: Any) -> _T:
     """A new record with some values changed."""
+    copied: Callable[[_T, dict[str, Any]], _T] | None = getattr(old, _COPY, None)
+    if copied is not None:
+        return copied(old, changes)
     known: dict[str, Field] | None = getattr(old, _FIELDS, None)
     for name in known if known is not None else map(attrgetter("name"), fields(old)):
         if name not in changes:
@@ -169,6 +173,7 @@ def _made(cls: type[Any], *, frozen: bool, kw_only: bool, repr: bool) -> type[An
         "__dataclass_params__": _Late(lambda made: _standard(made).__dataclass_params__),
         "__record_frozen__": frozen,
         _FIELDS: known,
+        _COPY: None,
     }
     made: type[Any] = cast("Any", type(cls))(cls.__name__, cls.__bases__, namespace)
     made.__qualname__ = cls.__qualname__
@@ -298,7 +303,37 @@ _FILLED_BY_HAND = 50
 
 
 def _compiled(cls: Any) -> Callable[..., None]:
-    """The constructor, compiled: positional fields first, then those by name only."""
+    """The constructor, compiled; a class that makes many records also copies many."""
+    setattr(cls, _COPY, staticmethod(_compiled_copy(cls)))
+    return _compiled_init(cls)
+
+
+def _compiled_copy(cls: Any) -> Callable[[Any, dict[str, Any]], Any]:
+    """What `replace` does, slot by slot and without the detour over names."""
+    setters = {name: getattr(cls, name).__set__ for name in cls.__record_fields__}
+    given: dict[str, Any] = {f"set_{name}": setter for name, setter in setters.items()}
+    body = "\n  ".join(f"set_{name}(new, old.{name})" for name in setters) or "pass"
+    source = f"def make({', '.join(given)}):\n def copy(new, old):\n  {body}\n return copy"
+    made: dict[str, Any] = {}
+    exec(source, {}, made)
+    copy, is_checked = made["make"](**given), hasattr(cls, "__post_init__")
+
+    def copied(old: Any, changes: dict[str, Any]) -> Any:
+        new: Any = object.__new__(cast("type[Any]", type(old)))
+        copy(new, old)
+        for name, value in changes.items():
+            if name not in setters:
+                raise TypeError(f"{cls.__name__} has no field {name!r}")
+            setters[name](new, value)
+        if is_checked:
+            new.__post_init__()
+        return new
+
+    return copied
+
+
+def _compiled_init(cls: Any) -> Callable[..., None]:
+    """Positional fields first, then those by name only."""
     known: dict[str, Field] = cls.__record_fields__
     frozen: bool = cls.__record_frozen__
     given: dict[str, Any] = {"MISSING": MISSING}

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 MAX_CONCEPTS = 8
+# For text in lower case: patterns that tell no case are searched several times faster.
 _TOPICS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (topic, re.compile(rf"(?:{pattern})", re.IGNORECASE))
+    (topic, re.compile(pattern))
     for topic, pattern in (
         ("testing", r"\btests?\b|test_|_test\b|\bspec\b|flaky"),
         ("authentication", r"auth|login|logout|password|session[_-]?cookie|jwt|oauth"),
@@ -27,14 +28,14 @@ _TOPICS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("error handling", r"error|exception|retry|fallback|timeout|\bfail"),
         ("parsing", r"pars(?:e|er|ing)|tokeni[sz]|lexer|decode"),
         ("dates and times", r"date|\btime|timezone|clock|calendar"),
-        ("types", r"\btyp(?:e|es|ing)\b|TS\d{4}|mypy|pyright"),
+        ("types", r"\btyp(?:e|es|ing)\b|ts\d{4}|mypy|pyright"),
     )
 )
 
 
 def concepts_of(text: str, paths: Sequence[str]) -> tuple[str, ...]:
     """The topics of a text and of file paths, and the modules that the files belong to."""
-    whole = f"{text} {' '.join(paths)}"
+    whole = f"{text} {' '.join(paths)}".lower()
     topics = [topic for topic, pattern in _TOPICS if pattern.search(whole)]
     modules = [
         part

@@ -1,7 +1,8 @@
 """Which of many literals a text holds, without searching for each of them.
 
-The text is walked once, by an expression that branches at each letter as a dictionary does. A
-literal of one sign is taken to stand everywhere: finding out would cost more than it saves.
+Literals that have little in common are found in one walk, by an expression that branches at each
+letter as a dictionary does. Of those that share a part, the part is looked for first: most texts
+hold none.
 """
 
 from __future__ import annotations
@@ -14,28 +15,37 @@ _END = ""
 
 
 class Literals:
-    """A set of literals to look for."""
+    """A set of literals to look for.
 
-    def __init__(self, literals: Iterable[str]) -> None:
+    With `opening`, those that follow a letter, digit or underscore do not count. A literal of one
+    sign is taken to stand everywhere: finding out would cost more than it saves.
+    """
+
+    def __init__(self, literals: Iterable[str], *, opening: bool = False) -> None:
         self._all = frozenset(literals)
         self._signs = frozenset(one for one in self._all if len(one) == 1)
+        self._opening = opening
 
     def present(self, text: str) -> frozenset[str]:
         """Those of the literals that stand in the text, and those of a single sign."""
+        # What opens a literal is a sign before it, also at the beginning of the text. An expression
+        # that begins with this sign is tried at few places.
+        text = f"\n{text}" if self._opening else text
         search = self._pattern.search
         match = search(text)
         if not match:
             return self._signs
         found: set[str] = set()
         while match:
-            found.add(match.group())
+            found.add(match[1])
             match = search(text, match.start() + 1)
         return self._signs.union(*(self._inside[literal] for literal in found))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         """Finds the longest literal at a place."""
-        return re.compile(_branches(one for one in self._all if len(one) > 1))
+        branches = _branches(one for one in self._all if len(one) > 1)
+        return re.compile(f"[^A-Za-z0-9_]({branches})" if self._opening else f"({branches})")
 
     @cached_property
     def _inside(self) -> dict[str, frozenset[str]]:
@@ -44,6 +54,27 @@ class Literals:
             whole: frozenset(part for part in self._all if whole.startswith(part))
             for whole in self._all
         }
+
+
+class SharedLiterals:
+    """Literals of which many have a part in common."""
+
+    def __init__(self, literals: Iterable[str], *, parts: Iterable[str]) -> None:
+        shared = tuple(parts)
+        self._holders: dict[str, list[str]] = {}
+        for one in sorted(set(literals)):
+            part = next((part for part in shared if part in one), one)
+            self._holders.setdefault(part, []).append(one)
+
+    def present(self, text: str) -> frozenset[str]:
+        """Those of the literals that stand in the text."""
+        return frozenset(
+            one
+            for part, holders in self._holders.items()
+            if part in text
+            for one in holders
+            if one in text
+        )
 
 
 def _branches(literals: Iterable[str]) -> str:

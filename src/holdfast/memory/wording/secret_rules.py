@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from holdfast.core.records import record
 from holdfast.memory.wording import secret_values as values
-from holdfast.memory.wording.literals import Literals
+from holdfast.memory.wording.literals import Literals, SharedLiterals
 from holdfast.memory.wording.rule_data import read_rules
 from holdfast.memory.wording.secret_values import ValueLists
 
@@ -36,6 +36,8 @@ _FRAMES = {"flag": re.compile(r"(?:^|\s)--?[\w-]{0,40}$"), "tag": re.compile(r"<
 _RUN_WINDOW_CHARS = 60
 _VALUE_CHARS = 512
 _REST = re.compile(r"[^\s\"'`,;)}\]<>|&\\]*")
+# What many of the words that speak of secrets have in common.
+_SHARED = ("key", "pass", "cookie")
 _NOT_BEFORE_RUN = re.compile(r"(?:sha\d{1,3}[-:]|integrity.{0,8}|base64,|[/#@])$", re.IGNORECASE)
 
 
@@ -101,8 +103,9 @@ class _Rules:
     blocks: tuple[_Block, ...]
     stems: tuple[tuple[str, str], ...]
     begun_by: dict[str, tuple[int, ...]]
-    literals: Literals
-    folded: Literals
+    opening: Literals
+    joined: Literals
+    folded: SharedLiterals
     given: str
     lists: ValueLists
 
@@ -113,7 +116,7 @@ def find_secrets(text: str, work: Work) -> list[Found]:
     low = _fold(text)
     marks = [m.span() for m in _PLACEHOLDER.finditer(text)] if values.MARK in text else []
     found = [f for block in rules.blocks for f in _find_blocks(block, text, work)]
-    there = rules.literals.present(text) | rules.folded.present(low)
+    there = rules.opening.present(text) | rules.joined.present(text) | rules.folded.present(low)
     for index in sorted({index for literal in there for index in rules.begun_by.get(literal, ())}):
         found.extend(_find_format(rules.formats[index], text, low, rules.lists, work))
     for name, stem in rules.stems:
@@ -367,13 +370,15 @@ def _rules() -> _Rules:
     formats = tuple(map(_format, raw["format"]))
     stems = tuple((name, stem) for name, stems in raw["assignment"].items() for stem in stems)
     folded = [prefix for rule in formats if rule.fold for prefix in rule.prefixes]
+    exact = [(prefix, rule.joined) for rule in formats if not rule.fold for prefix in rule.prefixes]
     return _Rules(
         formats=formats,
         blocks=tuple(_Block(b["name"], b["begin"], b["end"], b["hint"]) for b in raw["block"]),
         stems=stems,
         begun_by=_begun_by(formats),
-        literals=Literals(p for rule in formats if not rule.fold for p in rule.prefixes),
-        folded=Literals([*folded, *(stem for _, stem in stems)]),
+        opening=Literals((prefix for prefix, joined in exact if not joined), opening=True),
+        joined=Literals(prefix for prefix, joined in exact if joined),
+        folded=SharedLiterals([*folded, *(stem for _, stem in stems)], parts=_SHARED),
         given="(?i)" + raw["suffixes"]["allowed"] + _GIVEN,
         lists=ValueLists(
             words=frozenset(listed["words"]),
