@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.codegraph.build import Builder, Tree
-from holdfast.codegraph.parsing import Parsed, parse_file
+from holdfast.codegraph.parsing import Parsed, parse_file, parse_source
 from holdfast.core.clock import system_clock
 from holdfast.core.graph import BuildProgress, Stage
 from holdfast.store import open_sqlite_graph
@@ -170,3 +170,11 @@ def test_progress_names_the_modules(tmp_path: Path) -> None:
         (Stage.PARSE, 1, 1, "app.core"),
         (Stage.DRAW, 1, 1, "app.core"),
     ]
+
+
+def test_the_same_text_gives_the_same_facts_every_time() -> None:
+    bases = ", ".join(f"B{n}" for n in range(12))
+    fields = "\n".join(f"        self.f{n} = B{n}()" for n in range(12))
+    source = f"class C({bases}):\n    def __init__(self):\n{fields}\n".encode()
+    first = parse_source("a.py", source)
+    assert all(parse_source("a.py", source) == first for _ in range(20))

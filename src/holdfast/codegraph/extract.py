@@ -107,6 +107,10 @@ class _Reader:
             has_errors=root.has_error,
         )
 
+    def _in_order(self, capture: str) -> list[Node]:
+        """Captured nodes as they stand in the text; the query gives them in any order."""
+        return sorted(self._captures.get(capture, ()), key=lambda node: node.start_byte)
+
     # -- Text -------------------------------------------------------------------------------------
 
     def _text(self, node: Node) -> str:
@@ -225,15 +229,14 @@ class _Reader:
 
     def _imports(self) -> list[Import]:
         found: list[Import] = []
-        nodes = sorted(self._captures.get("import", ()), key=lambda n: n.start_byte)
-        for node in nodes:
+        for node in self._in_order("import"):
             found.extend(self._language.read_import(node, self._text))
         return [*found, *self._language.implicit_imports]
 
     def _bases(self) -> list[Base]:
         found: list[Base] = []
         for capture in ("extends", "implements"):
-            for node in self._captures.get(capture, ()):
+            for node in self._in_order(capture):
                 owner, name = self._scope(node.start_byte), self._dotted(node)
                 if owner and name and not name.startswith(UNKNOWN):
                     found.append(Base(owner, name, capture == "implements"))
@@ -255,8 +258,7 @@ class _Reader:
         read = self._language.read_exports
         if read is None:
             return []
-        nodes = sorted(self._captures.get("export", ()), key=lambda n: n.start_byte)
-        return [pair for node in nodes for pair in read(node, self._text)]
+        return [pair for node in self._in_order("export") for pair in read(node, self._text)]
 
     # -- Calls and variables ----------------------------------------------------------------------
 
@@ -270,7 +272,7 @@ class _Reader:
                 spot = (frame.place if frame is not None else -1, callee)
                 line = node.start_point.row + 1
                 found[spot] = min(found.get(spot, line), line)
-        return [Call(caller, callee, line) for (caller, callee), line in found.items()]
+        return sorted(Call(caller, callee, line) for (caller, callee), line in found.items())
 
     def _bindings(
         self, names: Names, callees: Iterable[str]
@@ -280,7 +282,7 @@ class _Reader:
         taken = heads & (names.symbols.keys() | names.imported.keys())
         locals_ = [b for b in self._hidden if b.name in taken]
         attributes: list[Binding] = []
-        for node in self._captures.get("bind", ()):
+        for node in self._in_order("bind"):
             name, type_ = self._variable(node)
             scope = self._scope(node.start_byte)
             head, _, attribute = name.partition(".")
@@ -291,7 +293,7 @@ class _Reader:
                     attributes.append(Binding(scope, name, type_))
                 elif name in heads and (scope or type_):
                     locals_.append(Binding(scope, name, type_))
-        for node in self._captures.get("local", ()):
+        for node in self._in_order("local"):
             scope = self._scope(node.start_byte)
             if scope and (name := self._text(node)) in taken:
                 locals_.append(Binding(scope, name, ""))
