@@ -16,8 +16,20 @@ from holdfast.core.memory import Memory
 from holdfast.core.query import Filter, Order
 from holdfast.core.records import record, replace
 from holdfast.core.text import content_words, jaccard
-from holdfast.core.types import TYPE_RULES, MemoryType, Phase, Scope, Source
+from holdfast.core.types import MemoryType, Phase, Scope
 from holdfast.memory.engine import Engine
+from holdfast.memory.offers import (
+    TYPES_THAT_WARN,
+    Offer,
+    changing_together,
+    for_qa,
+    is_about_qa,
+    may_be_pushed,
+    own_notes,
+    prefetch,
+    tied_to_files,
+    weight,
+)
 from holdfast.memory.packing import ContextItem, ContextPack, Extra, pack_items
 from holdfast.memory.recall import recall
 from holdfast.memory.requests import Mode, RecallRequest
@@ -26,12 +38,9 @@ DEFAULT_BUDGET_TOKENS = 500
 MAX_OFFERS = 60
 MIN_RELEVANCE = 0.35
 _SAME_WORDS = 0.8
-_TOGETHER = 0.6  # above this weight two files count as changing together
-_TOGETHER_CAP = 5
+MAX_AT_FILE = 4
 
-_TRUSTED = frozenset({Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.IMPORTED})
 _STANDING = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
-_WARNING = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
 _PLANNING = (
     MemoryType.WORKFLOW_RECIPE,
     MemoryType.DECISION,
@@ -68,15 +77,6 @@ class ContextRequest:
     count_access: bool = False
 
 
-@record
-class Offer:
-    """A memory that a source puts forward, how strongly, and why."""
-
-    memory: Memory
-    weight: float
-    reason: str
-
-
 def build_context(
     engine: Engine,
     request: ContextRequest,
@@ -89,9 +89,9 @@ def build_context(
     _check(request)
     offers = sorted(_gather(engine, request), key=lambda o: (-o.weight, o.memory.id))
     chosen = [o for o in _distinct(offers) if _worth_saying(o.memory, request, exists)]
-    items = [
-        ContextItem.of(engine, offer.memory, reason=offer.reason) for offer in chosen[:MAX_OFFERS]
-    ]
+    if request.moment is Moment.FILE:
+        chosen = _few(chosen)
+    items = [_item(engine, offer) for offer in chosen[:MAX_OFFERS]]
     pack = pack_items(
         items,
         moment=request.moment.value,
@@ -106,12 +106,15 @@ def build_context(
     return pack
 
 
-def may_be_pushed(memory: Memory) -> bool:
-    """Whether a memory may be offered unasked."""
-    if not memory.is_open or memory.stale_at or memory.archived_at or memory.needs_review:
-        return False
-    vouched = memory.user_verified or memory.pinned or memory.source in _TRUSTED
-    return vouched or len(memory.provenance_sessions) > 1
+def _item(engine: Engine, offer: Offer) -> ContextItem:
+    item = ContextItem.of(engine, offer.memory, reason=offer.reason)
+    return replace(item, citation="noted in this session") if offer.own else item
+
+
+def _few(offers: Sequence[Offer]) -> list[Offer]:
+    """Opening a file is no question: only the strongest are said, and what the session noted."""
+    few = [offer.memory.id for offer in offers if not offer.own][:MAX_AT_FILE]
+    return [offer for offer in offers if offer.own or offer.memory.id in few]
 
 
 def _check(request: ContextRequest) -> None:
@@ -165,61 +168,46 @@ def _gather(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
         yield from _unfinished(engine, request)
     if request.moment is Moment.PLAN:
         yield from _standing(engine, request)
-    if request.files:
-        yield from _tied_to_files(engine, request)
-        yield from _changing_together(engine, request)
+    yield from _at_hand(engine, request)
     if request.query.strip():
         yield from _relevant(engine, request)
+    if request.phase is Phase.VALIDATE or is_about_qa(request.query):
+        yield from for_qa(engine, request.project, request.query, mode=request.mode)
+
+
+def _at_hand(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
+    """What the files at hand, or the session so far, call for."""
+    project, files = request.project, request.files
+    at_start = request.moment is Moment.SESSION
+    if files:
+        at_file = request.moment is Moment.FILE
+        yield from tied_to_files(engine, project, files, warnings_only=at_file)
+        yield from changing_together(engine, project, files)
+    if files or at_start:
+        yield from prefetch(engine, project, files, phase=request.phase)
+        if request.session:
+            yield from own_notes(engine, project, request.session, files)
 
 
 def _standing(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
     """Pinned memories, and rules that hold all the time, by weight."""
     here = Filter(project=request.project, stale=False)
     for memory in engine.store.list(replace(here, pinned=True), limit=20).items:
-        yield Offer(memory, 3.0 + _weight(memory), "pinned")
+        yield Offer(memory, 3.0 + weight(memory), "pinned")
     rules = replace(here, types=_STANDING)
     for memory in engine.store.list(rules, order=Order.IMPORTANCE, limit=40).items:
         where_from = "about you" if memory.scope is Scope.USER else "stands in this project"
-        yield Offer(memory, 1.0 + _weight(memory), f"{memory.type.value}, {where_from}")
-    lessons = replace(here, types=(*_WARNING, MemoryType.DECISION), min_importance=0.6)
+        yield Offer(memory, 1.0 + weight(memory), f"{memory.type.value}, {where_from}")
+    lessons = replace(here, types=(*TYPES_THAT_WARN, MemoryType.DECISION), min_importance=0.6)
     for memory in engine.store.list(lessons, order=Order.IMPORTANCE, limit=20).items:
-        yield Offer(memory, _weight(memory), f"important {memory.type.value}")
+        yield Offer(memory, weight(memory), f"important {memory.type.value}")
 
 
 def _unfinished(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
     """Where work was left off last."""
     states = Filter(project=request.project, types=(MemoryType.WORK_STATE,), stale=False)
     for memory in engine.store.list(states, order=Order.UPDATED, limit=1).items:
-        yield Offer(memory, 2.0 + _weight(memory), "unfinished work")
-
-
-def _tied_to_files(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
-    """Warnings first, then anything else that is tied to the files at hand."""
-    where = Filter(project=request.project, stale=False)
-    hits = engine.store.search_links(files=request.files, modules=(), where=where, limit=40)
-    for memory in engine.store.get([hit.id for hit in hits]):
-        warns = TYPE_RULES[memory.type].warns
-        named = next((f for f in memory.files if f in request.files), request.files[0])
-        kind = f"{memory.type.value} for {named}" if warns else f"about {named}"
-        yield Offer(memory, (2.5 if warns else 1.5) + _weight(memory), kind)
-
-
-def _changing_together(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
-    """Warnings about files that change together with those at hand."""
-    links = engine.store.linked_files(
-        request.project, request.files, min_weight=_TOGETHER, limit=_TOGETHER_CAP
-    )
-    others = {link.file_b: link.file_a for link in links if link.weight > _TOGETHER}
-    if not others:
-        return
-    where = Filter(project=request.project, types=_WARNING, stale=False)
-    hits = engine.store.search_links(
-        files=tuple(others), modules=(), where=where, limit=_TOGETHER_CAP
-    )
-    for memory in engine.store.get([hit.id for hit in hits]):
-        named = next((f for f in memory.files if f in others), next(iter(others)))
-        reason = f"{named} changes together with {others[named]}"
-        yield Offer(memory, 2.0 + _weight(memory), reason)
+        yield Offer(memory, 2.0 + weight(memory), "unfinished work")
 
 
 def _relevant(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
@@ -241,7 +229,3 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
         if hit.score >= MIN_RELEVANCE:
             bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0
             yield Offer(hit.memory, 1.2 + hit.score + bonus, f"matches by {', '.join(hit.arms)}")
-
-
-def _weight(memory: Memory) -> float:
-    return memory.importance * memory.confidence
