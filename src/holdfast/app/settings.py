@@ -263,6 +263,24 @@ class Settings:
             high=1_000_000_000,
         ),
     )
+    skills_suggest: str = field(
+        default="on",
+        metadata=_says(
+            "skills.suggest",
+            str,
+            "Whether a session that went well is looked at for a skill when it ends, by rule",
+            choices=("on", "off"),
+        ),
+    )
+    skills_generated: str = field(
+        default="review",
+        metadata=_says(
+            "skills.generated",
+            str,
+            "Whether skills made from sessions wait for a review or are on at once",
+            choices=("review", "on"),
+        ),
+    )
     output_colour: str = field(
         default="auto",
         metadata=_says(

@@ -48,8 +48,11 @@ if TYPE_CHECKING:
     from holdfast.app.skill_commands import SkillCommands
     from holdfast.app.skill_context import SkillOffers
     from holdfast.app.wiring import Wires
+    from holdfast.app.skill_generation import Generation, Refinement, SkillWorkshop
+    from holdfast.app.skill_library import ReviewAnswer
     from holdfast.core.ports import Shelf
     from holdfast.core.skill_ports import KeptSkills, PromptShelf, SkillFetcher
+    from holdfast.core.skill_library import GeneratedSkill
     from holdfast.skills.hooks import SkillHooks
 
 NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/skills", "user")
@@ -118,7 +121,8 @@ class Skills:
     ) -> None:
         self._wires = wires
         self._memory = memory
-        self._kept = kept
+        self.library = SkillShelf(wires)
+        self._kept = kept = kept or self.library
         self._fetcher = fetcher
         self.root = wires.identity.root
         self._own_folder = app_places.config_file(wires.environment).parent
@@ -258,7 +262,10 @@ class Skills:
 
     def _switch(self, name: str, *, on: bool) -> Skill:
         skill = self.get(name)
-        self._switches.switch(skill.key, on=on)
+        if skill.source.kind is SkillKind.GENERATED and self._kept is self.library:
+            self.library.switch(skill.name, on=on)
+        else:
+            self._switches.switch(skill.key, on=on)
         return self.get(skill.name)
 
     # -- Writing ----------------------------------------------------------------------------------
@@ -288,14 +295,18 @@ class Skills:
         self, name: str, changes: Mapping[str, Value | None], *, body: str | None = None
     ) -> Skill:
         """Set fields of a skill's document (None removes one); the rest stays byte for byte."""
-        return self._at(authoring.edit_skill(self.get(name), changes, body=body))
+        skill = self.get(name)
+        if skill.source.kind is SkillKind.GENERATED and self._kept is self.library:
+            self.library.rewrite(skill.name, self.library.edited(skill.name, changes, body=body))
+            return self.get(skill.name)
+        return self._at(authoring.edit_skill(skill, changes, body=body))
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[Path]:
         """Remove a skill from disk for good; returns what goes (or would go)."""
         skill = self.get(name)
         if skill.source == self.copies.source:
             return self._drop_remote(skill, dry_run=dry_run)
-        if skill.source.kind is SkillKind.GENERATED and self._kept is not None:
+        if skill.source.kind is SkillKind.GENERATED:
             if not dry_run:
                 self._kept.remove(skill.name)
             return []
@@ -308,7 +319,9 @@ class Skills:
     def export(self, name: str, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Copy a skill with its files to `folder/name/`."""
         target = app_places.expanded(folder).absolute()
-        return authoring.export_skill(self.get(name), target, overwrite=overwrite)
+        skill = self.get(name)
+        kept = self.library.text_of(skill) if self._kept is self.library else None
+        return authoring.export_skill(skill, target, overwrite=overwrite, document=kept)
 
     def _at(self, path: Path) -> Skill:
         """The skill that was just written, as it is read back."""
@@ -330,6 +343,27 @@ class Skills:
         data = fetcher.fetch(url, limit_bytes=MAX_DOCUMENT_BYTES)
         agreed = self.copies.pins().get(url)
         skill = read_skill(
+    # -- Learning ---------------------------------------------------------------------------------
+
+    @cached_property
+    def workshop(self) -> SkillWorkshop:
+        """Makes skills out of sessions; loaded on first use."""
+        from holdfast.app.skill_generation import SkillWorkshop
+
+        return SkillWorkshop(self._wires, shelf=self.library, existing=lambda: self.index().skills)
+
+    def generate(self, session: str | None = None, *, dry_run: bool = False) -> Generation:
+        """Make a skill of a session that went well, or of each recent one that gives one."""
+        return self.workshop.generate(session, dry_run=dry_run)
+
+    def refine(self, name: str, *, dry_run: bool = False) -> Refinement:
+        """Make a generated skill anew from all good sessions that used or resemble it."""
+        return self.workshop.refine(name, dry_run=dry_run)
+
+    def review(self, name: str, answer: ReviewAnswer, *, text: str | None = None) -> GeneratedSkill:
+        """Say accept, reject, or edit with a new text, to a generated skill."""
+        return self.library.review(name, answer, text=text)
+
             data, source=self.copies.source, format=SkillFormat.FULL, name=_name_of(url)
         )
         return RemoteOffer(

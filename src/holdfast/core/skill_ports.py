@@ -27,6 +27,7 @@ class KeptDocument:
     text: str
     enabled: bool = True
     modified_ns: int | None = None
+    note: str | None = None
 
 
 @record(kw_only=True)

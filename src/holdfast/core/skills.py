@@ -213,6 +213,8 @@ class Skill:
     extra: tuple[tuple[str, str], ...] = ()
     """Fields that Holdfast does not know: the key and its value, both as written."""
     enabled: bool = True
+    note: str | None = None
+    """What people should know about its state: why it is off, what it waits for."""
     findings: tuple[SkillFinding, ...] = ()
 
     @property

@@ -79,6 +79,11 @@ def tokens_used_today(engine: Engine) -> int:
     return used if isinstance(used, int) else 0
 
 
+def take_tokens(engine: Engine, cost: int, *, daily_tokens: int) -> bool:
+    """Take from what a model may cost today; False when that is not there any more."""
+    return engine.store.count_up(_METER, _today(engine), cost, limit=daily_tokens)
+
+
 def material(engine: Engine, session: SessionRecord, known: Memory) -> str:
     """What a model is told about a session."""
     where = Filter(project=session.project, include_user=False, sessions=(session.id,))
@@ -127,7 +132,7 @@ def _one(
     asked = _INSTRUCTIONS + material(engine, session, known)
     cost = engine.count_tokens(asked) + ANSWER_TOKENS
     # Counted before it is used, and in one step: other processes draw on the same budget.
-    if not engine.store.count_up(_METER, _today(engine), cost, limit=daily_tokens):
+    if not take_tokens(engine, cost, daily_tokens=daily_tokens):
         return replace(done, over_budget=done.over_budget + 1)
     try:
         better = read_answer(model.complete(asked, max_tokens=ANSWER_TOKENS), known.payload)

@@ -127,8 +127,11 @@ def own_file(skill: Skill, *, verb: str = "changed") -> Path:
     return skill.path
 
 
-def export_skill(skill: Skill, folder: Path, *, overwrite: bool = False) -> Path:
-    """Copy a skill to `folder/name/`, with its files, as a full SKILL.md whatever it was."""
+def export_skill(
+    skill: Skill, folder: Path, *, overwrite: bool = False, document: str | None = None
+) -> Path:
+    """Copy a skill to `folder/name/`, with its files, as a full SKILL.md whatever it was;
+    `document` is the text of one that is in no file."""
     target = folder / _exported_name(skill)
     if os.path.lexists(target):
         if not overwrite:
@@ -137,7 +140,7 @@ def export_skill(skill: Skill, folder: Path, *, overwrite: bool = False) -> Path
             raise ConflictError(f"{target} is no skill.", hint="Choose another folder.")
     has_folder = skill.path is not None and skill.path.name in SKILL_FILES
     own = skill.path.parent if skill.path and has_folder else None
-    data = _document(skill)
+    data = _document(skill) if document is None else document.encode()
     files = _companions(own) if own else []
     target.mkdir(parents=True, exist_ok=True)
     for file in files:

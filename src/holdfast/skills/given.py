@@ -55,7 +55,7 @@ def _kept_skill(document: KeptDocument) -> Skill:
         name=document.name,
         modified_ns=document.modified_ns,
     )
-    return replace(skill, name=document.name, enabled=document.enabled)
+    return replace(skill, name=document.name, enabled=document.enabled, note=document.note)
 
 
 class PromptScanner:

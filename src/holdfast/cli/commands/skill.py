@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli.commands import (
     skill_find,
+    skill_generate,
     skill_hooks,
     skill_look,
     skill_remote,
@@ -42,6 +43,9 @@ for command in (
     skill_write.delete,
     skill_write.export,
     skill_remote.add,
+    skill_generate.generate,
+    skill_generate.review,
+    skill_generate.refine,
     skill_hooks.hooks,
     skill_hooks.trust,
     skill_hooks.distrust,

@@ -53,6 +53,7 @@ def list_skills(
 def _cells(skill: Skill) -> tuple[str, ...]:
     errors = sum(found.is_error for found in skill.findings)
     state = "on" if skill.enabled else "off"
+    state += f" ({shorten(skill.note, limit=60)})" if skill.note else ""
     return (
         skill.name,
         f"{skill.source.kind.value}:{skill.source.name}",
@@ -111,6 +112,7 @@ def _facts(skill: Skill, clash: SkillClash | None) -> list[tuple[str, str]]:
     use = skill.invocation
     facts = [
         ("name", f"{skill.name} ({'on' if skill.enabled else 'off'})"),
+        ("note", skill.note or ""),
         ("description", skill.description),
         ("when to use", skill.when_to_use or ""),
         ("source", f"{skill.source.kind.value}:{skill.source.name}, priority {skill.priority}"),
