@@ -5,6 +5,7 @@ Root may write anywhere, so as root the programs are run without that privilege.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 import holdfast
 from bench.crash_scene import Done
 from holdfast.app.settings import Settings
+from holdfast.cli.live_parts import Role, live_parts
 from holdfast.store import spool
 from tests.clients.hooking import HOOK, PYTHON
 
@@ -64,7 +66,7 @@ def _set_modes(root: Path, *, file: int, folder: int) -> None:
             path.chmod(folder)
 
 
-def run(home: Path, *words: str, payload: bytes = b"") -> Done:
+def started(home: Path, *words: str) -> subprocess.Popen[bytes]:
     environment = {
         "HOLDFAST_HOME": str(home),
         "HOLDFAST_EMBEDDING_PROVIDER": "none",
@@ -73,15 +75,20 @@ def run(home: Path, *words: str, payload: bytes = b"") -> Done:
         "PATH": os.environ["PATH"],
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    done = subprocess.run(
+    return subprocess.Popen(
         [*(_PLAIN_USER if os.geteuid() == 0 else ()), *words],
         cwd=home.parent,
         env=environment,
-        input=payload,
-        capture_output=True,
-        check=False,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
-    return Done(done.returncode, done.stdout, done.stderr.decode())
+
+
+def run(home: Path, *words: str, payload: bytes = b"") -> Done:
+    with started(home, *words) as process:
+        out, errors = process.communicate(payload)
+    return Done(process.returncode, out, errors.decode())
 
 
 def contents(home: Path) -> dict[str, bytes]:
@@ -115,8 +122,51 @@ def test_what_is_known_can_be_asked_for_and_nothing_can_be_added(home: Path) -> 
     assert "Traceback" not in looked.errors
 
 
+def test_an_mcp_server_answers_what_it_can_and_says_once_what_it_cannot(home: Path) -> None:
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        _call(2, "memory_recall", query="when does the shop open"),
+        _call(3, "memory_store", content="The shop closes at six"),
+    ]
+    with started(home, *_CLI, "mcp") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(json.dumps(one) + "\n" for one in asked).encode())
+        process.stdin.flush()
+        told = [process.stdout.readline() for one in asked if "id" in one]
+        _, errors = process.communicate()
+    answers = {json.loads(line)["id"]: line for line in told}
+    assert b"nine" in answers[2]
+    assert b"cannot be written" in answers[3] or b"reading only" in answers[3]
+    assert b"Traceback" not in errors
+
+
+def _call(number: int, tool: str, **arguments: str) -> dict[str, object]:
+    params = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
 def test_a_server_starts_no_further_than_it_can(home: Path) -> None:
     done = run(home, *_CLI, "serve", "--port", "0")
     assert done.code not in {0, 1}
     assert "Traceback" not in done.errors
     assert str(home) in done.errors
+
+
+@pytest.mark.feature("C5")
+def test_where_nothing_can_be_made_a_server_goes_on_without_its_live_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = tmp_path / "a file"
+    blocked.write_text("in the way of a folder")
+    monkeypatch.setenv("HOLDFAST_HOME", str(blocked))
+    with live_parts(Role(kind="mcp", folder=tmp_path), lambda folder: holdfast.open(cwd=folder)):
+        pass
+    (record,) = caplog.records
+    assert "holdfast doctor" in record.message

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import holdfast
+from holdfast.core.errors import HoldfastError
 from holdfast.core.records import record
 
 BUSY_TIMEOUT_MS = 1_000
@@ -38,8 +39,13 @@ def live_parts(role: Role, open_in: Callable[[Path], holdfast.Holdfast]) -> Gene
 
     def begin() -> None:
         with lock:
-            if not over.is_set():
+            if over.is_set():
+                return
+            try:
                 _start(stack, role, open_in)
+            except (OSError, HoldfastError) as error:
+                # A home that cannot be written still has a memory to be asked.
+                _note(error)
 
     timer = threading.Timer(role.starts_after_s, begin)
     timer.daemon = True
@@ -84,9 +90,9 @@ def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], holdfast.Hold
     )
     stack.enter_context(announced(state, process))
     stack.callback(context.close)
-    stack.enter_context(
-        AnswerServer(state, Answerer(context, shown=ShownBook(state)), on_error=_note)
-    )
+    shown = ShownBook(state)
+    shown.forget_old()
+    stack.enter_context(AnswerServer(state, Answerer(context, shown=shown), on_error=_note))
     stack.enter_context(live)
 
 

@@ -80,7 +80,11 @@ class AnswerServer:
     def _run(self) -> None:
         if fcntl is None or not hasattr(socket, "AF_UNIX"):
             return
-        lock = os.open(self._state / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            lock = os.open(self._state / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            # No room or no permission: hooks help themselves.
+            return
         try:
             while not self._stopping.is_set():
                 try:

@@ -92,7 +92,7 @@ def debug(message: str) -> None:
 
 
 def _capture(state: str, client: str, event: str, payload: bytes) -> None:
-    _limit_time(WRITE_LIMIT_S, _leave)
+    _limit_time(WRITE_LIMIT_S, _raise_timeout)
     try:
         kept = spool.append(
             f"{state}/{spool.FOLDER_NAME}",
@@ -155,4 +155,4 @@ def _leave(_number: int, _frame: object) -> None:
 
 
 def _raise_timeout(_number: int, _frame: object) -> None:
-    raise TimeoutError("the client has not closed it")
+    raise TimeoutError("it took too long")

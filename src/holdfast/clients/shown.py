@@ -8,6 +8,7 @@ a folder that cannot be written is passed over.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from holdfast.store.spool import SUFFIX, file_name, make_private_folder
 
 FOLDER_NAME = "shown"
 _MAX_BYTES = 1 << 20
+_KEPT_S = 30 * 24 * 3_600
 
 
 class ShownBook:
@@ -54,6 +56,19 @@ class ShownBook:
             self._path(client, session).unlink(missing_ok=True)
         except OSError:
             return
+
+    def forget_old(self) -> None:
+        """Forget sessions in which nothing was said for a month; else they would pile up."""
+        try:
+            found = list(self._folder.iterdir())
+        except OSError:
+            return
+        for path in found:
+            try:
+                if time.time() - path.stat().st_mtime >= _KEPT_S:
+                    path.unlink(missing_ok=True)
+            except OSError:
+                continue
 
     def _path(self, client: str, session: str) -> Path:
         return self._folder / file_name(client, session).removesuffix(SUFFIX)

@@ -56,11 +56,13 @@ def drain(*, as_json: bool) -> int:
     from holdfast.app.capture import take_events
     from holdfast.app.spool_folder import SpoolFolder
     from holdfast.clients.detached_drain import rounds
+    from holdfast.clients.shown import ShownBook
 
     folder, code = SpoolFolder.of(os.environ), exits.OK
     with options.opened() as hf:
         for _ in rounds(str(folder.state), look=folder.signature):
             code = _tell(take_events(hf, translate=events_of), as_json=as_json)
+    ShownBook(folder.state).forget_old()
     return code
 
 
