@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from holdfast.app import places as app_places
 from holdfast.app.skill_choice import SkillChooser
+from holdfast.app.skill_library import SkillShelf
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.records import record
 from holdfast.core.skills import (
@@ -47,12 +48,12 @@ if TYPE_CHECKING:
     from holdfast.app.facade import Holdfast
     from holdfast.app.skill_commands import SkillCommands
     from holdfast.app.skill_context import SkillOffers
-    from holdfast.app.wiring import Wires
     from holdfast.app.skill_generation import Generation, Refinement, SkillWorkshop
     from holdfast.app.skill_library import ReviewAnswer
+    from holdfast.app.wiring import Wires
     from holdfast.core.ports import Shelf
-    from holdfast.core.skill_ports import KeptSkills, PromptShelf, SkillFetcher
     from holdfast.core.skill_library import GeneratedSkill
+    from holdfast.core.skill_ports import KeptSkills, PromptShelf, SkillFetcher
     from holdfast.skills.hooks import SkillHooks
 
 NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/skills", "user")
@@ -332,17 +333,6 @@ class Skills:
             raise NotFoundError(f"{path} was written, but is not among the skills.")
         return found
 
-    # -- Remote -----------------------------------------------------------------------------------
-
-    def fetch_remote(self, url: str) -> RemoteOffer:
-        """Fetch a document to look at; nothing is kept."""
-        from holdfast.app.skill_fetch import UrlFetcher, require_safe
-
-        require_safe(url)
-        fetcher = self._fetcher or UrlFetcher()
-        data = fetcher.fetch(url, limit_bytes=MAX_DOCUMENT_BYTES)
-        agreed = self.copies.pins().get(url)
-        skill = read_skill(
     # -- Learning ---------------------------------------------------------------------------------
 
     @cached_property
@@ -364,6 +354,17 @@ class Skills:
         """Say accept, reject, or edit with a new text, to a generated skill."""
         return self.library.review(name, answer, text=text)
 
+    # -- Remote -----------------------------------------------------------------------------------
+
+    def fetch_remote(self, url: str) -> RemoteOffer:
+        """Fetch a document to look at; nothing is kept."""
+        from holdfast.app.skill_fetch import UrlFetcher, require_safe
+
+        require_safe(url)
+        fetcher = self._fetcher or UrlFetcher()
+        data = fetcher.fetch(url, limit_bytes=MAX_DOCUMENT_BYTES)
+        agreed = self.copies.pins().get(url)
+        skill = read_skill(
             data, source=self.copies.source, format=SkillFormat.FULL, name=_name_of(url)
         )
         return RemoteOffer(
