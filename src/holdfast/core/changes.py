@@ -55,11 +55,15 @@ class Replace:
 
 @record
 class Close:
-    """End a memory's validity, naming its successor if there is one."""
+    """End a memory's validity, naming its successor if there is one.
+
+    With `expected_updated_at`, a memory that was changed or closed since raises ConflictError.
+    """
 
     id: str
     at: datetime
     superseded_by: str | None = None
+    expected_updated_at: datetime | None = None
 
 
 @record

@@ -44,9 +44,7 @@ def revise(
                 else "Remember the correction as a new memory.",
             )
         new = successor(engine, old, new, now=now)
-        # Written as it is, the old one proves that nobody has changed it since it was read.
-        as_read = Replace(old, None, old.updated_at)
-        engine.store.apply([as_read, *superseding(old, new, engine.card(new), now=now)])
+        engine.store.apply(superseding(old, new, engine.card(new), now=now))
         return new
 
     return retried(attempt)

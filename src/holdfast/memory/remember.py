@@ -220,9 +220,8 @@ def _meet_similar(
             evidence=(*_united(old.evidence, new.evidence), _merged_text(old, at=now)),
         )
         kept = Kept(Outcome.MERGED, merged, f"says more than {old.short}", old)
-        return _Decision(
-            kept, (Close(old.id, _end(old, now), merged.id), Insert(merged, engine.card(merged)))
-        )
+        closed = Close(old.id, _end(old, now), merged.id, old.updated_at)
+        return _Decision(kept, (closed, Insert(merged, engine.card(merged))))
     merged = reinforced(old, new, now=now)
     if likeness is not Likeness.SAME:
         merged = replace(merged, evidence=(*merged.evidence, _merged_text(new, at=now)))
@@ -299,7 +298,8 @@ def successor(
 
 
 def superseding(old: Memory, new: Memory, card: IndexCard, *, now: datetime) -> list[Change]:
-    return [Close(old.id, _end(old, now, new), new.id), Insert(new, card)]
+    """What closes a memory, as it was read, and opens its successor."""
+    return [Close(old.id, _end(old, now, new), new.id, old.updated_at), Insert(new, card)]
 
 
 def _end(old: Memory, now: datetime, new: Memory | None = None) -> datetime:

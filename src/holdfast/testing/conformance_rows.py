@@ -173,6 +173,24 @@ class RowsConformance(Stage):
         assert store.find_key("build", project="nowhere", user_scope=False) is None
 
     @pytest.mark.feature("A1")
+    def test_of_two_who_supersede_what_they_read_the_second_is_refused(
+        self, store: Store, other: Store, samples: Samples
+    ) -> None:
+        old, first, second = (samples.insert(text) for text in ("old", "first", "second"))
+        store.apply([old])
+        read = old.memory.updated_at
+        later = read + timedelta(seconds=1)
+        with pytest.raises(ConflictError):
+            store.apply([Close(old.memory.id, read, first.memory.id, later), first])
+        store.apply([Close(old.memory.id, read, first.memory.id, read), first])
+        with pytest.raises(ConflictError):
+            other.apply([Close(old.memory.id, read, second.memory.id, read), second])
+        assert {memory.id for memory in store.iterate(EVERYTHING)} == {
+            old.memory.id,
+            first.memory.id,
+        }
+
+    @pytest.mark.feature("A1")
     def test_keys_about_the_person_are_shared_by_all_projects_and_apart_from_theirs(
         self, store: Store, samples: Samples
     ) -> None:

@@ -75,10 +75,8 @@ def make_change(data: ModelData, change: Change) -> None:
             if card is not None:
                 _drop_vectors_of(data, memory.id)
                 put_card(data, memory.id, card)
-        case Close(memory_id, at, successor):
-            m = _find(data, memory_id)
-            closed = replace(m, valid_to=at, updated_at=max(m.updated_at, at))
-            _put(data, replace(closed, superseded_by=successor))
+        case Close():
+            _close(data, change)
         case Rescore(memory_id, importance, confidence):
             m = _find(data, memory_id)
             importance = m.importance if importance is None else importance
@@ -97,6 +95,14 @@ def make_change(data: ModelData, change: Change) -> None:
             _require_subject(change)
         case _:
             _put_observed(data, change)
+
+
+def _close(data: ModelData, change: Close) -> None:
+    m, expected = _find(data, change.id), change.expected_updated_at
+    if expected is not None and (m.updated_at != expected or not m.is_open):
+        raise ConflictError(f"The memory {change.id} was changed meanwhile.")
+    closed = replace(m, valid_to=change.at, updated_at=max(m.updated_at, change.at))
+    _put(data, replace(closed, superseded_by=change.superseded_by))
 
 
 def _put_mark(data: ModelData, mark: ReadingMark) -> None:

@@ -1,7 +1,8 @@
 """The changes as SQL, inside a transaction that someone else opened.
 
-Invariant: a memory's labels are written with its row; the text indexes follow by trigger.
-A constraint that fails is told in terms of what the caller asked for.
+Invariant: labels, words and fragments are written with their memory's row; triggers keep words and
+fragments in step with later changes. A constraint that fails is told in terms of what the caller
+asked for.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from holdfast.store.sqlite.database import Connection, SqlValue
 from holdfast.store.sqlite.news import news_of, write_news
 from holdfast.store.sqlite.observer_rows import put_observed
 from holdfast.store.sqlite.rows import COLUMNS, require_unit, to_row
+from holdfast.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
 from holdfast.store.sqlite.session_rows import put_mark, put_session
 
 if TYPE_CHECKING:
@@ -54,12 +56,8 @@ def make_change(db: Connection, change: Change) -> None:
             _insert(db, memory, card)
         case Replace(memory, card, expected):
             _replace(db, memory, card, expected)
-        case Close(id, at, superseded_by):
-            _update(
-                db, id,
-                "valid_to_ms = ?1, updated_ms = max(updated_ms, ?1), superseded_by = ?2",
-                to_ms(at), superseded_by,
-            )  # fmt: skip
+        case Close():
+            _close(db, change)
         case Rescore(id, importance, confidence):
             _rescore(db, id, importance, confidence)
         case Mark(id, what, at):
@@ -121,6 +119,8 @@ def _insert(db: Connection, memory: Memory, card: IndexCard) -> None:
         raise _refusal(error, memory) from error
     if row is None:
         raise StoreError(f"The memory {memory.id} was not written.")
+    db.execute(INDEX_WORDS, (row, memory.content, card.extra))
+    db.execute(INDEX_FRAGMENTS, (row, memory.content))
     put_labels(db, row, memory)
     if card.vector is not None:
         put_vector(db, row, card)
@@ -144,9 +144,25 @@ def _replace(
         put_card(db, row, card)
 
 
-def _require_unchanged(db: Connection, row: int, id: str, expected: datetime) -> None:
-    found = db.execute("SELECT updated_ms FROM memories WHERE row = ?", (row,)).fetchone()
-    if found[0] != to_ms(expected):
+def _close(db: Connection, change: Close) -> None:
+    if change.expected_updated_at is not None:
+        row = find_row(db, change.id)
+        _require_unchanged(db, row, change.id, change.expected_updated_at, is_open=True)
+    _update(
+        db, change.id,
+        "valid_to_ms = ?1, updated_ms = max(updated_ms, ?1), superseded_by = ?2",
+        to_ms(change.at), change.superseded_by,
+    )  # fmt: skip
+
+
+def _require_unchanged(
+    db: Connection, row: int, id: str, expected: datetime, *, is_open: bool = False
+) -> None:
+    found = db.execute(
+        "SELECT updated_ms, valid_to_ms FROM memories WHERE row = ?", (row,)
+    ).fetchone()
+    # One that was closed within the same millisecond still bears the moment that was read.
+    if found[0] != to_ms(expected) or (is_open and found[1] is not None):
         raise ConflictError(
             f"The memory {id} was changed by someone else meanwhile.",
             hint="Read it again and repeat the change.",
