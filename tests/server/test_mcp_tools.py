@@ -31,8 +31,17 @@ NAMES = {
     "analyze_impact",
     "get_dependencies",
     "trace_data_flow",
+    "search_code",
+    "skill_search",
+    "skill_run",
 }
-READERS = NAMES - {"store_observation", "memory_store", "memory_forget", "remember_this"}
+READERS = NAMES - {
+    "store_observation",
+    "memory_store",
+    "memory_forget",
+    "remember_this",
+    "skill_run",
+}
 
 
 def test_both_eras_of_the_protocol_are_spoken(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class SkillCommands:
         *,
         index: Callable[[], SkillIndex],
         memory: Callable[[], Holdfast],
-        on_use: Callable[[str, str], None] = lambda _name, _session: None,
+        on_use: Callable[[str, str, str], None] = lambda _name, _session, _by: None,
     ) -> None:
         self._wires = wires
         self._index = index
@@ -137,7 +137,7 @@ class SkillCommands:
         )
         with self._guard.held(key, name=command.name):
             result = _result(command, Call(asked.arguments, invoker, session), budget)
-            self._note(command, session)
+            self._note(command, session, invoker)
             yield result
 
     def is_running(self, name: str) -> bool:
@@ -145,13 +145,14 @@ class SkillCommands:
         command = self.table.find(name)
         return command is not None and self._guard.is_held(f"{self._wires.project}\n{command.key}")
 
-    def _note(self, command: Command, session: str | None) -> None:
+    def _note(self, command: Command, session: str | None, by: Invoker) -> None:
         with suppress(*_NOT_NOW):
             self._wires.store.count_skill_use(
                 command.key, project=self._wires.project, at=self._wires.clock()
             )
         if command.skill is not None and session:
-            self._on_use(command.skill.name, session)
+            with suppress(*_NOT_NOW):
+                self._on_use(command.skill.name, session, by.value)
 
 
 def _result(command: Command, call: Call, budget: PromptBudget) -> CommandResult:

@@ -39,6 +39,8 @@ class SkillOffers:
         if request.moment not in _PHASES:
             return ()
         try:
+            if request.moment is Moment.SESSION:
+                self._skills.detect()  # whoever follows along hears of it
             chosen = self._skills.select(
                 request.query, phase=_PHASES[request.moment], files=request.files
             )

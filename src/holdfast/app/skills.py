@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from holdfast.app import places as app_places
-from holdfast.app.skill_choice import SkillChooser
+from holdfast.app.skill_choice import Detection, SkillChooser
 from holdfast.app.skill_library import SkillShelf
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.records import record
@@ -131,15 +131,15 @@ class Skills:
         self._switches = ShelfSwitches(wires.store, wires.project)
         self._catalogue = SkillCatalogue(self._scanners(kept, prompts), switches=self._switches)
         engine = wires.engine
-        chooser = SkillChooser(
+        self._chooser = chooser = SkillChooser(
             index=self.index,
             root=self.root,
             embedder=engine.embedder,
             clock=engine.clock,
             count_tokens=engine.count_tokens,
         )
-        self.detect, self.select = chooser.detect, chooser.select
-        self.search, self.injection = chooser.search, chooser.injection
+        self.select, self.search = chooser.select, chooser.search
+        self.injection = chooser.injection
 
     # -- Looking ----------------------------------------------------------------------------------
 
@@ -191,6 +191,16 @@ class Skills:
             findings=index.findings,
         )
 
+    def detect(self, *, phase: str | None = None, refresh: bool = False) -> Detection:
+        """The skills that the project calls for by its files, with reasons; others than last time
+        are news."""
+        from holdfast.app.skill_notices import announce_detected
+
+        found = self._chooser.detect(phase=phase, refresh=refresh)
+        if phase is None:
+            announce_detected(self._wires, [one.skill.name for one in found.found])
+        return found
+
     def validate(self, *targets: str | Path, strict: bool = False) -> list[Validated]:
         """Every finding about the named skills or paths, or about all skills that there are."""
         if not targets:
@@ -226,8 +236,14 @@ class Skills:
             self._wires,
             index=self.index,
             memory=memory,
-            on_use=lambda name, session: self.hooks.use(name, session=session),
+            on_use=self._used,
         )
+
+    def _used(self, name: str, session: str, by: str) -> None:
+        """A skill was run in a session: its hooks count there, and a kept one learns from it."""
+        self.hooks.use(name, session=session)
+        if not self._wires.read_only:
+            self.library.note_use(name, session_id=session, used_by=by)
 
     @cached_property
     def hooks(self) -> SkillHooks:
@@ -344,7 +360,12 @@ class Skills:
 
     def generate(self, session: str | None = None, *, dry_run: bool = False) -> Generation:
         """Make a skill of a session that went well, or of each recent one that gives one."""
-        return self.workshop.generate(session, dry_run=dry_run)
+        from holdfast.app.skill_notices import announce_generated
+
+        done = self.workshop.generate(session, dry_run=dry_run)
+        if not dry_run:
+            announce_generated(self._wires, [skill.name for skill in done.made])
+        return done
 
     def refine(self, name: str, *, dry_run: bool = False) -> Refinement:
         """Make a generated skill anew from all good sessions that used or resemble it."""

@@ -99,7 +99,9 @@ class Feed:
                 if page:
                     yield b"".join(map(_event, page))
                     spoken_at = monotonic()
-                after = page[-1].news.number if len(page) == PAGE else newest
+                # A page may reach beyond the newest number, when more came in meanwhile.
+                last = page[-1].news.number if page else 0
+                after = last if len(page) == PAGE else max(newest, last)
                 continue
             if monotonic() - spoken_at >= self._pace.heartbeat_every_s:
                 yield _HEARTBEAT

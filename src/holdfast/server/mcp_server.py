@@ -22,15 +22,16 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from holdfast import __version__
-from holdfast.core.errors import HoldfastError, NotFoundError
+from holdfast.core.errors import HoldfastError, NotFoundError, UsageError
 from holdfast.core.records import record
 from holdfast.server import prompts
 from holdfast.server.advice import told
 from holdfast.server.crossing import Crossing
 from holdfast.server.inputs import Context, Count, Ids, Input, schema_of
 from holdfast.server.memories import Memories
-from holdfast.server.operations import BY_NAME, OPERATIONS, Effect, Operation
+from holdfast.server.operations import BY_NAME, OPERATIONS, TOOLS, Effect, Operation
 from holdfast.server.outputs import Output
+from holdfast.server.skill_verbs import PROMPT_ARGUMENT
 
 NAME: Final = "holdfast"
 ROOTS_WITHIN_S: Final = 2.0
@@ -123,9 +124,7 @@ def make_server(memories: Memories, place: Place) -> Server[dict[str, Any]]:
         on_read_resource=serving.read_resource,
         on_list_prompts=serving.list_prompts,
         on_get_prompt=serving.get_prompt,
-        get_tool_input_schema=lambda name: (
-            schema_of(BY_NAME[name].takes) if name in BY_NAME else None
-        ),
+        get_tool_input_schema=lambda name: schema_of(TOOLS[name].takes) if name in TOOLS else None,
     )
 
 
@@ -147,6 +146,7 @@ def tools() -> list[types.Tool]:
             ),
         )
         for operation in OPERATIONS
+        if operation.for_agents
         for name, description in operation.names().items()
     ]
 
@@ -169,9 +169,9 @@ class _Serving:
     async def call_tool(
         self, request: Request, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        operation = BY_NAME.get(params.name)
+        operation = TOOLS.get(params.name)
         if operation is None:
-            raise _refused(f"There is no tool {params.name!r}. There are: {', '.join(BY_NAME)}.")
+            raise _refused(f"There is no tool {params.name!r}. There are: {', '.join(TOOLS)}.")
         try:
             asked = operation.read(self._with_session(operation, params.arguments or {}))
             answer = await self._run(request, operation, asked)
@@ -255,19 +255,21 @@ class _Serving:
     # -- Prompts ----------------------------------------------------------------------------------
 
     async def list_prompts(
-        self, _: Request, params: types.PaginatedRequestParams | None
+        self, request: Request, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         _refuse_cursor(params)
-        return types.ListPromptsResult(prompts=prompts.listed())
+        try:
+            skills = (await self._run(request, prompts.LISTING, prompts.NOTHING_ASKED)).prompts
+        except HoldfastError:
+            skills = []  # our own are there whatever is wrong with the store
+        return types.ListPromptsResult(prompts=[*prompts.listed(), *prompts.listed_skills(skills)])
 
     async def get_prompt(
         self, request: Request, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         prompt = prompts.BY_NAME.get(params.name)
         if prompt is None:
-            raise _refused(
-                f"There is no prompt {params.name!r}. There are: {', '.join(prompts.BY_NAME)}."
-            )
+            return await self._skill_prompt(request, params)
         given = (params.arguments or {}).get(prompt.argument, "").strip()
         if not given:
             raise _refused(f"The prompt {prompt.name} needs {prompt.argument!r}.")
@@ -278,6 +280,23 @@ class _Serving:
         message = types.TextContent(text=prompt.text(given, known))
         return types.GetPromptResult(
             description=prompt.description,
+            messages=[types.PromptMessage(role="user", content=message)],
+        )
+
+    async def _skill_prompt(
+        self, request: Request, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """A skill as a prompt: the person picked it, so it is run as the person."""
+        given = (params.arguments or {}).get(PROMPT_ARGUMENT, "")
+        try:
+            asked = prompts.picked(params.name, given, session=self._place.session or "")
+            done = await self._run(request, prompts.PICKING, asked)
+        except (UsageError, NotFoundError) as error:
+            raise _refused(told(error)) from None
+        except HoldfastError as error:
+            raise MCPError(types.INTERNAL_ERROR, told(error)) from None
+        message = types.TextContent(text=done.text())
+        return types.GetPromptResult(
             messages=[types.PromptMessage(role="user", content=message)],
         )
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from holdfast.core.errors import UsageError
 from holdfast.core.records import record
-from holdfast.server import code_verbs, graph_verbs, inputs, outputs, verbs
+from holdfast.server import code_verbs, graph_verbs, inputs, outputs, skill_verbs, verbs
 from holdfast.server.inputs import Input
 from holdfast.server.outputs import Output
 
@@ -52,6 +52,8 @@ class Operation(Generic[_In, _Out]):
     """Whether doing it twice leaves the memory as doing it once does."""
     aliases: tuple[tuple[str, str], ...] = ()
     """Other names, each with its own description."""
+    for_agents: bool = True
+    """Whether it is an MCP tool too; each costs every session its description."""
 
     def read(self, arguments: Mapping[str, object]) -> _In:
         """The arguments, checked; a UsageError names each one that does not fit."""
@@ -211,8 +213,120 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=code_verbs.FoundCode,
         run=code_verbs.search_code,
     ),
+    Operation(
+        name="skill_search",
+        title="Find skills",
+        description="Instructions that people and earlier sessions wrote for kinds of work "
+        "(release, migration, review, ...). Before such work, ask which fit; then skill_run.",
+        takes=skill_verbs.SkillQuery,
+        gives=skill_verbs.SkillRows,
+        run=skill_verbs.skill_search,
+    ),
+    Operation(
+        name="skill_run",
+        title="Run a skill",
+        description="The instructions of one skill in full, with arguments in their places, for "
+        "you to follow; or the answer of a command such as help or plan.",
+        takes=skill_verbs.SkillCall,
+        gives=skill_verbs.SkillText,
+        run=skill_verbs.skill_run,
+        effect=Effect.ADDS,
+        repeatable=False,
+    ),
+    Operation(
+        name="skill_list",
+        title="List skills",
+        description="Every skill of the project, highest priority first.",
+        takes=skill_verbs.SkillListing,
+        gives=skill_verbs.SkillRows,
+        run=skill_verbs.skill_list,
+        for_agents=False,
+    ),
+    Operation(
+        name="skill_show",
+        title="Show a skill",
+        description="One skill with its text and what is wrong with it.",
+        takes=skill_verbs.SkillName,
+        gives=skill_verbs.SkillRecord,
+        run=skill_verbs.skill_show,
+        for_agents=False,
+    ),
+    Operation(
+        name="skill_detect",
+        title="Detect skills",
+        description="The skills that the project calls for by its files, with reasons.",
+        takes=skill_verbs.SkillQuery,
+        gives=skill_verbs.SkillRows,
+        run=skill_verbs.skill_detect,
+        for_agents=False,
+    ),
+    Operation(
+        name="skill_commands",
+        title="List commands",
+        description="What a person can type after a slash, the most used first.",
+        takes=skill_verbs.NoDetails,
+        gives=skill_verbs.CommandRows,
+        run=skill_verbs.skill_commands,
+        for_agents=False,
+    ),
+    Operation(
+        name="skill_command",
+        title="Run a command",
+        description="Run a skill or an own command as the person.",
+        takes=skill_verbs.SkillCall,
+        gives=skill_verbs.SkillText,
+        run=skill_verbs.skill_command,
+        effect=Effect.ADDS,
+        repeatable=False,
+        for_agents=False,
+    ),
+    Operation(
+        name="skill_switch",
+        title="Switch a skill",
+        description="Switch a skill on or off in this project; its file stays as it is.",
+        takes=skill_verbs.SkillSwitch,
+        gives=skill_verbs.SkillRecord,
+        run=skill_verbs.skill_switch,
+        effect=Effect.ADDS,
+        for_agents=False,
+    ),
+    Operation(
+        name="skill_create",
+        title="Make a skill",
+        description="Make a skill in one of the project's folders, or in the person's own.",
+        takes=skill_verbs.SkillDraftInput,
+        gives=skill_verbs.SkillRecord,
+        run=skill_verbs.skill_create,
+        effect=Effect.ADDS,
+        repeatable=False,
+        for_agents=False,
+    ),
+    Operation(
+        name="skill_delete",
+        title="Remove a skill",
+        description="Remove a skill for good. Without confirm it only shows what would go.",
+        takes=skill_verbs.SkillRemoval,
+        gives=skill_verbs.SkillRemoved,
+        run=skill_verbs.skill_delete,
+        effect=Effect.REMOVES,
+        repeatable=False,
+        for_agents=False,
+    ),
+    Operation(
+        name="skill_refresh",
+        title="Read skills anew",
+        description="Look through every place again, and say how many skills there are.",
+        takes=skill_verbs.NoDetails,
+        gives=skill_verbs.SkillOverview,
+        run=skill_verbs.skill_refresh,
+        for_agents=False,
+    ),
 )
 
 BY_NAME: Final[Mapping[str, Operation[Any, Any]]] = MappingProxyType(
     {name: operation for operation in OPERATIONS for name in operation.names()}
 )
+TOOLS: Final[Mapping[str, Operation[Any, Any]]] = MappingProxyType(
+    {name: operation for name, operation in BY_NAME.items() if operation.for_agents}
+)
+"""What agents are offered, by every name."""

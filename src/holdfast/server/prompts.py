@@ -1,4 +1,4 @@
-"""The prompts that a person can pick in a client: remember something, recall something.
+"""The prompts that a person can pick in a client: remember something, recall something, a skill.
 
 What memory holds is put in as quoted data; the words around it are ours. Clients may list prompts
 beside the slash commands that are installed as files, so they have names of their own.
@@ -6,7 +6,7 @@ beside the slash commands that are installed as files, so they have names of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -14,7 +14,9 @@ import mcp_types as types
 
 from holdfast.core.records import record
 from holdfast.memory.packing import FRAME
+from holdfast.server import skill_verbs
 from holdfast.server.inputs import Recall
+from holdfast.server.operations import Operation
 
 _REMEMBER = """\
 Please keep this in memory with memory_store, as one or more self-contained statements that a \
@@ -81,6 +83,49 @@ def listed() -> list[types.Prompt]:
         )
         for prompt in PROMPTS
     ]
+
+
+LISTING: Final = Operation(
+    name="list prompts",
+    title="List skills",
+    description="Skills that a person may pick.",
+    takes=skill_verbs.NoDetails,
+    gives=skill_verbs.SkillPrompts,
+    run=skill_verbs.skill_prompts,
+)
+PICKING: Final = Operation(
+    name="get prompt",
+    title="Run a skill",
+    description="A skill that a person picked.",
+    takes=skill_verbs.SkillCall,
+    gives=skill_verbs.SkillText,
+    run=skill_verbs.run_prompt,
+)
+NOTHING_ASKED: Final = skill_verbs.NoDetails()
+
+
+def listed_skills(skills: Iterable[skill_verbs.SkillRow]) -> list[types.Prompt]:
+    """Skills as clients list them; a name of our own is ours."""
+    return [
+        types.Prompt(
+            name=skill.name,
+            description=skill.description,
+            arguments=[
+                types.PromptArgument(
+                    name=skill_verbs.PROMPT_ARGUMENT,
+                    description=skill.argument_hint or "What to do it with or for.",
+                    required=False,
+                )
+            ],
+        )
+        for skill in skills
+        if skill.name not in BY_NAME
+    ]
+
+
+def picked(name: str, given: str, *, session: str) -> skill_verbs.SkillCall:
+    """What to run for a prompt; UsageError when it cannot be asked like that."""
+    return PICKING.read({"name": name, "arguments": given, "session": session})
 
 
 def question(given: str) -> Recall:

@@ -1,0 +1,52 @@
+"""Telling those who follow along what is new about skills: called for by a project, or made.
+
+News are told once: which skills a project called for last is kept on the shelf. Where the store
+cannot be written now, somebody else tells it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from holdfast.core.changes import Announce
+from holdfast.core.codec import Json
+from holdfast.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
+from holdfast.core.news import NewsKind
+from holdfast.core.text import shorten
+
+if TYPE_CHECKING:
+    from holdfast.app.wiring import Wires
+
+_SPACE: Final = "skills.detected"
+_SUBJECT_CHARS: Final = 300
+_NOT_NOW: Final = (StoreReadOnlyError, StoreBusyError, StoreFullError)
+
+
+def announce_detected(wires: Wires, names: Sequence[str]) -> bool:
+    """Tell which skills a project calls for, if they are others than last time."""
+    if wires.read_only:
+        return False
+    found: list[Json] = [*sorted(names)]
+    store, project = wires.store, wires.project
+    if (store.get_value(_SPACE, project) or []) == found:
+        return False
+    with suppress(*_NOT_NOW):
+        store.put_value(_SPACE, project, found)
+        if found:
+            _tell(wires, NewsKind.SKILLS_DETECTED, names)
+        return bool(found)
+    return False
+
+
+def announce_generated(wires: Wires, names: Sequence[str]) -> None:
+    """Tell that skills were made from sessions, one piece of news for each."""
+    with suppress(*_NOT_NOW):
+        for name in names:
+            _tell(wires, NewsKind.SKILL_GENERATED, [name])
+
+
+def _tell(wires: Wires, kind: NewsKind, names: Sequence[str]) -> None:
+    subject = shorten(", ".join(names), limit=_SUBJECT_CHARS)
+    wires.store.apply([Announce(kind, wires.project, subject)])
