@@ -38,9 +38,10 @@ _PROJECT_VARIABLE = "HOLDFAST_PROJECT"
 def take_events(
     hf: Holdfast, *, translate: Translate, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
-    """Take in everything that waits in this user's spool, unless another process is at it, and
-    let a model sum up what is due."""
-    return sum_up(hf, take_waiting(hf, translate=translate, environment=environment))
+    """Take in everything that waits in this user's spool, unless another process is at it, let a
+    model sum up what is due, and see what it means for skills."""
+    report = take_waiting(hf, translate=translate, environment=environment)
+    return learn_skills(hf, sum_up(hf, report), environment=environment)
 
 
 def take_waiting(
@@ -80,6 +81,19 @@ def sum_up(hf: Holdfast, report: DrainReport) -> DrainReport:
     """Let a model sum up the sessions that a drain found due; this may take minutes."""
     tokens = hf.settings.capture_daily_model_tokens
     return replace(report, model=consolidate(hf.engine, report.due, daily_tokens=tokens))
+
+
+def learn_skills(
+    hf: Holdfast, report: DrainReport, *, environment: Mapping[str, str] | None = None
+) -> DrainReport:
+    """Judge the skills that sessions used which are over now, and look for new ones; by rule."""
+    if not report.due:
+        return report
+    from holdfast.app.skill_suggestions import learn_from
+
+    env = os.environ if environment is None else environment
+    learned = learn_from(hf, report.due, environment=env)
+    return replace(report, problems=(*report.problems, *learned.problems))
 
 
 def retry_events(

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from holdfast.app.capture import sum_up, take_waiting
+from holdfast.app.capture import learn_skills, sum_up, take_waiting
 from holdfast.app.spool_folder import SpoolFolder
 from holdfast.core.errors import HoldfastError
 from holdfast.core.records import record
@@ -100,8 +100,9 @@ class Live:
         return report
 
     def follow_up(self, hf: Holdfast, report: DrainReport) -> None:
-        """What may take long: a model sums up what is due, and projects are kept up."""
-        sum_up(hf, report)
+        """What may take long: a model sums up what is due, skills are learned, and projects are
+        kept up."""
+        learn_skills(hf, sum_up(hf, report), environment=self._environment)
         for folder in self._due_folders(hf, report.sessions):
             with self._open_in(folder) as project:
                 project.upkeep_if_due()

@@ -130,6 +130,10 @@ class SkillWorkshop:
             skill=kept, before=skill.text, sessions=draft.session_ids, dry_run=dry_run
         )
 
+    def _story(self, session: SessionRecord) -> WorkStory:
+        idle = self._wires.settings.capture_idle_minutes
+        return story_of(session, self._wires.engine, idle_minutes=idle)
+
     # -- One session ------------------------------------------------------------------------------
 
     def _named(self, name: str) -> SessionRecord:
@@ -146,7 +150,7 @@ class SkillWorkshop:
     def _from_session(
         self, session: SessionRecord, *, made: Sequence[GeneratedSkill], with_model: bool
     ) -> GeneratedSkill | Passed:
-        story = story_of(session, self._wires)
+        story = self._story(session)
         reason = self._known_reason(session) or worth_learning(story)
         if reason is None:
             draft = draft_skill(story, taken=self._taken(made), safe=_safe)
@@ -234,7 +238,7 @@ class SkillWorkshop:
         others = [store.get_session(one) for one in named - {s.id for s in recent}]
         known = [*recent, *(s for s in others if s is not None and s.project == skill.project)]
         known.sort(key=lambda session: (session.started_at, session.id))
-        stories = [story_of(session, self._wires) for session in known]
+        stories = [self._story(session) for session in known]
         return [
             story
             for story in stories

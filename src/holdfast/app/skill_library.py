@@ -46,6 +46,18 @@ class KeptView:
     editions: tuple[SkillEdition, ...] = ()
 
 
+@record(kw_only=True)
+class LibraryOverview:
+    """The kept skills of a project in numbers."""
+
+    total: int
+    pending: int
+    accepted: int
+    rejected: int
+    enabled: int
+    record: SkillRecord
+
+
 class SkillShelf:
     """The library of one project."""
 
@@ -101,6 +113,24 @@ class SkillShelf:
         return [
             KeptView(s, _track(s, [run for run in runs if run.skill_id == s.id])) for s in found
         ]
+
+    def overview(self) -> LibraryOverview:
+        """How many there are, and how those that were used fared."""
+        views = self.views()
+        reviews = [view.skill.review for view in views]
+        tracks = [view.record for view in views]
+        return LibraryOverview(
+            total=len(views),
+            pending=reviews.count(SkillReview.PENDING),
+            accepted=reviews.count(SkillReview.ACCEPTED),
+            rejected=reviews.count(SkillReview.REJECTED),
+            enabled=sum(view.skill.enabled for view in views),
+            record=SkillRecord(
+                uses=sum(one.uses for one in tracks),
+                judged=sum(one.judged for one in tracks),
+                succeeded=sum(one.succeeded for one in tracks),
+            ),
+        )
 
     def track(self, skill: GeneratedSkill) -> SkillRecord:
         """How a skill fared."""

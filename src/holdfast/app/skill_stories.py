@@ -14,25 +14,25 @@ from holdfast.observe.desk import load_desk
 from holdfast.skills.generation_story import WorkStory
 
 if TYPE_CHECKING:
-    from holdfast.app.wiring import Wires
     from holdfast.core.sessions import SessionRecord
+    from holdfast.memory.engine import Engine
 
 MAX_ROWS = 400
 _GIT_TIMEOUT_S = 5.0
 _SHA = re.compile(r"[0-9a-f]{7,64}")
 
 
-def is_over(session: SessionRecord, wires: Wires) -> bool:
+def is_over(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> bool:
     """Whether a session ended, or went quiet for so long that nobody will end it."""
-    quiet = timedelta(minutes=wires.settings.capture_idle_minutes)
-    return not session.is_open or wires.clock() - session.last_event_at >= quiet
+    quiet = timedelta(minutes=idle_minutes)
+    return not session.is_open or engine.clock() - session.last_event_at >= quiet
 
 
-def story_of(session: SessionRecord, wires: Wires) -> WorkStory:
+def story_of(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> WorkStory:
     """Everything that is kept of a session and can be learned from."""
     desk = load_desk(session.work)
     where = Filter(project=session.project, include_user=False, sessions=(session.id,))
-    rows = wires.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
+    rows = engine.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
     made_commit = any(step.purpose == "commit" and step.ok for step in desk.trail)
     commit = session.commit_sha if made_commit else None
     return WorkStory(
@@ -42,7 +42,7 @@ def story_of(session: SessionRecord, wires: Wires) -> WorkStory:
         trail=desk.trail,
         files_read=desk.tale.files_read,
         tool_count=session.tool_count,
-        is_open=not is_over(session, wires),
+        is_open=not is_over(session, engine, idle_minutes=idle_minutes),
         commit_sha=commit,
         is_commit_lost=commit is not None and is_lost(commit, session.cwd),
         observation_ids=tuple(m.id for m in rows if m.type is MemoryType.OBSERVATION),

@@ -14,12 +14,10 @@ from typing import Final
 
 from holdfast.core.records import record, replace
 from holdfast.core.text import first_line
-from holdfast.core.trail import StepPurpose
 from holdfast.skills.generation import Safe, SkillDraft, compose, safe_story, title_of
 from holdfast.skills.generation_steps import (
     MAX_PITFALLS,
     MAX_STEPS,
-    Does,
     Pitfall,
     Procedure,
     ProcedureStep,
@@ -87,10 +85,8 @@ def _parts(step: ProcedureStep) -> list[ProcedureStep]:
 
 
 def _key(step: ProcedureStep) -> str:
-    """Reading is one step whatever is read; creating and editing in one place are the same."""
-    if step.does == "look":
-        return "look"
-    return f"write:{step.patterns}" if step.command is None else step.key
+    """Reading is one step, whatever is read."""
+    return "look" if step.does == "look" else step.key
 
 
 def _one(group: Sequence[_Seen]) -> ProcedureStep:
@@ -98,11 +94,9 @@ def _one(group: Sequence[_Seen]) -> ProcedureStep:
     steps = [one.step for one in group]
     commands = Counter(step.command for step in reversed(steps))
     files = dict.fromkeys(file for step in steps for file in step.files)
-    does: Does = steps[0].does if len({step.does for step in steps}) == 1 else "edit"
-    purpose: StepPurpose = steps[0].purpose
     return ProcedureStep(
-        does=does,
-        purpose=purpose,
+        does=steps[0].does,
+        purpose=steps[0].purpose,
         command=commands.most_common(1)[0][0],
         patterns=steps[0].patterns,
         files=tuple(files)[:_MAX_FILES],
