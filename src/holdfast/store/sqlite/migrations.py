@@ -16,6 +16,7 @@ from holdfast.core.errors import StoreCorruptError, StoreVersionError
 from holdfast.store.sqlite.database import Connection, Database
 from holdfast.store.sqlite.schema import (
     FIRST_SCHEMA,
+    INDEXED_BY_WRITER,
     KIND_INDEXES,
     NEWS,
     OBSERVER,
@@ -83,6 +84,11 @@ def _observer(db: Connection) -> None:
         db.execute(statement)
 
 
+def _indexed_by_writer(db: Connection) -> None:
+    for statement in INDEXED_BY_WRITER:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
@@ -93,6 +99,7 @@ STEPS: tuple[Step, ...] = (
     Step(7, "uses of skills, and what news are about", _skill_uses),
     Step(8, "skills made from sessions", _skill_library),
     Step(9, "what the observer noticed and concluded", _observer),
+    Step(10, "text indexes filled by the writer of a memory", _indexed_by_writer),
 )
 
 

@@ -90,7 +90,8 @@ CREATE VIRTUAL TABLE words USING fts5 (
 
 # Trigrams without positions: a quarter of the room and a third of the work. Two marks at the end
 # make every character the first of a trigram, so that fragments of one or two are found as well.
-_PADDED = "content || char(57344, 57344)"
+_PADDING = "char(57344, 57344)"
+_PADDED, _PADDED_VALUE = f"content || {_PADDING}", f"? || {_PADDING}"
 
 _FRAGMENT_SOURCE = f"""
 CREATE VIEW fragment_source AS SELECT row, {_PADDED} AS content FROM memories"""
@@ -375,3 +376,12 @@ OBSERVER: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX explanations_latest ON explanations (project, at_ms)",
 )
+
+# -- Step 10 --------------------------------------------------------------------------------------
+
+# Each row that a trigger puts into a text index makes SQLite write the index out at once, which
+# took nine tenths of the time of an insert. Whoever inserts a memory now indexes it in statements
+# of their own; changes and removals, which are rare, still follow by trigger.
+INDEXED_BY_WRITER: tuple[str, ...] = ("DROP TRIGGER memories_index_insert",)
+INDEX_WORDS = "INSERT INTO words (rowid, content, extra) VALUES (?, ?, ?)"
+INDEX_FRAGMENTS = f"INSERT INTO fragments (rowid, content) VALUES (?, {_PADDED_VALUE})"
