@@ -337,7 +337,7 @@ def test_merges_and_bulk_changes_count_for_little(engine: Engine, repository: Gi
     assert importance["Side work"] == 0.3
     linked = engine.store.linked_files(PROJECT, ["file1.txt"], min_weight=0.0, limit=5)
     assert linked == []
-    assert report.links > 0
+    assert report.links == 0
 
 
 def test_files_that_change_together_are_linked(engine: Engine, repository: GitRepository):
@@ -346,12 +346,11 @@ def test_files_that_change_together_are_linked(engine: Engine, repository: GitRe
     repository.commit("Alone", cog="alone", lever="x")
     take(engine, repository.root)
     links = engine.store.linked_files(PROJECT, ["cog.txt"], min_weight=0.0, limit=5)
+    # One joint change is no habit.
     assert [(link.file_a, link.file_b, link.count) for link in links] == [
-        ("cog.txt", "wheel.txt", 4),
-        ("cog.txt", "lever.txt", 1),
+        ("cog.txt", "wheel.txt", 4)
     ]
-    assert links[0].weight == pytest.approx(4 / 5 * 4 / 5)
-    assert links[0].weight > 0.6 > links[1].weight
+    assert links[0].weight > 0.6
 
 
 def test_links_follow_renames_and_leave_out_what_is_gone(engine: Engine, repository: GitRepository):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from holdfast.app.backfill_notes import NotesReport, Placed, import_notes, readable
 from holdfast.app.documents import Skipped, passages, read_document
-from holdfast.app.history import co_changes, commit_draft, read_history
+from holdfast.app.file_links import history_links, link_history
+from holdfast.app.history import commit_draft, read_history, read_past
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.records import record, replace
@@ -103,10 +104,13 @@ def _git(asked: Asked) -> Iterator[Placed | Skipped]:
 
 
 def _link_files(asked: Asked) -> None:
-    for root in _roots(asked):
-        links = co_changes(read_history(root, limit=MAX_COMMITS) or [], present=None)
-        if links:
-            asked.hf.engine.store.put_file_links(asked.hf.project, links)
+    links = [
+        link
+        for root in _roots(asked)
+        for link in history_links(read_past(root, limit=MAX_COMMITS) or [])
+    ]
+    if links:
+        link_history(asked.hf.engine, asked.hf.project, links)
 
 
 def _instructions(asked: Asked) -> Iterator[Placed | Skipped]:

@@ -1,4 +1,4 @@
-"""A repository's past: its commits as statements, and the files that change together.
+"""A repository's past: its commits as statements, and as what they did to files.
 
 Reads with two questions to git, NUL-separated, so that no message or file name can be misread.
 Files are named as they are called today: renames are followed from new to old. Changes nothing.
@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
 from pathlib import Path
 
 from holdfast.app.git import ask_git
 from holdfast.codegraph.past import FileChange, PastCommit, Status
 from holdfast.core.memory import Evidence, MemoryDraft
-from holdfast.core.query import FileLink
 from holdfast.core.records import record, replace
 from holdfast.core.text import clean, shorten
 from holdfast.core.types import EvidenceKind, MemoryType, Source
@@ -24,8 +22,6 @@ MAX_MESSAGE_CHARS = 2_000
 MAX_FILES = 40
 MAX_PATH_CHARS = 400
 BULK_FILES = 30
-MIN_WEIGHT = 0.1
-MAX_LINKS = 20_000
 LOG_TIMEOUT_S = 120.0
 
 _LOG = ("log", "-z", "--no-color", "--format=%H%n%P%n%at%n%aN%n%B")
@@ -101,40 +97,6 @@ def commit_draft(commit: Commit) -> MemoryDraft | None:
         evidence=(Evidence(EvidenceKind.COMMIT, commit.sha, at=commit.at),),
         valid_from=commit.at,
     )
-
-
-def co_changes(commits: Iterable[Commit], *, present: frozenset[str] | None) -> list[FileLink]:
-    """Pairs of files that change together, heaviest first; weights lie between 0 and 1.
-
-    A commit counts 2/n for n files, so a broad one says little of each pair; merges and bulk
-    commits count nothing. With s the count of the commits that a pair shares, its weight is s over
-    the count of those that touch either file, times s/(s+1): one joint change, however exclusive,
-    never passes for a habit. Only files that are `present` count.
-    """
-    alone: dict[str, float] = {}
-    together: dict[tuple[str, str], tuple[float, int]] = {}
-    for commit in commits:
-        files = sorted(f for f in set(commit.files) if present is None or f in present)
-        if commit.is_merge or commit.is_bulk or not files:
-            continue
-        share = min(1.0, 2 / len(commit.files))
-        for name in files:
-            alone[name] = alone.get(name, 0.0) + share
-        for pair in combinations(files, 2):
-            weight, seen = together.get(pair, (0.0, 0))
-            together[pair] = (weight + share, seen + 1)
-    links = [_link(pair, alone, *counted) for pair, counted in together.items()]
-    links = [link for link in links if link.weight >= MIN_WEIGHT]
-    return sorted(links, key=lambda link: (-link.weight, link.file_a, link.file_b))[:MAX_LINKS]
-
-
-def _link(
-    pair: tuple[str, str], alone: dict[str, float], shared: float, sightings: int
-) -> FileLink:
-    a, b = pair
-    joint = alone[a] + alone[b] - shared
-    weight = shared / joint * shared / (shared + 1)
-    return FileLink(a, b, min(1.0, round(weight, 4)), sightings)
 
 
 # -- Reading git's answers ------------------------------------------------------------------------

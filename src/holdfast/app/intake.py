@@ -19,7 +19,9 @@ from holdfast.app.documents import (
     passages,
     read_document,
 )
-from holdfast.app.history import Commit, co_changes, commit_draft, read_history
+from holdfast.app.file_links import history_links, link_history
+from holdfast.app.history import Commit, commit_draft, read_history, read_past
+from holdfast.codegraph.past import PastCommit
 from holdfast.core.changes import Close
 from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError, UsageError
@@ -73,7 +75,8 @@ def take_in(
     past = read_history(root, limit=limit_commits)
     intake.keep(said, _commit_passages(past or []), progress=progress)
     intake.close_gone(said)
-    intake.link_files(past or [], present=known)
+    if past:
+        intake.link_files(read_past(root, limit=limit_commits) or [], present=known)
     engine.store.put_value(_SHELF, home, dict(intake.taken))
     return replace(intake.report, commits=len(past or []), history=past is not None)
 
@@ -140,12 +143,11 @@ class _Intake:
                 self.engine.store.apply([Close(memory.id, at)])
                 self.report = replace(self.report, closed=self.report.closed + 1)
 
-    def link_files(self, commits: Sequence[Commit], *, present: frozenset[str] | None) -> None:
+    def link_files(self, past: Sequence[PastCommit], *, present: frozenset[str] | None) -> None:
         """Note which files change together."""
-        links = [link for link in co_changes(commits, present=present) if _may_keep(link)]
-        if links:
-            self.engine.store.put_file_links(self.project, links)
-        self.report = replace(self.report, links=len(links))
+        links = [link for link in history_links(past, present=present) if _may_keep(link)]
+        count = link_history(self.engine, self.project, links)
+        self.report = replace(self.report, links=count)
 
     def _keep_fresh(self, fresh: Sequence[Passage], *, progress: Progress | None) -> None:
         try:

@@ -1,0 +1,233 @@
+"""Files that go together, kept up to date: from the repository's history, so that a fresh project
+knows them already, and from the sessions of agents as they come.
+
+The history's share is kept beside the links, so that joining a session needs no git. Invariant:
+taking the same history and sessions in again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from holdfast.codegraph.past import FileNumbers, PastCommit
+from holdfast.core.codec import Json
+from holdfast.core.memory import Evidence, MemoryDraft
+from holdfast.core.observer import Explanation, SightingKind
+from holdfast.core.payloads import PrefetchPattern
+from holdfast.core.query import FileLink
+from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
+from holdfast.memory.engine import Engine
+from holdfast.memory.remember import remember
+from holdfast.observe.learning.fellows import (
+    MIN_WEIGHT,
+    CoAccessEdge,
+    co_access_edges,
+    fused,
+    pattern_text,
+    prefetch_patterns,
+)
+
+if TYPE_CHECKING:
+    from holdfast.codegraph.cochange import CoChange
+    from holdfast.core.observer import Sighting
+
+MAX_LINKS = 5_000
+_SHELF = "co_change"
+_MAX_FILES = 2_000
+_PARTNERS = 10
+_LOOKED_AT = 20_000
+_FEWEST_JOINT = 2
+_GREW = 1.25
+
+Pairs = dict[tuple[str, str], FileLink]
+
+
+# -- From the history -----------------------------------------------------------------------------
+
+
+def history_links(
+    past: Sequence[PastCommit], *, present: frozenset[str] | None = None
+) -> list[FileLink]:
+    """Pairs of files that change together, heaviest first.
+
+    A pair weighs the geometric mean of the two chances that one changes when the other does, so
+    that a file which changes with everything is tied to nothing; a single joint change counts not.
+    """
+    files = _worth_asking(past, present)
+    if not files:
+        return []
+    from holdfast.codegraph.cochange import learned
+
+    model = learned(past)
+    chances = {
+        (path, other): (likelihood, together)
+        for path in files
+        for other, likelihood, together in _partners(model, path)
+        if present is None or other in present
+    }
+    links = [
+        FileLink(a, b, round(sqrt(chance * back[0]), 4), together)
+        for (a, b), (chance, together) in chances.items()
+        if a < b and (back := chances.get((b, a)))
+    ]
+    links = [link for link in links if link.weight >= MIN_WEIGHT]
+    return sorted(links, key=lambda link: (-link.weight, link.file_a, link.file_b))[:MAX_LINKS]
+
+
+def _worth_asking(past: Iterable[PastCommit], present: frozenset[str] | None) -> list[str]:
+    """Files that changed along with others more than once, by today's names, the busiest first."""
+    times, files = Counter[int](), FileNumbers()
+    for commit in past:
+        numbers = files.follow(commit)
+        if len(numbers) > 1:
+            times.update(numbers)
+    busy = [n for n, count in times.most_common() if count >= _FEWEST_JOINT and files.is_present(n)]
+    names = (files.name(number) for number in busy)
+    return [name for name in names if present is None or name in present][:_MAX_FILES]
+
+
+def _partners(model: CoChange, path: str) -> Iterable[tuple[str, float, int]]:
+    for partner in model.partners(path, limit=_PARTNERS):
+        if partner.together >= _FEWEST_JOINT:
+            yield partner.path, partner.likelihood, partner.together
+
+
+def link_history(engine: Engine, project: str, links: Sequence[FileLink]) -> int:
+    """Make these the history's share of the links; returns how many links there are now."""
+    before = _of_history(engine, project)
+    value: dict[str, Json] = {f"{x.file_a}\n{x.file_b}": [x.weight, x.count] for x in links}
+    engine.store.put_value(_SHELF, project, value or None)
+    return _write(engine, project, gone=before)
+
+
+# -- From sessions --------------------------------------------------------------------------------
+
+
+def link_sessions(engine: Engine, project: str) -> int:
+    """Join in what sessions showed; returns how many links there are now."""
+    return _write(engine, project)
+
+
+def co_access(engine: Engine, project: str) -> list[CoAccessEdge]:
+    """The files that sessions used together, heaviest first."""
+    seen = engine.store.sightings(
+        project=project,
+        kinds=(SightingKind.CO_ACCESS, SightingKind.FILE_ACCESS),
+        limit=_LOOKED_AT,
+    )
+    pairs = [one for one in seen if one.kind is SightingKind.CO_ACCESS]
+    return co_access_edges(pairs, _uses(seen))
+
+
+def _uses(seen: Iterable[Sighting]) -> dict[str, frozenset[str]]:
+    sessions: dict[str, set[str]] = {}
+    for one in seen:
+        if one.kind is SightingKind.FILE_ACCESS:
+            sessions.setdefault(one.subject, set()).add(one.session_id)
+    return {path: frozenset(ids) for path, ids in sessions.items()}
+
+
+def _write(engine: Engine, project: str, *, gone: Iterable[tuple[str, str]] = ()) -> int:
+    """Set what both say; pairs that neither knows any more weigh nothing."""
+    links = fused(_of_history(engine, project), co_access(engine, project))[:MAX_LINKS]
+    known = {(link.file_a, link.file_b) for link in links}
+    dropped = [FileLink(a, b, 0.0, 0) for a, b in gone if (a, b) not in known]
+    if links or dropped:
+        engine.store.put_file_links(project, [*links, *dropped])
+    return len(links)
+
+
+def _of_history(engine: Engine, project: str) -> Pairs:
+    value = engine.store.get_value(_SHELF, project)
+    found: Pairs = {}
+    for pair, weighed in value.items() if isinstance(value, dict) else ():
+        file_a, _, file_b = pair.partition("\n")
+        match weighed:
+            case [int() | float() as weight, int(count)] if file_b:
+                found[file_a, file_b] = FileLink(file_a, file_b, float(weight), count)
+            case _:
+                continue
+    return found
+
+
+# -- What a module needs read ---------------------------------------------------------------------
+
+
+def learn_prefetch(engine: Engine, project: str) -> list[PrefetchPattern]:
+    """Keep what sessions of a module nearly always read; returns the patterns that were written."""
+    accesses = engine.store.sightings(
+        project=project, kinds=(SightingKind.FILE_ACCESS,), limit=_LOOKED_AT
+    )
+    written: list[PrefetchPattern] = []
+    for module, pattern in prefetch_patterns(accesses).items():
+        if _is_news(engine, project, pattern):
+            sessions = _sessions_of(module, accesses)
+            _keep(engine, project, pattern, sessions)
+            written.append(pattern)
+    return written
+
+
+def _key(module: str) -> str:
+    return f"prefetch:{module}"
+
+
+def _is_news(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
+    """Whether the files changed, or so many sessions came that the pattern is surer."""
+    known = engine.store.find_key(_key(pattern.module_trigger), project=project, user_scope=False)
+    if known is None or not isinstance(known.payload, PrefetchPattern):
+        return True
+    if known.user_verified or known.pinned:
+        return False
+    old = known.payload
+    same = (old.always_read_files, old.frequently_read_files) == (
+        pattern.always_read_files,
+        pattern.frequently_read_files,
+    )
+    return not same or pattern.session_count >= _GREW * old.session_count
+
+
+def _keep(engine: Engine, project: str, pattern: PrefetchPattern, sessions: Sequence[str]) -> None:
+    from holdfast.core.changes import PutExplanation
+
+    now = engine.clock()
+    share = 1 - 1 / (pattern.session_count + 1)
+    draft = MemoryDraft(
+        content=pattern_text(pattern),
+        type=MemoryType.PREFETCH_PATTERN,
+        key=_key(pattern.module_trigger),
+        files=pattern.always_read_files,
+        modules=(pattern.module_trigger,),
+        confidence=round(0.6 + 0.35 * share, 3),
+        scope=Scope.MODULE,
+        source=Source.OBSERVER_INFERRED,
+        session_id=sessions[0],
+        evidence=tuple(Evidence(EvidenceKind.SESSION, one) for one in sessions[:10]),
+        needs_review=True,
+        payload=pattern,
+    )
+    kept = remember(engine, draft, project=project)
+    counts = f"{pattern.session_count} sessions"
+    told = Explanation(
+        memory_id=kept.memory.id,
+        project=project,
+        rule="prefetch",
+        subject=pattern.module_trigger,
+        at=now,
+        validated_by="sessions that held up",
+        sessions=tuple(sessions[:30]),
+        signals=(
+            *(f"{path}: in more than 80 % of {counts}" for path in pattern.always_read_files),
+            *(f"{path}: in more than 50 % of {counts}" for path in pattern.frequently_read_files),
+        ),
+        score=share,
+        threshold=0.75,
+    )
+    engine.store.apply([PutExplanation(told)])
+
+
+def _sessions_of(module: str, accesses: Iterable[Sighting]) -> list[str]:
+    """Sessions that used files of a module, the latest first."""
+    return list(dict.fromkeys(one.session_id for one in accesses if one.module == module))

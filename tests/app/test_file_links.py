@@ -1,0 +1,152 @@
+"""Links between files, cold-started from git and joined with sessions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app.file_links import co_access, learn_prefetch, link_sessions
+from holdfast.core.changes import PutSightings
+from holdfast.core.observer import Sighting, SightingKind, module_of, pair_subject
+from holdfast.core.types import MemoryType
+from holdfast.testing.fakes import ManualClock
+from tests.app.git_repositories import GitRepository
+from tests.app.opening import open_in
+
+pytestmark = pytest.mark.feature("D5")
+
+
+def show(hf: holdfast.Holdfast, session: int, *paths: str, project: str | None = None) -> None:
+    """A session that used files one after the other and changed the first."""
+    home = project or hf.project
+    at = ManualClock()() + timedelta(hours=session)
+    name = f"session-{session}"
+    seen = [
+        Sighting(
+            project=home,
+            kind=SightingKind.FILE_ACCESS,
+            subject=path,
+            session_id=name,
+            at=at,
+            module=module_of(path),
+            detail={"reads": 1, "edits": int(path == paths[0])},
+        )
+        for path in paths
+    ]
+    seen += [
+        Sighting(
+            project=home,
+            kind=SightingKind.CO_ACCESS,
+            subject=pair_subject(a, b),
+            session_id=name,
+            at=at,
+            detail={"a_first": int(a < b), "edited": True, "step_delta": 1, "time_delta_ms": 10},
+        )
+        for a, b in pairwise(paths)
+    ]
+    kinds = (SightingKind.FILE_ACCESS, SightingKind.CO_ACCESS)
+    hf.engine.store.apply([PutSightings(home, name, kinds, tuple(seen))])
+
+
+def weight(hf: holdfast.Holdfast, a: str, b: str) -> float:
+    links = hf.engine.store.linked_files(hf.project, [a], min_weight=0, limit=20)
+    return next((link.weight for link in links if link.file_b == b), 0.0)
+
+
+def test_a_fresh_project_knows_from_git_what_changes_together(tmp_path: Path) -> None:
+    repository = GitRepository.create(tmp_path)
+    for n in range(5):
+        repository.commit(f"Pair {n}", api=f"{n}", schema=f"{n}")
+    with open_in(tmp_path, project=None) as hf:
+        hf.take_in()
+        assert weight(hf, "api.txt", "schema.txt") > 0.6
+
+
+def test_sessions_add_to_what_git_says_and_survive_another_intake(tmp_path: Path) -> None:
+    repository = GitRepository.create(tmp_path)
+    for n in range(3):
+        repository.commit(f"Pair {n}", api=f"{n}", schema=f"{n}")
+        repository.commit(f"Alone {n}", api=f"alone {n}", other=f"{n}")
+    with open_in(tmp_path, project=None) as hf:
+        hf.take_in()
+        by_git = weight(hf, "api.txt", "schema.txt")
+        for n in range(4):
+            show(hf, n, "api.txt", "schema.txt")
+        link_sessions(hf.engine, hf.project)
+        joined = weight(hf, "api.txt", "schema.txt")
+        assert joined > by_git
+        hf.take_in()
+        link_sessions(hf.engine, hf.project)
+        assert weight(hf, "api.txt", "schema.txt") == joined
+        (edge,) = co_access(hf.engine, hf.project)
+        assert edge.first == "api.txt"
+
+
+@pytest.mark.feature("B7")
+def test_a_warning_is_found_from_a_file_that_sessions_use_along_with_its_own(
+    tmp_path: Path,
+) -> None:
+    for name in ("api.py", "schema.py"):
+        (tmp_path / name).write_text("pass")
+    with open_in(tmp_path) as hf:
+        hf.remember("Regenerate the client after a change", type="gotcha", files="schema.py")
+        assert hf.context(files=["api.py"]).items == ()
+        for n in range(4):
+            show(hf, n, "api.py", "schema.py")
+        link_sessions(hf.engine, hf.project)
+        (item,) = hf.context(files=["api.py"]).items
+        assert item.reason == "schema.py changes together with api.py"
+        found = hf.recall("what to mind", near_files=["api.py"])
+        assert [hit.memory.content for hit in found] == ["Regenerate the client after a change"]
+
+
+def test_patterns_are_kept_once_and_explained(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        for n in range(4):
+            show(hf, n, "src/auth/login.py", "src/auth/token.py")
+        (pattern,) = learn_prefetch(hf.engine, hf.project)
+        assert pattern.module_trigger == "src/auth"
+        assert learn_prefetch(hf.engine, hf.project) == []
+        show(hf, 4, "src/auth/login.py", "src/auth/token.py")
+        assert [p.session_count for p in learn_prefetch(hf.engine, hf.project)] == [5]
+        (memory,) = hf.list(types="prefetch_pattern").items
+        assert memory.type is MemoryType.PREFETCH_PATTERN
+        told = hf.engine.store.explanations([memory.id])[memory.id]
+        assert told.rule == "prefetch"
+        assert len(told.sessions) == 5
+
+
+def test_a_session_starts_with_the_pattern_that_was_learned(tmp_path: Path) -> None:
+    for name in ("login.py", "token.py"):
+        (tmp_path / name).write_text("pass")
+    with open_in(tmp_path) as hf:
+        for n in range(4):
+            show(hf, n, "login.py", "token.py")
+        learn_prefetch(hf.engine, hf.project)
+        (item,) = hf.context().items
+        assert "`token.py`" in item.text
+
+
+def test_what_a_person_confirmed_is_not_rewritten(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        for n in range(4):
+            show(hf, n, "src/a.py", "src/b.py")
+        learn_prefetch(hf.engine, hf.project)
+        (memory,) = hf.list(types="prefetch_pattern").items
+        hf.edit(memory.id, user_verified=True)
+        for n in range(4, 12):
+            show(hf, n, "src/a.py", "src/c.py")
+        assert learn_prefetch(hf.engine, hf.project) == []
+
+
+def test_another_project_learns_nothing(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        for n in range(4):
+            show(hf, n, "src/a.py", "src/b.py", project="name:elsewhere")
+        assert co_access(hf.engine, hf.project) == []
+        assert learn_prefetch(hf.engine, hf.project) == []
+        assert link_sessions(hf.engine, hf.project) == 0
