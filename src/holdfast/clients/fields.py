@@ -45,6 +45,8 @@ def inner(source: Fields, *names: str) -> Fields:
 
 def as_fields(value: object) -> Fields:
     """The value as an object with fields, empty when it is none."""
+    if isinstance(value, dict):
+        return cast("Fields", value)
     if isinstance(value, str):
         value = read_json(value)
     return cast("Fields", value) if isinstance(value, Mapping) else _NONE

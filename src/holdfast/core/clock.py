@@ -28,13 +28,14 @@ def whole_ms(moment: datetime) -> datetime:
             f"The time {moment.isoformat()} has no time zone.", hint="Give one, e.g. +00:00."
         )
     try:
-        moment = moment.astimezone(UTC)
+        moment = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     except OverflowError:
         raise UsageError(
             f"The time {moment.isoformat()} is out of range.",
             hint="Give one that lies within the years 1 to 9999 in UTC.",
         ) from None
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    rest_us = moment.microsecond % 1000
+    return moment.replace(microsecond=moment.microsecond - rest_us) if rest_us else moment
 
 
 def to_ms(moment: datetime) -> int:

@@ -24,6 +24,8 @@ class Payload:
 
 
 _Record = TypeVar("_Record")
+# Of these a value is what it is, without a closer look; a float may be no number.
+_PLAIN: frozenset[object] = frozenset({str, int, bool, type(None)})
 
 
 def payload_to_json(payload: object) -> dict[str, Json]:
@@ -37,6 +39,8 @@ def payload_from_json(kind: type[_Record], data: Mapping[str, Json]) -> _Record:
 
 
 def _encode(value: object) -> Json:
+    if type(value) in _PLAIN:
+        return cast("Json", value)
     if isinstance(value, tuple):
         return [_encode(item) for item in cast("tuple[object, ...]", value)]
     if is_record(value):
@@ -66,6 +70,8 @@ def _decode_record(kind: type[_Record], data: object, *, where: str) -> _Record:
 
 
 def _decode(hint: object, value: object, *, where: str) -> object:
+    if type(value) in _PLAIN and hint == type(value):
+        return value
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         if value is None and type(None) in args:

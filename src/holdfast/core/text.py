@@ -113,8 +113,7 @@ def query_terms(text: str) -> list[str]:
 
 def identifiers(text: str) -> list[str]:
     """Names that look like code: dotted, snake, camel or path-like, in order, once each."""
-    found = (m.group() for m in _IDENTIFIER.finditer(text))
-    return list(dict.fromkeys(name for name in found if _looks_like_code(name)))
+    return [name for name in dict.fromkeys(_IDENTIFIER.findall(text)) if _looks_like_code(name)]
 
 
 def _looks_like_code(name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
+from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
 
 from holdfast.core.clock import whole_ms
@@ -176,7 +177,9 @@ def _cited(evidence: Evidence) -> Evidence:
     ref = _label(evidence.ref, "reference of evidence")
     if ref is None:
         raise UsageError("Evidence names what it is.", hint="Give a session, commit, person ...")
-    return replace(evidence, ref=ref, note=safe_note(evidence.note))
+    note = safe_note(evidence.note)
+    is_safe = (ref, note) == (evidence.ref, evidence.note)
+    return evidence if is_safe else replace(evidence, ref=ref, note=note)
 
 
 def _work_unit(unit: WorkUnitRef | None) -> WorkUnitRef | None:
@@ -238,7 +241,9 @@ def _paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kept for p in paths if (kept := _path(p))))
 
 
+@lru_cache(maxsize=4096)
 def _path(path: str) -> str | None:
+    """The few files of a project come again and again."""
     kept = _label(path, "file")
     if kept is None:
         return None

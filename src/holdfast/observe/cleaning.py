@@ -111,6 +111,8 @@ def _bounded(text: str, *, limit: int) -> str:
 def _without_control(text: str) -> str:
     """Text without terminal codes; something that is no text at all becomes a remark."""
     kept = _TERMINAL.sub("", text) if "\x1b" in text else text
+    if not _UNPRINTABLE.search(kept):
+        return kept
     sample = kept[:_SAMPLE_CHARS]
     if sample and len(_UNPRINTABLE.findall(sample)) > len(sample) * _BINARY_SHARE:
         return f"[binary, {len(text)} characters]"

@@ -7,6 +7,7 @@ text as people and formatters write it. Knows nothing of edits.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import PurePosixPath
 
 from holdfast.core.records import record, replace
@@ -116,7 +117,12 @@ def definitions(text: str, *, path: str) -> list[Definition]:
     if not rules:
         return []
     lines = text.splitlines()
-    found = [d for number, line in enumerate(lines) if (d := _definition(rules, line, number))]
+    may_define = _any_of(rules).match
+    found = [
+        d
+        for number, line in enumerate(lines)
+        if may_define(line) and (d := _definition(rules, line, number))
+    ]
     found = [replace(d, end=_end(lines, d)) for d in found[:MAX_DEFINITIONS]]
     return _qualified(found)
 
@@ -135,6 +141,12 @@ def own_text(definition: Definition, found: list[Definition], lines: list[str]) 
     skipped = {n for d in inner for n in range(d.first, d.end)}
     kept = [lines[n].rstrip() for n in range(definition.first, definition.end) if n not in skipped]
     return "\n".join(line for line in kept if line.strip())
+
+
+@cache
+def _any_of(rules: tuple[re.Pattern[str], ...]) -> re.Pattern[str]:
+    """One pattern for the lines that some rule fits: most lines define nothing."""
+    return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", rule.pattern) for rule in rules))
 
 
 def _definition(rules: tuple[re.Pattern[str], ...], line: str, number: int) -> Definition | None:

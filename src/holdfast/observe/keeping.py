@@ -58,9 +58,11 @@ def _once_per_key(drafts: Sequence[MemoryDraft]) -> list[MemoryDraft]:
     kept: dict[str, MemoryDraft] = {}
     for number, draft in enumerate(drafts):
         name = draft.key or f"\0{number}"
-        first = kept.get(name, draft)
-        kept[name] = replace(
-            draft, seq=first.seq, valid_from=first.valid_from, evidence=first.evidence
+        first = kept.get(name)
+        kept[name] = (
+            draft
+            if first is None
+            else replace(draft, seq=first.seq, valid_from=first.valid_from, evidence=first.evidence)
         )
     return list(kept.values())
 

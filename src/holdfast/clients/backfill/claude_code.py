@@ -135,9 +135,9 @@ class _Reader:
         """Everything that the file tells."""
         self._calls, self._turn, self._has_begun = {}, Turn(), self.agent is not None
         for fields, end in json_lines(self.path, reading, is_dull=_dull):
-            kind = text(fields, "type")
+            kind = fields.get("type")
             if kind not in ("user", "assistant") or fields.get("isMeta") is True:
-                reading.pass_over(kind or "unknown")
+                reading.pass_over(text(fields, "type") or "unknown")
                 continue
             origin = self._origin(fields)
             if origin is None:
@@ -179,7 +179,7 @@ class _Reader:
     def _assistant(self, fields: Fields, origin: Origin, end: int) -> Iterator[Step]:
         said: list[str] = []
         for block in map(as_fields, items(inner(fields, "message"), "content")):
-            kind = text(block, "type")
+            kind = block.get("type")
             if kind == "text":
                 said.append(text(block, "text"))
             elif kind == "tool_use":
@@ -201,7 +201,7 @@ class _Reader:
     def _user(self, fields: Fields, origin: Origin, end: int) -> Iterator[Step]:
         content = inner(fields, "message").get("content")
         blocks = [as_fields(block) for block in items({"it": content}, "it")]
-        results = [block for block in blocks if text(block, "type") == "tool_result"]
+        results = [block for block in blocks if block.get("type") == "tool_result"]
         for block in results:
             # The record carries one answer in full; of several, each block tells its own.
             whole = fields.get("toolUseResult") if len(results) == 1 else None
