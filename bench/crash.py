@@ -57,15 +57,16 @@ _TRIES = 60
 # A payload so large that a kill can hit the middle of its one write.
 _LARGE_BYTES = 8 << 20
 _KILLED = -9
+_LIVES_S = {"drain": 1.5, "mcp": 4.0, "http": 2.0, "backup": 0.02}
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One kill of the plan: who, how long after its start (or after it is up), and for a hook
-    how much its event weighs."""
+    """One kill of the plan: who, when as a share of how long such a one usually lives (or is let
+    live once it is up), and for a hook whether its event is a large one."""
 
     victim: str
-    after_s: float
+    moment: float
     large: bool = False
 
 
@@ -74,9 +75,8 @@ def plan(kills: int, seed: int) -> list[Kill]:
     chance = Random(seed)
     counts = {victim: max(1, round(kills * share)) for victim, share in SHARES.items()}
     counts["hook"] += kills - sum(counts.values())
-    moments = {"hook": 0.05, "drain": 1.2, "mcp": 3.0, "http": 1.5, "backup": 1.0}
     made = [
-        Kill(victim, chance.uniform(0, moments[victim]), victim == "hook" and chance.random() < 0.2)
+        Kill(victim, chance.random(), victim == "hook" and chance.random() < 0.3)
         for victim, count in counts.items()
         for _ in range(count)
     ]
@@ -107,6 +107,7 @@ class Feeders:
     def __init__(self, scene: Scene, ledger: Ledger, tally: Tally, *, seed: int) -> None:
         self.kills: SimpleQueue[Kill] = SimpleQueue()
         self.failed: BaseException | None = None
+        self._lives_s = {False: 0.05, True: 0.1}
         self._scene, self._ledger, self._tally = scene, ledger, tally
         self._stopping = threading.Event()
         self._threads = [
@@ -140,7 +141,9 @@ class Feeders:
             kill = None
         event = self._ledger.hook_event(self._scene, chance)
         if kill is None:
+            began_s = monotonic()
             run_hook(self._scene, self._ledger, event)
+            self._lived(monotonic() - began_s, large=False)
         elif self._kill(kill, event):
             self._tally.killed["hook"] += 1
         else:
@@ -150,9 +153,17 @@ class Feeders:
     def _kill(self, kill: Kill, event: HookEvent) -> bool:
         more = b', "more": "%b"}' % (b"x" * _LARGE_BYTES)
         payload = event.payload[:-1] + more if kill.large else event.payload
-        code = strike(self._scene.start_hook(event.client, event.event, payload), kill.after_s)
+        began_s = monotonic()
+        process = self._scene.start_hook(event.client, event.event, payload)
+        code = strike(process, kill.moment * self._lives_s[kill.large])
         self._ledger.note(event.sent, sure=code == 0)
+        if code != _KILLED:
+            self._lived(monotonic() - began_s, large=kill.large)
         return code == _KILLED
+
+    def _lived(self, seconds: float, *, large: bool) -> None:
+        """Learn how long hooks live here and now, so that kills hit every part of their lives."""
+        self._lives_s[large] += (seconds - self._lives_s[large]) / 8
 
 
 def strike(process: Process, after_s: float) -> int:
@@ -207,7 +218,7 @@ class Killer:
         """Try again, ever earlier, while the victim ends before it can be killed."""
         for number in range(_TRIES):
             self._require_time()
-            if self._ways[kill.victim](replace(kill, after_s=kill.after_s * 0.7**number)):
+            if self._ways[kill.victim](replace(kill, moment=kill.moment * 0.7**number)):
                 self.tally.killed[kill.victim] += 1
                 return
             self.tally.missed[kill.victim] += 1
@@ -223,14 +234,14 @@ class Killer:
 
         wait_until(started, "the start of a detached drain")
         (pid, *_) = [pid for pid in drains_started(self._scene) if pid not in known]
-        threading.Event().wait(kill.after_s)
+        threading.Event().wait(kill.moment * _LIVES_S["drain"])
         return kill_drain(pid, self._scene)
 
     def _kill_server(self, kill: Kill, start: Callable[[Scene], Keeper]) -> bool:
         server = start(self._scene)
         asking = threading.Thread(target=self._ask_on, args=(server,), daemon=True)
         asking.start()
-        threading.Event().wait(kill.after_s)
+        threading.Event().wait(kill.moment * _LIVES_S[kill.victim])
         server.process.kill()
         asking.join()
         return finished(server.process).code == _KILLED
@@ -255,7 +266,7 @@ class Killer:
         process = self._scene.start_cli("backup", str(target))
         has_begun = lambda: set(self._scene.backups.iterdir()) != before  # noqa: E731
         wait_until(lambda: has_begun() or process.poll() is not None, "a backup")
-        return strike(process, kill.after_s / 100) == _KILLED
+        return strike(process, kill.moment * _LIVES_S["backup"]) == _KILLED
 
 
 @dataclass(frozen=True, slots=True)

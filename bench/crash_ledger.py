@@ -23,12 +23,15 @@ from holdfast.app.capture import spool_status
 from holdfast.app.running import running_processes
 from holdfast.app.settings import Settings
 from holdfast.core.codec import Json
+from holdfast.core.news import NewsKind
+from holdfast.core.ports import Store
 from holdfast.core.query import Filter, Validity
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import MemoryType
 from holdfast.store import spool
 
 SESSIONS_PER_CLIENT = 3
+_NEWS_AT_ONCE = 500
 _MARK = re.compile(r"\b[ps]\d{7}\b")
 _EVENTS = {
     "claude-code": ("UserPromptSubmit", "Stop", "PostToolUse"),
@@ -162,6 +165,7 @@ class Verdict:
     twice: tuple[str, ...]
     unknown: tuple[str, ...]
     miscounted: tuple[str, ...]
+    told_twice: tuple[str, ...]
     findings: tuple[str, ...]
     leftovers: tuple[str, ...]
     complaints: tuple[str, ...]
@@ -176,7 +180,7 @@ class Verdict:
         """Whether the promise holds. Torn entries of the killed are no fault, nor is what was
         kept although nobody lived to say so."""
         faults = (
-            *(self.lost, self.twice, self.unknown, self.miscounted),
+            *(self.lost, self.twice, self.unknown, self.miscounted, self.told_twice),
             *(self.findings, self.leftovers, self.complaints),
         )
         return not any(faults) and not (self.waiting_bytes or self.set_aside or self.dropped)
@@ -235,6 +239,7 @@ def verdict(scene: Scene, ledger: Ledger, *, damaged_bytes: int) -> Verdict:
         sessions = {one.id: one for one in store.sessions(project=None, limit=999)}
         findings = [str(finding) for finding in store.check(deep=True)]
         waits = spool_status(hf, environment=scene.environment)
+        told_twice = _told_twice(store)
     named = {sent.name for sent in ledger.sure if _is_named(sent)}
     maybe = {sent.name for sent in ledger.unsure if _is_named(sent)}
     doctor = scene.cli("doctor", "--deep", "--json")
@@ -243,6 +248,7 @@ def verdict(scene: Scene, ledger: Ledger, *, damaged_bytes: int) -> Verdict:
         twice=tuple(sorted(name for name, count in names.items() if count > 1)),
         unknown=tuple(sorted(names.keys() - named - maybe)),
         miscounted=tuple(_miscounted(ledger, sessions)),
+        told_twice=told_twice,
         findings=(*findings, *([doctor.errors or "doctor is not content"] if doctor.code else [])),
         leftovers=tuple(_leftovers(scene)),
         complaints=tuple(ledger.complaints),
@@ -279,6 +285,17 @@ def _miscounted(ledger: Ledger, sessions: Mapping[str, SessionRecord]) -> list[s
         if not low <= kept <= high:
             told.append(f"{sent.kind} of {sent.name}: {kept}, not {low} to {high}")
     return told
+
+
+def _told_twice(store: Store) -> tuple[str, ...]:
+    """Beginnings that those who follow the news were told more than once."""
+    once = {NewsKind.SESSION_STARTED, NewsKind.OBSERVATION_STORED, NewsKind.MEMORY_STORED}
+    told: Counter[str] = Counter()
+    after = 0
+    while page := store.news(after=after, project=None, limit=_NEWS_AT_ONCE):
+        after = page[-1].number
+        told.update(f"{n.kind} {n.memory_id or n.session_id}" for n in page if n.kind in once)
+    return tuple(name for name, count in told.items() if count > 1)
 
 
 def _leftovers(scene: Scene) -> list[str]:

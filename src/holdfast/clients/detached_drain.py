@@ -4,10 +4,10 @@ Which program drains is told by a file in the state folder, because the hook run
 interpreter that knows nothing of the environment Holdfast was installed in. Whatever fails here
 fails in silence: events wait in the spool.
 
-However many sessions end at once, at most `SLOTS` such drains run: the hook takes a slot, a lock
-that the drain inherits and keeps until it ends or is killed. One drains while another may still
-wait for a model. A hook that finds no slot leaves it to those who have one, which look again after
-they have let go of it.
+However many sessions end at once, at most `SLOTS` such drains are at work: the hook takes a slot, a
+lock that the drain inherits and keeps until it is through or is killed. One drains while another
+may still wait for a model. A hook that finds no slot leaves it to those who have one: they let go
+of it, look again, and then either go on or end.
 
 Imported by the hook process at the end of a turn or a session.
 """
