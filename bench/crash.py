@@ -283,7 +283,7 @@ def kill_run(root: Path, *, kills: Sequence[Kill], seed: int, minutes: float) ->
     killer = Killer(scene, seed=seed, minutes=minutes)
     began_s = monotonic()
     killer.run(kills)
-    damaged = settle(scene)
+    settle(scene)
     ledger = killer.ledger
     figures: dict[str, Json] = {
         "kills": killer.tally.killed.total(),
@@ -293,7 +293,7 @@ def kill_run(root: Path, *, kills: Sequence[Kill], seed: int, minutes: float) ->
         "not_acknowledged": by_kind(ledger.unsure),
         "seconds": round(monotonic() - began_s, 1),
     }
-    return Outcome(figures, verdict(scene, ledger, damaged_bytes=damaged))
+    return Outcome(figures, verdict(scene, ledger))
 
 
 def crowd_run(root: Path, *, clients: int, rounds: int, seed: int) -> Outcome:
@@ -301,7 +301,7 @@ def crowd_run(root: Path, *, clients: int, rounds: int, seed: int) -> Outcome:
     scene, ledger, began_s = Scene.set_up(root), Ledger(), monotonic()
     told = work_at_once(scene, ledger, clients=clients, rounds=rounds, seed=seed)
     wait_until(lambda: not drains_running(scene), "the end of the last drain")
-    damaged = settle(scene)
+    settle(scene)
     figures: dict[str, Json] = {
         "clients": clients,
         "rounds": rounds,
@@ -310,7 +310,7 @@ def crowd_run(root: Path, *, clients: int, rounds: int, seed: int) -> Outcome:
         "not_acknowledged": by_kind(ledger.unsure),
         "seconds": round(monotonic() - began_s, 1),
     }
-    return Outcome(figures, verdict(scene, ledger, damaged_bytes=damaged))
+    return Outcome(figures, verdict(scene, ledger))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

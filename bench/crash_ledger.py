@@ -172,13 +172,11 @@ class Verdict:
     waiting_bytes: int
     set_aside: int
     dropped: int
-    damaged_bytes: int
     unsure_kept: int
 
     @property
     def is_clean(self) -> bool:
-        """Whether the promise holds. Torn entries of the killed are no fault, nor is what was
-        kept although nobody lived to say so."""
+        """Whether the promise holds. What was kept although nobody lived to say so is no fault."""
         faults = (
             *(self.lost, self.twice, self.unknown, self.miscounted, self.told_twice),
             *(self.findings, self.leftovers, self.complaints),
@@ -196,26 +194,21 @@ class Verdict:
         return told
 
 
-def settle(scene: Scene) -> int:
+def settle(scene: Scene) -> None:
     """Take in what still waits, as if every session and every unfinished backup had been left
-    alone since long ago; returns how many torn bytes were passed over."""
-    damaged = 0
+    alone since long ago."""
     _age(scene.backups)
     if (copied := scene.cli("backup", str(scene.backups / "last.db"))).code:
         raise RuntimeError(f"the last backup failed: {copied.errors[-800:]}")
 
     def is_done() -> bool:
-        nonlocal damaged
         _age(scene.home / spool.FOLDER_NAME)
         done = scene.cli("spool", "drain", "--json")
         if done.code:
             raise RuntimeError(f"the last drain failed: {done.errors[-800:]}")
-        told = json.loads(done.out)
-        damaged += told["damaged_bytes"]
-        return not told["busy"]
+        return not json.loads(done.out)["busy"]
 
     wait_until(is_done, "the last drain")
-    return damaged
 
 
 def _age(folder: Path) -> None:
@@ -224,7 +217,7 @@ def _age(folder: Path) -> None:
         os.utime(path, (1.0, 1.0))
 
 
-def verdict(scene: Scene, ledger: Ledger, *, damaged_bytes: int) -> Verdict:
+def verdict(scene: Scene, ledger: Ledger) -> Verdict:
     """Hold what is in the memory against what was sent."""
     with holdfast.open(
         scene.home / "memory.db",
@@ -255,7 +248,6 @@ def verdict(scene: Scene, ledger: Ledger, *, damaged_bytes: int) -> Verdict:
         waiting_bytes=waits.waiting_bytes,
         set_aside=waits.aside_entries,
         dropped=waits.dropped_events,
-        damaged_bytes=damaged_bytes,
         unsure_kept=len(maybe & names.keys()),
     )
 

@@ -86,9 +86,9 @@ def test_a_drain_without_room_says_so_and_loses_nothing(scene: Scene) -> None:
     assert done.code not in {0, 1}
     assert "no room left" in done.errors
     assert "Free some disk space" in done.errors
-    assert verdict(scene, Ledger(), damaged_bytes=0).set_aside == 0
+    assert verdict(scene, Ledger()).set_aside == 0
     settle(scene)
-    assert verdict(scene, ledger, damaged_bytes=0).is_clean
+    assert verdict(scene, ledger).is_clean
 
 
 def test_a_server_without_room_refuses_goes_on_reading_and_recovers(scene: Scene) -> None:
@@ -113,4 +113,4 @@ def test_a_server_without_room_refuses_goes_on_reading_and_recovers(scene: Scene
     after = ledger.statement()
     assert scene.cli("remember", words_of(after)).code == 0
     ledger.note(after, sure=True)
-    assert verdict(scene, ledger, damaged_bytes=0).is_clean
+    assert verdict(scene, ledger).is_clean
