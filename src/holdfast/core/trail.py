@@ -53,5 +53,8 @@ def with_step(trail: tuple[TrailStep, ...], step: TrailStep) -> tuple[TrailStep,
 
 
 def _joined_mark(first: str, then: str) -> str:
-    """From before the first of two edits to after the second."""
-    return f"{first.partition('>')[0]}>{then.partition('>')[2]}" if first and then else then
+    """From before the first of two edits to after the second; of other parts of the file nothing
+    can be said."""
+    before, _, between = first.partition(">")
+    again, _, after = then.partition(">")
+    return f"{before}>{after}" if after and between == again else ""

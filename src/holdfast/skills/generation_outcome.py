@@ -1,7 +1,7 @@
 """Whether a session went well, by rule, from nothing but what is kept of it.
 
 In this order, and the first that holds decides:
-1. the person said that it does not work, and nothing was proven after that: failure;
+1. the person said that it does not work, and no test, commit or thanks came after that: failure;
 2. the work was taken back, or its last commit is gone: failure;
 3. the last tests or checks fail, or the last command of all failed: failure;
 4. tests or checks passed after the last edit: success;
@@ -82,17 +82,19 @@ def judge(story: WorkStory) -> Outcome:
 
 
 def _complaint(story: WorkStory) -> str | None:
-    """The last complaint, unless tests, a check or a commit came after it. The first prompt is
+    """The last complaint, unless a test, a commit or thanks came after it. The first prompt is
     none: it tells what is broken to begin with."""
-    later = enumerate(story.prompts[1:], 2)
-    at = max((number for number, said in later if _complains(said)), default=0)
-    proofs = ("test", "check", "commit")
-    is_answered = any(s.prompt >= at and s.ok and s.purpose in proofs for s in story.trail)
-    return "the person said that it does not work" if at and not is_answered else None
+    later = list(enumerate(story.prompts[1:], 2))
+    at = max((number for number, said in later if _says(_BAD, said)), default=0)
+    proofs = ("test", "commit")
+    is_proven = any(s.prompt >= at and s.ok and s.purpose in proofs for s in story.trail)
+    is_praised = any(number > at and _says(_GOOD, said) for number, said in later)
+    is_open = at > 0 and not (is_proven or is_praised)
+    return "the person said that it does not work" if is_open else None
 
 
-def _complains(said: str) -> bool:
-    return _BAD.search(said[:_LOOKED_AT_CHARS]) is not None
+def _says(rule: re.Pattern[str], text: str) -> bool:
+    return rule.search(text[:_LOOKED_AT_CHARS]) is not None
 
 
 def _taken_back(story: WorkStory) -> str | None:
@@ -132,7 +134,7 @@ def _committed(trail: tuple[TrailStep, ...]) -> str | None:
 
 def _praised(story: WorkStory) -> str | None:
     later = story.prompts[1:][-2:]
-    said = any(_GOOD.search(prompt[:_LOOKED_AT_CHARS]) for prompt in later)
+    said = any(_says(_GOOD, prompt) for prompt in later)
     return "the person said that it works" if said else None
 
 

@@ -117,12 +117,20 @@ def standing_steps(trail: Sequence[TrailStep]) -> list[TrailStep]:
             is_kept_aside = back["verb"] == "stash" and _comes_back(trail[number + 1 :])
             if not is_kept_aside and _take_back(kept, back["verb"], back["rest"]):
                 continue
+        if step.is_edit and _is_nothing(step):
+            continue
         if step.is_edit and (start := _undone_from(kept, step)) is not None:
             dropped = {id(s) for s in kept[start:] if s.is_edit and s.what == step.what}
             kept = [s for s in kept if id(s) not in dropped]
             continue
         kept.append(step)
     return kept
+
+
+def _is_nothing(step: TrailStep) -> bool:
+    """Whether an edit leaves its text as it found it."""
+    before, _, after = step.mark.partition(">")
+    return bool(after) and before == after
 
 
 def _comes_back(later: Sequence[TrailStep]) -> bool:
@@ -139,7 +147,8 @@ def _take_back(kept: list[TrailStep], verb: str, rest: str) -> bool:
     if verb == "stash" or (verb == "reset" and "--hard" in words):
         return _drop_since(kept, _last_commit(kept))
     if verb in ("checkout", "restore") and "--staged" not in words:
-        return _drop_files(kept, [w for w in words if not w.startswith("-")])
+        has_dropped = _drop_files(kept, [w for w in words if not w.startswith("-")])
+        return has_dropped or "--" in words
     return False
 
 
@@ -182,7 +191,7 @@ def _undone_from(kept: Sequence[TrailStep], step: TrailStep) -> int | None:
         return None
     for number in range(len(kept) - 1, -1, -1):
         earlier = kept[number]
-        if not (earlier.is_edit and earlier.what == step.what and earlier.mark):
+        if not (earlier.is_edit and earlier.what == step.what):
             continue
         began, _, ended = earlier.mark.partition(">")
         if ended != before:
@@ -307,8 +316,9 @@ def _program(command: str) -> str:
 def _what_helped(
     failed: TrailStep, between: Sequence[TrailStep], worked: TrailStep, roots: tuple[str, ...]
 ) -> str:
-    commands = [s.what for s in between if s.kind == "run" and s.ok and s.purpose != "look"]
-    files = [step.what for step in standing_steps(between) if step.is_edit]
+    stands = standing_steps(between)
+    commands = [s.what for s in stands if s.kind == "run" and s.ok and s.purpose != "look"]
+    files = [step.what for step in stands if step.is_edit]
     parts = [f"ran {portable(command, roots=roots)}" for command in commands[-1:]]
     if files:
         parts.append(f"changed {', '.join(dict.fromkeys(files[-3:]))}")

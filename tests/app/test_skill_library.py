@@ -1,0 +1,187 @@
+"""Kept skills over time: refined, reviewed, used, judged and switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app.settings import Settings
+from holdfast.app.skill_suggestions import skills_called
+from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.core.skill_library import GeneratedSkill, SkillOrigin, SkillReview
+from holdfast.skills.generation import require_valid
+from holdfast.skills.generation_story import WorkStory
+from tests.app.working import FAILED, PASSED, Desk, Worker, add_route
+
+pytestmark = pytest.mark.feature("F9")
+
+QUIET = Settings(skills_suggest="off")
+NAME = "add-api-route-discount-codes-shop"
+SECRET = "sk-ant-api03-" + "Zk3Jq9" * 15 + "AA"  # made up
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def hf(desk: Desk) -> Iterator[holdfast.Holdfast]:
+    with desk.open(settings=QUIET) as opened:
+        yield opened
+
+
+def _only(made: tuple[GeneratedSkill, ...]) -> GeneratedSkill:
+    (skill,) = made
+    return skill
+
+
+# -- Refinement -----------------------------------------------------------------------------------
+
+
+def test_sessions_that_did_the_same_are_merged_counted_and_the_old_text_is_kept(
+    desk: Desk, hf: holdfast.Holdfast
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    first = _only(hf.skills.generate().made)
+    hf.skills.review(NAME, "accept")
+    for number, noun in ((2, "coupon"), (3, "voucher")):
+        worker = add_route(desk.session(f"session-{number}"), noun, ends=False)
+        worker.run("ruff check src", "All checks passed").end()
+    desk.drain(hf)
+    dry = hf.skills.refine(NAME, dry_run=True)
+    assert hf.skills.library.get(NAME).text == first.text
+    done = hf.skills.refine(NAME)
+    assert done.skill.text == dry.skill.text
+    assert done.sessions == ("session-1", "session-2", "session-3")
+    assert (
+        "Run the tests: `python -m pytest -q tests`. They must pass. (3 of 3 s" in done.skill.text
+    )
+    assert "Check the result: `ruff check src`. (2 of 3 sessions)" in done.skill.text
+    assert done.skill.origin is SkillOrigin.REFINED
+    assert (done.skill.enabled, done.skill.review) == (False, SkillReview.PENDING)
+    assert [edition.text for edition in hf.skills.library.view(NAME).editions] == [first.text]
+    assert require_valid(done.skill.text, name=NAME).findings == ()
+
+
+def test_one_session_is_too_little_to_refine(desk: Desk, hf: holdfast.Holdfast) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    with pytest.raises(UsageError, match="Only 1 good session"):
+        hf.skills.refine(NAME)
+    with pytest.raises(NotFoundError):
+        hf.skills.refine("nothing")
+
+
+def test_what_a_person_wrote_is_replaced_only_on_request(desk: Desk, hf: holdfast.Holdfast) -> None:
+    add_route(desk.session("session-1"))
+    add_route(desk.session("session-2"), "coupon")
+    desk.drain(hf)
+    text = _only(hf.skills.generate().made).text
+    edited = text.replace("## Steps", "## Steps\n\n0. Think first.")
+    hf.skills.review(NAME, "edit", text=edited)
+    assert hf.skills.library.get(NAME).made_by == "person"
+    with pytest.raises(ConflictError):
+        hf.skills.refine(NAME)
+    assert hf.skills.workshop.refine(NAME, replace_edits=True).before == edited
+
+
+# -- Review ---------------------------------------------------------------------------------------
+
+
+def test_an_edit_must_validate_and_hold_no_secret(desk: Desk, hf: holdfast.Holdfast) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    text = _only(hf.skills.generate().made).text
+    for bad in ("no front matter", text.replace(f"name: {NAME}", "name: other"), ""):
+        with pytest.raises(UsageError):
+            hf.skills.review(NAME, "edit", text=bad)
+    with pytest.raises(UsageError, match="secret"):
+        hf.skills.review(NAME, "edit", text=f"{text}\nkey={SECRET}\n")
+    with pytest.raises(UsageError):
+        hf.skills.review(NAME, "edit")
+    assert hf.skills.library.get(NAME).text == text
+    assert hf.skills.library.get(NAME).review is SkillReview.PENDING
+
+
+def test_fields_are_edited_and_the_skill_is_exported_and_removed_like_any_other(
+    desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    assert hf.skills.edit(NAME, {"version": "1.2.0"}).version == "1.2.0"
+    target = hf.skills.export(NAME, tmp_path / "out")
+    exported = (target / "SKILL.md").read_text(encoding="utf-8")
+    assert exported == hf.skills.library.get(NAME).text
+    assert "sessions: session-1" in exported
+    hf.skills.delete(NAME)
+    assert hf.skills.library.all() == []
+    with pytest.raises(NotFoundError):
+        hf.skills.review(NAME, "accept")
+
+
+# -- Use ------------------------------------------------------------------------------------------
+
+
+def _use(desk: Desk, name: str, *, works: bool) -> Worker:
+    worker = desk.session(name).prompt("Add the next route like before").skill(NAME)
+    worker.edit("src/shop/routes.py", f"a{name}", f"b{name}")
+    worker.run("python -m pytest -q tests", PASSED if works else FAILED, fails=not works)
+    worker.end()
+    return worker
+
+
+def test_the_success_rate_follows_the_sessions_that_used_it(
+    desk: Desk, hf: holdfast.Holdfast
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    hf.skills.enable(NAME)
+    _use(desk, "use-1", works=True)
+    _use(desk, "use-2", works=False)
+    desk.session("use-3").prompt(f"/{NAME} for vouchers").turn().end()
+    desk.drain(hf)
+    track = hf.skills.library.view(NAME).record
+    assert (track.uses, track.judged, track.succeeded) == (3, 2, 1)
+    assert track.success_rate == 0.5
+    whole = hf.skills.library.overview()
+    assert (whole.total, whole.accepted, whole.enabled) == (1, 1, 1)
+    assert whole.record.success_rate == 0.5
+    assert hf.skills.get(NAME).enabled
+
+
+def test_a_skill_that_fails_twice_in_a_row_is_switched_off_with_a_note(
+    desk: Desk, hf: holdfast.Holdfast
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    hf.skills.review(NAME, "accept")
+    desk.now_ms = _ms(hf.skills.library.get(NAME).updated_at.timestamp())
+    for name in ("use-1", "use-2"):
+        assert hf.skills.get(NAME).enabled
+        _use(desk, name, works=False)
+        desk.drain(hf)
+    off = hf.skills.get(NAME)
+    assert not off.enabled
+    assert "the last 2 sessions that used it failed" in (off.note or "")
+    hf.skills.enable(NAME)
+    assert hf.skills.get(NAME).enabled
+    assert hf.skills.get(NAME).note is None
+    assert hf.skills.library.view(NAME).record.failed_in_a_row == 0
+
+
+def _ms(seconds: float) -> int:
+    return int(seconds * 1000) + 60_000
+
+
+def test_names_are_called_by_the_tool_or_after_a_slash() -> None:
+    story = WorkStory(session_id="s", prompts=("/one now", "/ nothing", "and /two", "/one"))
+    assert skills_called(story) == ("one", "nothing")
