@@ -70,7 +70,7 @@ def _decode_record(kind: type[_Record], data: object, *, where: str) -> _Record:
 
 
 def _decode(hint: object, value: object, *, where: str) -> object:
-    if type(value) in _PLAIN and hint == type(value):
+    if type(value) in _PLAIN and isinstance(hint, type) and type(value) is hint:
         return value
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
