@@ -58,3 +58,31 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
     assert "1 of 1 functions" in _run(root, "coverage", "b.py").stdout
     assert json.loads(_run(root, "show", "b.py", "--json").stdout)["symbols"][0]["name"] == "f"
     assert _run(root, "impact", "nothing.py").returncode != 0
+
+
+@pytest.mark.feature("E4")
+def test_the_module_map_is_shown_and_kept_on_the_command_line(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, {**FILES, "b.py": '"""Holds the one function."""\n\n\ndef f():\n    pass\n'})
+    assert "There is no code graph" in _run(root, "modules").stderr
+    assert _run(root, "build").returncode == 0
+    shown = _run(root, "modules").stdout
+    assert "b.py: Holds the one function." in shown
+    found = json.loads(_run(root, "modules", "--json").stdout)
+    assert [m["module"]["folder"] for m in found["modules"]] == ["./", "tests/"]
+    assert "Would keep" in _run(root, "summarise", "--dry-run").stdout
+    kept = json.loads(_run(root, "summarise", "--no-model", "--json").stdout)
+    assert {note["outcome"] for note in kept["notes"]} == {"new"}
+    assert "0 new, 0 changed" in _run(root, "summarise").stdout
+
+
+@pytest.mark.feature("E4")
+def test_init_builds_and_summarises_when_asked_to(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, {"shop.py": '"""Sells things by mail."""\n'})
+    store = str(tmp_path / "memory.db")
+    command = [sys.executable, "-m", "holdfast.cli", "--store", store, "init", "--graph", "--json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert found["graph"]["seen"] == 1
+    assert "Sells things by mail." in found["modules"]["notes"][0]["text"]

@@ -36,10 +36,15 @@ from holdfast.core.text import shorten
 from holdfast.core.types import parse_choice
 
 if TYPE_CHECKING:
+    from holdfast.app.module_notes import Summarised
     from holdfast.app.wiring import Wires
     from holdfast.codegraph.questions import Questions
+    from holdfast.core.code_modules import CodeModule, Convention
     from holdfast.core.graph_ports import GraphStore
+    from holdfast.core.ports import Progress
 
+MOST_MODULES = 40
+"""So many modules are still a map that can be read."""
 _MOST_MEMORIES = 20
 _MEMORY_CHARS = 300
 
@@ -159,6 +164,44 @@ class Graph:
     def coverage(self, name: str, *, depth: int = DEEPEST) -> Coverage:
         """The tests that reach a file or symbol, and what none of them reaches."""
         return self._questions.coverage(self.node(name).id, depth=depth)
+
+    # -- Modules ----------------------------------------------------------------------------------
+
+    def modules(self, *, limit: int = MOST_MODULES) -> tuple[CodeModule, ...]:
+        """The module map: what each folder of code holds, is for, gives and depends on."""
+        from holdfast.codegraph.modules import modules_of
+
+        if limit < 1:
+            raise UsageError(f"The limit must be at least 1, not {limit}.")
+        self._require_built()
+        return modules_of(self.store, self.tree, root=self._root, limit=limit)
+
+    def conventions(self) -> tuple[Convention, ...]:
+        """How code is written here, from configuration files and from what files have in common."""
+        from holdfast.codegraph.conventions import conventions_of
+
+        self._require_built()
+        return conventions_of(self._root, self.files())
+
+    def summarise(
+        self,
+        *,
+        dry_run: bool = False,
+        with_model: bool = True,
+        again: bool = False,
+        progress: Progress | None = None,
+    ) -> Summarised:
+        """Keep what each module is for, and the conventions, as memories; once for each.
+
+        `again` also takes up what was forgotten since, and asks a model anew.
+        """
+        from holdfast.app.module_notes import ModuleNotes
+
+        modules, conventions = self.modules(), self.conventions()
+        notes = ModuleNotes(
+            self._wires, self._root, dry_run=dry_run, with_model=with_model, again=again
+        )
+        return notes.keep(modules, conventions, progress=progress)
 
     # -- Noting -----------------------------------------------------------------------------------
 

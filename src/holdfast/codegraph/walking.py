@@ -113,6 +113,11 @@ class Map:
         """Places of the nodes of files, which are given by their places in `paths`."""
         return np.flatnonzero(np.isin(self.files, np.fromiter(paths, dtype=np.int64)))
 
+    def links(self) -> tuple[Ints, Ints]:
+        """Every edge: the place that depends, and the place that it depends on."""
+        counts = np.diff(self._down.offsets)
+        return np.repeat(np.arange(len(counts), dtype=np.int64), counts), self._down.ends
+
     def walk(
         self,
         starts: Ints,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import options, output
+from holdfast.cli.commands.graph_modules import modules, summarise
 from holdfast.cli.commands.graph_search import search
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def build(
 
     Only what changed is read again. Stopped half-way, the next run goes on from there.
     """
-    with options.opened(project) as hf, _building() as tell:
+    with options.opened(project) as hf, building() as tell:
         report = (
             hf.graph.update(files)
             if files
@@ -52,7 +53,7 @@ def build(
     if as_json:
         output.print_json(report)
         return
-    _print_report(report)
+    print_report(report)
 
 
 @graph.command()
@@ -181,14 +182,15 @@ def show(*, name: str, project: str | None, as_json: bool) -> None:
             click.echo(f"  {mark} {edge.kind.value:<10} {output.one_line(other)}")
 
 
-graph.add_command(search)
+for command in (search, modules, summarise):
+    graph.add_command(command)
 
 
 # -- Printing -------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _building() -> Generator[Callable[[BuildProgress], None] | None, None, None]:
+def building() -> Generator[Callable[[BuildProgress], None] | None, None, None]:
     """A line on a terminal that says how far the build is and which module it is at."""
     if not sys.stderr.isatty():
         yield None
@@ -205,7 +207,8 @@ def _building() -> Generator[Callable[[BuildProgress], None] | None, None, None]
         click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _print_report(report: BuildReport) -> None:
+def print_report(report: BuildReport) -> None:
+    """What a build did."""
     click.echo(
         f"{report.seen} files: {report.reanalysed} read, {report.unchanged} unchanged,"
         f" {report.skipped} skipped, {report.removed} gone; {report.redrawn} linked"

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     "--commits", type=int, default=500, show_default=True, help="How many commits to read at most."
 )
 @click.option("--refresh", is_flag=True, help="Also take in again what was forgotten since.")
+@click.option(
+    "--graph", is_flag=True, help="Also build the code graph and keep what each module is for."
+)
 @options.project_option
 @options.json_option
-def init(*, commits: int, refresh: bool, project: str | None, as_json: bool) -> None:
+def init(*, commits: int, refresh: bool, graph: bool, project: str | None, as_json: bool) -> None:
     """Take in this project's documents and history.
 
     Nothing is written into the project. Doing it again adds only what is new.
@@ -28,10 +31,30 @@ def init(*, commits: int, refresh: bool, project: str | None, as_json: bool) -> 
     with options.opened(project) as hf, output.progress_bar("Reading") as progress:
         report = hf.take_in(limit_commits=commits, refresh=refresh, progress=progress)
         keep_up(hf)
-    if as_json:
+    if as_json and not graph:
         output.print_json(report)
-    else:
+        return
+    if not as_json:
         print_intake(report)
+    if graph:
+        _map_code(report, project=project, refresh=refresh, as_json=as_json)
+
+
+def _map_code(report: IntakeReport, *, project: str | None, refresh: bool, as_json: bool) -> None:
+    """Build the code graph and keep what its modules are for."""
+    from holdfast.cli.commands.graph import building, print_report
+    from holdfast.cli.commands.graph_modules import print_summarised
+
+    with options.opened(project) as hf:
+        with building() as tell:
+            built = hf.graph.build(progress=tell)
+        with output.progress_bar("Summarising modules") as told:
+            summarised = hf.graph.summarise(again=refresh, progress=told)
+    if as_json:
+        output.print_json({"intake": report, "graph": built, "modules": summarised})
+        return
+    print_report(built)
+    print_summarised(summarised)
 
 
 def print_intake(report: IntakeReport) -> None:
