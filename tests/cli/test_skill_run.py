@@ -1,0 +1,124 @@
+"""`holdfast skill run`, `commands`, `remind`, `hooks`, `trust` and `distrust` as people type them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli import exits
+from holdfast.core.errors import NotFoundError
+from tests.cli.conftest import Cli
+from tests.skills.reading import document, put
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skills of the person running the tests are not read."""
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+
+
+def skill(name: str = "deploy", *, more: str = "", body: str = "Deploy $1 to $2.") -> Path:
+    return put(Path.cwd() / ".skills", name, document(name, more=more, body=body))
+
+
+@pytest.mark.feature("F5")
+def test_a_skill_prints_its_prompt_with_the_words_of_the_shell(cli: Cli) -> None:
+    skill()
+    assert "Deploy the app to -m." in cli("skill", "run", "deploy", "the app", "-m").out
+    assert "Deploy --json to x." in cli("skill", "run", "/deploy", "--json", "x").out
+    done = cli("skill", "run", "--json", "deploy", "a", "b c").json
+    assert (done["kind"], done["words"]) == ("prompt", ["a", "b c"])
+    assert done["prompt"]["is_cut"] is False
+
+
+@pytest.mark.feature("F5")
+@pytest.mark.feature("H6")
+def test_own_commands_are_run_in_the_same_way(cli: Cli) -> None:
+    kept = cli("skill", "run", "remember", "We", "use pnpm, not npm")
+    assert kept.code == exits.OK
+    assert "We use pnpm, not npm" in cli("recall", "pnpm").out
+    assert "pnpm" in cli("skill", "run", "--json", "recall", "pnpm").json["text"]
+
+
+@pytest.mark.feature("F5")
+def test_arguments_come_from_standard_input_too(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    skill(body="Fix $ARGUMENTS!")
+    given = tmp_path / "given"
+    given.write_text('a "b c"\n')
+    with given.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert 'Fix a "b c"!' in cli("skill", "run", "deploy", "-").out
+
+
+@pytest.mark.feature("F5")
+def test_who_asks_decides(cli: Cli) -> None:
+    skill("secret", more="disable-model-invocation: true\n")
+    skill("inner", more="user-invocable: false\n")
+    assert cli("skill", "run", "secret").code == exits.OK
+    assert cli("skill", "run", "--as", "model", "secret").code == exits.USAGE
+    assert cli("skill", "run", "--as", "model", "inner").code == exits.OK
+    refused = cli("skill", "run", "inner")
+    assert refused.code == exits.USAGE
+    assert "not for people" in refused.err
+    assert cli("skill", "run", "nosuch").code == exits.exit_code(NotFoundError("x"))
+
+
+@pytest.mark.feature("F5")
+def test_commands_are_listed_by_use_with_clashes(cli: Cli) -> None:
+    skill()
+    skill("remember")
+    cli("skill", "run", "deploy")
+    listed = cli("skill", "commands")
+    assert listed.out.startswith("/deploy\t")
+    assert "/remember is that of holdfast; it covers project:.skills." in listed.err
+    found = cli("skill", "commands", "--json").json
+    assert found["items"][0]["use_score"] == pytest.approx(1.0, abs=0.01)
+    assert [clash["name"] for clash in found["clashes"]] == ["remember"]
+    everything = cli("skill", "commands", "--all", "--json").json["items"]
+    assert len(everything) >= len(found["items"])
+
+
+@pytest.mark.feature("F5")
+def test_a_long_skill_is_cut_and_that_is_told(cli: Cli) -> None:
+    skill(body="line\n" * 3_000)
+    done = cli("skill", "run", "--max-chars", "1000", "deploy")
+    assert len(done.out) <= 1_001
+    assert "lines left out" in done.out
+    assert "Cut to fit" in done.err
+
+
+@pytest.mark.feature("F10")
+def test_reminders_are_printed_at_each_level(cli: Cli) -> None:
+    skill(more="sparse-reminder: Mind the queue.\n")
+    assert "Mind the queue." in cli("skill", "remind", "deploy", "--level", "sparse").out
+    told = cli("skill", "remind", "deploy", "--level", "detailed", "--json").json
+    assert "Mind the queue." in told["text"]
+    assert cli("skill", "remind", "nosuch").code == exits.exit_code(NotFoundError("x"))
+
+
+@pytest.mark.feature("F8")
+def test_hooks_are_looked_at_agreed_to_and_taken_back(cli: Cli) -> None:
+    path = skill(more="hooks:\n  Stop:\n    - command: echo done\n")
+    assert cli("skill", "hooks").out.split("\t")[:3] == ["deploy", "new", "Stop"]
+    refused = cli("skill", "trust", "deploy")
+    assert refused.code == exits.USAGE
+    assert "Nobody is there to say yes" in refused.err
+    assert "echo done" in refused.out
+    assert cli("skill", "trust", "--dry-run", "--json").json["trusted"] == []
+    assert cli("skill", "trust", "deploy", "--yes", "--json").json["trusted"] == ["deploy"]
+    assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "trusted"
+    put(path.parent.parent, "deploy", path.read_text().replace("echo done", "echo other"))
+    assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "changed"
+    assert cli("skill", "distrust").code == exits.OK
+    assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "new"
+
+
+@pytest.mark.feature("F8")
+def test_where_there_are_no_hooks_nothing_is_agreed_to(cli: Cli) -> None:
+    assert "No skill here has hooks" in cli("skill", "hooks").err
+    assert "Nothing was agreed to" in cli("skill", "trust").err
+    assert cli("skill", "trust", "nosuch", "--yes").code == exits.exit_code(NotFoundError("x"))
