@@ -42,6 +42,7 @@ PARTS = (
     Part("longmemeval", data=True),
     Part("scale", quick=("--sizes", "2000", "--queries", "60", "--cold-rounds", "3")),
     Part("hooks", quick=("--memories", "500", "--rounds", "3")),
+    Part("crash", quick=("--kills", "10", "--clients", "8", "--rounds", "1")),
     Part("mcp_tokens"),
     Part("mcp_start", quick=("--rounds", "2")),
     Part("growth", quick=("--rows", "3000", "--queries", "40")),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -15,7 +17,8 @@ from holdfast.core.sessions import SpoolDamage, SpoolEntry
 from holdfast.store import spool, spool_reading
 
 MAX_ASIDE_BYTES = 256 << 20
-_LOCK, _ASIDE, _RETRY = "drain.lock", "aside", "retry-"
+_LOCK, _ASIDE = "drain.lock", "aside"
+_RETRY = re.compile(r"retry-[0-9a-f]{16}-")
 
 
 @record
@@ -99,7 +102,7 @@ class SpoolFolder:
         return spool_reading.remove_drained(self.folder / source, offset=offset)
 
     def set_aside(self, source: str, entry: SpoolEntry) -> None:
-        path = self.folder / _ASIDE / source.removeprefix(_RETRY)
+        path = self.folder / _ASIDE / _RETRY.sub("", source, count=1)
         spool.make_private_folder(str(path.parent))
         raw = spool.encode(
             entry.event_id,
@@ -127,7 +130,8 @@ class SpoolFolder:
         """Put what was set aside back into line for another attempt; returns how many files."""
         found = spool_reading.files(self.folder / _ASIDE)
         for file in found:
-            file.path.rename(self.folder / f"{_RETRY}{file.path.name}")
+            # A name that was never there: how far one of that name was read says nothing of it.
+            file.path.rename(self.folder / f"retry-{os.urandom(8).hex()}-{file.path.name}")
         return len(found)
 
     def clear_dropped(self) -> None:
