@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from holdfast.app import places as app_places
 from holdfast.app.skill_choice import Detection, SkillChooser
-from holdfast.app.skill_library import SkillShelf
+from holdfast.app.skill_library import LibraryOverview, SkillShelf
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.records import record
 from holdfast.core.skills import (
@@ -72,6 +72,7 @@ class SkillsOverview:
     errors: int
     warnings: int
     findings: tuple[SkillFinding, ...]
+    generated: LibraryOverview
 
 
 @record(kw_only=True)
@@ -189,6 +190,7 @@ class Skills:
             errors=errors,
             warnings=len(findings) - errors,
             findings=index.findings,
+            generated=self.library.overview(),
         )
 
     def detect(self, *, phase: str | None = None, refresh: bool = False) -> Detection:

@@ -199,6 +199,8 @@ def refresh(*, project: str | None, as_json: bool) -> None:
         f"{seen.total} skills, {seen.enabled} on, {len(seen.clashes)} clashes, "
         f"{seen.errors} errors, {seen.warnings} warnings."
     )
+    if seen.generated.pending:
+        output.note(f"{seen.generated.pending} generated skills wait for `holdfast skill review`.")
 
 
 def _plain_overview(seen: SkillsOverview) -> dict[str, object]:
@@ -211,4 +213,13 @@ def _plain_overview(seen: SkillsOverview) -> dict[str, object]:
         "errors": seen.errors,
         "warnings": seen.warnings,
         "findings": seen.findings,
+        "generated": {
+            "total": seen.generated.total,
+            "pending": seen.generated.pending,
+            "accepted": seen.generated.accepted,
+            "rejected": seen.generated.rejected,
+            "enabled": seen.generated.enabled,
+            "uses": seen.generated.record.uses,
+            "success_rate": seen.generated.record.success_rate,
+        },
     }

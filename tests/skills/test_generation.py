@@ -1,0 +1,325 @@
+"""From trails to procedures, verdicts and documents, by rule; and what holds for any session."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.skill_library import SkillRun, track_record
+from holdfast.core.trail import MAX_STEPS, StepPurpose, TrailStep, with_step
+from holdfast.skills.generation import document, draft_skill, require_valid, worth_learning
+from holdfast.skills.generation_outcome import Verdict, judge
+from holdfast.skills.generation_steps import (
+    Procedure,
+    ProcedureStep,
+    patterns_of,
+    procedure,
+    standing_steps,
+)
+from holdfast.skills.generation_story import WorkStory, portable
+from holdfast.skills.generation_text import code, free_name, name_for, prose
+from holdfast.skills.refinement import merged, refine_skill
+from holdfast.skills.rules import is_specified_name
+from holdfast.testing.samples import START
+
+pytestmark = pytest.mark.feature("F9")
+
+
+def edit(what: str, mark: str = "", *, prompt: int = 1) -> TrailStep:
+    return TrailStep("edit", what, mark=mark, prompt=prompt)
+
+
+def run(
+    what: str,
+    purpose: StepPurpose = "other",
+    *,
+    ok: bool = True,
+    error: str | None = None,
+    prompt: int = 1,
+) -> TrailStep:
+    return TrailStep("run", what, ok, purpose, error, prompt=prompt)
+
+
+TEST = run("pytest -q", "test")
+BROKEN = run("pytest -q", "test", ok=False, error="AssertionError")
+COMMIT = run("git commit -m x", "commit")
+
+
+def told(*trail: TrailStep, prompts: tuple[str, ...] = ("Do it",), **known: object) -> WorkStory:
+    story: dict[str, object] = {"session_id": "s", "tool_count": 9, "prompts": prompts, **known}
+    return WorkStory(trail=trail, **story)  # pyright: ignore[reportArgumentType]
+
+
+# -- Whether it went well -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("story", "verdict", "reason"),
+    [
+        (told(edit("a"), TEST), "success", "tests passed after the last edit"),
+        (told(edit("a"), run("ruff check", "check")), "success", "checks passed after the last"),
+        (told(TEST, edit("a"), COMMIT), "success", "a commit was made and stays"),
+        (told(TEST, edit("a")), "unproven", "nothing tells"),
+        (told(edit("a"), run("./deploy")), "success", "its last command worked"),
+        (told(edit("a"), run("./deploy", ok=False)), "failure", "its last command failed"),
+        (told(edit("a"), BROKEN), "failure", "its last tests or checks fail"),
+        (told(edit("a"), BROKEN, edit("a"), TEST), "success", "tests passed"),
+        (told(edit("a"), BROKEN, run("./deploy")), "failure", "its last tests or checks fail"),
+        (told(edit("a"), COMMIT, run("git revert HEAD")), "failure", "its edits were taken back"),
+        (told(edit("a"), COMMIT, run("git reset --hard HEAD~1")), "failure", "taken back"),
+        (told(edit("a"), run("git stash", "look")), "failure", "its edits were taken back"),
+        (
+            told(edit("a"), run("git stash", "look"), run("git stash pop", "look"), TEST),
+            "success",
+            "tests passed",
+        ),
+        (told(edit("a"), COMMIT, is_commit_lost=True), "failure", "on no branch any more"),
+        (
+            told(edit("a"), prompts=("Add it", "Thanks, that works")),
+            "success",
+            "said that it works",
+        ),
+        (told(edit("a"), prompts=("追加して", "ありがとう")), "success", "said that it works"),
+        (
+            told(edit("a"), run("./x"), prompts=("Add it", "It still fails")),
+            "failure",
+            "said that it does not work",
+        ),
+        (
+            told(
+                edit("a"),
+                edit("a", prompt=2),
+                run("pytest", "test", prompt=2),
+                prompts=("Add it", "That is wrong"),
+            ),
+            "success",
+            "tests passed",
+        ),
+        (
+            told(edit("a"), run("./x"), prompts=("Login does not work, mend it",)),
+            "success",
+            "its last command worked",
+        ),
+        (
+            told(edit("a"), prompts=("Do", "不行", "现在可以了，谢谢")),
+            "success",
+            "the person said that it works",
+        ),
+        (told(), "unproven", "nothing tells"),
+    ],
+)
+def test_the_first_rule_that_holds_decides(story: WorkStory, verdict: str, reason: str) -> None:
+    outcome = judge(story)
+    assert outcome.verdict is Verdict(verdict)
+    assert reason in outcome.reason
+
+
+def test_a_session_that_goes_on_or_did_one_thing_is_passed_over() -> None:
+    assert worth_learning(told(edit("a"), TEST, is_open=True)) == "it is still going on"
+    assert worth_learning(told(edit("a"), TEST, tool_count=2)) is not None
+    assert worth_learning(told(TEST)) == "it holds no procedure of several steps"
+    assert worth_learning(told(edit("a"), TEST)) is None
+
+
+# -- What stands ----------------------------------------------------------------------------------
+
+
+def _files(*trail: TrailStep) -> list[str]:
+    return [step.what for step in standing_steps(trail) if step.is_edit]
+
+
+def test_edits_that_lead_back_to_where_they_began_are_gone() -> None:
+    assert _files(edit("a", "1>2"), edit("b", "1>2"), edit("a", "2>1")) == ["b"]
+    assert _files(edit("a", "1>2"), TEST, edit("a", "2>3"), TEST, edit("a", "3>1")) == []
+    assert _files(edit("a", "1>2"), TEST, edit("a", "5>1")) == ["a", "a"]
+    assert _files(edit("a", "1>1")) == []
+
+
+def test_git_takes_back_what_it_names_since_the_last_commit() -> None:
+    kept = (edit("src/a.py"), COMMIT)
+    new = (edit("src/a.py"), edit("src/b.py"))
+    assert _files(*kept, *new, run("git checkout -- src/b.py")) == ["src/a.py", "src/a.py"]
+    assert _files(*kept, *new, run("git restore src/")) == ["src/a.py"]
+    assert _files(*kept, *new, run("git checkout .")) == ["src/a.py"]
+    assert _files(*kept, *new, run("git reset --hard")) == ["src/a.py"]
+    assert len(_files(*kept, *new, run("git checkout -b feature/src"))) == 3
+    assert len(_files(*kept, *new, run("git restore --staged src/a.py"))) == 3
+    assert len(_files(*kept, *new, run("git checkout .", ok=False))) == 3
+
+
+def test_a_command_counts_where_it_came_last_and_failures_are_no_steps() -> None:
+    steps = procedure(
+        told(edit("src/a.py"), TEST, edit("src/b.py"), BROKEN, edit("src/c.py"), TEST, COMMIT)
+    )
+    assert [(step.does, step.purpose) for step in steps.steps] == [
+        ("edit", "other"),
+        ("run", "test"),
+        ("run", "commit"),
+    ]
+    assert steps.steps[0].files == ("src/a.py", "src/b.py", "src/c.py")
+    assert steps.patterns == ("src/*.py",)
+
+
+def test_a_pitfall_names_the_error_and_what_helped() -> None:
+    failed = run("npm run build", "check", ok=False, error="Cannot find module 'x'")
+    steps = procedure(told(failed, run("npm install x", "install"), run("npm run build", "check")))
+    (pitfall,) = steps.pitfalls
+    assert (pitfall.error, pitfall.helped) == ("Cannot find module 'x'", "ran npm install x")
+    other = procedure(told(run("python x.py", ok=False), run("python x.py --force"), edit("a")))
+    assert other.pitfalls[0].helped == "ran python x.py --force instead"
+    assert procedure(told(failed, edit("a"))).pitfalls == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("src/shop/cart.py", "src/shop/*.py"),
+        ("tests/test_cart.py", "tests/test_*.py"),
+        ("web/Cart.test.tsx", "web/*.test.tsx"),
+        ("pkg/cart_test.go", "pkg/*_test.go"),
+        ("pyproject.toml", "pyproject.toml"),
+        ("docker/Dockerfile", "docker/Dockerfile"),
+        ("app/[id]/page.tsx", "app/[id]/page.tsx"),
+        (".github/workflows/ci.yml", ".github/workflows/*.yml"),
+        ("conf/.env", "conf/.env"),
+    ],
+)
+def test_files_become_patterns(file: str, pattern: str) -> None:
+    assert patterns_of([file, file]) == (pattern,)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("cat /work/shop/src/a.py", "cat src/a.py"),
+        ("cd /work/shop && ls", "cd . && ls"),
+        ("cd /work/shopping", "cd /work/shopping"),
+        ("cp x /home/ann/y '/Users/Bob Smith/z'", "cp x ~/y '~ Smith/z'"),
+        (r"type C:\Users\ann\x.txt", r"type ~\x.txt"),
+        ("ls /mnt/c/Users/ann/x /root/y /rooted", "ls ~/x ~/y /rooted"),
+    ],
+)
+def test_what_holds_on_one_machine_only_is_taken_out(text: str, plain: str) -> None:
+    assert portable(text, roots=("/work/shop", "/")) == plain
+
+
+# -- Trails ---------------------------------------------------------------------------------------
+
+
+def test_a_trail_is_short_and_joins_edits_of_one_file_that_follow_each_other() -> None:
+    trail: tuple[TrailStep, ...] = ()
+    for number in range(MAX_STEPS + 20):
+        trail = with_step(trail, run(f"make {number}"))
+    assert len(trail) == MAX_STEPS
+    assert trail[-1].what == f"make {MAX_STEPS + 19}"
+    joined = with_step(with_step((), edit("a", "1>2")), edit("a", "2>3"))
+    assert [step.mark for step in joined] == ["1>3"]
+    apart = with_step(with_step((), edit("a", "1>2")), edit("a", "7>8"))
+    assert [step.mark for step in apart] == [""]
+
+
+# -- Words ----------------------------------------------------------------------------------------
+
+
+def test_names_are_of_the_request_or_of_the_work_and_free() -> None:
+    steps = Procedure(
+        steps=(
+            ProcedureStep(does="edit", patterns=("src/money/*.py",), files=("src/money/a.py",)),
+            ProcedureStep(does="run", command="pytest -q", purpose="test"),
+        )
+    )
+    assert name_for("Füge Größen-Tabelle hinzu!", steps, taken=()) == "fuge-groen-tabelle-hinzu"
+    assert name_for("请添加折扣码", steps, taken=()) == "work-money-pytest"
+    assert name_for("[redacted:aws]", Procedure(), taken=()) != ""
+    long = name_for("word " * 3 + "x" * 200, steps, taken=())
+    assert is_specified_name(long)
+    assert free_name("a" * 64, taken={"a" * 64}) == "a" * 62 + "-2"
+    assert free_name("Not A Name", taken=()) == "learned-procedure"
+
+
+@given(st.text())
+def test_foreign_words_stay_one_line_of_prose_and_one_code_span(text: str) -> None:
+    line = prose(text, limit=80)
+    assert len(line) <= 160
+    assert not re.search(r"[\n\r`<>]", line)
+    assert not line.startswith("#")
+    span = code(text)
+    fence = re.match(r"`+", span)
+    assert fence is not None
+    assert "\n" not in span
+    inner = span[len(fence[0]) : -len(fence[0])]
+    assert fence[0] not in re.findall(r"`+", inner)
+
+
+# -- Any session ----------------------------------------------------------------------------------
+
+_TEXT = st.text(max_size=120) | st.sampled_from(
+    ["---\nname: x\n---", "```", "# h", "a: b", "- x", "$ARGUMENTS", "{{", "!!python/x", "\ud800"]
+)
+_STEP = st.builds(
+    TrailStep,
+    kind=st.sampled_from(["edit", "create", "run", "tool", "skill"]),
+    what=_TEXT.filter(bool),
+    ok=st.booleans(),
+    purpose=st.sampled_from(["test", "check", "install", "migrate", "commit", "look", "other"]),
+    error=st.none() | _TEXT,
+    mark=st.sampled_from(["", "1>2", "2>1", "2>3", "3>1"]),
+    prompt=st.integers(0, 3),
+)
+_STORY = st.builds(
+    WorkStory,
+    session_id=_TEXT,
+    title=st.none() | _TEXT,
+    prompts=st.lists(_TEXT, max_size=3).map(tuple),
+    trail=st.lists(_STEP, max_size=12).map(tuple),
+    files_read=st.lists(_TEXT, max_size=4).map(tuple),
+    tool_count=st.integers(0, 9),
+    commit_sha=st.none() | st.sampled_from(["abc1234", "1234567", "0e12345"]),
+    observation_ids=st.lists(_TEXT, max_size=3).map(tuple),
+    roots=st.sampled_from([(), ("/work/shop",)]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(_STORY)
+def test_whatever_a_session_holds_its_document_validates(story: WorkStory) -> None:
+    draft = draft_skill(story, taken={"learned-procedure"}, safe=lambda text: text)
+    skill = require_valid(document(draft), name=draft.name)
+    assert not [found for found in skill.findings if found.is_error]
+    assert is_specified_name(draft.name)
+    assert judge(story).reason
+    assert skill.hooks == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_STORY, min_size=1, max_size=4))
+def test_whatever_sessions_hold_their_merged_document_validates(stories: list[WorkStory]) -> None:
+    draft = refine_skill(stories, name="merged", safe=lambda text: text)
+    require_valid(document(draft), name="merged")
+    assert draft.session_ids == tuple(story.session_id for story in stories)
+
+
+@given(_STORY)
+def test_merging_one_procedure_changes_nothing(story: WorkStory) -> None:
+    assert merged([procedure(story)]) == procedure(story)
+
+
+# -- Records --------------------------------------------------------------------------------------
+
+
+def test_a_streak_counts_only_failures_after_the_last_look() -> None:
+    from datetime import timedelta
+
+    def ran(day: int, succeeded: bool | None) -> SkillRun:
+        at = START + timedelta(days=day)
+        return SkillRun(skill_id="x", session_id=str(day), used_by="me", at=at, succeeded=succeeded)
+
+    runs = [ran(4, False), ran(1, True), ran(2, False), ran(3, None), ran(5, False)]
+    whole = track_record(runs)
+    assert (whole.uses, whole.judged, whole.succeeded, whole.failed_in_a_row) == (5, 4, 1, 3)
+    assert track_record(runs, since=START + timedelta(days=4)).failed_in_a_row == 1
+    assert track_record([]).success_rate == 1.0
+    assert track_record([*runs, ran(6, True)]).failed_in_a_row == 0
