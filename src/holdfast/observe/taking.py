@@ -27,6 +27,7 @@ from holdfast.memory.obey import keep_asked, obey
 from holdfast.memory.wording.secret_values import MARK
 from holdfast.observe.folding import TURNS_BETWEEN_SUMMARIES, Folded, Spoken, fold, fold_idle
 from holdfast.observe.keeping import kept_changes
+from holdfast.observe.learning.e2e import screen_changes
 from holdfast.observe.world import World
 
 _ATTEMPTS = 4
@@ -121,6 +122,7 @@ class Taker:
             kept = kept_changes(self.engine, result)
             changes += [*kept, PutSession(result.session, taken)]
             changes += [PutScratchpad(result.pad)] if result.pad is not None else []
+            changes += screen_changes(self.engine.store, result.session, some)
             results.append((result, kept))
         self.engine.store.apply([*changes, *map(Advance, marks)])
         folded = [result for result, _ in results]

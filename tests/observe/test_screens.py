@@ -1,0 +1,268 @@
+"""Facts about a running application, from what browser and desktop tools say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.events import ToolCalled, ToolKind
+from holdfast.core.memory import Memory
+from holdfast.core.observer import SightingKind
+from holdfast.core.payloads import E2EObservation
+from holdfast.core.query import Filter
+from holdfast.core.types import MemoryType, Source
+from holdfast.memory.engine import Engine
+from holdfast.observe.learning.e2e import learn_screens
+from holdfast.observe.learning.screen_rules import ScreenFact, facts
+from holdfast.observe.learning.screens import ScreenStep, read_step
+from holdfast.observe.taking import Taker
+from tests.observe.telling import Teller, world
+
+pytestmark = pytest.mark.feature("D8")
+
+
+def use(
+    say: Teller, name: str, output: str = "ok", *, error: str | None = None, **given: str
+) -> ToolCalled:
+    return say.call(name, ToolKind.MCP, input=json.dumps(given), output=output, error=error)
+
+
+def told(*calls: ToolCalled) -> list[ScreenFact]:
+    """The facts of calls in a row."""
+    steps: list[ScreenStep] = []
+    found: list[ScreenFact] = []
+    for call in calls:
+        step = read_step(call)
+        assert step is not None
+        found += facts(steps, step)
+        steps.append(step)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mcp__playwright__browser_click",
+        "mcp__puppeteer__puppeteer_click",
+        "mcp__chrome-devtools__click",
+        "mcp__electron__click_by_text",
+        "mcp_electron_click_by_text",
+        "MCP:browser_click",
+        "click_by_text",
+    ],
+)
+def test_tools_of_browsers_and_desktops_are_known_by_name(name: str) -> None:
+    step = read_step(use(Teller(), name, text="Save"))
+    assert step is not None
+    assert step.deed == "act"
+    assert step.target == "`Save`"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mcp__github__create_issue", "mcp__holdfast__search", "Read", "mcp__db__select", "click"],
+)
+def test_other_tools_are_left_alone(name: str) -> None:
+    assert read_step(use(Teller(), name, text="Save")) is None
+
+
+def test_what_is_typed_is_never_kept() -> None:
+    step = read_step(
+        use(Teller(), "mcp__playwright__browser_type", element="Password", text="hunter2secret")
+    )
+    assert step is not None
+    assert "hunter2secret" not in repr(step)
+
+
+@pytest.mark.parametrize(
+    ("output", "content"),
+    [
+        ("Error: Please enable sync in the settings", "Please enable sync in the settings"),
+        ("Error: the panel requires a running backend", "requires a running backend"),
+        ("Login required", "Login required"),
+    ],
+)
+def test_what_must_hold_first_is_a_precondition(output: str, content: str) -> None:
+    (fact,) = told(use(Teller(), "mcp__electron__click_by_text", output, text="Memory"))
+    assert fact.kind == "precondition"
+    assert content in fact.content
+
+
+def test_being_sent_to_the_login_is_a_precondition() -> None:
+    (fact,) = told(
+        use(
+            Teller(),
+            "mcp__playwright__browser_navigate",
+            "- Page URL: http://localhost:3000/login?next=/settings\n- Page Title: Sign in",
+            url="http://localhost:3000/settings",
+        )
+    )
+    assert fact.kind == "precondition"
+    assert fact.content == "/settings needs a login first: opening it leads to /login."
+
+
+def test_what_works_only_after_a_while_is_timing() -> None:
+    say = Teller()
+    (fact,) = told(
+        use(say, "mcp__playwright__browser_click", element="Open dialog"),
+        use(
+            say,
+            "mcp__playwright__browser_click",
+            error="TimeoutError: locator.click: Timeout 5000ms exceeded, element is not enabled",
+            element="Confirm",
+        ),
+        use(say, "mcp__playwright__browser_wait_for", time="2"),
+        use(say, "mcp__playwright__browser_click", element="Confirm"),
+    )
+    assert fact.kind == "timing"
+    assert (
+        fact.content
+        == "Click `Confirm` takes a moment to work after click `Open dialog`: wait for it."
+    )
+
+
+def test_a_time_out_that_never_ends_says_nothing() -> None:
+    error = "TimeoutError: Timeout 5000ms exceeded waiting for locator"
+    assert (
+        told(use(Teller(), "mcp__playwright__browser_click", error=error, element="Nowhere")) == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "content"),
+    [
+        ("Error: element is disabled", "Click `Delete`: the element is disabled"),
+        (
+            '### Modal state\n- ["confirm" dialog with message "Delete all data?"]',
+            "opens a dialog: Delete all data?",
+        ),
+    ],
+)
+def test_how_a_part_of_the_screen_behaves_is_ui_behaviour(output: str, content: str) -> None:
+    (fact,) = told(use(Teller(), "mcp__playwright__browser_click", output, element="Delete"))
+    assert fact.kind == "ui_behavior"
+    assert content in fact.content
+
+
+def test_a_quirk_of_the_tool_is_a_gotcha_of_the_tool() -> None:
+    (fact,) = told(
+        use(
+            Teller(),
+            "mcp__playwright__browser_click",
+            error="Error: strict mode violation: getByText('Save') resolved to 2 elements",
+            element="Save",
+        )
+    )
+    assert fact.kind == "mcp_gotcha"
+    assert "`click` can fail with" in fact.content
+
+
+def test_the_steps_to_a_place_are_a_test_sequence_without_what_was_typed() -> None:
+    say = Teller()
+    (fact,) = told(
+        use(say, "mcp__playwright__browser_navigate", url="http://localhost:3000/"),
+        use(say, "mcp__playwright__browser_click", element="Projects"),
+        use(say, "mcp__playwright__browser_type", element="Name", text="Secret name"),
+        use(say, "mcp__playwright__browser_click", element="Create"),
+        use(say, "mcp__playwright__browser_snapshot", "Page Title: New project"),
+    )
+    assert fact.kind == "test_sequence"
+    assert fact.content == (
+        "To get to New project: navigate /, then click `Projects`, then type `Name`, then click `Create`."
+    )
+
+
+def test_routine_steps_say_nothing() -> None:
+    say = Teller()
+    assert (
+        told(
+            use(say, "mcp__playwright__browser_navigate", "Page Title: Shop", url="http://x/"),
+            use(say, "mcp__playwright__browser_snapshot", '- button "Log in" [disabled]'),
+            use(say, "mcp__playwright__browser_take_screenshot", "Saved to shot-1.png"),
+            use(
+                say,
+                "mcp__playwright__browser_click",
+                '- link "Settings"\n- text: Loading…',
+                element="Settings",
+            ),
+        )
+        == []
+    )
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=200), st.text(max_size=60), st.text(max_size=60))
+def test_no_answer_breaks_the_rules(output: str, target: str, typed: str) -> None:
+    say = Teller()
+    calls = [
+        use(say, "mcp__playwright__browser_navigate", output, url=target),
+        use(say, "mcp__playwright__browser_click", output, element=target),
+        say.call("mcp__playwright__browser_click", ToolKind.MCP, input=typed, output=output),
+    ]
+    for fact in told(*calls):
+        assert fact.content.endswith(".")
+
+
+# -- From sightings to memories -------------------------------------------------------------------
+
+DISABLED = "Error: element is disabled"
+
+
+def session(engine: Engine, name: str, *outputs: str) -> None:
+    """A session in which Delete was clicked, each call taken in by itself as hooks do."""
+    say = Teller(name)
+    taker = Taker(engine, world())
+    taker.commit([say.start()], [])
+    for output in outputs:
+        call = use(say, "mcp__playwright__browser_click", output, element="Delete")
+        taker.commit([call], [])
+        taker.commit([call], [])
+    project = engine.store.sessions(project=None)[0].project
+    learn_screens(engine, project=project, session_id=name)
+
+
+def observed(engine: Engine) -> list[Memory]:
+    where = Filter(project=None, types=(MemoryType.E2E_OBSERVATION,))
+    return list(engine.store.iterate(where))
+
+
+def test_a_first_sighting_is_kept_for_review_and_a_second_confirms_it(engine: Engine) -> None:
+    session(engine, "one", DISABLED, DISABLED)
+    (first,) = observed(engine)
+    assert first.confidence == 0.75
+    assert first.needs_review
+    assert first.source is Source.MCP_AUTO
+    assert isinstance(first.payload, E2EObservation)
+    assert first.payload.observation_type == "ui_behavior"
+    session(engine, "two", DISABLED)
+    (again,) = observed(engine)
+    assert again.id == first.id
+    assert again.confidence == 0.9
+    assert set(again.provenance_sessions) == {"one", "two"}
+    assert engine.store.explanations([first.id])[first.id].sessions == ("one", "two")
+
+
+def test_a_contradiction_costs_a_fifth_once_for_each_session(engine: Engine) -> None:
+    session(engine, "one", DISABLED)
+    session(engine, "two", "Clicked")
+    (memory,) = observed(engine)
+    assert memory.confidence == pytest.approx(0.55)
+    learn_screens(engine, project=memory.project, session_id="two")
+    assert observed(engine)[0].confidence == pytest.approx(0.55)
+
+
+def test_learning_twice_from_a_session_changes_nothing(engine: Engine) -> None:
+    session(engine, "one", DISABLED)
+    before = observed(engine)
+    learn_screens(engine, project=before[0].project, session_id="one")
+    assert observed(engine) == before
+
+
+def test_another_project_is_not_told(engine: Engine) -> None:
+    session(engine, "one", DISABLED)
+    assert learn_screens(engine, project="name:elsewhere", session_id="one") == []
+    seen = engine.store.sightings(project="name:elsewhere", kinds=(SightingKind.E2E,))
+    assert seen == []
