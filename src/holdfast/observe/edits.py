@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from difflib import SequenceMatcher
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
@@ -57,6 +58,7 @@ class _Named:
     loose: str
 
 
+@lru_cache(maxsize=1024)
 def file_kind(path: str) -> FileKind:
     """What sort of file a path names."""
     pure = PurePosixPath(path)

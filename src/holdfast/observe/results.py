@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from holdfast.core.records import record
 from holdfast.core.text import shorten
@@ -133,6 +134,8 @@ _EMPTY_LINE = re.compile(
 )
 
 
+# Several readers ask about the call that came back last.
+@lru_cache(maxsize=4)
 def read_tests(output: str) -> TestResult | None:
     """What a test run reported; None when nothing in the output looks like a report."""
     names = dict.fromkeys(
@@ -144,6 +147,7 @@ def read_tests(output: str) -> TestResult | None:
     return TestResult(passed, failed, tuple(names)[:MAX_NAMES])
 
 
+@lru_cache(maxsize=4)
 def error_line(*texts: str | None) -> str | None:
     """The line that names what went wrong, from the first text that has one."""
     for text in texts:
