@@ -213,7 +213,7 @@ def settle(scene: Scene) -> None:
 
 def _age(folder: Path) -> None:
     """Make every file of a folder look as if it was last written to long ago."""
-    for path in folder.iterdir():
+    for path in folder.glob("*"):
         os.utime(path, (1.0, 1.0))
 
 
