@@ -86,3 +86,13 @@ def test_init_builds_and_summarises_when_asked_to(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert found["graph"]["seen"] == 1
     assert "Sells things by mail." in found["modules"]["notes"][0]["text"]
+
+
+def test_related_files_are_listed_on_the_command_line(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, FILES)
+    assert "Nothing is known" in _run(root, "related", "b.py").stderr
+    assert _run(root, "build").returncode == 0
+    found = json.loads(_run(root, "related", "b.py", "--json").stdout)
+    assert {file["path"] for file in found["files"]} == {"a.py", "tests/test_b.py"}
+    assert "depends on it" in _run(root, "related", "b.py").stdout

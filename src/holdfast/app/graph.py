@@ -37,6 +37,7 @@ from holdfast.core.types import parse_choice
 
 if TYPE_CHECKING:
     from holdfast.app.module_notes import Summarised
+    from holdfast.app.related import Related
     from holdfast.app.wiring import Wires
     from holdfast.codegraph.questions import Questions
     from holdfast.core.code_modules import CodeModule, Convention
@@ -164,6 +165,15 @@ class Graph:
     def coverage(self, name: str, *, depth: int = DEEPEST) -> Coverage:
         """The tests that reach a file or symbol, and what none of them reaches."""
         return self._questions.coverage(self.node(name).id, depth=depth)
+
+    def related(self, file: str, *, limit: int = 10) -> Related:
+        """Files that change, depend or are opened along with a file, with reasons.
+
+        Works without a graph and without git, with what there is.
+        """
+        from holdfast.app.related import RelatedFiles
+
+        return RelatedFiles(self._wires, self, self._root).find(file, limit=limit)
 
     # -- Modules ----------------------------------------------------------------------------------
 

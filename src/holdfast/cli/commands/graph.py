@@ -11,7 +11,7 @@ import click
 
 from holdfast.cli import options, output
 from holdfast.cli.commands.graph_modules import modules, summarise
-from holdfast.cli.commands.graph_search import search
+from holdfast.cli.commands.graph_search import related, search
 
 if TYPE_CHECKING:
     from holdfast.core.graph import BuildProgress, BuildReport, GraphStatus, Reached, SourceFile
@@ -182,7 +182,7 @@ def show(*, name: str, project: str | None, as_json: bool) -> None:
             click.echo(f"  {mark} {edge.kind.value:<10} {output.one_line(other)}")
 
 
-for command in (search, modules, summarise):
+for command in (search, related, modules, summarise):
     graph.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""`holdfast graph search`: the files a request is about."""
+"""`holdfast graph search` and `related`: the files a request is about, or that go with a file."""
 
 from __future__ import annotations
 
@@ -30,4 +30,30 @@ def search(*, query: tuple[str, ...], limit: int, project: str | None, as_json: 
     output.print_table(
         ("score", "file", "why"),
         [(f"{hit.score:.2f}", hit.path, ", ".join(hit.reasons)) for hit in found],
+    )
+
+
+@click.command("related")
+@click.argument("file")
+@click.option("-n", "--limit", type=click.IntRange(1, 200), default=10, show_default=True,
+              help="How many files to list at most.")  # fmt: skip
+@options.project_option
+@options.json_option
+def related(*, file: str, limit: int, project: str | None, as_json: bool) -> None:
+    """Show the files that belong with FILE: likely to change, depending or opened along with it.
+
+    The first time a long history takes seconds to learn; what it says is kept.
+    """
+    with options.opened(project) as hf:
+        found = hf.graph.related(file, limit=limit)
+    if as_json:
+        output.print_json(found)
+        return
+    if not found.files:
+        output.note("Nothing is known to belong with it.")
+    if not found.has_graph:
+        output.note("Without structure: the code graph does not know it (holdfast graph build).")
+    output.print_table(
+        ("score", "file", "why"),
+        [(f"{hit.score:.2f}", hit.path, ", ".join(hit.reasons)) for hit in found.files],
     )

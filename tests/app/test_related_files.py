@@ -1,0 +1,106 @@
+"""Files that belong together, by history, structure and use, with what there is of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.app import Holdfast
+from holdfast.codegraph.related import Named, Ranking, fused
+from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.core.query import FileLink
+from tests.app.opening import open_in
+from tests.app.test_code_search import git
+from tests.codegraph.trees import write
+
+pytestmark = pytest.mark.feature("E3")
+
+FILES = {
+    "a.py": "from b import f\n\nf()\n",
+    "b.py": "def f():\n    pass\n",
+    "c.py": "x = 1\n",
+    "d.md": "words\n",
+    ".gitignore": "data/\n",
+}
+
+
+@pytest.fixture
+def hf(tmp_path: Path) -> Iterator[Holdfast]:
+    write(tmp_path, FILES)
+    with open_in(tmp_path) as opened:
+        yield opened
+
+
+def commit(root: Path, *names: str) -> None:
+    for name in names:
+        with (root / name).open("a", encoding="utf-8") as file:
+            file.write("# more\n")
+    git(root, "add", ".")
+    git(root, "commit", "-m", "more")
+
+
+def test_history_structure_and_use_are_joined_with_reasons(hf: Holdfast, tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    commit(tmp_path, "b.py")
+    for _ in range(4):
+        commit(tmp_path, "b.py", "c.py")
+    hf.graph.build(workers=1)
+    hf.engine.store.put_file_links(hf.project, [FileLink("b.py", "d.md", 0.9, 3)])
+    found = hf.graph.related("b.py")
+    reasons = {file.path: file.reasons for file in found.files}
+    assert found.files[0].path in ("a.py", "c.py")
+    assert "changed together 5 times" in reasons["c.py"]
+    assert "depends on it" in reasons["a.py"]
+    assert "seen along 3 times" in reasons["d.md"]
+    assert found.has_graph
+    assert found.has_history
+    assert (
+        "it depends on this" in {f.path: f.reasons for f in hf.graph.related("a.py").files}["b.py"]
+    )
+
+
+def test_without_git_and_without_a_graph_it_answers_with_what_there_is(hf: Holdfast) -> None:
+    hf.engine.store.put_file_links(hf.project, [FileLink("b.py", "c.py", 0.9, 3)])
+    found = hf.graph.related("b.py")
+    assert [file.path for file in found.files] == ["c.py"]
+    assert not found.has_graph
+    assert not found.has_history
+    assert hf.graph.related("a.py").files == ()
+
+
+def test_what_history_says_is_kept_until_it_has_gone_on(hf: Holdfast, tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    commit(tmp_path, *[name for name in FILES if name != ".gitignore"])
+    hf.graph.related("b.py")
+    kept = hf.engine.store.get_value("co_change", hf.graph.tree)
+    commit(tmp_path, "a.py", "c.py")
+    hf.graph.related("b.py")
+    assert hf.engine.store.get_value("co_change", hf.graph.tree) == kept
+    for _ in range(21):
+        commit(tmp_path, "a.py", "c.py")
+    hf.graph.related("b.py")
+    assert hf.engine.store.get_value("co_change", hf.graph.tree) != kept
+    git(tmp_path, "reset", "--soft", "HEAD~5")
+    assert hf.graph.related("b.py").has_history
+
+
+def test_files_that_are_gone_are_not_named(hf: Holdfast, tmp_path: Path) -> None:
+    hf.engine.store.put_file_links(hf.project, [FileLink("b.py", "c.py", 0.9, 3)])
+    (tmp_path / "c.py").unlink()
+    assert hf.graph.related("b.py").files == ()
+    with pytest.raises(NotFoundError, match="no file"):
+        hf.graph.related("nothing.py")
+    with pytest.raises(UsageError, match="limit"):
+        hf.graph.related("b.py", limit=0)
+
+
+def test_a_file_that_several_sources_name_comes_first() -> None:
+    rankings = [
+        Ranking(1.0, [Named("x", ("p",)), Named("y", ("q",))]),
+        Ranking(0.5, [Named("y", ("r", "q")), Named("gone", ())]),
+    ]
+    found = fused(rankings, is_there=lambda path: path != "gone", limit=5)
+    assert [(file.path, file.reasons) for file in found] == [("y", ("q", "r")), ("x", ("p",))]
+    assert 0 < found[1].score < found[0].score <= 1
