@@ -122,3 +122,18 @@ def test_where_there_are_no_hooks_nothing_is_agreed_to(cli: Cli) -> None:
     assert "No skill here has hooks" in cli("skill", "hooks").err
     assert "Nothing was agreed to" in cli("skill", "trust").err
     assert cli("skill", "trust", "nosuch", "--yes").code == exits.exit_code(NotFoundError("x"))
+
+
+@pytest.mark.feature("F2")
+def test_skills_are_exported_to_where_a_client_looks(cli: Cli) -> None:
+    skill(more="detect:\n  files: [deploy.toml]\n")
+    (Path.cwd() / "deploy.toml").write_text("x")
+    done = cli("skill", "export", "--to", "claude-code", "--detected", "--json").json
+    assert done["items"] == [str(Path.cwd() / ".claude" / "skills" / "deploy")]
+    assert cli("skill", "export", "deploy", "--to", "codex").code == exits.OK
+    assert (Path.cwd() / ".agents" / "skills" / "deploy" / "SKILL.md").is_file()
+    assert cli("skill", "export", "deploy", "--to", "./codex").code == exits.OK
+    assert (Path.cwd() / "codex" / "deploy" / "SKILL.md").is_file()
+    nothing = cli("skill", "export", "--to", "opencode", "--generated")
+    assert nothing.code == exits.USAGE
+    assert "nothing to export" in nothing.err

@@ -284,12 +284,12 @@ def test_opencodes_own_file_is_chosen_when_it_allows_comments(installer: Install
 
 
 @pytest.mark.parametrize("client", SLASHED)
-def test_each_client_has_the_four_commands(installer: Installer, client: str) -> None:
+def test_each_client_has_the_five_commands(installer: Installer, client: str) -> None:
     installer.install(client, scope=Scope.USER)
     names = [path.stem for path in _paths(installer, client, Part.COMMANDS)]
     own_memory = client in ("claude-code", "gemini")
     last = "holdfast-memory" if own_memory else "memory"
-    assert names == ["remember", "recall", "forget", last]
+    assert names == ["remember", "recall", "forget", "skill", last]
 
 
 @pytest.mark.parametrize("client", SLASHED)
@@ -306,7 +306,7 @@ def test_a_command_names_programs_tools_and_arguments_that_exist(
         text = path.read_text("utf-8")
         text = tomllib.loads(text)["prompt"] if path.suffix == ".toml" else text
         assert "__" not in text
-        assert set(command.runs) <= set(CLI_COMMANDS)
+        assert {run.split()[0] for run in command.runs} <= set(CLI_COMMANDS)
         if command.hint:
             assert arguments in text
         assert all(f"'/opt/it'\"'\"'s mine/holdfast' {run}" in text for run in command.runs)

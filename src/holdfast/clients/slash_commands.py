@@ -1,4 +1,4 @@
-"""The slash commands /remember, /recall, /forget and /memory, as each client wants them written.
+"""The slash commands /remember, /recall, /forget, /skill and /memory, as each client wants them.
 
 One text for all, in `data/commands`; a client adds its head and its word for the arguments.
 Where a client has a command of its own called /memory, ours is /holdfast-memory.
@@ -53,6 +53,12 @@ COMMANDS: Final = (
         "Delete a memory from Holdfast, after a look at it",
         "<id or description>",
         ("recall", "show"),
+    ),
+    SlashCommand(
+        "skill",
+        "Run a skill that Holdfast knows, or find one",
+        "<name> [arguments]",
+        ("skill run --as model", "skill search"),  # never all of `skill`: it also agrees to hooks
     ),
     SlashCommand(
         _MEMORY, "Show what Holdfast knows about this project", "", ("stats", "context", "status")

@@ -46,7 +46,8 @@ person refers to earlier work. Three steps, cheap first:
 2. timeline(anchor): what stands around one of them in time, when order matters.
 3. get_observations(ids): the full text of the few that matter. Do not fetch everything.
 For one quick question memory_recall(query) answers in one step. inject_context gives what is \
-worth knowing for a session's start, a prompt or files.
+worth knowing for a session's start, a prompt or files. Before work of a known kind, skill_search \
+finds instructions for it, and skill_run gives one in full.
 
 Keep something with memory_store when the person asks to remember it, or when you learned what a \
 later session would otherwise have to find out again: one self-contained statement each, no \

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
+from holdfast.app.skill_export import CLIENT_FOLDERS, export_folder, skills_to_export
 from holdfast.app.skills import NEW_FOLDERS
 from holdfast.cli import options, output
 from holdfast.cli.commands.skill_look import plain_skill, print_findings
@@ -161,24 +161,41 @@ def delete(*, name: str, dry_run: bool, yes: bool, project: str | None, as_json:
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
     "--to",
-    "folder",
     required=True,
-    type=click.Path(path_type=Path),
-    help="Where to; .claude/skills lets Claude Code find them.",
+    metavar="CLIENT|FOLDER",
+    help=f"The project's folder of a client ({', '.join(CLIENT_FOLDERS)}), or any folder.",
 )
+@click.option("--generated", is_flag=True, help="Those made from sessions that are switched on.")
+@click.option("--detected", is_flag=True, help="Those that this project calls for.")
 @click.option("--overwrite", is_flag=True, help="Write over skills that are there.")
 @options.project_option
 @options.json_option
 def export(
-    *, names: tuple[str, ...], folder: Path, overwrite: bool, project: str | None, as_json: bool
+    *,
+    names: tuple[str, ...],
+    to: str,
+    generated: bool,
+    detected: bool,
+    overwrite: bool,
+    project: str | None,
+    as_json: bool,
 ) -> None:
-    """Copy skills with their files into a folder, each as NAME/SKILL.md."""
+    """Copy skills with their files into a folder, each as NAME/SKILL.md.
+
+    With the name of a client they go where that client looks for skills of this project.
+    """
     with options.opened(project) as hf:
-        known = [hf.skills.get(name).name for name in names]  # all are there before any is copied
-        targets = [hf.skills.export(name, folder, overwrite=overwrite) for name in known]
+        folder = export_folder(hf.root, to)
+        # All are there before any is copied.
+        known = [hf.skills.get(name).name for name in names]
+        known += skills_to_export(hf.skills, folder, generated=generated, detected=detected)
+        if not known:
+            raise UsageError("There is nothing to export.", hint="Name a skill.")
+        distinct = [*dict.fromkeys(known)]
+        targets = [hf.skills.export(name, folder, overwrite=overwrite) for name in distinct]
     if as_json:
         output.print_json({"items": targets})
         return
