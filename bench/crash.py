@@ -242,8 +242,11 @@ class Killer:
         server = start(self._scene)
         asking = threading.Thread(target=self._ask_on, args=(server,), daemon=True)
         asking.start()
-        threading.Event().wait(kill.moment * _LIVES_S[kill.victim])
-        server.process.kill()
+        try:
+            threading.Event().wait(kill.moment * _LIVES_S[kill.victim])
+        finally:
+            # Also when the whole run is interrupted: nobody may outlive it.
+            server.process.kill()
         asking.join()
         return finished(server.process).code == _KILLED
 
