@@ -185,3 +185,74 @@ def _ms(seconds: float) -> int:
 def test_names_are_called_by_the_tool_or_after_a_slash() -> None:
     story = WorkStory(session_id="s", prompts=("/one now", "/ nothing", "and /two", "/one"))
     assert skills_called(story) == ("one", "nothing")
+
+
+# -- Leaving and coming back ----------------------------------------------------------------------
+
+
+def test_an_export_carries_skills_and_they_wait_for_review_where_they_come_in(
+    desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    hf.skills.review(NAME, "accept")
+    known = hf.skills.library.get(NAME)
+    file = tmp_path / "export.jsonl"
+    hf.export(file)
+    assert hf.import_jsonl(file).new == 0
+    with Desk(tmp_path / "other").open() as other:
+        assert other.import_jsonl(file, here=True, dry_run=True).new > 0
+        assert other.skills.library.all() == []
+        other.import_jsonl(file, here=True)
+        (came,) = other.skills.library.all()
+        assert (came.text, came.session_ids) == (known.text, ("session-1",))
+        assert (came.enabled, came.review) == (False, SkillReview.PENDING)
+        assert "import" in (other.skills.get(NAME).note or "")
+        assert other.import_jsonl(file, here=True).refused == ()
+        assert len(other.skills.library.all()) == 1
+
+
+def test_a_skill_line_that_is_none_or_holds_a_secret_is_refused_by_number(
+    desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    file = tmp_path / "export.jsonl"
+    hf.export(file)
+    head, *_, line = file.read_text(encoding="utf-8").splitlines()
+    bad = [
+        '{"skill": 3}',
+        line.replace("## Steps", f"key={SECRET}"),
+        line.replace('"name": "', '"nam": "'),
+        line.replace('"id": "', '"id": "x'),
+        line.replace('"created_at": "', '"created_at": "soon'),
+    ]
+    file.write_text("\n".join([head, *bad]) + "\n", encoding="utf-8")
+    with Desk(tmp_path / "other").open() as other:
+        report = other.import_jsonl(file, here=True)
+        assert [note.line for note in report.refused] == [2, 3, 4, 5, 6]
+        assert other.skills.library.all() == []
+
+
+def test_a_partial_export_leaves_skills_behind(
+    desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    hf.export(tmp_path / "some.jsonl", types=["prompt"])
+    assert '"skill"' not in (tmp_path / "some.jsonl").read_text(encoding="utf-8")
+
+
+def test_clearing_a_project_takes_the_skills_made_of_it_along(
+    desk: Desk, hf: holdfast.Holdfast
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    hf.clear_project(dry_run=True)
+    assert len(hf.skills.library.all()) == 1
+    hf.clear_project()
+    assert hf.skills.library.all() == []

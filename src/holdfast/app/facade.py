@@ -167,16 +167,18 @@ class Holdfast(Ageing, Areas):
         return forget(self.engine, ids, keep_history=keep_history, dry_run=dry_run)
 
     def clear_project(self, *, dry_run: bool = False) -> int:
-        """Delete every memory of this project for good; returns how many. What is about the
-        person stays."""
+        """Delete every memory of this project for good, with the skills made of them; returns how
+        many memories. What is about the person stays."""
         from holdfast.core.changes import Delete
 
         everything = replace(self._whole({}), include_user=False)
         changes = [
             Delete(m.id) for m in self.engine.store.iterate(everything) if m.scope is not Scope.USER
         ]
-        if changes and not dry_run:
+        if not dry_run:
             self.engine.store.apply(changes)
+            for skill in self.engine.store.generated_skills(project=self.project):
+                self.engine.store.remove_generated(skill.id)
         return len(changes)
 
     def obey(

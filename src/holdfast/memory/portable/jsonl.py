@@ -1,7 +1,8 @@
 """Memory as a JSONL file: written for `git diff`, read back exactly.
 
 The first line names the format and its version; every further line is one memory with all its
-fields, keys sorted, oldest first, so the same memories always give the same bytes. Vectors are
+fields, keys sorted, oldest first, so the same memories always give the same bytes. A complete
+export ends with the generated skills, each a line that `skill_lines` reads. Vectors are
 derived and stay behind. Reading checks and redacts each record like a new memory; what a record
 means for a memory that is already there is decided in `reconcile`.
 
@@ -30,6 +31,7 @@ from holdfast.memory.portable.atomic_file import new_file
 from holdfast.memory.portable.import_lines import Line, opened, read_lines, require_text
 from holdfast.memory.portable.reconcile import Ledger, Meeting, meet
 from holdfast.memory.portable.record_json import memory_from_json, memory_to_json, parse_json
+from holdfast.memory.portable.skill_lines import MARK, skill_from_json, skill_to_json
 from holdfast.memory.wording.redaction import redact
 
 FORMAT = "holdfast-memories"
@@ -79,6 +81,9 @@ def export_jsonl(
         count += 1
         if progress and (count % BATCH_RECORDS == 0 or count == total):
             progress(count, max(count, total))
+    if where == whole(where.project):
+        for skill in engine.store.generated_skills(project=where.project):
+            out.write(_dump(skill_to_json(skill)))
     return count
 
 
@@ -155,7 +160,7 @@ class _Import:
         lines = read_lines(file)
         while batch := list(islice(lines, BATCH_RECORDS)):
             told = [told for line in batch if (told := self._read(line))]
-            fresh = self._without_known(told)
+            fresh = self._without_known(self._without_skills(told))
             self._settle([record for item in fresh if (record := self._record(item))])
             if progress:
                 progress(batch[-1].end_bytes, max(size_bytes, batch[-1].end_bytes))
@@ -171,6 +176,27 @@ class _Import:
         except UsageError as error:
             self.refused.append(LineNote(line.number, error.message))
             return None
+
+    def _without_skills(self, told: list[_Told]) -> list[_Told]:
+        """Take generated skills in, and leave the memories."""
+        for item in told:
+            if MARK not in item.data:
+                continue
+            try:
+                self.counts[self._take_skill(item.data)] += 1
+            except (ConflictError, UsageError) as error:
+                self.refused.append(LineNote(item.line, error.message))
+        return [item for item in told if MARK not in item.data]
+
+    def _take_skill(self, data: dict[str, Json]) -> Meeting:
+        skill = skill_from_json(data)
+        store = self.engine.store
+        home = store.canonical_project(self.project or skill.project)
+        if any(known.id == skill.id for known in store.generated_skills(project=None)):
+            return Meeting.SKIPPED
+        if not self.dry_run:
+            store.put_generated(replace(skill, project=home))
+        return Meeting.NEW
 
     def _without_known(self, told: list[_Told]) -> list[_Told]:
         """Leave out what the store says word for word, so that taking in again is quick."""
