@@ -26,10 +26,19 @@ SKILLS_WITHIN_S = 0.15
 
 
 class MemoryContext:
-    """Answers questions from memory; `open_in` opens the memory of a folder, None for none."""
+    """Answers questions from memory; `open_in` opens the memory of a folder, None for none.
 
-    def __init__(self, open_in: Callable[[Path], Holdfast | None]) -> None:
+    Skills that are not found within their time are left out: memory does not wait for them.
+    """
+
+    def __init__(
+        self,
+        open_in: Callable[[Path], Holdfast | None],
+        *,
+        skills_within_s: float = SKILLS_WITHIN_S,
+    ) -> None:
         self._open_in = open_in
+        self._skills_within_s = skills_within_s
         self._open: OrderedDict[Path, Holdfast] = OrderedDict()
         self._lock = Lock()
 
@@ -49,7 +58,7 @@ class MemoryContext:
                 max_chars=MAX_CHARS,
                 shown=shown,
                 session=question.session,
-                skills_within_s=SKILLS_WITHIN_S,
+                skills_within_s=self._skills_within_s,
             )
         except UsageError:
             # A file outside the project, or a folder that is gone: nothing is known about it.
