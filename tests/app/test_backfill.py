@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -190,59 +188,3 @@ def test_an_unreadable_file_does_not_keep_the_others_out(tmp_path: Path, shop: P
         report = take(hf, tmp_path / "kept")
     assert report.new == 1
     assert {unread.path.name for unread in report.unread} == {"dangling.jsonl", "noise.jsonl"}
-
-
-_RUN = """
-import os, sys
-from pathlib import Path
-import holdfast, holdfast.observe.backfill as backfill
-from holdfast.app.backfill import Wanted, import_transcripts
-from holdfast.clients.backfill.sources import transcripts
-from holdfast.clients.hook_set import Places
-backfill.BATCH_EVENTS = 7
-kept, database, kill_after = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-with holdfast.open(database, project="demo", embedder="none", environment={}) as hf:
-    store, applied = hf.engine.store, 0
-    def progress(done, total):
-        pass
-    real = type(store).apply
-    def apply(self, changes):
-        global applied
-        real(self, changes)
-        applied += 1
-        if applied == kill_after:
-            os.kill(os.getpid(), 9)
-    type(store).apply = apply
-    where = Places(home=kept, project=kept, environment={})
-    found = transcripts("claude-code", where=where, paths=[kept])
-    import_transcripts(hf, "claude-code", found, wanted=Wanted(), environment={})
-"""
-
-
-@pytest.mark.parametrize("kill_after", [1, 3, 6])
-def test_killed_half_way_and_run_again_is_complete_and_nothing_twice(
-    tmp_path: Path, shop: Path, kill_after: int
-) -> None:
-    kept = tmp_path / "kept"
-    session(kept, "s-1", cwd=shop, turns=4)
-    session(kept, "s-2", cwd=shop, turns=4)
-
-    def run(database: str, kills: int) -> int:
-        path = tmp_path / database / "memory.db"
-        arguments = [sys.executable, "-c", _RUN, str(kept), str(path), str(kills)]
-        return subprocess.run(arguments, check=False, timeout=120).returncode
-
-    assert run("broken", kill_after) == -9
-    assert run("broken", 0) == 0
-    assert run("whole", 0) == 0
-    with (
-        holdfast.open(tmp_path / "broken" / "memory.db", project="demo", environment={}) as broken,
-        holdfast.open(tmp_path / "whole" / "memory.db", project="demo", environment={}) as whole,
-    ):
-        assert contents(broken) == contents(whole)
-        for name in ("s-1", "s-2"):
-            ours, theirs = (hf.engine.store.get_session(name) for hf in (broken, whole))
-            assert ours is not None
-            assert theirs is not None
-            counted = ("prompt_count", "turn_count", "tool_count", "observation_count", "ended_at")
-            assert [getattr(ours, n) for n in counted] == [getattr(theirs, n) for n in counted]

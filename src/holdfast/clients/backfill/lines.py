@@ -92,12 +92,21 @@ def found_files(places: Iterable[Path], *, suffixes: tuple[str, ...]) -> Iterato
             problems: list[Unread] = []
             for folder, folders, names in os.walk(place, onerror=_noting(problems)):
                 folders.sort()
-                yield from (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
+                named = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
+                yield from map(_regular, named)
             yield from problems
-        elif place.is_file():
-            yield place
         else:
-            yield Unread(place, "is not there" if not os.path.lexists(place) else "is no file")
+            yield _regular(place)
+
+
+def _regular(path: Path) -> Path | Unread:
+    """Only files are opened: reading a pipe or a device might never end."""
+    try:
+        if path.is_file():
+            return path
+    except OSError as error:
+        return Unread(path, error.strerror or str(error))
+    return Unread(path, "is no file" if path.exists() else "is not there")
 
 
 def _noting(problems: list[Unread]) -> Callable[[OSError], None]:

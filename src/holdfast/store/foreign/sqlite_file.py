@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from holdfast.core.errors import UsageError
 
 _MAGIC = b"SQLite format 3\0"
+_MOST_COPIES = 5
 
 
 class ForeignDatabase:
@@ -51,16 +52,41 @@ def open_copy(path: Path) -> Generator[ForeignDatabase, None, None]:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
     with TemporaryDirectory(prefix="holdfast-import-") as folder:
         copy = Path(folder) / "copy.db"
-        shutil.copyfile(path, copy)
-        log = path.with_name(path.name + "-wal")
-        if log.is_file():
-            shutil.copyfile(log, copy.with_name(copy.name + "-wal"))
         try:
+            _copy_both(path, copy)
             with closing(sqlite3.connect(copy)) as connection:
                 connection.text_factory = _text
                 yield ForeignDatabase(connection)
         except sqlite3.DatabaseError as error:
             raise UsageError(f"{path} cannot be read as a database: {error}.") from None
+        except OSError as error:
+            raise UsageError(f"{path} cannot be copied: {error.strerror or error}.") from None
+
+
+def _copy_both(path: Path, copy: Path) -> None:
+    """Copy the file and its log as they were at one moment: again when either changed meanwhile,
+    since a log does not fit a file that has taken it in."""
+    log = path.with_name(path.name + "-wal")
+    for _ in range(_MOST_COPIES):
+        before = _state(path), _state(log)
+        shutil.copyfile(path, copy)
+        copied_log = copy.with_name(copy.name + "-wal")
+        copied_log.unlink(missing_ok=True)
+        if before[1] is not None:
+            shutil.copyfile(log, copied_log)
+        if before == (_state(path), _state(log)):
+            return
+    raise UsageError(
+        f"{path} is being written all the time.", hint="Close the program that uses it."
+    )
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def _text(raw: bytes) -> str:
