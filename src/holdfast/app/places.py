@@ -96,9 +96,11 @@ def _folder(environment: Mapping[str, str], variable: str, fallback: str) -> Pat
 
 
 def _home() -> Path:
+    """The user's home; one that depends on the current folder is none."""
     try:
-        return Path.home()
+        home = Path.home()
     except RuntimeError:
-        raise UsageError(
-            "This user has no home folder.", hint=f"Name a folder in {HOME_VARIABLE}."
-        ) from None
+        home = Path()
+    if not home.is_absolute():
+        raise UsageError("This user has no home folder.", hint=f"Name a folder in {HOME_VARIABLE}.")
+    return home
