@@ -256,3 +256,28 @@ def test_clearing_a_project_takes_the_skills_made_of_it_along(
     assert len(hf.skills.library.all()) == 1
     hf.clear_project()
     assert hf.skills.library.all() == []
+
+
+def test_two_who_look_at_a_session_at_once_make_one_skill(desk: Desk) -> None:
+    add_route(desk.session("session-1"))
+    with desk.open(settings=QUIET) as one, desk.open(settings=QUIET) as other:
+        desk.drain(one)
+        drafts = [hf.skills.generate(dry_run=True).made[0] for hf in (one, other)]
+        assert drafts[0].id == drafts[1].id
+        assert one.skills.generate().made
+        with pytest.raises(ConflictError):
+            other.engine.store.put_generated(drafts[1])
+        assert other.skills.generate().made == ()
+        assert len(other.skills.library.all()) == 1
+
+
+def test_a_run_of_the_command_counts_as_a_use_in_its_session(
+    desk: Desk, hf: holdfast.Holdfast
+) -> None:
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    hf.skills.generate()
+    hf.skills.review(NAME, "accept")
+    hf.skills.commands.run(f"/{NAME}", session="session-9")
+    (run,) = hf.engine.store.skill_runs()
+    assert (run.session_id, run.used_by, run.succeeded) == ("session-9", "person", None)

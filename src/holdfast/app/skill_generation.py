@@ -8,7 +8,9 @@ otherwise. Nothing here decides what a good session or a valid document is: `hol
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from holdfast.app.skill_library import PENDING_NOTE, SkillShelf
 from holdfast.app.skill_stories import story_of
@@ -97,8 +99,23 @@ class SkillWorkshop:
             else:
                 passed.append(result)
         if not dry_run:
-            made = [self._shelf.put(skill) for skill in made]
+            made = [kept for skill in made if (kept := self._kept(skill, passed)) is not None]
         return Generation(made=tuple(made), passed=tuple(passed), dry_run=dry_run)
+
+    def _kept(self, skill: GeneratedSkill, passed: list[Passed]) -> GeneratedSkill | None:
+        """The skill as it is written; None when another process made it of this session first."""
+        try:
+            return self._shelf.put(skill)
+        except ConflictError:
+            (session_id,) = skill.session_ids
+            passed.append(
+                Passed(
+                    session_id=session_id,
+                    title=None,
+                    reason="another process made a skill of it just now",
+                )
+            )
+            return None
 
     def refine(
         self,
@@ -210,7 +227,7 @@ class SkillWorkshop:
             raise UsageError("The session holds a secret that cannot be taken out of its steps.")
         is_on = self._wires.settings.skills_generated == "on"
         return GeneratedSkill(
-            id=known.id if known else self._wires.engine.new_id(),
+            id=known.id if known else _id_of(self._wires.project, draft.session_ids[0]),
             project=self._wires.project,
             name=draft.name,
             text=text,
@@ -258,6 +275,12 @@ class SkillWorkshop:
             cutoff=engine.thresholds().related,
         )
         return like is not None and like.is_same
+
+
+def _id_of(project: str, session_id: str) -> str:
+    """The same for a session wherever it is looked at, so that two who do so at once make one."""
+    digest = sha256(f"{project}\n{session_id}".encode("utf-8", errors="replace")).hexdigest()
+    return str(UUID(digest[:32]))
 
 
 def _safe(text: str) -> str:

@@ -21,9 +21,6 @@ from holdfast.core.skill_library import (
     track_record,
 )
 from holdfast.core.skill_ports import KeptDocument
-from holdfast.memory.wording.redaction import redact
-from holdfast.skills.editing import Value, edited
-from holdfast.skills.generation import require_valid
 from holdfast.skills.given import GENERATED
 
 if TYPE_CHECKING:
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
 
     from holdfast.app.wiring import Wires
     from holdfast.core.skills import Skill
+    from holdfast.skills.editing import Value
 
 ReviewAnswer: TypeAlias = Literal["accept", "reject", "edit"]
 PENDING_NOTE = "Waits for review: `holdfast skill review {name}`."
@@ -168,6 +166,8 @@ class SkillShelf:
         self, name: str, changes: Mapping[str, Value | None], *, body: str | None = None
     ) -> str:
         """What a kept skill's text would be with some fields set or removed."""
+        from holdfast.skills.editing import edited
+
         return edited(self.get(name).text, changes, body=body)
 
     def text_of(self, skill: Skill) -> str | None:
@@ -183,8 +183,11 @@ class SkillShelf:
         return self.get(skill.name)
 
     def _checked(self, skill: GeneratedSkill, text: str) -> GeneratedSkill:
-        found = redact(text)
-        if found.changed:
+        # Whoever only lists skills need not load what reads and redacts documents.
+        from holdfast.memory.wording.redaction import redact
+        from holdfast.skills.generation import require_valid
+
+        if redact(text).changed:
             raise UsageError(
                 "The text holds a secret or a private part.", hint="Take it out, then try again."
             )
