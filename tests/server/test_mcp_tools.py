@@ -25,6 +25,7 @@ NAMES = {
     "memory_store",
     "memory_recall",
     "memory_forget",
+    "record_verdict",
     "remember_this",
     "memory_search",
     "stats",
@@ -36,6 +37,7 @@ NAMES = {
     "skill_run",
 }
 READERS = NAMES - {
+    "record_verdict",
     "store_observation",
     "memory_store",
     "memory_forget",

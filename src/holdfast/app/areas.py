@@ -1,5 +1,5 @@
 """The areas of an open memory beside its memories: skills, the code graph, code search,
-the way of working.
+the way of working, the observer.
 
 Each is made on first use and loads its package only then, so that who asks for none of them pays
 for none.
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.app.facade import Holdfast
     from holdfast.app.graph import Graph
     from holdfast.app.methodology import Methodologies
+    from holdfast.app.observer import Observer
     from holdfast.app.skills import Skills
     from holdfast.app.wiring import Wires
     from holdfast.memory.context import ContextRequest
@@ -66,6 +67,13 @@ class Areas:
         from holdfast.app.methodology import Methodologies
 
         return Methodologies(self._wires)
+
+    @cached_property
+    def observer(self) -> Observer:
+        """What is learned from sessions: verdicts, promotion, and why a memory is there."""
+        from holdfast.app.observer import Observer
+
+        return Observer(self._wires)
 
     def _phase(self, name: str | None) -> Phase | None:
         """The phase that a caller means; plugins are only asked about names that are not ours."""

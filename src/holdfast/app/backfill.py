@@ -87,6 +87,9 @@ def import_transcripts(
     taker = Taker(_without_vectors(hf.engine), _world_of_then(hf, env), rules)
     run = _Run(hf, taker, BackfillReport(source=source, dry_run=dry_run), progress)
     run.take(run.chosen(found, wanted))
+    if taker.due and not dry_run:
+        learned = hf.observer.learn(list(taker.due), daily_model_tokens=0)
+        run.report.problems.extend(learned.problems)
     return run.told()
 
 

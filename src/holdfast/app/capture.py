@@ -78,9 +78,13 @@ def _asking_until_it_fails(engine: Engine) -> Engine:
 
 
 def sum_up(hf: Holdfast, report: DrainReport) -> DrainReport:
-    """Let a model sum up the sessions that a drain found due; this may take minutes."""
+    """Let a model sum up the sessions that a drain found due, and learn from those whose work has
+    held up; this may take minutes."""
     tokens = hf.settings.capture_daily_model_tokens
-    return replace(report, model=consolidate(hf.engine, report.due, daily_tokens=tokens))
+    model = consolidate(hf.engine, report.due, daily_tokens=tokens)
+    learned = hf.observer.learn(report.due) if report.due else None
+    problems = learned.problems if learned is not None else ()
+    return replace(report, model=model, problems=(*report.problems, *problems))
 
 
 def learn_skills(

@@ -37,6 +37,8 @@ COMMANDS: Final = MappingProxyType(
         "sweep": ("upkeep", "Mark memories whose files are gone."),
         "upkeep": ("upkeep", "Sweep, decay and prune in one go."),
         "archive": ("upkeep", "Archive what belongs to a finished unit of work."),
+        "why": ("observer", "Show why a memory is there: sessions, signals, rule, score."),
+        "observer": ("observer", "Show what is being learned, and say whether work held up."),
         "relate": ("trust", "Say how a memory stands to another memory or to a file."),
         "trust": ("trust", "Set how sure a memory is; what it is related to moves with it."),
         "skill": ("skill", "Find, run, check, write and switch skills."),

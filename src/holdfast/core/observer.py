@@ -45,7 +45,7 @@ class PadState(StrEnum):
     """How the work of a session stands."""
 
     OPEN = "open"
-    PASSED = "passed"
+    WAITING = "waiting"  # over, and nobody can say yet whether it holds
     FAILED = "failed"
     PROMOTED = "promoted"
 

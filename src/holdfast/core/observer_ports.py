@@ -56,6 +56,6 @@ class ObserverBook(Protocol):
         """The latest explanations of a project, latest first."""
         ...
 
-    def drop_scratchpads(self, *, before: datetime) -> int:
+    def drop_scratchpads(self, *, before: datetime, states: Sequence[PadState] = ()) -> int:
         """Remove scratchpads last written before a moment; returns how many there were."""
         ...

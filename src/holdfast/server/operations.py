@@ -15,7 +15,15 @@ from pydantic import ValidationError
 
 from holdfast.core.errors import UsageError
 from holdfast.core.records import record
-from holdfast.server import code_verbs, graph_verbs, inputs, outputs, skill_verbs, verbs
+from holdfast.server import (
+    code_verbs,
+    graph_verbs,
+    inputs,
+    observer_verbs,
+    outputs,
+    skill_verbs,
+    verbs,
+)
 from holdfast.server.inputs import Input
 from holdfast.server.outputs import Output
 
@@ -319,6 +327,27 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         takes=skill_verbs.NoDetails,
         gives=skill_verbs.SkillOverview,
         run=skill_verbs.skill_refresh,
+        for_agents=False,
+    ),
+    Operation(
+        name="record_verdict",
+        title="QA verdict",
+        description="After checking finished work: say whether a session's work, or one sub-task "
+        "of it, passed or failed, with what was found. Passed work is learned from; what a failed "
+        "run noticed is discarded; critical and high issues are kept as error patterns.",
+        takes=observer_verbs.Judged,
+        gives=observer_verbs.VerdictTaken,
+        run=observer_verbs.record_verdict,
+        effect=Effect.ADDS,
+    ),
+    Operation(
+        name="explain_memory",
+        title="Why is this known",
+        description="Why a memory is there: the sessions and signals it rests on, the rule that "
+        "concluded it, what validated it and how it scored.",
+        takes=observer_verbs.Why,
+        gives=observer_verbs.ReasonTold,
+        run=observer_verbs.explain_memory,
         for_agents=False,
     ),
 )

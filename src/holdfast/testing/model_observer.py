@@ -73,8 +73,12 @@ class ModelObserver(ABC):
         found = [why for why in self._data.reasons.values() if why.project == project]
         return sorted(found, key=lambda why: (why.at, why.memory_id), reverse=True)[:limit]
 
-    def drop_scratchpads(self, *, before: datetime) -> int:
-        old = [key for key, pad in self._data.pads.items() if pad.updated_at < before]
+    def drop_scratchpads(self, *, before: datetime, states: Sequence[PadState] = ()) -> int:
+        old = [
+            key
+            for key, pad in self._data.pads.items()
+            if pad.updated_at < before and (not states or pad.state in states)
+        ]
         for key in old:
             del self._data.pads[key]
         return len(old)

@@ -43,7 +43,7 @@ from holdfast.observe.learning.lookout import (
 from holdfast.observe.learning.plans import read_plan
 from holdfast.observe.learning.proofs import error_signature, instructions, proof_of, scope_of
 from holdfast.observe.learning.sheets import OpenSheet
-from holdfast.observe.results import error_line
+from holdfast.observe.results import error_line, read_tests, short_test_name
 from holdfast.observe.saying import decisions
 from holdfast.observe.shell import Purpose, Run, files_shown, main_run, read_commit, runs
 from holdfast.observe.thread import Surroundings
@@ -317,15 +317,19 @@ class Noticing:
         line = error_line(call.output, call.error)
         if line is None:
             return
-        told = shorten(line, limit=_HINT_CHARS)
+        is_test = main.purpose is Purpose.TEST
+        tests = read_tests(f"{call.output}\n{call.error or ''}") if is_test else None
+        # What a test says may be said by any other; which test it is tells them apart.
+        which = f"{short_test_name(tests.names[0])}: " if tests is not None and tests.names else ""
+        told = shorten(which + line, limit=_HINT_CHARS)
         self._look = replace(self._look, failed_at=self._step, failed_with=told)
         command = shorten(main.text, limit=_HINT_CHARS)
         seen = ErrorRetry(
-            error_signature(main.subject, line), main.subject, told, 1, self._step, self._step,
-            command,
+            error_signature(main.subject, which + line), main.subject, told, 1, self._step,
+            self._step, command,
         )  # fmt: skip
         # A test that fails while it is worked on is work in progress.
-        self._sheet.fail(seen, counts_again=main.purpose is not Purpose.TEST)
+        self._sheet.fail(seen, counts_again=not is_test)
 
     def _resolve(self, main: Run, failures: Sequence[Failure]) -> None:
         """What ended the errors of a command that works now."""

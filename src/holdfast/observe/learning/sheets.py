@@ -138,11 +138,7 @@ class OpenSheet:
             errors=_most(self.errors, t.MOST_ERRORS, lambda e: (e.count, e.last_step)),
             backtracks=_most(self.backtracks, t.MOST_BACKTRACKS, lambda b: (b.count, b.step)),
             dead_ends=tuple(self.dead_ends),
-            anomalies=_most(
-                {p: d for p, d in self.dwells.items() if _is_odd(d)},
-                t.MOST_FILES,
-                lambda d: (d.dwell_ms,),
-            ),
+            anomalies=_most(self.dwells, t.MOST_FILES, lambda d: (d.dwell_ms,)),
             sequence=tuple(self.sequence.values()),
             commits=tuple(self.commits),
             validations=tuple(self.validations),
@@ -156,10 +152,6 @@ def _trim(signals: dict[_Key, _Signal], most: int) -> None:
     """While a sheet is open a few more are held than are kept."""
     if len(signals) > 4 * most:
         del signals[next(iter(signals))]
-
-
-def _is_odd(dwell: TimeAnomaly) -> bool:
-    return dwell.read_count >= 2 or dwell.dwell_ms >= t.LONG_DWELL_MS
 
 
 def _most(

@@ -63,6 +63,7 @@ MOST_VALIDATIONS: Final = 20
 MOST_NOTES: Final = 40
 MOST_DECISIONS: Final = 12
 SIGNAL_DAYS: Final = 7
+UNSETTLED_DAYS: Final = 30
 
 # -- Inference and promotion ----------------------------------------------------------------------
 

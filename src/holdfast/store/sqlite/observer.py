@@ -120,10 +120,12 @@ class SqliteObserver(Part):
             ).fetchall()
         return list(map(to_explanation, rows))
 
-    def drop_scratchpads(self, *, before: datetime) -> int:
+    def drop_scratchpads(self, *, before: datetime, states: Sequence[PadState] = ()) -> int:
+        some = f" AND state IN ({placeholders(states)})" if states else ""
         with self._database.writing() as db:
             return db.execute(
-                "DELETE FROM scratchpads WHERE updated_ms < ?", (to_ms(before),)
+                f"DELETE FROM scratchpads WHERE updated_ms < ?{some}",
+                (to_ms(before), *(state.value for state in states)),
             ).rowcount
 
 

@@ -1,0 +1,231 @@
+"""`hf.observer`: what is learned from sessions, wired to this machine.
+
+Runs after a drain or an import, never while others wait for events; and on a QA verdict at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.app.git import ask_git
+from holdfast.core.errors import ConflictError, UsageError
+from holdfast.core.memory import Memory
+from holdfast.core.observer import (
+    Explanation,
+    PadState,
+    QaIssue,
+    Scratchpad,
+    SightingKind,
+    Verdict,
+)
+from holdfast.core.records import record
+from holdfast.core.sessions import SessionRecord
+from holdfast.core.types import parse_choice
+from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, is_over, promote
+from holdfast.observe.learning.thresholds import (
+    RULES,
+    SIGNAL_DAYS,
+    UNSETTLED_DAYS,
+    Complexity,
+    InferenceRule,
+)
+from holdfast.observe.learning.validation import Standing, standing
+from holdfast.observe.learning.verdicts import keep_issues, record_verdict
+
+if TYPE_CHECKING:
+    from holdfast.app.wiring import Wires
+
+_GIT_TIMEOUT_S = 5.0
+_LISTED = 20
+_MOST_LEFT = 1_000
+
+
+@record(kw_only=True)
+class Learned:
+    """What became of some sessions."""
+
+    reports: tuple[PromotionReport, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def promoted(self) -> tuple[str, ...]:
+        """The memories that are new."""
+        return tuple(made for report in self.reports for made in report.promoted)
+
+
+@record(kw_only=True)
+class VerdictGiven:
+    """What a verdict led to: error patterns from what QA found, and a promotion if it passed."""
+
+    session_id: str
+    error_patterns: tuple[str, ...] = ()
+    report: PromotionReport | None = None
+
+
+@record(kw_only=True)
+class Reason:
+    """A memory and why it is there. Without an explanation its evidence has to do."""
+
+    memory: Memory
+    explanation: Explanation | None = None
+
+
+@record(kw_only=True)
+class ObservedSession:
+    """A scratchpad in short, with how its work stands."""
+
+    session_id: str
+    state: PadState
+    standing: Standing
+    steps: int
+    files: int
+    errors: int
+    notes: int
+    failed_runs: int
+    promoted: int
+
+
+@record(kw_only=True)
+class ObserverStatus:
+    """What the observer holds of a project: open work, sightings, and what it concluded last."""
+
+    sessions: tuple[ObservedSession, ...] = ()
+    sightings: tuple[tuple[str, int], ...] = ()
+    latest: tuple[Explanation, ...] = ()
+    rules: tuple[InferenceRule, ...] = ()
+
+
+class Observer:
+    """The observer of one project."""
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+
+    def learn(
+        self,
+        session_ids: Sequence[str],
+        *,
+        daily_model_tokens: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Learned:
+        """Promote what sessions of any project showed, the earliest first; and what others left
+        behind that did not live to do so."""
+        store = self._wires.engine.store
+        names = dict.fromkeys((*session_ids, *self._left_behind()))
+        found = [one for name in names if (one := store.get_session(name))]
+        found.sort(key=lambda session: (session.last_event_at, session.id))
+        reports: list[PromotionReport] = []
+        problems: list[str] = []
+        for number, session in enumerate(found, start=1):
+            try:
+                report = promote(
+                    self._wires.engine,
+                    session.id,
+                    rules=self._rules(session, tokens=daily_model_tokens),
+                )
+            except (UsageError, ConflictError) as error:
+                problems.append(f"Nothing was learned from session {session.id}: {error}")
+                continue
+            reports += [report] if report is not None else []
+            if progress is not None:
+                progress(number, len(found))
+        self._tidy()
+        return Learned(reports=tuple(reports), problems=tuple(problems))
+
+    def verdict(
+        self,
+        session_id: str,
+        verdict: Verdict,
+        *,
+        detail: str = "",
+        task: str | None = None,
+        issues: Sequence[QaIssue] = (),
+        complexity: str | None = None,
+    ) -> VerdictGiven:
+        """Say whether a session's work, or one sub-task of it, held up."""
+        size = parse_choice(Complexity, complexity, what="complexity") if complexity else None
+        engine = self._wires.engine
+        pad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
+        made = keep_issues(engine, issues, project=pad.project, session_id=session_id)
+        session = engine.store.get_session(session_id)
+        assert session is not None
+        report = promote(engine, session_id, rules=self._rules(session, complexity=size))
+        ids = tuple(memory.id for memory in made)
+        return VerdictGiven(session_id=session_id, error_patterns=ids, report=report)
+
+    def why(self, memory: Memory) -> Reason:
+        """Why a memory is there."""
+        found = self._wires.engine.store.explanations([memory.id])
+        return Reason(memory=memory, explanation=found.get(memory.id))
+
+    def status(self, *, project: str | None = None, limit: int = _LISTED) -> ObserverStatus:
+        """What is held of a project, this one unless another is named."""
+        store, home = self._wires.engine.store, project or self._wires.project
+        pads = store.scratchpads(project=home, limit=limit)
+        seen = store.sightings(project=home, kinds=(), limit=100_000)
+        counts = {kind: sum(s.kind is kind for s in seen) for kind in SightingKind}
+        return ObserverStatus(
+            sessions=tuple(map(self._observed, pads)),
+            sightings=tuple((kind.value, n) for kind, n in counts.items() if n),
+            latest=tuple(store.explained(project=home, limit=limit)),
+            rules=tuple(RULES.values()),
+        )
+
+    def _left_behind(self) -> list[str]:
+        """Sessions that are over and that nobody has looked at."""
+        engine, idle = self._wires.engine, self._wires.settings.capture_idle_minutes
+        pads = engine.store.scratchpads(project=None, states=(PadState.OPEN,), limit=_MOST_LEFT)
+        sessions = map(engine.store.get_session, [pad.session_id for pad in pads])
+        return [one.id for one in sessions if one and is_over(engine, one, idle_minutes=idle)]
+
+    def _observed(self, pad: Scratchpad) -> ObservedSession:
+        return ObservedSession(
+            session_id=pad.session_id,
+            state=pad.state,
+            standing=standing(pad, over=True, stays=lambda _: True),
+            steps=pad.step,
+            files=len({file.path for sheet in pad.sheets for file in sheet.files}),
+            errors=sum(len(sheet.errors) for sheet in pad.sheets),
+            notes=len(pad.notes),
+            failed_runs=pad.failed_runs,
+            promoted=pad.promoted_count,
+        )
+
+    def _rules(
+        self,
+        session: SessionRecord,
+        *,
+        tokens: int | None = None,
+        complexity: Complexity | None = None,
+    ) -> PromotionRules:
+        settings = self._wires.settings
+        return PromotionRules(
+            idle_minutes=settings.capture_idle_minutes,
+            stays=lambda sha: commit_stays(session.cwd, sha),
+            complexity=complexity,
+            daily_model_tokens=settings.capture_daily_model_tokens if tokens is None else tokens,
+        )
+
+    def _tidy(self) -> None:
+        """Signals of settled work are aggregated by now and go after a week; work that nobody
+        settled is waited for a little longer."""
+        now, store = self._wires.clock(), self._wires.engine.store
+        settled = (PadState.PROMOTED, PadState.FAILED)
+        store.drop_scratchpads(before=now - timedelta(days=SIGNAL_DAYS), states=settled)
+        store.drop_scratchpads(before=now - timedelta(days=UNSETTLED_DAYS))
+
+
+def commit_stays(cwd: str | None, sha: str) -> bool:
+    """Whether a commit is still on a branch; where git cannot tell, the session's word counts."""
+    folder = Path(cwd) if cwd else None
+    if folder is None or "\0" in str(folder) or not folder.is_dir():
+        return True
+    known = ask_git(folder, ("cat-file", "-e", f"{sha}^{{commit}}"), timeout_s=_GIT_TIMEOUT_S)
+    if known is None:
+        return True
+    arguments = ("for-each-ref", "--contains", sha, "--count=1", "refs/heads", "refs/remotes")
+    found = ask_git(folder, arguments, timeout_s=_GIT_TIMEOUT_S)
+    return found is None or bool(found.strip())

@@ -1,0 +1,309 @@
+"""What sightings of several sessions say: one small function for each rule, pure.
+
+A conclusion is a statement to be, with what it rests on. Whether it becomes a memory is for
+promotion to decide.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from holdfast.core.codec import Json, Payload
+from holdfast.core.memory import Relation
+from holdfast.core.observer import Sighting, SightingKind, module_of
+from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
+from holdfast.core.records import record
+from holdfast.core.text import jaccard, shorten
+from holdfast.core.types import MemoryType, RelationType, Source
+from holdfast.observe.learning.thresholds import LINKED_WEIGHT, RULES, InferenceRule
+
+_SAME_INSTRUCTION = 0.6
+_MOST_PAIRED = 6
+
+
+@record(kw_only=True)
+class Conclusion:
+    """A statement to be: by which rule, about what, and on which sightings it rests."""
+
+    rule: InferenceRule
+    subject: str
+    content: str
+    type: MemoryType
+    count: int
+    last_seen: datetime
+    sessions: tuple[str, ...]
+    signals: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    payload: Payload | None = None
+    relations: tuple[Relation, ...] = ()
+    source: Source = Source.OBSERVER_INFERRED
+    needs_review: bool = True
+
+
+def conclusions(
+    fresh: Sequence[Sighting],
+    known: Mapping[SightingKind, Sequence[Sighting]],
+    uses: Mapping[str, frozenset[str]],
+) -> list[Conclusion]:
+    """What the subjects of fresh sightings amount to, with all that is known of them.
+
+    `known` holds every sighting of those subjects; `uses` the sessions that used each file.
+    """
+    asked = {(s.kind, s.subject) for s in fresh}
+    found: list[Conclusion] = []
+    for group in _by_subject(known, asked):
+        found += _concluded(group, uses)
+    found += _instructions(known.get(SightingKind.INSTRUCTION, ()), asked)
+    return found
+
+
+def _by_subject(
+    known: Mapping[SightingKind, Sequence[Sighting]], asked: set[tuple[SightingKind, str]]
+) -> list[list[Sighting]]:
+    groups = defaultdict[tuple[SightingKind, str], list[Sighting]](list)
+    for sighting in (s for some in known.values() for s in some):
+        if (sighting.kind, sighting.subject) in asked:
+            groups[sighting.kind, sighting.subject].append(sighting)
+    return [sorted(group, key=lambda s: (s.at, s.session_id)) for group in groups.values()]
+
+
+def _concluded(group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]) -> list[Conclusion]:
+    made: Conclusion | None = None
+    match group[0].kind:
+        case SightingKind.CO_ACCESS:
+            made = co_dependence(group, uses)
+        case SightingKind.TIME_ANOMALY:
+            made = confusing_file(group)
+        case SightingKind.ERROR_RETRY:
+            made = recurring_error(group)
+        case SightingKind.BACKTRACK:
+            made = going_back(group)
+        case SightingKind.DEAD_END:
+            made = dead_end(group)
+        case SightingKind.NOTE:
+            made = agent_note(group)
+        case _:
+            pass
+    return [made] if made is not None and _is_enough(made) else []
+
+
+def _is_enough(made: Conclusion) -> bool:
+    return len(made.sessions) >= made.rule.min_sessions and made.count >= made.rule.min_count
+
+
+# -- The rules ------------------------------------------------------------------------------------
+
+
+def co_dependence(
+    group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]
+) -> Conclusion | None:
+    """Two files that are used within three steps in three sessions, one of them being edited, and
+    seldom without each other."""
+    edited = [s for s in group if _detail(s).get("edited") is True]
+    file_a, _, file_b = group[0].subject.partition("\n")
+    either = uses.get(file_a, frozenset()) | uses.get(file_b, frozenset())
+    together = {s.session_id for s in group}
+    if not edited or not file_b or len(together) <= LINKED_WEIGHT * len(either | together):
+        return None
+    order = sum(_number(s, "a_first") * 2 - s.count for s in group)
+    first, second = (file_a, file_b) if order >= 0 else (file_b, file_a)
+    return _conclusion(
+        "co_dependence",
+        edited,
+        content=f"`{first}` and `{second}` go together: work on one needs the other.",
+        files=(first, second),
+        payload=CausalDependency(first, (second,)),
+        relations=(Relation(RelationType.REQUIRED_WITH, target_file=second, auto_extracted=True),),
+        told=lambda s: f"used within {_number(s, 'step_delta')} steps, {s.count} times",
+    )
+
+
+def confusing_file(group: Sequence[Sighting]) -> Conclusion:
+    """A file that is read four times and more in a session and never changed."""
+    path = group[0].subject
+    return _conclusion(
+        "confusing_file",
+        group,
+        content=f"`{path}` is hard to follow: it is read again and again without being changed."
+        " Read it once with care, or ask what it does before relying on it.",
+        files=(path,),
+        told=lambda s: f"read {_number(s, 'reads')} times, never edited",
+    )
+
+
+def recurring_error(group: Sequence[Sighting]) -> Conclusion:
+    """The same error three times and more."""
+    last = _detail(group[-1])
+    fix = next((d for s in reversed(group) if (d := _text(_detail(s), "resolved"))), None)
+    tool, message = _text(last, "tool") or "", _text(last, "message") or group[0].subject
+    command = _text(last, "command") or tool
+    count = sum(s.count for s in group)
+    told = f"`{command}` keeps failing with: {message}."
+    return _conclusion(
+        "recurring_error",
+        group,
+        content=f"{told} What helped: {fix}." if fix else told,
+        files=_files(group),
+        payload=ErrorPattern(error=message, fix=fix, tool=tool or None, occurrences=count),
+        told=lambda s: f"failed {s.count} times: {_text(_detail(s), 'message')}",
+    )
+
+
+def going_back(group: Sequence[Sighting]) -> Conclusion | None:
+    """An edit that was made again within five steps, by its likely cause."""
+    cause, _, path = group[0].subject.partition("\n")
+    if cause not in ("wrong_assumption", "cascading_change") or not path:
+        return None
+    hints = list(dict.fromkeys(h for s in group if (h := _text(_detail(s), "hint"))))
+    paired = tuple(f for f in _files(group) if f != path)[:_MOST_PAIRED]
+    if cause == "cascading_change":
+        named = ", ".join(f"`{one}`" for one in paired)
+        content = f"A change in `{path}` has to be carried on in {named}; edit them together."
+    else:
+        content = f"The first edit of `{path}` tends to be wrong and is made again soon after."
+    if hints:
+        content += f" It showed as: {shorten('; '.join(hints[-2:]), limit=240)}."
+    return _conclusion(
+        cause,
+        group,
+        content=content,
+        files=(path, *(paired if cause == "cascading_change" else ())),
+        relations=tuple(
+            Relation(RelationType.REQUIRED_WITH, target_file=one, auto_extracted=True)
+            for one in (paired if cause == "cascading_change" else ())
+        ),
+        told=lambda s: f"edited again within {_number(s, 'within_steps')} steps, {s.count} times",
+    )
+
+
+def dead_end(group: Sequence[Sighting]) -> Conclusion:
+    """An approach that was given up after real effort, or that the agent said it gave up."""
+    detail = _detail(group[-1])
+    approach, why = _text(detail, "approach") or "", _text(detail, "why") or ""
+    instead, context = _text(detail, "alternative"), _text(detail, "context")
+    if detail.get("said") is True:
+        content = f"Dead end: {approach}"
+    else:
+        content = f"Dead end: {approach} was given up: {why}"
+    content = f"{content.rstrip('.')}." + (f" Done instead: {instead}." if instead else "")
+    return _conclusion(
+        "dead_end",
+        group,
+        content=content,
+        files=_files(group),
+        payload=DeadEnd(approach, why, instead, context),
+        told=lambda s: (
+            "said by the agent"
+            if _detail(s).get("said") is True
+            else f"undone after {_number(s, 'steps')} steps"
+        ),
+    )
+
+
+def agent_note(group: Sequence[Sighting]) -> Conclusion | None:
+    """What the agent asked to remember, once its work has held up."""
+    detail = _detail(group[-1])
+    content = _text(detail, "content")
+    if content is None:
+        return None
+    return _conclusion(
+        "agent_note",
+        group,
+        content=content,
+        type=MemoryType(_text(detail, "type") or "fact"),
+        files=_files(group),
+        source=Source.AGENT_EXPLICIT,
+        needs_review=False,
+        told=lambda _: "noted by the agent while it worked",
+    )
+
+
+def _instructions(
+    known: Sequence[Sighting], asked: set[tuple[SightingKind, str]]
+) -> list[Conclusion]:
+    """The same standing instruction in two sessions, in these words or nearly these."""
+    found: list[Conclusion] = []
+    told: set[str] = set()
+    ordered = sorted(known, key=lambda s: (s.at, s.session_id, s.subject))
+    for sighting in ordered:
+        if sighting.subject in told:
+            continue
+        mine = sighting.subject.split()
+        alike = [s for s in ordered if jaccard(mine, s.subject.split()) >= _SAME_INSTRUCTION]
+        told |= {s.subject for s in alike}
+        content = _text(_detail(alike[-1]), "content")
+        if content is None or not any((s.kind, s.subject) in asked for s in alike):
+            continue
+        made = _conclusion(
+            "repeated_instruction",
+            alike,
+            subject=sighting.subject,
+            content=content,
+            told=lambda s: f"said by the person: {_text(_detail(s), 'content')}",
+        )
+        found += [made] if _is_enough(made) else []
+    return found
+
+
+# -- Parts ----------------------------------------------------------------------------------------
+
+
+def _conclusion(
+    rule: str,
+    group: Sequence[Sighting],
+    *,
+    content: str,
+    told: Callable[[Sighting], str],
+    subject: str | None = None,
+    type: MemoryType | None = None,
+    files: tuple[str, ...] = (),
+    payload: Payload | None = None,
+    relations: tuple[Relation, ...] = (),
+    source: Source = Source.OBSERVER_INFERRED,
+    needs_review: bool = True,
+) -> Conclusion:
+    return Conclusion(
+        rule=RULES[rule],
+        subject=subject or group[0].subject,
+        content=content,
+        type=type or RULES[rule].makes,
+        count=sum(s.count for s in group),
+        last_seen=max(s.at for s in group),
+        sessions=tuple(dict.fromkeys(s.session_id for s in group)),
+        signals=tuple(f"{s.session_id}: {told(s)}" for s in group[-10:]),
+        files=files,
+        payload=payload,
+        relations=relations,
+        source=source,
+        needs_review=needs_review,
+    )
+
+
+def _files(group: Iterable[Sighting]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for sighting in group:
+        listed = _detail(sighting).get("files")
+        if isinstance(listed, list):
+            found |= {path: None for path in listed if isinstance(path, str)}
+    return tuple(found)[:8]
+
+
+def _detail(sighting: Sighting) -> dict[str, Json]:
+    return sighting.detail if isinstance(sighting.detail, dict) else {}
+
+
+def _text(detail: Mapping[str, Json], name: str) -> str | None:
+    value = detail.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _number(sighting: Sighting, name: str) -> int:
+    value = _detail(sighting).get(name)
+    return value if isinstance(value, int) else 0
+
+
+def modules_of(files: Iterable[str]) -> tuple[str, ...]:
+    """The modules that files lie in."""
+    return tuple(dict.fromkeys(module_of(path) for path in files if module_of(path) != "."))

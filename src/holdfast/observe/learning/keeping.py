@@ -1,0 +1,223 @@
+"""Conclusions into memories, through the one door that keeping takes, with their explanation.
+
+A conclusion has a key made of its rule and subject. Seen again, the memory under that key is
+strengthened in place and keeps its id; what a person changed is never written over, and what a
+person removed does not come back by itself.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from hashlib import blake2b
+
+from holdfast.core.changes import Close, PutExplanation, Replace
+from holdfast.core.memory import Evidence, Memory, MemoryDraft
+from holdfast.core.observer import CommitMade, Explanation
+from holdfast.core.records import record, replace
+from holdfast.core.types import EvidenceKind, MemoryType, Scope
+from holdfast.memory.drafting import compose
+from holdfast.memory.engine import Engine
+from holdfast.memory.remember import reinforced, remember, retried
+from holdfast.observe.learning.inference import Conclusion, modules_of
+from holdfast.observe.learning.scoring import Score
+
+_BOOK = "observer_promoted"
+_MOST_SESSIONS = 30
+IMPORTANCE = 0.6
+
+
+class Fate(StrEnum):
+    """What became of a conclusion."""
+
+    PROMOTED = "promoted"
+    CONFIRMED = "confirmed"
+    UNCHANGED = "unchanged"
+    FORGOTTEN = "forgotten"
+
+
+@record(kw_only=True)
+class Ground:
+    """What a promotion stands on: the session that held up, what says so, its commits."""
+
+    project: str
+    session_id: str
+    at: datetime
+    validated_by: str
+    commits: tuple[CommitMade, ...] = ()
+
+
+@record
+class Kept:
+    """A memory that stands for a conclusion, and what became of it."""
+
+    fate: Fate
+    memory_id: str | None = None
+
+
+def key_of(made: Conclusion) -> str:
+    """The key under which a conclusion is kept."""
+    mark = blake2b(made.subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"observer:{made.rule.name}:{mark}"
+
+
+def keep(engine: Engine, made: Conclusion, score: Score, *, ground: Ground) -> Kept:
+    """Keep a conclusion, or strengthen what is known of it."""
+    key = key_of(made)
+    old = engine.store.find_key(key, project=ground.project, user_scope=False)
+    if old is not None:
+        return _confirm(engine, key, made, score, ground=ground)
+    if _was_removed(engine, key, made, project=ground.project):
+        return Kept(Fate.FORGOTTEN)
+    if score.nearest is not None and score.is_known:
+        return _lean_on(engine, score.nearest, made, ground=ground)
+    kept = remember(
+        engine, draft_of(made, ground=ground), project=ground.project, merge_similar=False
+    )
+    memory = _backed(kept.memory, made)
+    engine.store.apply(
+        [
+            Replace(memory, None, kept.memory.updated_at),
+            PutExplanation(explained(memory.id, made, score, ground=ground)),
+        ]
+    )
+    engine.store.put_value(_BOOK, f"{ground.project} {key}", len(made.sessions))
+    return Kept(Fate.PROMOTED, memory.id)
+
+
+def draft_of(made: Conclusion, *, ground: Ground) -> MemoryDraft:
+    """The memory to be, with its commit when one touched the same files."""
+    commit = next((c for c in reversed(ground.commits) if set(c.files) & set(made.files)), None)
+    sha = commit.sha if commit is not None and not commit.undone else None
+    evidence = [Evidence(EvidenceKind.SESSION, s[:500], at=made.last_seen) for s in made.sessions]
+    if sha:
+        evidence.append(Evidence(EvidenceKind.COMMIT, sha, at=ground.at))
+    return MemoryDraft(
+        content=made.content,
+        type=made.type,
+        key=key_of(made),
+        tags=("observer", made.rule.name),
+        files=made.files,
+        modules=modules_of(made.files),
+        importance=IMPORTANCE,
+        confidence=made.rule.confidence,
+        scope=Scope.GLOBAL,
+        source=made.source,
+        session_id=ground.session_id,
+        commit_sha=sha,
+        relations=made.relations,
+        evidence=tuple(evidence[:_MOST_SESSIONS]),
+        needs_review=made.needs_review,
+        payload=made.payload,
+        valid_from=ground.at,
+    )
+
+
+def explained(memory_id: str, made: Conclusion, score: Score, *, ground: Ground) -> Explanation:
+    """Why a memory is there."""
+    return Explanation(
+        memory_id=memory_id,
+        project=ground.project,
+        rule=made.rule.name,
+        subject=made.subject,
+        at=ground.at,
+        validated_by=ground.validated_by,
+        sessions=made.sessions[-_MOST_SESSIONS:],
+        signals=made.signals,
+        score=round(score.total, 3),
+        frequency=round(score.frequency, 3),
+        recency=round(score.recency, 3),
+        novelty=round(score.novelty, 3),
+        threshold=made.rule.min_score,
+    )
+
+
+def put_running(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
+    """Write a running record (a cost, an outcome, a work state) in place under its key."""
+
+    def attempt() -> Memory:
+        new = compose(draft, project=project, id=engine.new_id(), now=engine.clock())
+        old = engine.store.find_key(draft.key or "", project=project, user_scope=False)
+        if old is None:
+            return remember(engine, draft, project=project, merge_similar=False).memory
+        if (old.content, old.payload) == (new.content, new.payload) or old.user_verified:
+            return old
+        again = replace(
+            reinforced(old, new, now=engine.clock()),
+            content=new.content,
+            payload=new.payload,
+            files=new.files,
+            confidence=new.confidence,
+        )
+        engine.store.apply([Replace(again, engine.card(again), old.updated_at)])
+        return again
+
+    return retried(attempt)
+
+
+def close_running(engine: Engine, key: str, *, project: str) -> None:
+    """A running record that no longer holds."""
+    old = engine.store.find_key(key, project=project, user_scope=False)
+    if old is not None and not old.user_verified and not old.pinned:
+        engine.store.apply([Close(old.id, max(engine.clock(), old.valid_from))])
+
+
+def _confirm(engine: Engine, key: str, made: Conclusion, score: Score, *, ground: Ground) -> Kept:
+    def attempt() -> Kept:
+        old = engine.store.find_key(key, project=ground.project, user_scope=False)
+        if old is None:
+            return Kept(Fate.UNCHANGED)
+        if set(made.sessions) <= set(old.provenance_sessions):
+            return Kept(Fate.UNCHANGED, old.id)
+        again = _strengthened(engine, old, made, ground=ground)
+        card = engine.card(again) if again.content != old.content else None
+        why = explained(old.id, made, score, ground=ground)
+        engine.store.apply([Replace(again, card, old.updated_at), PutExplanation(why)])
+        return Kept(Fate.CONFIRMED, old.id)
+
+    return retried(attempt)
+
+
+def _lean_on(engine: Engine, old: Memory, made: Conclusion, *, ground: Ground) -> Kept:
+    """What is known already gains the sessions that showed it again."""
+
+    def attempt() -> Kept:
+        found = engine.store.get([old.id])
+        if not found or set(made.sessions) <= set(found[0].provenance_sessions):
+            return Kept(Fate.UNCHANGED, old.id)
+        new = compose(
+            replace(draft_of(made, ground=ground), key=None),
+            project=ground.project,
+            id=engine.new_id(),
+            now=engine.clock(),
+        )
+        again = _backed(reinforced(found[0], new, now=engine.clock()), made)
+        engine.store.apply([Replace(again, None, found[0].updated_at)])
+        return Kept(Fate.CONFIRMED, old.id)
+
+    return retried(attempt)
+
+
+def _strengthened(engine: Engine, old: Memory, made: Conclusion, *, ground: Ground) -> Memory:
+    now = engine.clock()
+    new = compose(draft_of(made, ground=ground), project=ground.project, id=old.id, now=now)
+    again = _backed(reinforced(old, new, now=now), made)
+    if old.user_verified or old.type is not made.type:
+        return again
+    return replace(again, content=new.content, payload=new.payload)
+
+
+def _backed(memory: Memory, made: Conclusion) -> Memory:
+    sessions = tuple(dict.fromkeys((*memory.provenance_sessions, *made.sessions)))
+    return replace(memory, provenance_sessions=sessions[-_MOST_SESSIONS:])
+
+
+def _was_removed(engine: Engine, key: str, made: Conclusion, *, project: str) -> bool:
+    """What was there and went stays away until twice as many sessions speak for it."""
+    before = engine.store.get_value(_BOOK, f"{project} {key}")
+    return isinstance(before, int) and len(made.sessions) < 2 * before
+
+
+def is_own(memory: Memory) -> bool:
+    """Whether the observer made a memory."""
+    return (memory.key or "").startswith("observer:") and memory.type is not MemoryType.OBSERVATION

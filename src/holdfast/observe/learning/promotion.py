@@ -1,0 +1,358 @@
+"""Promotion: from the scratchpad of a session that held up to memories.
+
+The filters, in order: validation (only sheets that passed; nothing of an approach that was given
+up), frequency (each rule's own), novelty (nothing that is known already), score, and the cap that
+the size of the work sets. What a failed run noticed is discarded, its dead ends are kept.
+Invariant: promoting twice equals promoting once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+
+from holdfast.core.changes import PutScratchpad, PutSightings
+from holdfast.core.observer import (
+    CommitMade,
+    PadState,
+    Scratchpad,
+    Sheet,
+    Sighting,
+    SightingKind,
+)
+from holdfast.core.records import record, replace
+from holdfast.core.sessions import SessionRecord
+from holdfast.memory.engine import Engine
+from holdfast.memory.remember import retried
+from holdfast.observe.learning import outcomes, recipe_book
+from holdfast.observe.learning.inference import Conclusion, conclusions
+from holdfast.observe.learning.keeping import Fate, Ground, Kept, keep, key_of
+from holdfast.observe.learning.scoring import Score, scored
+from holdfast.observe.learning.seeing import OWN_KINDS, READING_KINDS, dead_ends_in, seen_in
+from holdfast.observe.learning.synthesis import Synthesis, worded
+from holdfast.observe.learning.thresholds import (
+    CAPS,
+    COMPLEX_FILES,
+    COMPLEX_STEPS,
+    INCREMENTAL_ABOVE_TASKS,
+    TRIVIAL_FILES,
+    TRIVIAL_STEPS,
+    Complexity,
+)
+from holdfast.observe.learning.validation import (
+    Standing,
+    Stays,
+    promotable,
+    sheet_standing,
+    standing,
+)
+
+_MOST_SIGHTINGS = 20_000
+
+
+def _always(sha: str) -> bool:  # noqa: ARG001
+    return True
+
+
+@record(kw_only=True)
+class PromotionRules:
+    """What is told from outside: when a quiet session is over, whether a commit is still there,
+    how large the work was when somebody knows, and what a model may cost today."""
+
+    idle_minutes: float = 10.0
+    stays: Stays = _always
+    complexity: Complexity | None = None
+    daily_model_tokens: int = 0
+    methodology: str = "native"
+
+
+@record
+class Skipped:
+    """A conclusion that was not promoted, and why."""
+
+    rule: str
+    subject: str
+    reason: str
+
+
+@record(kw_only=True)
+class PromotionReport:
+    """What came of a session: how its work stands, and what was made of it."""
+
+    session_id: str
+    standing: Standing
+    promoted: tuple[str, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    discarded: int = 0
+
+
+def promote(
+    engine: Engine, session_id: str, *, rules: PromotionRules | None = None
+) -> PromotionReport | None:
+    """Promote what a session showed, if its work has held up; None when there is nothing to do."""
+    known = rules or PromotionRules()
+    session, pad = engine.store.get_session(session_id), engine.store.scratchpad(session_id)
+    if session is None or pad is None or pad.state is not PadState.OPEN:
+        return None
+    over = is_over(engine, session, idle_minutes=known.idle_minutes)
+    word = standing(pad, over=over, stays=known.stays)
+    sheets = promotable(pad, word)
+    work = _Promotion(engine, session, pad, word, known)
+    if sheets:
+        return work.promote(sheets)
+    if word.word == "failed" and (over or word.by.startswith("qa")):
+        return work.discard()
+    if word.word == "nothing" and over:
+        return work.read_only()
+    if over:
+        work.wait()
+    return None
+
+
+def is_over(engine: Engine, session: SessionRecord, *, idle_minutes: float) -> bool:
+    """Whether a session ended, or went quiet."""
+    quiet = engine.clock() - session.last_event_at >= timedelta(minutes=idle_minutes)
+    return quiet or not session.is_open
+
+
+def complexity_of(pad: Scratchpad) -> Complexity:
+    """How large a piece of work was, by what was done."""
+    edited = {f.path for sheet in pad.sheets for f in sheet.files if f.edits}
+    tasks = max(pad.planned, sum(sheet.task is not None for sheet in pad.sheets))
+    if tasks > INCREMENTAL_ABOVE_TASKS or len(edited) > COMPLEX_FILES or pad.step > COMPLEX_STEPS:
+        return Complexity.COMPLEX
+    small = len(edited) <= TRIVIAL_FILES and pad.step <= TRIVIAL_STEPS and tasks <= 1
+    return Complexity.TRIVIAL if small else Complexity.STANDARD
+
+
+class _Promotion:
+    """One session on its way."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        session: SessionRecord,
+        pad: Scratchpad,
+        word: Standing,
+        rules: PromotionRules,
+    ) -> None:
+        self._engine = engine
+        self._session = session
+        self._pad = pad
+        self._word = word
+        self._rules = rules
+        self._skipped: list[Skipped] = []
+
+    # -- Three ways to end ------------------------------------------------------------------------
+
+    def promote(self, sheets: tuple[Sheet, ...]) -> PromotionReport:
+        """What passed becomes memories."""
+        seen = seen_in(self._pad, sheets)
+        self._see(OWN_KINDS, seen)
+        ground = self._ground(sheets)
+        found = self._conclude(seen)
+        kept = self._keep(found, ground)
+        fresh = sum(one.fate is Fate.PROMOTED for one in kept)
+        unit = outcomes.record_outcomes(
+            self._engine, self._session, self._pad, sheets, by=ground.validated_by,
+            methodology=self._rules.methodology,
+        )  # fmt: skip
+        outcomes.update_costs(self._engine, self._pad.project, seen)
+        outcomes.update_calibration(
+            self._engine, self._pad.project, seen, methodology=self._rules.methodology
+        )
+        recipe_book.followed(self._engine, ground, seen)
+        if len(sheets) == len(self._pad.sheets):
+            outcomes.settle_work_state(self._engine, self._session)
+            outcomes.consolidate_outcomes(
+                self._engine, self._pad, unit, daily_tokens=self._rules.daily_model_tokens
+            )
+        self._mark(sheets, promoted=fresh)
+        return self._report(kept)
+
+    def discard(self) -> PromotionReport:
+        """What a failed run noticed goes; its dead ends stay, and recipes that it followed are
+        marked."""
+        ends = dead_ends_in(self._pad)
+        self._see((SightingKind.DEAD_END,), ends)
+        ground = self._ground(self._pad.sheets)
+        kept = self._keep(self._conclude(ends), ground)
+        recipe_book.failed(self._engine, ground, seen_in(self._pad, self._pad.sheets))
+        outcomes.put_work_state(self._engine, self._session, self._pad, self._word.by)
+        dropped = self._drop()
+        return replace(self._report(kept), discarded=dropped)
+
+    def read_only(self) -> PromotionReport:
+        """A session that changed nothing only adds to what is known of reading."""
+        seen = seen_in(self._pad, self._pad.sheets)
+        self._see(READING_KINDS, [s for s in seen if s.kind in READING_KINDS])
+        self._mark(self._pad.sheets, promoted=0)
+        return self._report([])
+
+    def wait(self) -> None:
+        """Nobody can say yet; where the work stands is kept for whoever goes on."""
+        outcomes.put_work_state(self._engine, self._session, self._pad, self._word.by)
+        self._engine.store.apply([PutScratchpad(replace(self._pad, state=PadState.WAITING))])
+
+    # -- Steps ------------------------------------------------------------------------------------
+
+    def _see(self, kinds: Sequence[SightingKind], seen: Sequence[Sighting]) -> None:
+        change = PutSightings(self._pad.project, self._pad.session_id, tuple(kinds), tuple(seen))
+        self._engine.store.apply([change])
+
+    def _ground(self, sheets: Sequence[Sheet]) -> Ground:
+        by = self._word.by or next(
+            (told.by for s in sheets if (told := sheet_standing(s, self._word)).by), ""
+        )
+        commits = tuple(c for sheet in sheets for c in sheet.commits if not c.undone)
+        return Ground(
+            project=self._pad.project,
+            session_id=self._pad.session_id,
+            at=self._session.last_event_at,
+            validated_by=by,
+            commits=_with_files(commits),
+        )
+
+    def _conclude(self, fresh: Sequence[Sighting]) -> list[Conclusion]:
+        store, project = self._engine.store, self._pad.project
+        subjects = defaultdict[SightingKind, list[str]](list)
+        for sighting in fresh:
+            subjects[sighting.kind].append(sighting.subject)
+        known = {
+            kind: store.sightings(
+                project=project,
+                kinds=(kind,),
+                # Instructions are alike in words, so all of them are looked at.
+                subjects=() if kind is SightingKind.INSTRUCTION else names,
+                limit=_MOST_SIGHTINGS,
+            )
+            for kind, names in subjects.items()
+            if kind not in (SightingKind.FILE_ACCESS, SightingKind.CONTEXT_COST)
+        }
+        found = conclusions(fresh, known, self._uses(known.get(SightingKind.CO_ACCESS, ())))
+        made = recipe_book.conclude(self._engine, project, known, self._pad.session_id)
+        return [*found, *([made] if made else [])]
+
+    def _uses(self, pairs: Sequence[Sighting]) -> dict[str, frozenset[str]]:
+        """The sessions that used each file of the pairs."""
+        files = {path for pair in pairs for path in pair.subject.split("\n")}
+        if not files:
+            return {}
+        used = defaultdict[str, set[str]](set)
+        for sighting in self._engine.store.sightings(
+            project=self._pad.project,
+            kinds=(SightingKind.FILE_ACCESS,),
+            subjects=sorted(files),
+            limit=_MOST_SIGHTINGS,
+        ):
+            used[sighting.subject].add(sighting.session_id)
+        return {path: frozenset(sessions) for path, sessions in used.items()}
+
+    def _keep(self, found: Sequence[Conclusion], ground: Ground) -> list[Kept]:
+        """Score, sort, cap, word and keep."""
+        latest = self._engine.store.sessions(project=ground.project, limit=1)
+        now = max([self._session.last_event_at, *(s.last_event_at for s in latest)])
+        judged = [
+            (made, scored(self._engine, made, project=ground.project, latest=now)) for made in found
+        ]
+        good = [pair for pair in judged if self._is_good(*pair)]
+        good.sort(key=lambda pair: (-pair[1].total, pair[0].rule.name, pair[0].subject))
+        room = CAPS[self._rules.complexity or complexity_of(self._pad)] - self._pad.promoted_count
+        kept: list[Kept] = []
+        synthesis = Synthesis(self._engine, daily_tokens=self._rules.daily_model_tokens)
+        for made, score in worded(synthesis, good, known=self._is_kept):
+            is_new = not self._is_kept(made)
+            if is_new and room <= 0:
+                self._skip(made, "the cap for work of this size is reached")
+                continue
+            one = keep(self._engine, made, score, ground=ground)
+            room -= one.fate is Fate.PROMOTED
+            if one.fate is Fate.FORGOTTEN:
+                self._skip(made, "somebody removed it before")
+            kept.append(one)
+        return kept
+
+    def _is_kept(self, made: Conclusion) -> bool:
+        found = self._engine.store.find_key(
+            key_of(made), project=self._pad.project, user_scope=False
+        )
+        return found is not None
+
+    def _is_good(self, made: Conclusion, score: Score) -> bool:
+        if score.total > made.rule.min_score or score.is_known or self._is_kept(made):
+            return True
+        self._skip(made, f"score {score.total:.2f} is not above {made.rule.min_score}")
+        return False
+
+    def _skip(self, made: Conclusion, reason: str) -> None:
+        self._skipped.append(Skipped(made.rule.name, made.subject, reason))
+
+    # -- The scratchpad afterwards ----------------------------------------------------------------
+
+    def _mark(self, sheets: Sequence[Sheet], *, promoted: int) -> None:
+        """Note what was promoted, unless more came in meanwhile: that is promoted next time."""
+        tasks = {sheet.task for sheet in sheets}
+
+        def attempt() -> None:
+            now = self._engine.store.scratchpad(self._pad.session_id)
+            if now is None:
+                return
+            is_same = now.step == self._pad.step and now.sheets == self._pad.sheets
+            marked = tuple(
+                replace(sheet, promoted=sheet.promoted or (is_same and sheet.task in tasks))
+                for sheet in now.sheets
+            )
+            state = PadState.PROMOTED if is_same and len(tasks) == len(marked) else now.state
+            done = replace(
+                now, state=state, sheets=marked, promoted_count=now.promoted_count + promoted
+            )
+            self._engine.store.apply([PutScratchpad(done)])
+
+        retried(attempt)
+
+    def _drop(self) -> int:
+        """Empty the sheets of a failed run; the next run begins on clean ones."""
+
+        def attempt() -> int:
+            now = self._engine.store.scratchpad(self._pad.session_id)
+            if now is None:
+                return 0
+            failed = [s for s in now.sheets if sheet_standing(s, self._word).word != "passed"]
+            tasks = {sheet.task for sheet in failed}
+            clean = tuple(_emptied(s) if s.task in tasks else s for s in now.sheets)
+            done = replace(
+                now, state=PadState.FAILED, sheets=clean, failed_runs=now.failed_runs + 1
+            )
+            self._engine.store.apply([PutScratchpad(done)])
+            return len(failed)
+
+        return retried(attempt)
+
+    def _report(self, kept: Sequence[Kept]) -> PromotionReport:
+        def ids(fate: Fate) -> tuple[str, ...]:
+            return tuple(one.memory_id for one in kept if one.fate is fate and one.memory_id)
+
+        return PromotionReport(
+            session_id=self._pad.session_id,
+            standing=self._word,
+            promoted=ids(Fate.PROMOTED),
+            confirmed=ids(Fate.CONFIRMED),
+            skipped=tuple(self._skipped),
+        )
+
+
+def _emptied(sheet: Sheet) -> Sheet:
+    return Sheet(
+        task=sheet.task,
+        first_step=sheet.last_step,
+        last_step=sheet.last_step,
+        tokens=sheet.tokens,
+        retries=sheet.retries + 1,
+        notes=tuple(note for note in sheet.notes if note.by_person),
+    )
+
+
+def _with_files(commits: Sequence[CommitMade]) -> tuple[CommitMade, ...]:
+    return tuple(commit for commit in commits if commit.sha)

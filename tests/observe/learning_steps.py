@@ -1,0 +1,64 @@
+"""Sessions of an imaginary shop, written down shortly, taken in through the real door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from holdfast.core.events import Event, Origin
+from holdfast.core.observer import Scratchpad
+from holdfast.core.records import replace
+from holdfast.memory.engine import Engine
+from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, promote
+from holdfast.observe.taking import Taker
+from tests.observe.telling import START, Teller, world
+
+PROJECT = "git:example.org/shop"
+PASSED = "===== 12 passed in 0.40s ====="
+FAILED = (
+    "FAILED tests/test_cart.py::test_total - AssertionError: 3 != 4\n===== 1 failed in 0.1s ====="
+)
+
+
+class Work(Teller):
+    """A teller whose sessions lie a day apart."""
+
+    def __init__(self, number: int = 1, *, name: str = "session") -> None:
+        super().__init__(f"{name}-{number:03}")
+        self.day = number
+
+    def origin(self, *, agent: str | None = None) -> Origin:
+        made = super().origin(agent=agent)
+        return replace(made, at=made.at + timedelta(days=self.day))
+
+    def tests_pass(self) -> Event:
+        return self.run("pytest -q", PASSED)
+
+    def tests_fail(self) -> Event:
+        return self.run("pytest -q", FAILED, error="Exit code 1")
+
+    def change(self, path: str, *, mark: str = "") -> Event:
+        return self.edit(path, f"old {path} {mark}", f"new {path} {mark}{self.day}")
+
+
+def take(engine: Engine, events: Sequence[Event], *, batch: int = 100) -> Taker:
+    """Take events in as a drain does."""
+    taker = Taker(engine, world())
+    for start in range(0, len(events), batch):
+        taker.commit(list(events[start : start + batch]), [])
+    return taker
+
+
+def learn(engine: Engine, events: Sequence[Event]) -> PromotionReport | None:
+    """Take the events of one session in, and promote what held up."""
+    take(engine, events)
+    return promote(engine, events[0].origin.session_id, rules=PromotionRules())
+
+
+def pad_of(engine: Engine, session_id: str) -> Scratchpad:
+    pad = engine.store.scratchpad(session_id)
+    assert pad is not None
+    return pad
+
+
+__all__ = ["FAILED", "PASSED", "PROJECT", "START", "Work", "learn", "pad_of", "take"]

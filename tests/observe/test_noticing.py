@@ -1,0 +1,259 @@
+"""Signals on the scratchpad (D1), its bounds and its place in the transaction (D3)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast.core.events import Event, ToolKind
+from holdfast.core.observer import Scratchpad, Sheet
+from holdfast.core.records import replace
+from holdfast.memory.engine import Engine
+from holdfast.observe.folding import fold
+from holdfast.observe.learning import thresholds as t
+from holdfast.testing.model_store import ModelStore
+from tests.observe.learning_steps import Work, pad_of, take
+from tests.observe.telling import world
+
+pytestmark = pytest.mark.feature("D1", "D3")
+
+
+def sheet_of(*events: Event) -> Sheet:
+    """The one sheet of a session."""
+    pad = fold(None, list(events), world=world()).pad
+    assert pad is not None
+    assert len(pad.sheets) == 1
+    return pad.sheets[0]
+
+
+def test_reads_and_edits_are_counted_for_each_file() -> None:
+    w = Work()
+    sheet = sheet_of(w.read("a.py"), w.read("a.py"), w.change("a.py"), w.run("cat b.py"))
+    told = {f.path: (f.reads, f.edits, f.first_step, f.last_step) for f in sheet.files}
+    assert told == {"a.py": (2, 1, 1, 3), "b.py": (1, 0, 4, 4)}
+    assert (sheet.edit_count, sheet.last_edit_step) == (1, 3)
+
+
+def test_files_used_within_three_steps_are_a_pair_and_no_others() -> None:
+    w = Work()
+    quiet = [w.run("ls"), w.run("ls"), w.run("ls")]
+    sheet = sheet_of(w.read("b.py"), w.change("a.py"), *quiet, w.read("c.py"))
+    (pair,) = sheet.pairs
+    assert (pair.file_a, pair.file_b, pair.step_delta) == ("a.py", "b.py", 1)
+    assert (pair.edited, pair.a_first, pair.time_delta_ms) == (True, 0, 1_000)
+
+
+def test_files_of_two_agents_are_no_pair() -> None:
+    w = Work()
+    assert sheet_of(w.read("a.py", agent="x"), w.read("b.py")).pairs == ()
+
+
+def test_an_error_keeps_its_count_and_what_ended_it() -> None:
+    w = Work()
+    broken = "error: cache 0x7f is stale after 12 ms"
+    sheet = sheet_of(
+        w.run("make build", error=broken),
+        w.run("make build", error=broken.replace("12", "31")),
+        w.run("make clean"),
+        w.run("make build"),
+    )
+    (error,) = sheet.errors
+    assert (error.count, error.tool) == (2, "make build")
+    assert error.resolved_how == "run `make clean` first"
+
+
+def test_a_failing_test_counts_once_in_a_session() -> None:
+    w = Work()
+    sheet = sheet_of(w.tests_fail(), w.tests_fail(), w.change("a.py"), w.tests_pass())
+    (error,) = sheet.errors
+    assert (error.count, error.resolved_how) == (1, "an edit of `a.py`")
+    assert [v.verdict for v in sheet.validations] == ["failed", "failed", "passed"]
+
+
+def test_an_edit_of_the_same_lines_after_a_failure_is_going_back() -> None:
+    w = Work()
+    sheet = sheet_of(
+        w.edit("a.py", "x = 1", "total = add(1)"),
+        w.tests_fail(),
+        w.edit("a.py", "total = add(1)", "total = add(2)"),
+    )
+    (back,) = sheet.backtracks
+    assert (back.path, back.cause, back.within_steps) == ("a.py", "wrong_assumption", 2)
+    assert back.hint is not None
+    assert "AssertionError" in back.hint
+
+
+def test_an_edit_between_the_two_makes_it_a_cascading_change() -> None:
+    w = Work()
+    sheet = sheet_of(
+        w.edit("a.py", "x = 1", "total = add(1)"),
+        w.change("b.py"),
+        w.edit("a.py", "total = add(1)", "total = add(2)"),
+    )
+    (back,) = sheet.backtracks
+    assert (back.cause, back.files) == ("cascading_change", ("b.py",))
+
+
+@pytest.mark.parametrize(("quiet", "found"), [(5, 0), (1, 0)])
+def test_later_edits_and_edits_of_other_lines_are_not_going_back(quiet: int, found: int) -> None:
+    w = Work()
+    again = ("total = add(1)", "total = 2") if quiet == 5 else ("other = 1", "other = 2")
+    events = [w.edit("a.py", "x = 1", "total = add(1)"), *(w.tests_fail() for _ in range(quiet))]
+    sheet = sheet_of(*events, w.edit("a.py", *again))
+    assert len(sheet.backtracks) == found
+
+
+@pytest.mark.feature("D2")
+def test_an_edit_undone_after_twenty_steps_is_a_dead_end() -> None:
+    for command in ("git checkout -- a.py", "git restore a.py", "git reset --hard", "git stash"):
+        w = Work()
+        first = w.change("a.py")
+        failures = [w.tests_fail() for _ in range(t.DEAD_END_STEPS)]
+        (end,) = sheet_of(first, *failures, w.run(command)).dead_ends
+        assert (end.files, end.said) == (("a.py",), False)
+        assert "AssertionError" in end.why
+        short = Work()
+        few = [short.change("a.py"), short.tests_fail(), short.run(command)]
+        assert sheet_of(*few).dead_ends == ()
+
+
+@pytest.mark.feature("D2")
+def test_writing_back_the_former_text_is_undoing_too() -> None:
+    w = Work()
+    first = w.edit("a.py", "x = 1", "x = pool()")
+    looks = [w.tests_fail() for _ in range(t.DEAD_END_STEPS)]
+    sheet = sheet_of(first, *looks, w.edit("a.py", "x = pool()", "x = 1"))
+    assert len(sheet.dead_ends) == 1
+
+
+@pytest.mark.feature("D2")
+def test_a_dead_end_that_the_agent_tells_of_needs_no_steps() -> None:
+    w = Work()
+    told = "I tried threads for the upload, but it deadlocks because the client is not safe."
+    (end,) = sheet_of(w.change("a.py"), w.turn_end(told)).dead_ends
+    assert (end.said, end.approach) == (True, told)
+    assert sheet_of(w.change("a.py"), w.turn_end("I tried threads and it works.")).dead_ends == ()
+
+
+def test_commits_are_noted_with_their_files_and_marked_when_taken_back() -> None:
+    w = Work()
+    made = w.run('git commit -m "Add"', "[main abc1234] Add\n 1 file changed")
+    (commit,) = sheet_of(w.change("a.py"), made).commits
+    assert (commit.sha, commit.files, commit.undone) == ("abc1234", ("a.py",), False)
+    back = w.run("git reset --hard HEAD~1")
+    (commit,) = sheet_of(w.change("a.py"), made, back).commits
+    assert commit.undone
+
+
+def test_the_plan_of_the_agent_names_sub_tasks() -> None:
+    w = Work()
+
+    def plan(*statuses: str) -> Event:
+        todos = [{"content": f"part {n}", "status": s} for n, s in enumerate(statuses)]
+        return w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos}))
+
+    pad = fold(
+        None,
+        [
+            plan("in_progress", "pending"),
+            w.change("a.py"),
+            plan("completed", "in_progress", "pending"),
+            w.change("b.py"),
+        ],
+        world=world(),
+    ).pad
+    assert pad is not None
+    assert [s.task for s in pad.sheets] == ["part 0", "part 1"]
+    assert [[f.path for f in s.files] for s in pad.sheets] == [["a.py"], ["b.py"]]
+    assert (pad.planned, pad.done) == (2, 1)
+
+
+def test_strange_plans_are_no_plans() -> None:
+    w = Work()
+    for text in ("{", "[]", '{"todos": 3}', '{"todos": [1, null]}', '"x"', '{"a": []}'):
+        assert fold(None, [w.call("TodoWrite", ToolKind.OTHER, input=text)], world=world()).pad
+
+
+def test_secrets_do_not_reach_the_scratchpad() -> None:
+    w = Work()
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    todos = json.dumps({"todos": [{"content": f"use {secret}", "status": "in_progress"}]})
+    events = [
+        w.prompt(f"Always use the token {secret} for the tests."),
+        w.call("TodoWrite", ToolKind.OTHER, input=todos),
+        w.run(f"deploy --token {secret}", error=f"error: token {secret} refused"),
+        w.change("a.py"),
+        w.turn_end(f"I tried {secret} first, but it failed because of the key."),
+    ]
+    assert secret not in str(fold(None, events, world=world()).pad)
+
+
+def test_a_long_session_stays_inside_the_bounds() -> None:
+    w = Work()
+    pad: Scratchpad | None = None
+    session = None
+    largest = 0
+    for batch in range(8):
+        events: list[Event] = []
+        for n in range(batch * 250, batch * 250 + 250):
+            events += [
+                w.read(f"src/m{n % 900}/f{n}.py"),
+                w.edit(f"src/m{n % 900}/g{n % 3000}.py", f"x{n}", f"y{n}"),
+                w.run(f"tool{n}", error=f"error: no {n:x} thing {chr(97 + n % 26)}"),
+                w.run(f'git commit -m "c{n}"', f"[main {n:07x}] c{n}"),
+            ]
+        folded = fold(session, events, world=world(), pad=pad)
+        session, pad = folded.session, folded.pad
+        assert pad is not None
+        (sheet,) = pad.sheets
+        largest = max(largest, len(str(pad)))
+        assert len(sheet.files) <= t.MOST_FILES
+        assert len(sheet.pairs) <= t.MOST_PAIRS
+        assert len(sheet.errors) <= t.MOST_ERRORS
+        assert len(sheet.commits) <= t.MOST_COMMITS
+        assert len(sheet.sequence) <= t.MOST_STEPS
+    assert pad is not None
+    assert pad.step == 8_000
+    assert largest < 400_000
+
+
+@pytest.mark.feature("C2", "D3")
+def test_taking_events_twice_changes_no_scratchpad(engine: Engine) -> None:
+    w = Work()
+    events = [w.prompt("Add"), w.read("a.py"), w.change("b.py"), w.tests_pass(), w.end()]
+    take(engine, events)
+    once = pad_of(engine, w.session_id)
+    take(engine, events)
+    assert pad_of(engine, w.session_id) == once
+
+
+_STEPS = st.lists(st.integers(0, 7), min_size=1, max_size=40)
+
+
+@pytest.mark.feature("C2", "D3")
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=_STEPS, cut=st.integers(1, 39))
+def test_how_events_are_batched_does_not_matter(steps: list[int], cut: int) -> None:
+    def told() -> list[Event]:
+        w = Work()
+        ways = (
+            lambda: w.read("a.py"),
+            lambda: w.read("b.py"),
+            lambda: w.edit("a.py", "one line", "another line"),
+            lambda: w.edit("a.py", "another line", "one line"),
+            lambda: w.change("b.py"),
+            w.tests_fail,
+            w.tests_pass,
+            lambda: w.run("git checkout -- a.py"),
+        )
+        return [ways[step]() for step in steps]
+
+    pads: list[Scratchpad] = []
+    for batch in (1, cut, 100):
+        engine = Engine(store=ModelStore())
+        take(engine, told(), batch=batch)
+        pads.append(replace(pad_of(engine, "session-001"), revision=0))
+    assert pads[0] == pads[1] == pads[2]
