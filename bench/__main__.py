@@ -41,6 +41,7 @@ PARTS = (
     Part("locomo", data=True),
     Part("longmemeval", data=True),
     Part("scale", quick=("--sizes", "2000", "--queries", "60", "--cold-rounds", "3")),
+    Part("backfill", quick=("--megabytes", "1.5", "--rounds", "1")),
     Part("hooks", quick=("--memories", "500", "--rounds", "3")),
     Part("crash", quick=("--kills", "10", "--clients", "8", "--rounds", "1")),
     Part("mcp_tokens"),
