@@ -28,7 +28,7 @@ from holdfast.observe.folding import fold
 from holdfast.observe.transcripts import Reading, Transcript
 from holdfast.observe.world import Place, World
 
-ROUNDS = 3
+ROUNDS = 5
 TARGET_MB_PER_S = 20.0
 
 
@@ -67,14 +67,11 @@ def figures(
         "reading into events": _best(lambda: _read(found), rounds),
         "reading and folding": _best(lambda: _folded(found), rounds),
     }
-    report: BackfillReport | None = None
-    whole: list[Took] = []
-    for _ in range(rounds):
-        took, report = _taken_in(folder)
-        whole.append(took)
-    stages["taken into a store"] = Took(min(t.cpu_s for t in whole), min(t.wall_s for t in whole))
-    assert report is not None
-    end = stages["taken into a store"]
+    taken = [_taken_in(folder, learn=False) for _ in range(max(1, rounds))]
+    learned = [_taken_in(folder, learn=True) for _ in range(max(1, rounds))]
+    stages["taken into a store"] = end = _least([took for took, _ in taken])
+    stages["taken in and learned from"] = both = _least([took for took, _ in learned])
+    report = taken[-1][1]
     reference = stages["json.loads alone (reference)"]
     result: dict[str, Json] = {
         "megabytes": round(size, 2),
@@ -86,6 +83,7 @@ def figures(
         "mix": {**mix.shares()},
         "cpu_mb_per_s": round(size / end.cpu_s, 1),
         "wall_mb_per_s": round(size / end.wall_s, 1),
+        "with_learning_cpu_mb_per_s": round(size / both.cpu_s, 1),
         "json_loads_mb_per_s": round(size / reference.cpu_s, 1),
         "times_json_loads": round(end.cpu_s / reference.cpu_s, 2),
         "stage_cpu_mb_per_s": {name: round(size / t.cpu_s, 1) for name, t in stages.items()},
@@ -122,14 +120,14 @@ def _folded(found: list[Transcript]) -> int:
     return count
 
 
-def _taken_in(folder: Path) -> tuple[Took, BackfillReport]:
+def _taken_in(folder: Path, *, learn: bool) -> tuple[Took, BackfillReport]:
     home = folder / "home"
     shutil.rmtree(home, ignore_errors=True)
     with holdfast.open(home / "memory.db", project="bench", environment={}) as hf:
         hf.engine.store.describe()
         wall, cpu = time.perf_counter(), time.process_time()
         report = import_transcripts(
-            hf, "claude-code", _found(folder), wanted=Wanted(), environment={}
+            hf, "claude-code", _found(folder), wanted=Wanted(), environment={}, learn=learn
         )
         took = Took(time.process_time() - cpu, time.perf_counter() - wall)
     return took, report
@@ -141,6 +139,10 @@ def _best(run: Callable[[], int], rounds: int) -> Took:
         wall, cpu = time.perf_counter(), time.process_time()
         run()
         took.append(Took(time.process_time() - cpu, time.perf_counter() - wall))
+    return _least(took)
+
+
+def _least(took: list[Took]) -> Took:
     return Took(min(t.cpu_s for t in took), min(t.wall_s for t in took))
 
 

@@ -77,8 +77,10 @@ def import_transcripts(
     dry_run: bool = False,
     progress: Progress | None = None,
     environment: Mapping[str, str] | None = None,
+    learn: bool = True,
 ) -> BackfillReport:
-    """Take in a client's transcripts; each goes to the project of its own folder."""
+    """Take in a client's transcripts, each into the project of its own folder, and then learn from
+    the sessions that are over."""
     env = os.environ if environment is None else environment
     rules = TakingRules(
         turns_between_summaries=drain_rules(hf.settings).turns_between_summaries,
@@ -87,8 +89,8 @@ def import_transcripts(
     taker = Taker(_without_vectors(hf.engine), _world_of_then(hf, env), rules)
     run = _Run(hf, taker, BackfillReport(source=source, dry_run=dry_run), progress)
     run.take(run.chosen(found, wanted))
-    if taker.due and not dry_run:
-        learned = hf.observer.learn(list(taker.due), daily_model_tokens=0)
+    if learn and taker.due and not dry_run:
+        learned = hf.observer.learn(list(taker.due), daily_model_tokens=0, with_vectors=False)
         run.report.problems.extend(learned.problems)
     return run.told()
 

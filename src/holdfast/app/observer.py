@@ -21,7 +21,7 @@ from holdfast.core.observer import (
     SightingKind,
     Verdict,
 )
-from holdfast.core.records import record
+from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import parse_choice
 from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, is_over, promote
@@ -109,11 +109,14 @@ class Observer:
         session_ids: Sequence[str],
         *,
         daily_model_tokens: int | None = None,
+        with_vectors: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> Learned:
         """Promote what sessions of any project showed, the earliest first; and what others left
-        behind that did not live to do so."""
-        store = self._wires.engine.store
+        behind that did not live to do so. Without vectors, a re-index has to make them."""
+        engine = self._wires.engine
+        engine = engine if with_vectors else replace(engine, embedder=lambda: None)
+        store = engine.store
         names = dict.fromkeys((*session_ids, *self._left_behind()))
         found = [one for name in names if (one := store.get_session(name))]
         found.sort(key=lambda session: (session.last_event_at, session.id))
@@ -122,7 +125,7 @@ class Observer:
         for number, session in enumerate(found, start=1):
             try:
                 report = promote(
-                    self._wires.engine,
+                    engine,
                     session.id,
                     rules=self._rules(session, tokens=daily_model_tokens),
                 )
