@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from holdfast.app.wiring import Wires
     from holdfast.core.memory import WorkUnitRef
     from holdfast.core.ports import Progress
+    from holdfast.memory.ageing.presence import Exists
     from holdfast.memory.ageing.pruning import Retention
     from holdfast.memory.ageing.upkeep import UpkeepReport
 
@@ -61,28 +62,15 @@ class Ageing:
         )
 
     def sweep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
-        """Mark memories whose files are gone, and clear the mark where they came back."""
-        from holdfast.memory.ageing.staleness import sweep
+        """Let memories follow files that were renamed, mark those whose files are gone or that no
+        longer hold, and clear the mark where they do again."""
+        from holdfast.app.staleness import swept
 
-        return sweep(
-            self._wires.engine,
-            project=self._wires.project,
-            root=self._wires.identity.root,
-            dry_run=dry_run,
-            progress=progress,
-        )
+        return swept(self._wires, dry_run=dry_run, progress=progress)
 
     def upkeep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
-        """Sweep, decay and prune, in this order."""
-        from holdfast.memory.ageing.lifecycle import run_upkeep
-
-        return run_upkeep(
-            self._wires.engine,
-            project=self._wires.project,
-            root=self._wires.identity.root,
-            dry_run=dry_run,
-            progress=progress,
-        )
+        """Follow renames, sweep, decay and prune, in this order."""
+        return self._kept_up(dry_run=dry_run, progress=progress)
 
     def upkeep_if_due(self, *, session_count: int | None = None) -> UpkeepReport | None:
         """The upkeep that comes with opening a project: at most once a day, or after 20 sessions.
@@ -90,17 +78,40 @@ class Ageing:
         A project can be opened by name from any folder. Where none of its files is found, the
         folder is taken for another place, and no file for gone.
         """
-        from holdfast.memory.ageing.lifecycle import run_upkeep
-
         if not self.upkeep_is_due(session_count=session_count):
             return None
-        return run_upkeep(
-            self._wires.engine,
-            project=self._wires.project,
-            root=self._wires.identity.root,
-            session_count=session_count,
-            exists=None if self._files_are_here() else _taken_for_granted,
+        here = self._files_are_here()
+        return self._kept_up(
+            session_count=session_count, exists=None if here else _taken_for_granted
         )
+
+    def _kept_up(
+        self,
+        *,
+        session_count: int | None = None,
+        exists: Exists | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> UpkeepReport:
+        from holdfast.app.moves import follow_history
+        from holdfast.app.staleness import reasons
+        from holdfast.memory.ageing.lifecycle import run_upkeep
+        from holdfast.memory.ageing.upkeep import UpkeepAction, joined
+
+        engine, project, root = self._wires.engine, self._wires.project, self._wires.identity.root
+        moved = follow_history(engine, project=project, root=root, dry_run=dry_run)
+        with reasons(self._wires) as also_stale:
+            kept = run_upkeep(
+                engine,
+                project=project,
+                root=root,
+                session_count=session_count,
+                exists=exists,
+                also_stale=also_stale,
+                dry_run=dry_run,
+                progress=progress,
+            )
+        return joined(UpkeepAction.UPKEEP, (moved, kept), dry_run=dry_run) if moved else kept
 
     def upkeep_is_due(self, *, session_count: int | None = None) -> bool:
         """Whether `upkeep_if_due` would do anything; costs next to nothing."""

@@ -234,8 +234,16 @@ class Holdfast(Ageing, Areas):
         from holdfast.memory.requests import Mode
 
         found = recall(self.engine, request)
+        if request.where.project is not None:
+            found = self._as_it_stands(found)
         note = None if request.mode is Mode.WORDS else self.embedding_note()
         return replace(found, notes=(*found.notes, note)) if note else found
+
+    def _as_it_stands(self, found: Recollection) -> Recollection:
+        """The answer with what lost its files since the last sweep marked and put back."""
+        from holdfast.memory.freshness import with_gone_marked
+
+        return with_gone_marked(found, root=self.root, sure=not self.project.startswith("name:"))
 
     @property
     def embedding_problem(self) -> str | None:

@@ -34,7 +34,7 @@ COMMANDS: Final = MappingProxyType(
         "decay": ("upkeep", "Let importance fade with disuse."),
         "prune": ("upkeep", "Remove what is no longer worth keeping, for good."),
         "compact": ("upkeep", "Merge near-duplicates."),
-        "sweep": ("upkeep", "Mark memories whose files are gone."),
+        "sweep": ("upkeep", "Follow renamed files, and mark memories that no longer hold."),
         "upkeep": ("upkeep", "Sweep, decay and prune in one go."),
         "archive": ("upkeep", "Archive what belongs to a finished unit of work."),
         "why": ("observer", "Show why a memory is there: sessions, signals, rule, score."),

@@ -90,7 +90,13 @@ def compact(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> 
 @options.project_option
 @options.json_option
 def sweep(*, dry_run: bool, project: str | None, as_json: bool) -> None:
-    """Mark memories whose files are gone."""
+    """Follow renamed files, and mark memories that no longer hold.
+
+    Memories follow files that git knows as renamed. Those whose files are gone, recipes that failed
+    or whose files changed since, and memories about parts of the code that are no more become
+    stale: they are found on request, with a mark, and never offered. A mark goes when its reason
+    does.
+    """
     with options.opened(project) as hf, output.progress_bar("Looking") as progress:
         report = hf.sweep(dry_run=dry_run, progress=progress)
     print_report(report, as_json=as_json)
@@ -134,7 +140,7 @@ def archive(
 @options.project_option
 @options.json_option
 def upkeep(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
-    """Sweep, decay and prune in one go.
+    """Follow renames, sweep, decay and prune in one go.
 
     The same happens by itself, at most once a day, when a project is taken in and when context
     for the start of a session is asked for.

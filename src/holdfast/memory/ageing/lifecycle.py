@@ -19,6 +19,7 @@ from holdfast.memory.ageing.decay import decay, faded_importance
 from holdfast.memory.ageing.presence import Exists, exists_below
 from holdfast.memory.ageing.pruning import OnDelete, PruneRule, Retention, archive_work_unit, prune
 from holdfast.memory.ageing.staleness import (
+    StaleReason,
     follow_rename,
     follow_renames,
     outdated_recipe,
@@ -86,6 +87,7 @@ def run_upkeep(
     session_count: int | None = None,
     exists: Exists | None = None,
     changed_since: Callable[[str, datetime], bool] | None = None,
+    also_stale: StaleReason | None = None,
     keep: Retention | None = None,
     on_delete: OnDelete | None = None,
     dry_run: bool = False,
@@ -94,10 +96,10 @@ def run_upkeep(
     """Sweep, decay and prune one project, and record that it was done.
 
     `changed_since(path, moment)` tells whether a file changed; with it, recipes whose files did
-    become stale.
+    become stale. `also_stale` knows more reasons and stands in for it.
     """
     there = exists or exists_below(root)
-    recipes = outdated_recipe(changed_since) if changed_since else None
+    recipes = also_stale or (outdated_recipe(changed_since) if changed_since else None)
     if not dry_run:
         run = Run(engine.clock(), session_count)
         record_run(engine.store, run, project=project, job=_JOB)

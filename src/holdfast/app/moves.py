@@ -1,0 +1,134 @@
+"""Files that moved or went, as the repository's history tells, so that memories can follow.
+
+Reads only what came since the last time; a history that was rewritten is read from its latest
+commits on. Invariant: following twice equals following once, and nothing outside the project is
+touched. Without git there is nothing to follow, and existence alone decides what is stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from holdfast.app.git import ask_git
+from holdfast.app.history import read_past
+from holdfast.codegraph.past import PastCommit, Status
+from holdfast.core.clock import to_ms
+from holdfast.core.records import record
+from holdfast.memory.ageing.presence import exists_below
+from holdfast.memory.ageing.staleness import follow_renames
+from holdfast.memory.ageing.upkeep import UpkeepReport
+from holdfast.memory.engine import Engine
+
+MAX_COMMITS = 500
+_SHELF = "followed"
+_TIMEOUT_S = 5.0
+
+
+@record
+class Moves:
+    """What became of files up to a commit: where each moved to, or that it went."""
+
+    head: str
+    renamed: dict[str, str]
+    deleted: tuple[str, ...] = ()
+
+
+def read_moves(root: Path, *, since: str | None = None) -> Moves | None:
+    """What moved after a commit, or in the latest commits; None when git cannot tell."""
+    head = current_commit(root)
+    if head is None:
+        return None
+    if since == head:
+        return Moves(head, {})
+    past = read_past(root, limit=MAX_COMMITS, after=since) if since else None
+    if past is None:
+        past = read_past(root, limit=MAX_COMMITS)
+    return None if past is None else Moves(head, *_followed(past))
+
+
+def current_commit(root: Path) -> str | None:
+    """The commit that is checked out."""
+    answer = ask_git(root, ("rev-parse", "-q", "--verify", "HEAD"), timeout_s=_TIMEOUT_S)
+    return answer.decode("ascii", "replace").strip() or None if answer else None
+
+
+def _followed(past: Iterable[PastCommit]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Where files are now by the names they had, oldest commit first."""
+    now: dict[str, str | None] = {}
+    for change in (change for commit in past for change in commit.changes):
+        if change.status is Status.RENAMED:
+            _point(now, change.old, change.new)
+        elif change.status is Status.DELETED:
+            _point(now, change.old, None)
+        else:
+            # The name is in use again, so whoever speaks of it means the file that has it now.
+            now.pop(change.new, None)
+    moved = {old: new for old, new in now.items() if new is not None and new != old}
+    return moved, tuple(old for old, new in now.items() if new is None)
+
+
+def _point(now: dict[str, str | None], old: str, new: str | None) -> None:
+    for name, place in now.items():
+        if place == old:
+            now[name] = new
+    now[old] = new
+    if new is not None:
+        now.pop(new, None)
+
+
+def follow_history(
+    engine: Engine, *, project: str, root: Path, dry_run: bool = False
+) -> UpkeepReport | None:
+    """Let memories follow the renames that came since the last time; None when there are none.
+
+    A rename counts when the old file is gone and the new one is there.
+    """
+    before = engine.store.get_value(_SHELF, _place(project, root))
+    moves = read_moves(root, since=before if isinstance(before, str) else None)
+    if moves is None or not root.is_dir():
+        return None
+    exists = exists_below(root)
+    renames = {o: n for o, n in moves.renamed.items() if exists(n) and not exists(o)}
+    report = (
+        follow_renames(engine, project=project, renames=renames, dry_run=dry_run)
+        if renames
+        else None
+    )
+    # What changed meanwhile is looked at again the next time.
+    if not dry_run and moves.head != before and not (report and report.notes):
+        engine.store.put_value(_SHELF, _place(project, root), moves.head)
+    return report
+
+
+def _place(project: str, root: Path) -> str:
+    """A commit is checked out in a folder; worktrees of one project have each their own."""
+    return f"{project} {root.as_posix()}"
+
+
+def changed_since(root: Path) -> Callable[[str, datetime], bool]:
+    """Whether a file changed after a moment: by its time on disk, and by git where that may only
+    be the time of a checkout."""
+
+    @cache
+    def committed_ms(path: str) -> int | None:
+        dirty = ask_git(root, ("status", "--porcelain", "--", path), timeout_s=_TIMEOUT_S)
+        if dirty is None or dirty.strip():
+            return None
+        told = ask_git(root, ("log", "-1", "--format=%ct", "--", path), timeout_s=_TIMEOUT_S)
+        seconds = (told or b"").strip()
+        return int(seconds) * 1_000 if seconds.isdigit() else None
+
+    def changed(path: str, moment: datetime) -> bool:
+        try:
+            on_disk_ms = int((root / path).stat().st_mtime * 1_000)
+        except (OSError, ValueError):
+            return False
+        if on_disk_ms <= to_ms(moment):
+            return False
+        told = committed_ms(path)
+        return told is None or told > to_ms(moment)
+
+    return changed
