@@ -7,7 +7,7 @@ touched. Without git there is nothing to follow, and existence alone decides wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -15,16 +15,19 @@ from pathlib import Path
 from holdfast.app.git import ask_git
 from holdfast.app.history import read_past
 from holdfast.codegraph.past import PastCommit, Status
+from holdfast.core.changes import Mark
 from holdfast.core.clock import to_ms
+from holdfast.core.query import Filter
 from holdfast.core.records import record
 from holdfast.memory.ageing.presence import exists_below
 from holdfast.memory.ageing.staleness import follow_renames
-from holdfast.memory.ageing.upkeep import UpkeepReport
+from holdfast.memory.ageing.upkeep import UpkeepReport, write_each
 from holdfast.memory.engine import Engine
 
 MAX_COMMITS = 500
 _SHELF = "followed"
 _TIMEOUT_S = 5.0
+_BATCH, _MOST_TIED = 200, 1_000
 
 
 @record
@@ -80,11 +83,17 @@ def _point(now: dict[str, str | None], old: str, new: str | None) -> None:
 
 
 def follow_history(
-    engine: Engine, *, project: str, root: Path, dry_run: bool = False
+    engine: Engine,
+    *,
+    project: str,
+    root: Path,
+    mark_deleted: bool = False,
+    dry_run: bool = False,
 ) -> UpkeepReport | None:
     """Let memories follow the renames that came since the last time; None when there are none.
 
-    A rename counts when the old file is gone and the new one is there.
+    A rename counts when the old file is gone and the new one is there. With `mark_deleted`, what
+    speaks of files that were deleted becomes stale at once, without waiting for a sweep.
     """
     before = engine.store.get_value(_SHELF, _place(project, root))
     moves = read_moves(root, since=before if isinstance(before, str) else None)
@@ -97,10 +106,21 @@ def follow_history(
         if renames
         else None
     )
+    if mark_deleted and not dry_run:
+        _mark_deleted(engine, project, [path for path in moves.deleted if not exists(path)])
     # What changed meanwhile is looked at again the next time.
     if not dry_run and moves.head != before and not (report and report.notes):
         engine.store.put_value(_SHELF, _place(project, root), moves.head)
     return report
+
+
+def _mark_deleted(engine: Engine, project: str, files: Sequence[str]) -> None:
+    where = Filter(project=project, include_user=False, stale=False)
+    now = engine.clock()
+    for start in range(0, len(files), _BATCH):
+        some = files[start : start + _BATCH]
+        hits = engine.store.search_links(files=some, modules=(), where=where, limit=_MOST_TIED)
+        write_each(engine.store, [Mark(hit.id, "stale", now) for hit in hits])
 
 
 def _place(project: str, root: Path) -> str:

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.app.following import follow_sessions
 from holdfast.app.git import ask_git
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Memory
@@ -135,6 +136,7 @@ class Observer:
             reports += [report] if report is not None else []
             if progress is not None:
                 progress(number, len(found))
+        problems += follow_sessions(engine, found)
         self._tidy()
         return Learned(reports=tuple(reports), problems=tuple(problems))
 

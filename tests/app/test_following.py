@@ -1,0 +1,123 @@
+"""From the events of whole sessions, through the observer, to what the next session is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app.capture import machine_world
+from holdfast.core.events import Event, ToolKind
+from holdfast.observe.taking import Taker
+from holdfast.testing.fakes import ManualClock
+from tests.app.git_repositories import GitRepository
+from tests.app.opening import open_in
+from tests.observe.telling import START, Teller
+
+pytestmark = pytest.mark.feature("D5", "D8", "D10", "B8")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepository:
+    made = GitRepository.create(tmp_path / "shop")
+    for name in ("src/pay/charge.py", "src/pay/refund.py", "src/pay/rates.py"):
+        made.write(name, "def f():\n    return 1\n")
+    made.commit("Start")
+    return made
+
+
+def take(hf: holdfast.Holdfast, events: list[Event]) -> None:
+    """Take events in and do what follows a drain."""
+    taker = Taker(hf.engine, machine_world(hf.engine.store, {}))
+    for event in events:
+        taker.commit([event], [])
+    hf.observer.learn(list(taker.due), daily_model_tokens=0)
+
+
+def work(root: Path, number: int) -> list[Event]:
+    """A session that changes charge.py after reading rates.py, and whose tests pass."""
+    say = Teller(f"session-{number}", cwd=str(root))
+    charge, rates = f"{root}/src/pay/charge.py", f"{root}/src/pay/rates.py"
+    return [
+        say.start(),
+        say.prompt(f"Change how charges are rounded, take {number}"),
+        say.read(rates),
+        say.read(charge),
+        say.edit(charge, "return 1", f"return {number}"),
+        say.run("pytest -q", "3 passed in 0.1s"),
+        say.turn_end("Done."),
+        say.end(),
+    ]
+
+
+def test_what_sessions_read_together_is_linked_and_told_at_the_next_start(
+    repository: GitRepository,
+) -> None:
+    root = repository.root
+    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+        for number in range(4):
+            take(hf, work(root, number))
+        links = hf.engine.store.linked_files(
+            hf.project, ["src/pay/charge.py"], min_weight=0.6, limit=5
+        )
+        assert [link.file_b for link in links] == ["src/pay/rates.py"]
+        told = [item.text for item in hf.context().items]
+        assert any("`src/pay` nearly always needs" in text for text in told)
+        hf.remember("Rates are per mille", type="gotcha", files="src/pay/rates.py")
+        reasons = [item.reason for item in hf.context(files=["src/pay/charge.py"]).items]
+        assert "src/pay/rates.py changes together with src/pay/charge.py" in reasons
+
+
+def test_what_the_application_showed_twice_is_told_when_qa_starts(
+    repository: GitRepository,
+) -> None:
+    root = repository.root
+
+    def qa(number: int) -> list[Event]:
+        say = Teller(f"qa-{number}", cwd=str(root))
+        click = say.call(
+            "mcp__playwright__browser_click",
+            ToolKind.MCP,
+            input=json.dumps({"element": "Refund"}),
+            output="Error: element is disabled",
+        )
+        return [
+            say.start(),
+            say.prompt("QA the refund page"),
+            click,
+            say.turn_end("Ok."),
+            say.end(),
+        ]
+
+    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+        take(hf, qa(1))
+        assert hf.context("QA the refund page").items == ()
+        take(hf, qa(2))
+        told = [i.text for i in hf.context("QA the refund page").items]
+        assert any("Click `Refund`: the element is disabled" in text for text in told)
+        assert hf.context(phase="qa_review").items
+
+
+def test_memories_follow_what_a_session_committed(repository: GitRepository) -> None:
+    root = repository.root
+    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+        moved = hf.remember("Charges round down", files="src/pay/charge.py").memory
+        gone = hf.remember("Refunds are slow", files="src/pay/refund.py").memory
+        take(hf, work(root, 1))
+        repository.git("mv", "src/pay/charge.py", "src/pay/charging.py")
+        repository.git("rm", "-q", "src/pay/refund.py")
+        repository.commit("Move and delete")
+        say = Teller("session-2", cwd=str(root))
+        take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
+        assert hf.get(moved.id).files == ("src/pay/charging.py",)
+        assert hf.get(gone.id).stale_at is not None
+
+
+def test_a_folder_that_is_gone_stops_nothing(repository: GitRepository) -> None:
+    with open_in(repository.root, project=None, clock=ManualClock(START)) as hf:
+        say = Teller("lost", cwd=str(repository.root / "nowhere"))
+        take(hf, [say.start(), say.prompt("Hello there"), say.turn_end("Hi."), say.end()])
+        learned = hf.observer.learn(["lost"], daily_model_tokens=0)
+        assert learned.problems == ()
