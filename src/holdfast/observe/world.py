@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable
+from functools import lru_cache
 
 from holdfast.core.records import record
 
@@ -59,6 +60,7 @@ def absolute(path: str, *, cwd: str | None) -> str:
     return posixpath.normpath(whole)
 
 
+@lru_cache(maxsize=1024)
 def relative(path: str, *, cwd: str | None, roots: tuple[str, ...]) -> str | None:
     """A path as it is called in its project; None when it lies outside."""
     whole = absolute(path, cwd=cwd)

@@ -190,10 +190,11 @@ class Noticing:
         named = [(name, edit) for edit in edits if (name := around.relative(edit.path))]
         for name, edit in named:
             self._go_back(name, edit)
-            if self._restores(name, edit):
+            mark = edit_mark(edit, path=name, step=self._step)
+            if self._restores(mark):
                 self._give_up([name])
-            marks = (*self._look.edits, edit_mark(edit, path=name, step=self._step))
-            self._look = replace(self._look, edits=marks[-MOST_EDITS:])
+            marks = (*self._look.edits, mark)[-MOST_EDITS:]
+            self._look = replace(self._look, edits=marks)
             self._sheet.follow(SequenceStep("edit", scope_of(name), name))
         if named:
             self._sheet.changed = True
@@ -234,11 +235,10 @@ class Noticing:
 
     # -- Giving up --------------------------------------------------------------------------------
 
-    def _restores(self, path: str, edit: Edit) -> bool:
+    def _restores(self, mark: EditMark) -> bool:
         """Whether an edit brings back the very text that an earlier edit replaced."""
-        mark = edit_mark(edit, path=path, step=self._step)
         return bool(mark.after) and any(
-            old.path == path and old.before == mark.after and old.after == mark.before
+            old.path == mark.path and old.before == mark.after and old.after == mark.before
             for old in self._look.edits
             if not old.undone
         )
