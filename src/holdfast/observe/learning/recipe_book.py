@@ -22,6 +22,7 @@ from holdfast.observe.learning.recipes import (
     recipe_in,
     tokens_in,
     tokens_of,
+    without_proof,
 )
 
 _MOST_RECIPES = 200
@@ -53,24 +54,32 @@ def recipes(engine: Engine, project: str) -> list[tuple[Memory, tuple[Token, ...
 
 def followed(engine: Engine, ground: Ground, seen: Sequence[Sighting]) -> None:
     """Each recipe whose steps a session took gains from its success, once for each session."""
-    for memory in _taken(engine, ground, seen):
+    for memory in _taken(engine, ground, seen, to_the_end=True):
         if ground.session_id not in memory.provenance_sessions:
             _write(engine, memory.id, ground, succeeded=True)
 
 
 def failed(engine: Engine, ground: Ground, seen: Sequence[Sighting]) -> None:
     """Each recipe whose steps a failed run took is marked, once for each run."""
-    for memory in _taken(engine, ground, seen):
+    for memory in _taken(engine, ground, seen, to_the_end=False):
         mark = _failure(ground)
         if all(mark.ref != evidence.ref for evidence in memory.evidence):
             _write(engine, memory.id, ground, succeeded=False)
 
 
-def _taken(engine: Engine, ground: Ground, seen: Sequence[Sighting]) -> list[Memory]:
-    mine = next((tokens_of(s) for s in seen if s.kind is SightingKind.SEQUENCE), ())
-    if not mine:
+def _taken(
+    engine: Engine, ground: Ground, seen: Sequence[Sighting], *, to_the_end: bool
+) -> list[Memory]:
+    """The recipes whose steps a session took; a failed run did not get to the proof."""
+    mine = next((s for s in seen if s.kind is SightingKind.SEQUENCE), None)
+    if mine is None:
         return []
-    return [memory for memory, tokens in recipes(engine, ground.project) if holds(mine, tokens)]
+    found: list[Memory] = []
+    for memory, tokens in recipes(engine, ground.project):
+        wanted = tokens if to_the_end else without_proof(tokens)
+        if holds(tokens_of(mine, {name for _, name in tokens}), wanted):
+            found.append(memory)
+    return found
 
 
 def _write(engine: Engine, memory_id: str, ground: Ground, *, succeeded: bool) -> None:

@@ -8,6 +8,7 @@ changed by other work since, or after sixty days without use.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -20,6 +21,7 @@ from holdfast.core.payloads import RecipeStep, WorkflowRecipe
 from holdfast.core.text import content_words, jaccard, shorten
 from holdfast.observe.learning import thresholds as t
 from holdfast.observe.learning.inference import Conclusion
+from holdfast.observe.shell import Purpose, runs
 
 Step: TypeAlias = tuple[str, str, str]
 Token: TypeAlias = tuple[str, str]
@@ -35,21 +37,30 @@ def recipe_in(sequences: Sequence[Sighting], *, session_id: str) -> Conclusion |
         return None
     since = mine.at - timedelta(days=t.RECIPE_WINDOW_DAYS)
     near = [s for s in sequences if s.subject == mine.subject and since <= s.at]
-    tokens = tokens_of(mine)
+    least = t.RULES["recipe"].min_sessions
+    counts = Counter(what for s in near for what in {what for _, _, what in steps_of(s)})
+    exact = {what for what, count in counts.items() if count >= least}
+    taken = {s.session_id: tokens_of(s, exact) for s in near}
     best: tuple[Token, ...] = ()
     for other in near:
-        shared = common(tokens, tokens_of(other)) if other is not mine else ()
-        backing = sum(holds(tokens_of(s), shared) for s in near)
-        rule = t.RULES["recipe"]
-        if _is_telling(shared) and backing >= rule.min_sessions and len(shared) > len(best):
+        shared = common(taken[session_id], taken[other.session_id]) if other is not mine else ()
+        backing = sum(holds(tokens, shared) for tokens in taken.values())
+        if _is_telling(shared) and backing >= least and len(shared) > len(best):
             best = shared
-    backers = [s for s in near if holds(tokens_of(s), best)]
+    backers = [s for s in near if holds(taken[s.session_id], best)]
     return _concluded(best, backers) if best else None
 
 
-def tokens_of(sighting: Sighting) -> tuple[Token, ...]:
-    """The steps of a session as tool and scope, each where it was first taken."""
-    return tuple(dict.fromkeys((tool, scope) for tool, scope, _ in steps_of(sighting)))
+def tokens_of(sighting: Sighting, exact: Collection[str]) -> tuple[Token, ...]:
+    """The steps of a session, each where it was first taken: a file or command that is `exact` by
+    its name, others by their scope."""
+    named = ((tool, what if what in exact else scope) for tool, scope, what in steps_of(sighting))
+    return tuple(dict.fromkeys(named))
+
+
+def without_proof(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """The steps without the runs that only show whether the work holds."""
+    return tuple(token for token in tokens if not _is_proof(*token))
 
 
 def steps_of(sighting: Sighting) -> list[Step]:
@@ -124,6 +135,11 @@ def stale_reason(
     return None
 
 
+def _is_proof(tool: str, name: str) -> bool:
+    is_test = name == "tests" or any(run.purpose is Purpose.TEST for run in runs(name))
+    return tool == "run" and is_test
+
+
 def _is_telling(tokens: Sequence[Token]) -> bool:
     edits = sum(tool == "edit" for tool, _ in tokens)
     return len(tokens) >= t.RECIPE_STEPS and edits >= _LEAST_EDITS
@@ -155,10 +171,13 @@ def _concluded(tokens: tuple[Token, ...], backers: Sequence[Sighting]) -> Conclu
 
 
 def _step(token: Token, backers: Sequence[Sighting]) -> RecipeStep:
-    """One step: with its very file or command when all sessions agree on it."""
+    """One step: with its very file or command when the sessions agree on it."""
     tool, scope = token
-    whats = {what for s in backers for t_, sc, what in steps_of(s) if (t_, sc) == token}
-    same = next(iter(whats)) if len(whats) == 1 else None
+    whats = {
+        what for s in backers for name, wide, what in steps_of(s)
+        if name == tool and scope in (wide, what)
+    }  # fmt: skip
+    same = scope if scope in whats else next(iter(whats)) if len(whats) == 1 else None
     if tool == "edit":
         told = f"edit `{same}`" if same else f"add or edit a file like `{scope}`"
         return RecipeStep(told, canonical_file=same)
