@@ -124,6 +124,31 @@ def test_a_session_that_goes_on_or_did_one_thing_is_passed_over() -> None:
     assert worth_learning(told(edit("a"), TEST)) is None
 
 
+@pytest.mark.parametrize(
+    ("worked", "failed", "is_proof"),
+    [
+        ("pytest -q", "pytest -q tests/test_a.py", True),
+        ("pytest tests", "pytest tests/test_a.py::test_x", True),
+        ("pytest tests/test_a.py", "pytest tests/test_a.py", True),
+        ("pytest tests/test_b.py", "pytest tests/test_a.py", False),
+        ("pytest tests/test_a.py", "pytest", False),
+        ("npm test", "pytest", False),
+        ("uv run pytest tests", "python -m pytest tests/test_a.py", True),
+        ("CI=1 npm test", "npm test -- src/a.test.ts", True),
+    ],
+)
+def test_only_a_run_that_is_as_wide_proves_that_tests_pass(
+    worked: str, failed: str, is_proof: bool
+) -> None:
+    story = told(edit("a"), run(failed, "test", ok=False), edit("a"), run(worked, "test"))
+    assert judge(story).is_success is is_proof
+
+
+def test_the_tests_of_two_programs_are_two_steps() -> None:
+    steps = procedure(told(edit("a"), TEST, run("npm test", "test"), TEST)).steps
+    assert [step.command for step in steps] == [None, "npm test", "pytest -q"]
+
+
 # -- What stands ----------------------------------------------------------------------------------
 
 

@@ -3,7 +3,8 @@
 In this order, and the first that holds decides:
 1. the person said that it does not work, and no test, commit or thanks came after that: failure;
 2. the work was taken back, or its last commit is gone: failure;
-3. the last tests or checks fail, or the last command of all failed: failure;
+3. tests or checks failed and no run of them that is as wide passed later, or the last command
+   of all failed: failure;
 4. tests or checks passed after the last edit: success;
 5. a commit was made and stays: success;
 6. the person said that it works: success;
@@ -19,7 +20,7 @@ from typing import Final
 
 from holdfast.core.records import record
 from holdfast.core.trail import TrailStep
-from holdfast.skills.generation_steps import standing_steps, subject
+from holdfast.skills.generation_steps import covers, standing_steps
 from holdfast.skills.generation_story import WorkStory
 
 _LOOKED_AT_CHARS: Final = 600
@@ -107,11 +108,12 @@ def _taken_back(story: WorkStory) -> str | None:
 
 
 def _left_failing(trail: tuple[TrailStep, ...]) -> str | None:
-    latest: dict[str, TrailStep] = {}
+    failing: list[TrailStep] = []
     for step in trail:
         if step.kind == "run" and step.purpose in ("test", "check"):
-            latest[subject(step)] = step
-    if any(not step.ok for step in latest.values()):
+            failing = [one for one in failing if not covers(step, one)]
+            failing += [] if step.ok else [step]
+    if failing:
         return "its last tests or checks fail"
     runs = [step for step in trail if step.kind in ("run", "tool")]
     return "its last command failed" if runs and not runs[-1].ok else None

@@ -25,6 +25,8 @@ _WORD = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
 _GIT_BACK = re.compile(
     r"\bgit\s+(?:-\S+\s+)*(?P<verb>stash|checkout|restore|reset|revert|clean)\b(?P<rest>[^&|;]*)"
 )
+_SELECTS = re.compile(r"::|/|^tests$|\.(?:py|js|jsx|ts|tsx|rb|go|rs|java|kt|php|exs)\b")
+_RUNNERS: Final = frozenset("python python3 uv poetry pipenv hatch pdm run exec npx".split())
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _GLOB_CHARS: Final = frozenset("*?[]{}")
 _EVERYTHING: Final = "."
@@ -98,12 +100,25 @@ def subject(step: TrailStep) -> str:
 
 
 def _subject_of(command: str, purpose: str) -> str:
-    if purpose in ("test", "commit"):
+    """Tests and checks are known by their program; of anything else the whole line counts."""
+    if purpose == "commit":
         return purpose
-    found = [word for word in _WORD.findall(command) if not _ASSIGNMENT.match(word)]
-    plain = [word for word in found if not word.startswith("-")]
-    # A check is known by its program; of anything else the whole line counts.
-    return " ".join(plain[:2]) if purpose == "check" else command
+    return f"{purpose} {_program(command)}" if purpose in ("test", "check") else command
+
+
+def covers(worked: TrailStep, failed: TrailStep) -> bool:
+    """Whether a run proves that what failed before works: it is as wide, and the same program."""
+    if subject(worked) != subject(failed):
+        return False
+    wide, narrow = _chosen(worked.what), _chosen(failed.what)
+    if not narrow:
+        return not wide or worked.purpose != "test"
+    return not wide or all(any(one.startswith(w) for w in wide) for one in narrow)
+
+
+def _chosen(command: str) -> list[str]:
+    """The tests that a command line picks out: files, folders, names."""
+    return [word for word in _WORD.findall(command)[1:] if _SELECTS.search(word)]
 
 
 # -- What stands ----------------------------------------------------------------------------------
@@ -302,15 +317,23 @@ def _pitfalls(trail: Sequence[TrailStep], roots: tuple[str, ...]) -> list[Pitfal
 
 def _worked_later(later: Sequence[TrailStep], failed: TrailStep) -> int | None:
     for number, step in enumerate(later):
-        alike = subject(step) == subject(failed) or _program(step.what) == _program(failed.what)
-        if step.ok and step.kind == "run" and step.purpose == failed.purpose and alike:
+        if not (step.ok and step.kind == "run" and step.purpose == failed.purpose):
+            continue
+        is_proof = failed.purpose in ("test", "check") and covers(step, failed)
+        is_retry = failed.purpose not in ("test", "check") and _program(step.what) == _program(
+            failed.what
+        )
+        if is_proof or is_retry:
             return number
     return None
 
 
 def _program(command: str) -> str:
     found = [word for word in _WORD.findall(command) if not _ASSIGNMENT.match(word)]
-    return " ".join([word for word in found if not word.startswith("-")][:2])
+    plain = [word for word in found if not word.startswith("-")]
+    while len(plain) > 1 and plain[0] in _RUNNERS:
+        plain = plain[1:]
+    return " ".join([*plain[:1], *(word for word in plain[1:2] if not _SELECTS.search(word))])
 
 
 def _what_helped(
