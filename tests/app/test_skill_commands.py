@@ -310,3 +310,26 @@ def test_skills_that_a_project_calls_for_are_news_once(hf: holdfast.Holdfast) ->
     (hf.root / "deploy.toml").unlink()
     hf.skills.detect(refresh=True)
     assert len(hf.engine.store.news(after=0, project=hf.project, limit=9)) == 1
+
+
+@pytest.mark.feature("F7")
+def test_many_threads_run_commands_of_one_project_while_it_is_edited(
+    hf: holdfast.Holdfast,
+) -> None:
+    failed: list[Exception] = []
+
+    def run(number: int) -> None:
+        try:
+            for turn in range(5):
+                assert "/deploy" in hf.skills.commands.run("/help").text
+                if number == 0:
+                    hf.skills.edit("deploy", {"version": f"1.{turn}"})
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test shall say it
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []

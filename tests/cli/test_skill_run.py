@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 
 from holdfast.cli import exits
+from holdfast.cli.commands.skill_run import run as run_command
 from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
 from tests.skills.reading import document, put
@@ -137,3 +139,17 @@ def test_skills_are_exported_to_where_a_client_looks(cli: Cli) -> None:
     nothing = cli("skill", "export", "--to", "opencode", "--generated")
     assert nothing.code == exits.USAGE
     assert "nothing to export" in nothing.err
+
+
+@pytest.mark.feature("F7")
+def test_names_are_completed_by_use_and_nothing_is_made_for_that(cli: Cli, home: Path) -> None:
+    def completed(begun: str) -> list[str]:
+        (name, *_) = run_command.params
+        return [str(item.value) for item in name.shell_complete(click.Context(run_command), begun)]
+
+    assert completed("de") == []
+    assert not (home / "memory.db").exists()
+    skill("dedupe")
+    skill("deploy")
+    cli("skill", "run", "deploy")
+    assert completed("/de")[:2] == ["deploy", "dedupe"]

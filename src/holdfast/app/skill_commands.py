@@ -7,7 +7,7 @@ the answer of one of Holdfast's own commands. Uses are counted, and nothing runs
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from holdfast.app.skill_guard import RunGuard
@@ -125,17 +125,17 @@ class SkillCommands:
         max_tokens: int | None = None,
     ) -> Generator[CommandResult]:
         """Like `run`, for whoever carries the prompt out: until the end of the block nobody else
-        can run this command in this project. ConflictError when somebody does already."""
+        can run this skill in this project. ConflictError when somebody does already. Commands of
+        our own may be run by any number at once."""
         asked = _asked(typed, arguments)
         invoker = _invoker(by)
         command = self.table.get(asked.name, by=invoker)
-        key = f"{self._wires.project}\n{command.key}"
         budget = PromptBudget(
             max_chars=MAX_CHARS if max_chars is None else max_chars,
             max_tokens=max_tokens,
             count_tokens=self._wires.engine.count_tokens,
         )
-        with self._guard.held(key, name=command.name):
+        with self._alone(command):
             result = _result(command, Call(asked.arguments, invoker, session), budget)
             self._note(command, session, invoker)
             yield result
@@ -143,7 +143,15 @@ class SkillCommands:
     def is_running(self, name: str) -> bool:
         """Whether somebody runs a command of this project now, in any process."""
         command = self.table.find(name)
-        return command is not None and self._guard.is_held(f"{self._wires.project}\n{command.key}")
+        return command is not None and self._guard.is_held(self._lock_key(command))
+
+    def _alone(self, command: Command) -> AbstractContextManager[None]:
+        if command.skill is None:
+            return nullcontext()
+        return self._guard.held(self._lock_key(command), name=command.name)
+
+    def _lock_key(self, command: Command) -> str:
+        return f"{self._wires.project}\n{command.key}"
 
     def _note(self, command: Command, session: str | None, by: Invoker) -> None:
         with suppress(*_NOT_NOW):

@@ -13,12 +13,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from time import monotonic, sleep
 from typing import BinaryIO
 
 from holdfast.app.places import make_private_folder
 from holdfast.core.errors import ConflictError, UsageError
 
+WAIT_S = 0.2
 _HOLDER_BYTES = 40
+_LOOK_EVERY_S = 0.01
 
 
 class RunGuard:
@@ -29,9 +32,12 @@ class RunGuard:
 
     @contextmanager
     def held(self, key: str, *, name: str) -> Generator[None]:
-        """Hold the lock of a command; ConflictError when somebody else has it."""
+        """Hold the lock of a command; ConflictError when somebody else has it and keeps it.
+
+        One who only renders a prompt has it for a moment, and that is waited for.
+        """
         with self._opened(key) as file:
-            if not _lock(file):
+            if not _lock_within(file, WAIT_S):
                 holder = file.read(_HOLDER_BYTES).decode("ascii", "replace").strip()
                 by = f" in process {holder}" if holder.isdigit() else ""
                 raise ConflictError(
@@ -57,6 +63,15 @@ class RunGuard:
                 f"{path} cannot be opened: {error.strerror}.", hint="Mend its permissions."
             ) from None
         return os.fdopen(handle, "r+b")
+
+
+def _lock_within(file: BinaryIO, seconds: float) -> bool:
+    end = monotonic() + seconds
+    while not _lock(file):
+        if monotonic() >= end:
+            return False
+        sleep(_LOOK_EVERY_S)
+    return True
 
 
 if sys.platform == "win32":

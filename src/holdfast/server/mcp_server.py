@@ -31,7 +31,7 @@ from holdfast.server.inputs import Context, Count, Ids, Input, schema_of
 from holdfast.server.memories import Memories
 from holdfast.server.operations import BY_NAME, OPERATIONS, TOOLS, Effect, Operation
 from holdfast.server.outputs import Output
-from holdfast.server.skill_verbs import PROMPT_ARGUMENT
+from holdfast.server.skill_records import PROMPT_ARGUMENT
 
 NAME: Final = "holdfast"
 ROOTS_WITHIN_S: Final = 2.0

@@ -14,7 +14,7 @@ import mcp_types as types
 
 from holdfast.core.records import record
 from holdfast.memory.packing import FRAME
-from holdfast.server import skill_verbs
+from holdfast.server import skill_records, skill_verbs
 from holdfast.server.inputs import Recall
 from holdfast.server.operations import Operation
 
@@ -89,22 +89,22 @@ LISTING: Final = Operation(
     name="list prompts",
     title="List skills",
     description="Skills that a person may pick.",
-    takes=skill_verbs.NoDetails,
-    gives=skill_verbs.SkillPrompts,
+    takes=skill_records.NoDetails,
+    gives=skill_records.SkillPrompts,
     run=skill_verbs.skill_prompts,
 )
 PICKING: Final = Operation(
     name="get prompt",
     title="Run a skill",
     description="A skill that a person picked.",
-    takes=skill_verbs.SkillCall,
-    gives=skill_verbs.SkillText,
+    takes=skill_records.SkillCall,
+    gives=skill_records.SkillText,
     run=skill_verbs.run_prompt,
 )
-NOTHING_ASKED: Final = skill_verbs.NoDetails()
+NOTHING_ASKED: Final = skill_records.NoDetails()
 
 
-def listed_skills(skills: Iterable[skill_verbs.SkillRow]) -> list[types.Prompt]:
+def listed_skills(skills: Iterable[skill_records.SkillRow]) -> list[types.Prompt]:
     """Skills as clients list them; a name of our own is ours."""
     return [
         types.Prompt(
@@ -112,7 +112,7 @@ def listed_skills(skills: Iterable[skill_verbs.SkillRow]) -> list[types.Prompt]:
             description=skill.description,
             arguments=[
                 types.PromptArgument(
-                    name=skill_verbs.PROMPT_ARGUMENT,
+                    name=skill_records.PROMPT_ARGUMENT,
                     description=skill.argument_hint or "What to do it with or for.",
                     required=False,
                 )
@@ -123,7 +123,7 @@ def listed_skills(skills: Iterable[skill_verbs.SkillRow]) -> list[types.Prompt]:
     ]
 
 
-def picked(name: str, given: str, *, session: str) -> skill_verbs.SkillCall:
+def picked(name: str, given: str, *, session: str) -> skill_records.SkillCall:
     """What to run for a prompt; UsageError when it cannot be asked like that."""
     return PICKING.read({"name": name, "arguments": given, "session": session})
 

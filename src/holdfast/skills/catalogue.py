@@ -7,6 +7,7 @@ in two ways counts once. Knows nothing of which project is open.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -33,13 +34,18 @@ class SkillCatalogue:
     ) -> None:
         self._scanners = scanners
         self._switches = switches
+        self._lock = threading.Lock()
         self._results: list[ScanResult] = []
         self._merged = SkillIndex()
         self._switched: Mapping[str, bool] = {}
         self._index: SkillIndex | None = None
 
     def index(self) -> SkillIndex:
-        """All skills as they are now."""
+        """All skills as they are now. Servers ask from several threads, so one looks at a time."""
+        with self._lock:
+            return self._looked()
+
+    def _looked(self) -> SkillIndex:
         results = [scanner.scan() for scanner in self._scanners]
         switched: Mapping[str, bool] = self._switches.switched() if self._switches else {}
         is_same = [*map(id, results)] == [*map(id, self._results)]
@@ -53,9 +59,10 @@ class SkillCatalogue:
 
     def forget(self) -> None:
         """Read everything anew next time."""
-        for scanner in self._scanners:
-            scanner.forget()
-        self._index = None
+        with self._lock:
+            for scanner in self._scanners:
+                scanner.forget()
+            self._index = None
 
 
 def merge(results: Iterable[ScanResult]) -> SkillIndex:

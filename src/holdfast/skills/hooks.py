@@ -29,6 +29,8 @@ TIMEOUT_S: Final = 60.0
 MAX_TIMEOUT_S: Final = 600.0
 MAX_STDIN_BYTES: Final = 1 << 20
 MAX_TOOL_CHARS: Final = 200
+MAX_SESSIONS: Final = 1_000
+"""Of how many sessions a process remembers what is in use; the longest unused one goes first."""
 BLOCKS: Final = 2
 _REASON_CHARS: Final = 2_000
 
@@ -185,7 +187,10 @@ class SkillHooks:
 
     def use(self, name: str, *, session: str) -> None:
         """From now on the hooks of a skill count in a session; running it does this."""
-        self._in_use.setdefault(session, {})[name] = None
+        known = self._in_use.pop(session, {})
+        self._in_use[session] = {**known, name: None}  # now the latest
+        while len(self._in_use) > MAX_SESSIONS:
+            del self._in_use[next(iter(self._in_use))]
 
     def in_use(self, session: str) -> tuple[str, ...]:
         """The skills that were run in a session, the first one first."""

@@ -35,7 +35,7 @@ def _complete_name(
     import holdfast
 
     try:
-        with holdfast.open(embedder="none") as hf:
+        with holdfast.open(embedder="none", read_only=True) as hf:
             listed = hf.skills.commands.list()
     except HoldfastError:
         return []
