@@ -27,7 +27,7 @@ def test_a_named_transcript_is_taken_in_and_reported(cli: Cli, tmp_path: Path, s
     assert (dry["dry_run"], dry["new"], dry["prompts"]) == (True, 1, 1)
     assert (first["new"], first["prompts"], again["unchanged"]) == (1, 1, 1)
     assert "zebra" in cli("sessions", "--all-projects").out
-    assert "Took in 0 new" in cli("import", source, str(path)).out
+    assert cli("import", source, str(path)).out.startswith("Nothing new.")
 
 
 def test_a_transcript_of_another_project_is_left_out_when_a_project_is_named(cli: Cli) -> None:
@@ -36,6 +36,17 @@ def test_a_transcript_of_another_project_is_left_out_when_a_project_is_named(cli
     told = cli("import", "claude-code", path, "--project", "another", "--json").json
 
     assert (told["other_projects"], told["events"]) == (1, 0)
+
+
+def test_a_source_without_files_says_so_and_a_path_that_is_not_there_is_an_error(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+
+    assert "No transcripts of codex" in cli("import", "codex", str(tmp_path / "empty")).out
+    missing = cli("import", "codex", str(tmp_path / "nowhere"))
+    assert missing.code != 0
+    assert "nowhere" in missing.err
 
 
 def test_a_word_that_is_no_source_is_told_which_there_are(cli: Cli) -> None:

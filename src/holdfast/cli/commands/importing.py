@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import holdfast
 from holdfast.app.backfill_sources import SOURCES as NOTE_SOURCES
 from holdfast.cli import output
 from holdfast.clients.backfill.sources import SOURCES as TRANSCRIPT_SOURCES
-from holdfast.core.errors import HoldfastError
+from holdfast.core.errors import HoldfastError, NotFoundError
 from holdfast.core.records import record
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def import_from(hf: holdfast.Holdfast, source: str, request: ImportRequest) -> N
     if request.as_json:
         output.print_json(report)
     elif source in TRANSCRIPT_SOURCES:
-        _print_transcripts(report)  # type: ignore[arg-type]
+        _print_transcripts(report, home=hf.project)  # type: ignore[arg-type]
     else:
-        _print_notes(report)  # type: ignore[arg-type]
+        _print_notes(report, home=hf.project)  # type: ignore[arg-type]
 
 
 def _transcripts(hf: holdfast.Holdfast, source: str, request: ImportRequest) -> BackfillReport:
@@ -57,6 +58,11 @@ def _transcripts(hf: holdfast.Holdfast, source: str, request: ImportRequest) -> 
     from holdfast.clients.backfill.sources import transcripts
     from holdfast.clients.hook_set import Places
 
+    for path in request.paths:
+        if not path.exists():
+            raise NotFoundError(
+                f"There is no {path}.", hint="Name a transcript or a folder of them."
+            )
     where = Places(home=Path.home(), project=hf.root, environment=os.environ)
     every = request.all_projects or (bool(request.paths) and not request.named_project)
     wanted = Wanted(project=None if every else hf.project, since=hf.moment(request.since))
@@ -100,24 +106,22 @@ def _make_vectors(hf: holdfast.Holdfast) -> None:
         output.note(f"No vectors were made: {error.message} `holdfast reindex` makes them.")
 
 
-def _print_transcripts(report: BackfillReport) -> None:
-    would = "Would take" if report.dry_run else "Took"
-    click.echo(
-        f"{would} in {report.new} new and {report.continued} continued sessions from"
-        f" {report.bytes_read / 1e6:.1f} MB: {report.prompts} prompts,"
-        f" {report.observations} observations, {report.redacted} secrets redacted."
-    )
+def _print_transcripts(report: BackfillReport, *, home: str) -> None:
     left = (
-        ("were in already", report.unchanged),
-        ("were caught by hooks", report.caught),
-        ("are of other projects (--all-projects takes them in)", report.other_projects),
-        ("are older", report.too_old),
+        ("already in memory", report.unchanged),
+        ("that hooks have caught", report.caught),
+        ("of other projects; --all-projects takes them in", report.other_projects),
+        ("older than asked", report.too_old),
     )
+    click.echo(_what_came(report) if report.sessions else _nothing_came(report, left))
     for why, count in left:
         if count:
-            output.note(f"{count} sessions {why}.")
+            output.note(f"Left out: {_counted(count, 'session')} {why}.")
     for project, count in report.projects.items():
-        output.note(f"{project}: {count} sessions")
+        if project != home:
+            output.note(f"Of these {_counted(count, 'session')} in the project {project}.")
+    if report.sessions and not report.dry_run:
+        output.note("`holdfast sessions` lists them, `holdfast recall` searches them.")
     _print_reading(report)
     for unread in report.unread[:_SHOWN]:
         output.note(f"not read: {unread.path}: {unread.reason}")
@@ -125,6 +129,27 @@ def _print_transcripts(report: BackfillReport) -> None:
     for problem in report.problems[:_SHOWN]:
         output.note(problem)
     _print_more("problems", len(report.problems))
+
+
+def _what_came(report: BackfillReport) -> str:
+    would = "Would take" if report.dry_run else "Took"
+    more = f" and {report.continued} continued" if report.continued else ""
+    return (
+        f"{would} in {report.new} new{more} {'session' if report.sessions == 1 else 'sessions'}"
+        f" from {report.bytes_read / 1e6:.1f} MB: {_counted(report.prompts, 'prompt')},"
+        f" {_counted(report.observations, 'observation')};"
+        f" {_counted(report.redacted, 'secret')} redacted."
+    )
+
+
+def _nothing_came(report: BackfillReport, left: Sequence[tuple[str, int]]) -> str:
+    if any(count for _, count in left) or report.unread:
+        return "Nothing new."
+    return f"No transcripts of {report.source} were found. Name a file or a folder that holds some."
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _print_reading(report: BackfillReport) -> None:
@@ -139,18 +164,19 @@ def _print_reading(report: BackfillReport) -> None:
             output.note(f"{count} {what} were skipped.")
 
 
-def _print_notes(report: NotesReport) -> None:
+def _print_notes(report: NotesReport, *, home: str) -> None:
     would = "Would keep" if report.dry_run else "Kept"
     click.echo(
         f"{would} {report.new} new and {report.changed} changed of {report.found} found;"
-        f" {report.unchanged} were in already, {report.redacted} secrets redacted."
+        f" in already: {report.unchanged}; {_counted(report.redacted, 'secret')} redacted."
     )
     if report.too_old:
         output.note(f"{report.too_old} are older.")
     if report.other_projects:
         output.note(f"{report.other_projects} are of other projects; --all-projects takes them in.")
     for project, count in report.projects.items():
-        output.note(f"{project}: {count}")
+        if project != home:
+            output.note(f"Of these {count} in the project {project}.")
     for skipped in report.skipped[:_SHOWN]:
         output.note(f"left out: {skipped.path}: {skipped.reason}")
     _print_more("left out", len(report.skipped))
