@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.app.live import Live
 from holdfast.app.settings import Settings
 from holdfast.core.errors import NotFoundError, ProviderError
 from holdfast.core.news import NewsKind
@@ -20,7 +21,7 @@ from holdfast.observe.consolidation import tokens_used_today
 from holdfast.skills.generation import require_valid
 from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from holdfast.testing.fakes import WordEmbedder
-from tests.app.working import FAILED, PASSED, Desk, add_route
+from tests.app.working import FAILED, PASSED, Desk, add_route, events_of
 
 pytestmark = pytest.mark.feature("F9")
 
@@ -98,6 +99,8 @@ def test_a_new_skill_is_listed_and_off_until_somebody_accepts_it(
     add_route(desk.session("session-1"))
     desk.drain(hf)
     hf.skills.generate()
+    news = hf.engine.store.news(after=0, project=hf.project, limit=100)
+    assert [one.subject for one in news if one.kind == "skill_generated"] == [NAME]
     waiting = hf.skills.get(NAME)
     assert (waiting.enabled, waiting.source.kind.value) == (False, "generated")
     assert "review" in (waiting.note or "")
@@ -440,3 +443,19 @@ def test_an_embedder_that_fails_leaves_the_words_to_tell(desk: Desk) -> None:
     with desk.open(embedder=Failing(model_id="failing")) as hf:
         assert desk.drain(hf).problems == ()
         assert len(hf.skills.library.all()) == 1
+
+
+def test_a_live_process_learns_after_its_drain(desk: Desk) -> None:
+    live = Live(
+        lambda _: desk.open(),
+        folder=desk.work,
+        translate=events_of,
+        environment=desk.environment,
+    )
+    add_route(desk.session("session-1"))
+    with desk.open() as hf:
+        report = live.drain_if_needed(hf)
+        assert report is not None
+        assert hf.skills.library.all() == []
+        live.follow_up(hf, report)
+        assert [skill.name for skill in hf.skills.library.all()] == [NAME]
