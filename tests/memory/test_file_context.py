@@ -154,6 +154,18 @@ def test_notes_do_not_take_the_place_of_warnings(engine: Engine) -> None:
     assert found[0] == noted
 
 
+def test_what_a_person_said_in_the_session_is_told_again_when_it_starts_over(
+    engine: Engine,
+) -> None:
+    said = PadNote("s1:0", "Always run the linter first", "convention", 1, 0, by_person=True)
+    pad = Scratchpad(session_id="s1", project=HERE, updated_at=engine.clock())
+    engine.store.apply([PutScratchpad(replace(pad, sheets=(Sheet(notes=(said,)),)))])
+    pack = build_context(engine, ContextRequest(project=HERE, session="s1"))
+    assert [item.text for item in pack.items] == ["Always run the linter first"]
+    told = frozenset(item.memory.id for item in pack.items)
+    assert shown(engine, ContextRequest(project=HERE, session="s1", shown=told)) == []
+
+
 def test_a_note_about_another_file_or_of_another_project_is_not_said(engine: Engine) -> None:
     note(engine, "s1", "Mind the cache", "src/cache.py")
     note(engine, "s2", "The ledger closes at midnight", LEDGER, project="name:other")

@@ -33,6 +33,7 @@ NAMES = {
     "get_dependencies",
     "trace_data_flow",
     "search_code",
+    "get_workflow_recipe",
     "skill_search",
     "skill_run",
 }

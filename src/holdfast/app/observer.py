@@ -16,6 +16,7 @@ from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.observer import (
     Explanation,
+    PadNote,
     PadState,
     QaIssue,
     Scratchpad,
@@ -24,7 +25,7 @@ from holdfast.core.observer import (
 )
 from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
-from holdfast.core.types import parse_choice
+from holdfast.core.types import MemoryType, parse_choice
 from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, is_over, promote
 from holdfast.observe.learning.thresholds import (
     RULES,
@@ -37,6 +38,8 @@ from holdfast.observe.learning.validation import Standing, standing
 from holdfast.observe.learning.verdicts import keep_issues, record_verdict
 
 if TYPE_CHECKING:
+    from holdfast.app.arguments import Names
+    from holdfast.app.recipes import FoundRecipe
     from holdfast.app.wiring import Wires
 
 _GIT_TIMEOUT_S = 5.0
@@ -160,6 +163,26 @@ class Observer:
         report = promote(engine, session_id, rules=self._rules(session, complexity=size))
         ids = tuple(memory.id for memory in made)
         return VerdictGiven(session_id=session_id, error_patterns=ids, report=report)
+
+    def note(
+        self,
+        session: SessionRecord,
+        content: str,
+        *,
+        type: MemoryType = MemoryType.FACT,
+        files: Names = (),
+    ) -> PadNote | None:
+        """Put a note on a session's scratchpad; None when there is no room for more."""
+        from holdfast.observe.learning.noting import add_note
+
+        named = self._wires.asker.files(files)
+        return add_note(self._wires.engine, session, content, type=type, files=named)
+
+    def recipes(self, task: str, *, limit: int = 2) -> list[FoundRecipe]:
+        """The recipes that fit a task, best first, each with whether it still holds."""
+        from holdfast.app.recipes import find_recipes
+
+        return find_recipes(self._wires, task, limit=limit)
 
     def why(self, memory: Memory) -> Reason:
         """Why a memory is there."""

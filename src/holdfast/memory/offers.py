@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from holdfast.core.ids import is_full_id
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter, Order
 from holdfast.core.records import record
@@ -21,7 +22,6 @@ from holdfast.core.types import (
     Phase,
     Scope,
     Source,
-    parse_type,
 )
 from holdfast.memory.engine import Engine
 from holdfast.memory.recall import recall
@@ -167,9 +167,9 @@ def own_notes(engine: Engine, project: str, session: str, files: Sequence[str]) 
         if files and not set(files) & set(note.files):
             continue
         memory = Memory(
-            id=note.id,
+            id=_full_id(note.id),
             project=project,
-            type=parse_type(note.type),
+            type=MemoryType(note.type) if note.type in set(MemoryType) else MemoryType.FACT,
             content=note.content,
             created_at=now,
             updated_at=now,
@@ -180,6 +180,16 @@ def own_notes(engine: Engine, project: str, session: str, files: Sequence[str]) 
             session_id=session,
         )
         yield Offer(memory, 4.0, "noted in this session", own=True)
+
+
+def _full_id(name: str) -> str:
+    """A note's id in the shape of a memory's, always the same for the same note."""
+    if is_full_id(name):
+        return name
+    from hashlib import blake2b
+
+    digest = blake2b(name.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
 
 
 # -- At the start of QA ---------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from holdfast.server import (
     inputs,
     observer_verbs,
     outputs,
+    recipe_verbs,
     skill_records,
     skill_verbs,
     verbs,
@@ -151,7 +152,26 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         gives=outputs.Stored,
         run=verbs.store,
         effect=Effect.ADDS,
-        aliases=(("remember_this", "The same as memory_store."),),
+    ),
+    Operation(
+        name="remember_this",
+        title="Note this",
+        description="While working: note something that this session found out (a gotcha, a fix, "
+        "how something works). It is told to this session at once and kept for later ones when "
+        "the work has held up. What the person said is kept at once: set said_by_person.",
+        takes=inputs.Statement,
+        gives=outputs.Stored,
+        run=recipe_verbs.remember_this,
+        effect=Effect.ADDS,
+    ),
+    Operation(
+        name="get_workflow_recipe",
+        title="Recipe for a task",
+        description="Before planning: the steps that such a task took here before, with the files "
+        "to change at each, how often that worked or failed, and whether it may be out of date.",
+        takes=recipe_verbs.Task,
+        gives=recipe_verbs.Recipes,
+        run=recipe_verbs.get_workflow_recipe,
     ),
     Operation(
         name="store_observation",

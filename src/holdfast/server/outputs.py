@@ -186,11 +186,13 @@ class Stored(Output):
     """What became of a statement."""
 
     id: str
-    outcome: str = Field(description="inserted, merged, superseded or unchanged")
+    outcome: str = Field(description="inserted, merged, superseded, unchanged or noted")
     reason: str
     previous: str = ""
 
     def text(self) -> str:
+        if self.outcome == "noted":
+            return f"noted: {self.reason}"
         instead = f" in place of m:{self.previous}" if self.previous else ""
         return f"{self.outcome}: m:{self.id}{instead} ({self.reason})"
 

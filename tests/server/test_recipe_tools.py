@@ -1,0 +1,184 @@
+"""What an agent uses while it works: recipes for a task, and notes that its session hears at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app.settings import Settings
+from holdfast.core.changes import PutSession
+from holdfast.core.payloads import RecipeStep, WorkflowRecipe
+from holdfast.core.records import replace
+from holdfast.core.sessions import SessionRecord
+from holdfast.server.mcp_server import Place
+from holdfast.testing.fakes import ManualClock
+from tests.server.talking import Talk, talking_in
+
+pytestmark = pytest.mark.feature("C5")
+SESSION = "session-one"
+
+
+def opened(folder: Path, *, project: str | None = None) -> holdfast.Holdfast:
+    return holdfast.open(
+        folder / "data" / "memory.db",
+        cwd=folder,
+        project=project,
+        embedder="none",
+        settings=Settings(),
+        clock=ManualClock(),
+        environment={},
+    )
+
+
+def begin_session(folder: Path, *, project: str | None = None, ended: bool = False) -> None:
+    with opened(folder, project=project) as hf:
+        now = hf.engine.clock()
+        session = SessionRecord(
+            id=SESSION,
+            client="claude-code",
+            project=hf.project,
+            started_at=now,
+            last_event_at=now,
+            cwd=str(folder),
+        )
+        session = replace(session, ended_at=now) if ended else session
+        hf.engine.store.apply([PutSession(session)])
+
+
+def keep_recipe(folder: Path, *, failures: int = 0) -> str:
+    steps = (
+        RecipeStep("edit the currency table", "src/currencies.py"),
+        RecipeStep("add a rate", "src/rates.py"),
+        RecipeStep("run `pytest tests/pay`"),
+        RecipeStep("edit the changelog", "CHANGELOG.md"),
+    )
+    for step in steps:
+        if step.canonical_file:
+            (folder / step.canonical_file).parent.mkdir(exist_ok=True)
+            (folder / step.canonical_file).touch()
+    with opened(folder) as hf:
+        recipe = WorkflowRecipe(
+            task_pattern="add a new currency",
+            steps=steps,
+            last_validated_at=None if failures else "2099-01-01T00:00:00+00:00",
+            success_count=4,
+            failure_count=failures,
+        )
+        kept = hf.remember(
+            "Recipe for add a new currency: edit the currency table; add a rate",
+            type="workflow_recipe",
+            files=[s.canonical_file for s in steps if s.canonical_file],
+            payload=recipe,
+        )
+        return kept.memory.short
+
+
+# -- Recipes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.feature("D6")
+def test_a_task_brings_its_recipe_with_steps_and_how_often_it_held(tmp_path: Path) -> None:
+    name = keep_recipe(tmp_path)
+    with talking_in(tmp_path) as talk:
+        (recipe,) = talk.call("get_workflow_recipe", task="Add the new currency CHF")["recipes"]
+        assert recipe["id"] == name
+        assert recipe["steps"][0] == {
+            "description": "edit the currency table",
+            "file": "src/currencies.py",
+        }
+        assert (recipe["succeeded"], recipe["failed"]) == (4, 0)
+        assert "stale" not in recipe
+        text = talk.text("get_workflow_recipe", task="Add the new currency CHF")
+        assert "1. edit the currency table (src/currencies.py)" in text
+        assert "worked 4 times" in text
+
+
+@pytest.mark.feature("D6")
+def test_a_recipe_that_failed_says_so(tmp_path: Path) -> None:
+    keep_recipe(tmp_path, failures=1)
+    with talking_in(tmp_path) as talk:
+        (recipe,) = talk.call("get_workflow_recipe", task="add a new currency")["recipes"]
+        assert recipe["stale"] == "following it failed the last time"
+        assert recipe["failed"] == 1
+
+
+@pytest.mark.feature("D6")
+def test_another_task_brings_no_recipe(tmp_path: Path) -> None:
+    keep_recipe(tmp_path)
+    with talking_in(tmp_path) as talk:
+        assert talk.call("get_workflow_recipe", task="translate the poem") == {}
+        assert "No recipe fits" in talk.text("get_workflow_recipe", task="translate the poem")
+        assert "task" in talk.error("get_workflow_recipe", task="")
+
+
+# -- Notes ----------------------------------------------------------------------------------------
+
+
+def note(talk: Talk, content: str, **more: object) -> dict[str, object]:
+    return talk.call("remember_this", content=content, type="gotcha", **more)
+
+
+@pytest.mark.feature("D3", "D10")
+def test_a_note_of_a_known_session_goes_on_its_scratchpad_and_is_heard_at_once(
+    tmp_path: Path,
+) -> None:
+    begin_session(tmp_path)
+    (tmp_path / "ledger.py").touch()
+    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+        assert (
+            note(talk, "The ledger closes at midnight", files=["ledger.py"])["outcome"] == "noted"
+        )
+        assert note(talk, "The ledger closes at midnight")["outcome"] == "noted"
+        told = talk.call("inject_context", files=["ledger.py"])
+        assert "The ledger closes at midnight" in told["context"]
+        other = talk.call("inject_context", files=["ledger.py"], session="another")
+        assert "midnight" not in other.get("context", "")
+    with opened(tmp_path) as hf:
+        assert hf.stats().total == 0
+        pad = hf.engine.store.scratchpad(SESSION)
+        assert pad is not None
+        (kept,) = pad.notes
+        assert kept.files == ("ledger.py",)
+
+
+@pytest.mark.feature("D3")
+@pytest.mark.parametrize("more", [{"said_by_person": True}, {"key": "ledger"}, {"session": ""}])
+def test_what_a_person_said_or_comes_from_no_session_is_kept_at_once(
+    tmp_path: Path, more: dict[str, object]
+) -> None:
+    begin_session(tmp_path)
+    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+        assert note(talk, "The ledger closes at midnight", **more)["outcome"] == "inserted"
+
+
+@pytest.mark.feature("D3")
+@pytest.mark.parametrize("how", [{"ended": True}, {"project": "elsewhere"}])
+def test_a_session_that_is_over_or_of_another_project_takes_no_notes(
+    tmp_path: Path, how: dict[str, object]
+) -> None:
+    begin_session(tmp_path, **how)  # type: ignore[arg-type]
+    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+        assert note(talk, "The ledger closes at midnight")["outcome"] == "inserted"
+
+
+@pytest.mark.feature("D3", "C6")
+def test_a_note_holds_no_secret(tmp_path: Path) -> None:
+    begin_session(tmp_path)
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+        note(talk, f"The token is {secret}")
+    with opened(tmp_path) as hf:
+        pad = hf.engine.store.scratchpad(SESSION)
+        assert pad is not None
+        assert secret not in repr(pad)
+
+
+@pytest.mark.feature("D3")
+def test_a_full_scratchpad_keeps_further_notes_as_memories(tmp_path: Path) -> None:
+    begin_session(tmp_path)
+    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+        outcomes = [note(talk, f"Shelf {n} holds part {n}")["outcome"] for n in range(42)]
+        assert outcomes[:40] == ["noted"] * 40
+        assert outcomes[40:] == ["inserted"] * 2
