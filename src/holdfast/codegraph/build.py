@@ -8,6 +8,7 @@ and the next run goes on from there.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,7 @@ _Item = TypeVar("_Item")
 
 _BATCH = 100
 _CONFIGURATION = "configuration"
+_COLLECT_EVERY = 100_000
 _RACY_NS = 2_000_000_000
 """A file changed this shortly before it was looked at may change again at the same time stamp."""
 
@@ -118,6 +120,12 @@ class Builder:
         return changed
 
     def _bring_up(
+        self, known: dict[str, SourceFile], listed: list[Listed], gone: list[str], *, again: bool
+    ) -> BuildReport:
+        with _few_collections():
+            return self._brought_up(known, listed, gone, again=again)
+
+    def _brought_up(
         self, known: dict[str, SourceFile], listed: list[Listed], gone: list[str], *, again: bool
     ) -> BuildReport:
         began = time.perf_counter()
@@ -338,6 +346,18 @@ class Builder:
     def _say(self, stage: Stage, done: int, total: int, module: str) -> None:
         if self._tell is not None:
             self._tell(BuildProgress(stage=stage, done=done, total=total, module=module))
+
+
+@contextmanager
+def _few_collections() -> Generator[None, None, None]:
+    """Look for garbage in circles less often: a build makes many small records and few circles."""
+    before = gc.get_threshold()
+    if before[0]:  # zero means that the owner of the process wants none at all
+        gc.set_threshold(max(before[0], _COLLECT_EVERY), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _moved(file: SourceFile, known: dict[str, SourceFile]) -> bool:

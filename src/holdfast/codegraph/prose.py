@@ -103,7 +103,8 @@ def _comments(text: str) -> Iterator[list[str]]:
 def _first_paragraph(lines: Iterable[str]) -> str:
     for paragraph in _paragraphs(lines):
         text = " ".join(_MARKUP.sub(r"\1\2", " ".join(paragraph)).split())
-        if len(text) >= _LEAST_CHARS and " " in text and not _LEGAL.search(text):
+        is_prose = len(text) >= _LEAST_CHARS and " " in text and not text.endswith(":")
+        if is_prose and not _LEGAL.search(text):
             return shorten(text, limit=_MOST_CHARS)
     return ""
 

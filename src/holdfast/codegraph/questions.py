@@ -7,7 +7,7 @@ members; about a directory or a module, all of its files.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from holdfast.core.graph import (
 from holdfast.core.graph_ports import KIND_ORDER, GraphStore
 
 if TYPE_CHECKING:
-    from holdfast.codegraph.walking import Ints
+    from holdfast.codegraph.walking import Floats, Ints
 
 Linked = Callable[[Sequence[str]], Sequence[LinkedMemory]]
 """Memories that are tied to any of these files."""
@@ -59,10 +59,12 @@ class Questions:
 
     def node(self, name: str) -> Node:
         """The node that an id, a path, the end of a path or a symbol's name stands for."""
+        exact = self._store.nodes(self._tree, [name]).get(name)
+        if exact is not None:
+            return exact
         found = self._store.find(self._tree, name)
-        exact = [node for node in found if node.id == name]
-        if len(exact) == 1 or len(found) == 1:
-            return (exact or found)[0]
+        if len(found) == 1:
+            return found[0]
         if not found:
             raise NotFoundError(
                 f"The code graph has nothing called {name!r}.",
@@ -79,19 +81,17 @@ class Questions:
         target, steps, chart = self._walk(name, depth=depth, backwards=True)
         reached = self._reached(chart, steps, limit)
         own = target.path
-        by_file = _strongest_by_file(chart, steps)
-        by_file.pop(own or "", None)
-        files = [path for path, _ in sorted(by_file.items(), key=lambda x: (-x[1], x[0]))]
-        tests = [path for path in files if chart.is_test_file(path)]
+        touched = _by_file(chart, steps, without=own)
+        files = [chart.paths[place] for place in touched.places]
         linked = self._memories([*([own] if own else ()), *files[:limit]])
-        total = sum(by_file.values())
+        total = float(touched.scores.sum())
         return Impact(
             target=target,
             direct=tuple(r for r in reached if r.depth == 1),
             transitive=tuple(r for r in reached if r.depth > 1),
             files=tuple(files),
-            modules=_modules(chart, files),
-            tests=tuple(tests),
+            modules=_modules(chart, touched),
+            tests=tuple(chart.paths[i] for i in touched.places if chart.holds_tests[i]),
             memories=tuple(m for m in linked if m.type != E2E_TYPE),
             e2e_observations=tuple(m for m in linked if m.type == E2E_TYPE),
             score=round(total / (total + _HALF_SCORE_FILES), 4),
@@ -110,14 +110,12 @@ class Questions:
     def _neighbours(self, name: str, *, depth: int, limit: int, backwards: bool) -> Neighbours:
         target, steps, chart = self._walk(name, depth=depth, backwards=backwards)
         reached = self._reached(chart, steps, limit)
-        by_file = _strongest_by_file(chart, steps)
-        by_file.pop(target.path or "", None)
-        files = [path for path, _ in sorted(by_file.items(), key=lambda x: (-x[1], x[0]))]
+        touched = _by_file(chart, steps, without=target.path)
         return Neighbours(
             target=target,
             direct=tuple(r for r in reached if r.depth == 1),
             transitive=tuple(r for r in reached if r.depth > 1),
-            files=tuple(files),
+            files=tuple(chart.paths[place] for place in touched.places),
             reached_count=len(steps.places),
             stale_files=self._stale([target, *(r.node for r in reached)]),
         )
@@ -170,7 +168,7 @@ class Questions:
         return Coverage(
             target=target,
             tests=self._reached(chart, tests, limit),
-            test_files=tuple(sorted(_strongest_by_file(chart, tests))),
+            test_files=tuple(sorted(chart.paths[i] for i in _by_file(chart, tests).places)),
             uncovered=tuple(sorted(functions[place].id for place in uncovered)),
             symbol_count=len(functions),
         )
@@ -236,18 +234,28 @@ def _require_depth(depth: int, *, most: int) -> None:
         raise UsageError(f"The depth must be from 1 to {most}, not {depth}.")
 
 
-def _strongest_by_file(chart: Map, steps: Steps) -> dict[str, float]:
-    """How strongly each file is reached."""
+class _Touched(NamedTuple):
+    """Places of files with how strongly each is reached, the strongest first."""
+
+    places: list[int]
+    scores: Floats
+
+
+def _by_file(chart: Map, steps: Steps, *, without: str | None = None) -> _Touched:
+    """The files that a walk reached; equal ones by path."""
     files = chart.files[steps.places]
     known = files >= 0
     strongest = np.zeros(len(chart.paths))
     np.maximum.at(strongest, files[known], steps.scores[known])
-    return {chart.paths[i]: float(strongest[i]) for i in np.flatnonzero(strongest)}
+    if without is not None and (own := chart.path_place(without)) >= 0:
+        strongest[own] = 0.0
+    found = np.flatnonzero(strongest)
+    order = found[np.lexsort((chart.path_ranks[found], -strongest[found]))]
+    return _Touched(order.tolist(), strongest[order])
 
 
-def _modules(chart: Map, files: Sequence[str]) -> tuple[str, ...]:
-    found = {chart.modules[chart.path_place(path)] for path in files}
-    return tuple(sorted(found - {""}))
+def _modules(chart: Map, touched: _Touched) -> tuple[str, ...]:
+    return tuple(sorted({chart.modules[place] for place in touched.places} - {""}))
 
 
 def _leaves(steps: Steps) -> Ints:

@@ -7,7 +7,7 @@ strongest way. Read anew only when the store says that the tree changed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -69,7 +69,9 @@ class Map:
         self.paths = nodes.paths
         self.modules = nodes.modules
         self._path_places = {path: place for place, path in enumerate(nodes.paths)}
-        self._test_files = frozenset(np.unique(self.files[self.tests & (self.files >= 0)]).tolist())
+        self.path_ranks = np.argsort(np.array(_ranking(nodes.paths), dtype=np.int64))
+        self.holds_tests = np.zeros(len(nodes.paths), dtype=bool)
+        self.holds_tests[self.files[self.tests & (self.files >= 0)]] = True
         self._read(edges)
 
     def path_place(self, path: str) -> int:
@@ -78,7 +80,8 @@ class Map:
 
     def is_test_file(self, path: str) -> bool:
         """Whether a file holds tests."""
-        return self._path_places.get(path) in self._test_files
+        place = self.path_place(path)
+        return place >= 0 and bool(self.holds_tests[place])
 
     def _read(self, edges: EdgeTable) -> None:
         kinds = np.frombuffer(edges.kinds, dtype=np.uint8).astype(np.int64)
@@ -145,6 +148,11 @@ class Map:
             levels.append(step)
             frontier = step.places
         return _joined(levels)
+
+
+def _ranking(paths: Sequence[str]) -> list[int]:
+    """The places of paths in the order of the paths."""
+    return sorted(range(len(paths)), key=paths.__getitem__)
 
 
 def _level(

@@ -182,12 +182,14 @@ class SqliteGraph:
 
     def _nodes(self, tree: str, column: str, values: Collection[object]) -> list[tuple[int, Node]]:
         found: list[tuple[int, Node]] = []
+        # With a plus no index is used: for many numbers SQLite would rather read the whole tree.
+        in_tree = "+n.tree" if column == "n.node" else "n.tree"
         with self._database.reading() as db:
             number = _number(db, tree)
             for marks, part in chunks(values):
                 query = (
                     f"SELECT {NODE_COLUMNS}, n.node FROM {NODES}"
-                    f" WHERE n.tree = ? AND {column} IN ({marks})"
+                    f" WHERE {in_tree} = ? AND {column} IN ({marks})"
                 )
                 if column == "f.path":
                     query += " AND f.tree = n.tree"

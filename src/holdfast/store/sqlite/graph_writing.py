@@ -55,7 +55,7 @@ def put_files(db: Connection, tree: int, files: Sequence[AnalysedFile]) -> None:
             (number, analysed.facts, analysed.names),
         )
         if not has_facts:
-            _drop_drawing(db, number)
+            _drop_drawings(db, [number])
 
 
 def _put_nodes(db: Connection, tree: int, file: int, nodes: Sequence[Node]) -> None:
@@ -72,15 +72,17 @@ def _drop_nodes(db: Connection, numbers: Collection[int]) -> None:
         db.execute(f"DELETE FROM nodes WHERE node IN ({marks})", part)
 
 
-def _drop_drawing(db: Connection, file: int) -> None:
-    db.execute("DELETE FROM edges WHERE file = ?", (file,))
-    db.execute("DELETE FROM lookups WHERE file = ?", (file,))
+def _drop_drawings(db: Connection, files: Collection[int]) -> None:
+    for marks, part in chunks(files):
+        for table in ("edges", "lookups"):
+            db.execute(f"DELETE FROM {table} WHERE file IN ({marks})", part)
 
 
 def drop_files(db: Connection, tree: int, paths: Collection[str]) -> None:
     """Remove files with their symbols and every edge from or to them."""
-    for file in file_numbers(db, tree, paths).values():
-        _drop_drawing(db, file)
+    files = file_numbers(db, tree, paths).values()
+    _drop_drawings(db, files)
+    for file in files:
         rows = db.execute("SELECT node FROM nodes WHERE file = ?", (file,)).fetchall()
         _drop_nodes(db, [row[0] for row in rows])
         db.execute("DELETE FROM files WHERE file = ?", (file,))
@@ -106,22 +108,31 @@ def node_numbers(db: Connection, tree: int, ids: Collection[str]) -> dict[str, i
 
 def put_edges(db: Connection, tree: int, drawn: Sequence[DrawnEdges]) -> None:
     """Write the edges of files in place of those before, and close the files."""
+    drawn = list({sheet.path: sheet for sheet in drawn}.values())
     files = file_numbers(db, tree, [sheet.path for sheet in drawn])
     ends = {end for sheet in drawn for edge in sheet.edges for end in (edge.source, edge.target)}
     nodes = node_numbers(db, tree, ends)
-    for sheet in drawn:
-        file = files.get(sheet.path)
-        if file is None:
-            continue
-        _drop_drawing(db, file)
-        rows = [
+    _drop_drawings(db, files.values())
+    db.executemany(
+        "INSERT OR REPLACE INTO edges VALUES (?, ?, ?, ?, ?, ?)",
+        [
             (nodes[e.source], nodes[e.target], KIND_NUMBERS[e.kind], file, e.confidence, e.line)
+            for sheet in drawn
+            if (file := files.get(sheet.path)) is not None
             for e in sheet.edges
             if e.source in nodes and e.target in nodes
-        ]
-        db.executemany("INSERT OR REPLACE INTO edges VALUES (?, ?, ?, ?, ?, ?)", rows)
-        db.executemany("INSERT INTO lookups VALUES (?, ?)", [(n, file) for n in sheet.lookups])
-        db.execute("UPDATE files SET is_open = 0 WHERE file = ?", (file,))
+        ],
+    )
+    # In the order of the index, which a batch then walks through once.
+    asked = sorted(
+        (lookup, file)
+        for sheet in drawn
+        if (file := files.get(sheet.path)) is not None
+        for lookup in sheet.lookups
+    )
+    db.executemany("INSERT INTO lookups VALUES (?, ?)", asked)
+    for marks, part in chunks(files.values()):
+        db.execute(f"UPDATE files SET is_open = 0 WHERE file IN ({marks})", part)
 
 
 def reopen(db: Connection, tree: int, lookups: Collection[int] | None) -> int:
