@@ -42,9 +42,11 @@ def put_session(db: Connection, session: SessionRecord, taken: Sequence[str]) ->
         _insert(db, session, values)
     elif db.execute(_UPDATE, (*values, session.id, session.revision)).rowcount != 1:
         raise _changed(session)
-    rows = [(event_id, session.id) for event_id in taken]
+    (row,) = db.execute("SELECT row FROM sessions WHERE id = ?", (session.id,)).fetchone()
     try:
-        db.executemany("INSERT INTO taken_events SELECT ?, row FROM sessions WHERE id = ?", rows)
+        db.executemany(
+            "INSERT INTO taken_events VALUES (?, ?)", [(event_id, row) for event_id in taken]
+        )
     except sqlite3.IntegrityError:
         raise ConflictError(f"An event of the session {session.id} was taken before.") from None
 
