@@ -1,7 +1,7 @@
-"""Telling those who follow along what is new about skills: called for by a project, or made.
+"""Telling those who follow along which skills a project calls for.
 
-News are told once: which skills a project called for last is kept on the shelf. Where the store
-cannot be written now, somebody else tells it later.
+News are told once: which ones it called for last is kept on the shelf. Where the store cannot be
+written now, somebody else tells it later. That a skill was made is told by the store itself.
 """
 
 from __future__ import annotations
@@ -35,18 +35,7 @@ def announce_detected(wires: Wires, names: Sequence[str]) -> bool:
     with suppress(*_NOT_NOW):
         store.put_value(_SPACE, project, found)
         if found:
-            _tell(wires, NewsKind.SKILLS_DETECTED, names)
+            subject = shorten(", ".join(names), limit=_SUBJECT_CHARS)
+            store.apply([Announce(NewsKind.SKILLS_DETECTED, project, subject)])
         return bool(found)
     return False
-
-
-def announce_generated(wires: Wires, names: Sequence[str]) -> None:
-    """Tell that skills were made from sessions, one piece of news for each."""
-    with suppress(*_NOT_NOW):
-        for name in names:
-            _tell(wires, NewsKind.SKILL_GENERATED, [name])
-
-
-def _tell(wires: Wires, kind: NewsKind, names: Sequence[str]) -> None:
-    subject = shorten(", ".join(names), limit=_SUBJECT_CHARS)
-    wires.store.apply([Announce(kind, wires.project, subject)])

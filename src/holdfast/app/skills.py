@@ -362,12 +362,7 @@ class Skills:
 
     def generate(self, session: str | None = None, *, dry_run: bool = False) -> Generation:
         """Make a skill of a session that went well, or of each recent one that gives one."""
-        from holdfast.app.skill_notices import announce_generated
-
-        done = self.workshop.generate(session, dry_run=dry_run)
-        if not dry_run:
-            announce_generated(self._wires, [skill.name for skill in done.made])
-        return done
+        return self.workshop.generate(session, dry_run=dry_run)
 
     def refine(self, name: str, *, dry_run: bool = False) -> Refinement:
         """Make a generated skill anew from all good sessions that used or resemble it."""
