@@ -9,7 +9,10 @@ import pytest
 
 import holdfast
 from holdfast.app.capture import machine_world
+from holdfast.app.settings import Settings
 from holdfast.core.events import Event, ToolKind
+from holdfast.core.memory import WorkUnitRef
+from holdfast.core.payloads import WorkState
 from holdfast.observe.taking import Taker
 from holdfast.testing.fakes import ManualClock
 from tests.app.git_repositories import GitRepository
@@ -121,3 +124,35 @@ def test_a_folder_that_is_gone_stops_nothing(repository: GitRepository) -> None:
         take(hf, [say.start(), say.prompt("Hello there"), say.turn_end("Hi."), say.end()])
         learned = hf.observer.learn(["lost"], daily_model_tokens=0)
         assert learned.problems == ()
+
+
+@pytest.mark.feature("D7", "D9")
+def test_the_way_of_working_names_the_unit_of_an_outcome_and_reads_the_state_of_the_work(
+    repository: GitRepository,
+) -> None:
+    root = repository.root
+    repository.git("checkout", "-q", "-b", "epic-3/story-3.2")
+    with open_in(
+        root, project=None, clock=ManualClock(START), settings=Settings(methodology="bmad")
+    ) as hf:
+        take(hf, work(root, 1))
+        (outcome,) = hf.list(types="work_unit_outcome").items
+        assert outcome.work_unit == WorkUnitRef(
+            "bmad", ("epic_3", "story_3.2"), "Epic 3 / Story 3.2"
+        )
+        say = Teller("half-done", cwd=str(root))
+        charge = f"{root}/src/pay/charge.py"
+        message = "Current story: 3.2 Rounding\n- [x] Rounds down\n- [ ] Rounds refunds"
+        take(
+            hf,
+            [
+                say.start(),
+                say.prompt("Go on with the rounding"),
+                say.edit(charge, "return 1", "return 7"),
+                say.turn_end(message),
+                say.end(),
+            ],
+        )
+        (state,) = hf.list(types="work_state").items
+        assert isinstance(state.payload, WorkState)
+        assert state.payload.methodology_state["methodology"] == "bmad"

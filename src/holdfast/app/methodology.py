@@ -7,8 +7,10 @@ that is kept: memories of another methodology stay, are found, and rank the same
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.app.settings import Sources, inspect_settings
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.query import Filter, Order
 from holdfast.core.types import Phase
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.app.wiring import Wires
     from holdfast.core.codec import Json
     from holdfast.core.memory import Memory, WorkUnitRef
+    from holdfast.core.sessions import SessionRecord
 
 USUAL = "native"
 MAX_RELAYED = 20
@@ -117,6 +120,17 @@ class Methodologies:
         where = Filter(project=self._wires.project, include_user=False, stale=False)
         page = self._wires.store.list(where, order=Order.UPDATED, limit=_LOOKED_AT)
         return [m for m in page.items if m.work_unit and _within(m.work_unit, unit)]
+
+
+def methodology_of(wires: Wires, session: SessionRecord) -> Methodology:
+    """The way of working that a session followed; it may be of another project than this one."""
+    from holdfast.app.plugins import installed_plugins
+
+    settings = wires.settings
+    if session.project != wires.project and session.cwd and "\0" not in session.cwd:
+        settings, _ = inspect_settings(Sources.of(wires.environment, cwd=Path(session.cwd)))
+    plugins = installed_plugins()
+    return plugins.methodologies.get(settings.methodology) or plugins.methodology(USUAL)
 
 
 def _within(one: WorkUnitRef, unit: WorkUnitRef | None) -> bool:

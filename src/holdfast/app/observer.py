@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.app.following import follow_sessions
 from holdfast.app.git import ask_git
+from holdfast.app.methodology import methodology_of
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.observer import (
@@ -235,6 +236,7 @@ class Observer:
             stays=lambda sha: commit_stays(session.cwd, sha),
             complexity=complexity,
             daily_model_tokens=settings.capture_daily_model_tokens if tokens is None else tokens,
+            way=methodology_of(self._wires, session),
         )
 
     def _tidy(self) -> None:

@@ -16,6 +16,7 @@ from holdfast.core.codec import Json
 from holdfast.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUnitRef
 from holdfast.core.observer import Scratchpad, Sheet, Sighting, SightingKind
 from holdfast.core.payloads import ContextCost, TaskCalibration, WorkState, WorkUnitOutcome
+from holdfast.core.query import Filter, Order
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.text import shorten
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
@@ -24,8 +25,10 @@ from holdfast.memory.remember import remember
 from holdfast.observe.learning import thresholds as t
 from holdfast.observe.learning.keeping import close_running, put_running
 from holdfast.observe.learning.synthesis import Synthesis, ask
+from holdfast.observe.methodology.port import Methodology, WorkContext
 
 _MOST_FILES = 40
+_MOST_SAID = 50
 _INSIGHTS = (2, 5)
 _CONSOLIDATE = """Below are the outcomes of {count} finished sub-tasks of one piece of work.
 Name two to five lasting insights about the project: parts that depend on each other, ways of
@@ -45,7 +48,7 @@ def record_outcomes(
     sheets: Sequence[Sheet],
     *,
     by: str,
-    methodology: str,
+    way: Methodology,
 ) -> list[Memory]:
     """One outcome for each sub-task that passed, or for the session as a whole."""
     named = [sheet for sheet in sheets if sheet.task is not None] or list(sheets[:1])
@@ -54,7 +57,7 @@ def record_outcomes(
     for sheet in named:
         if sheet.edit_count:
             mine = sheets if whole else [sheet]
-            draft = _outcome(session, pad, mine, task=sheet.task, by=by, methodology=methodology)
+            draft = _outcome(session, pad, mine, task=sheet.task, by=by, way=way)
             made.append(put_running(engine, draft, project=pad.project))
     return made
 
@@ -66,7 +69,7 @@ def _outcome(
     *,
     task: str | None,
     by: str,
-    methodology: str,
+    way: Methodology,
 ) -> MemoryDraft:
     files = tuple(dict.fromkeys(f.path for s in sheets for f in s.files if f.edits))[:_MOST_FILES]
     decisions = tuple(dict.fromkeys(d for s in sheets for d in s.decisions))[: t.MOST_DECISIONS]
@@ -85,7 +88,7 @@ def _outcome(
         scope=Scope.WORK_UNIT,
         session_id=session.id,
         commit_sha=shas[-1] if shas else None,
-        work_unit=_unit(session, task, label, methodology),
+        work_unit=_unit(session, pad, task, label, way),
         evidence=tuple(evidence),
         payload=WorkUnitOutcome(
             succeeded=True,
@@ -99,10 +102,17 @@ def _outcome(
     )
 
 
-def _unit(session: SessionRecord, task: str | None, label: str, methodology: str) -> WorkUnitRef:
-    whole = session.branch or session.id
-    hierarchy = (whole[:200], task) if task else (whole[:200],)
-    return WorkUnitRef(methodology, hierarchy, shorten(label, limit=120))
+def _unit(
+    session: SessionRecord, pad: Scratchpad, task: str | None, label: str, way: Methodology
+) -> WorkUnitRef:
+    """The unit that the methodology recognises, else the branch; a sub-task is one level below."""
+    known = way.work_unit(WorkContext(branch=session.branch, request=pad.request))
+    whole = (session.branch or session.id)[:200]
+    unit = known or WorkUnitRef(way.id, (whole,), shorten(label, limit=120))
+    if task is None:
+        return unit
+    named = f"{unit.label} / {task}" if known else label
+    return WorkUnitRef(unit.methodology, (*unit.hierarchy, task), shorten(named, limit=120))
 
 
 # -- Costs and calibration ------------------------------------------------------------------------
@@ -179,9 +189,10 @@ def percentile(ordered: Sequence[int], share: float) -> float:
 
 
 def put_work_state(
-    engine: Engine, session: SessionRecord, pad: Scratchpad, standing: str
+    engine: Engine, session: SessionRecord, pad: Scratchpad, standing: str, *, way: Methodology
 ) -> Memory | None:
-    """Where unfinished work stands, for whoever goes on with it; it fades within days."""
+    """Where unfinished work stands, for whoever goes on with it; it fades within days. What the
+    methodology reads from the session's words comes with it."""
     edited = dict.fromkeys(f.path for s in pad.sheets for f in s.files if f.edits)
     if not edited:
         return None
@@ -195,12 +206,15 @@ def put_work_state(
         "done": pad.done,
         "open_errors": cast("list[Json]", open_errors[-3:]),
     }
+    own = way.work_state(_words(engine, session))
+    state |= {"methodology": way.id, **own}
+    told = f" {way.state_text(own)}" if own else ""
     plan = f" {pad.done} of {pad.planned} items are done." if pad.planned else ""
     trouble = f" Last error: {open_errors[-1]}." if open_errors else ""
     named = ", ".join(f"`{path}`" for path in files[:5])
     draft = MemoryDraft(
         content=f"Unfinished: {shorten(pad.request or 'work', limit=160)}. Changed so far: {named}."
-        f"{plan}{trouble}",
+        f"{plan}{trouble}{shorten(told, limit=600)}",
         type=MemoryType.WORK_STATE,
         key=_state_key(session),
         tags=("observer",),
@@ -213,6 +227,13 @@ def put_work_state(
         valid_from=session.last_event_at,
     )
     return put_running(engine, draft, project=pad.project)
+
+
+def _words(engine: Engine, session: SessionRecord) -> str:
+    """What was said in a session, as far as it was kept."""
+    where = Filter(project=session.project, include_user=False, sessions=(session.id,))
+    page = engine.store.list(where, order=Order.EVENT, limit=_MOST_SAID)
+    return "\n".join(memory.content for memory in page.items)
 
 
 def settle_work_state(engine: Engine, session: SessionRecord) -> None:

@@ -47,6 +47,8 @@ from holdfast.observe.learning.validation import (
     sheet_standing,
     standing,
 )
+from holdfast.observe.methodology.builtin import NATIVE
+from holdfast.observe.methodology.port import Methodology
 
 _MOST_SIGHTINGS = 20_000
 
@@ -58,13 +60,14 @@ def _always(sha: str) -> bool:  # noqa: ARG001
 @record(kw_only=True)
 class PromotionRules:
     """What is told from outside: when a quiet session is over, whether a commit is still there,
-    how large the work was when somebody knows, and what a model may cost today."""
+    how large the work was when somebody knows, what a model may cost today, and the way of working
+    that names its units."""
 
     idle_minutes: float = 10.0
     stays: Stays = _always
     complexity: Complexity | None = None
     daily_model_tokens: int = 0
-    methodology: str = "native"
+    way: Methodology = NATIVE
 
 
 @record
@@ -157,11 +160,11 @@ class _Promotion:
         fresh = sum(one.fate is Fate.PROMOTED for one in kept)
         unit = outcomes.record_outcomes(
             self._engine, self._session, self._pad, sheets, by=ground.validated_by,
-            methodology=self._rules.methodology,
+            way=self._rules.way,
         )  # fmt: skip
         outcomes.update_costs(self._engine, self._pad.project, seen)
         outcomes.update_calibration(
-            self._engine, self._pad.project, seen, methodology=self._rules.methodology
+            self._engine, self._pad.project, seen, methodology=self._rules.way.id
         )
         recipe_book.followed(self._engine, ground, seen)
         if len(sheets) == len(self._pad.sheets):
@@ -180,7 +183,9 @@ class _Promotion:
         ground = self._ground(self._pad.sheets)
         kept = self._keep(self._conclude(ends), ground)
         recipe_book.failed(self._engine, ground, seen_in(self._pad, self._pad.sheets))
-        outcomes.put_work_state(self._engine, self._session, self._pad, self._word.by)
+        outcomes.put_work_state(
+            self._engine, self._session, self._pad, self._word.by, way=self._rules.way
+        )
         dropped = self._drop()
         return replace(self._report(kept), discarded=dropped)
 
@@ -193,7 +198,9 @@ class _Promotion:
 
     def wait(self) -> None:
         """Nobody can say yet; where the work stands is kept for whoever goes on."""
-        outcomes.put_work_state(self._engine, self._session, self._pad, self._word.by)
+        outcomes.put_work_state(
+            self._engine, self._session, self._pad, self._word.by, way=self._rules.way
+        )
         self._engine.store.apply([PutScratchpad(replace(self._pad, state=PadState.WAITING))])
 
     # -- Steps ------------------------------------------------------------------------------------
