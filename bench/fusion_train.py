@@ -132,7 +132,7 @@ def _ids(pool: Pool) -> list[str]:
 
 
 def _rows(memory: Holdfast, pool: Pool, signals: SignalTable) -> Numbers:
-    signals.read_texts(memory.engine.store.contents(_ids(pool)), pool.candidates)
+    signals.read_texts(memory.engine.store.contents(_ids(pool)))
     return np.array([signals[each] for each in _ids(pool)]).reshape(-1, len(Signal))
 
 

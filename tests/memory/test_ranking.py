@@ -124,7 +124,7 @@ def test_what_the_text_tells_is_added_when_it_is_read() -> None:
         "ask": "When did you move? [shares a photo of a house]",
         "reply": "Last week!",
     }
-    table.read_texts(texts, [ask, reply])
+    table.read_texts(texts)
     assert table["ask"][Signal.ASKS] == 1.0
     assert table["ask"][Signal.TELLS_WHEN] == 0.0
     assert table["reply"][Signal.ANSWERS_WORDS] == 1.0
@@ -147,7 +147,7 @@ def test_what_the_text_tells_is_added_when_it_is_read() -> None:
 def test_a_question_is_known_by_its_end_however_long_it_is(text: str, asks: bool) -> None:
     row = candidate("x")
     table = SignalTable(pool(row), plan())
-    table.read_texts({"x": text}, [row])
+    table.read_texts({"x": text})
     assert table["x"][Signal.ASKS] == float(asks)
 
 

@@ -64,6 +64,8 @@ def fold(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """Folded words in order; a run of Chinese, Japanese or Korean becomes its character pairs."""
+    if text.isascii():  # most text is, and then nothing of the rest can apply
+        return [word.removesuffix("'s") for word in _WORD.findall(text.lower())]
     found: list[str] = []
     for match in _WORD.finditer(fold(text)):
         word = match.group()
@@ -165,6 +167,7 @@ def shorten(text: str, *, limit: int) -> str:
     return (cut[:space] if space > limit // 2 else cut).rstrip() + "…"
 
 
+@lru_cache(maxsize=4096)
 def stem(word: str) -> str:
     """A crude stem: enough to see that "retries" and "retry", "runs" and "running" are one word."""
     for ending, instead in _ENDINGS:

@@ -13,7 +13,6 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from operator import mul
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +41,7 @@ _RECENCY = 0.05
 _CLOSED = 0.8
 _UNREVIEWED = 0.95
 _PHASE_POWER = 0.25
+_LABELS = tuple(signal.label for signal in Signal)
 
 Read = Callable[[Sequence[str]], list[Memory]]
 Contents = Callable[[Sequence[str]], Mapping[str, str]]
@@ -79,23 +79,25 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     """The default profile: learned weights over the signals, then the priors."""
     weights = load_weights()[setting.weight_set]
     table = SignalTable(pool, plan)
-    sums = {c.id: sum(map(mul, weights, table[c.id])) for c in pool.candidates}
-    contents = setting.contents(_first(sums, READ_TEXTS))
-    table.read_texts(contents, [c for c in pool.candidates if c.id in contents])
-    sums.update((each, sum(map(mul, weights, table[each]))) for each in contents)
-    best = setting.read(_first({each: sums[each] for each in contents}, _CLARITY_FROM))
-    clarity = _clarity(plan, pool, best, near=setting.near)
+    contents = setting.contents(_first(table.weighed(weights), READ_TEXTS))
+    table.read_texts(contents)
+    sums = table.weighed(weights)
+    best = _first({each: sums[each] for each in contents}, _CLARITY_FROM)
+    clarity = _clarity(plan, pool, best, setting)
     top = max(sums.values(), default=0.0)
 
     def closeness(c: Candidate) -> float:
         return math.exp((sums[c.id] - top) / _SOFTNESS) * prior(c, setting)
 
     def parts(c: Candidate) -> tuple[Part, ...]:
-        row = table[c.id]
-        felt = [s for s in Signal if row[s]]
+        signals = zip(_LABELS, table[c.id], weights, strict=True)
         return (
             Part("clarity", clarity, 1.0, clarity),
-            *(Part(s.label, row[s], weights[s], row[s] * weights[s]) for s in felt),
+            *(
+                Part(label, value, weight, value * weight)
+                for label, value, weight in signals
+                if value
+            ),
             *priors_of(c, setting),
         )
 
@@ -179,26 +181,27 @@ def _special_priors(c: Candidate, setting: Setting) -> list[Part]:
 # -- Clarity --------------------------------------------------------------------------------------
 
 
-def _clarity(
-    plan: QueryPlan,
-    pool: Pool,
-    best: Sequence[Memory],
-    *,
-    near: float,
-) -> float:
-    """How well the best candidates answer at all, on a scale that does not depend on the rest."""
+def _clarity(plan: QueryPlan, pool: Pool, best: Sequence[str], setting: Setting) -> float:
+    """How well the best candidates answer at all, on a scale that does not depend on the rest.
+
+    What they say is read only where it can still tell more than the arms did.
+    """
     wanted = {stem(word) for word in content_words(plan.meaning)}
     one_word = 1 / max(len(wanted), 1)
-    strengths = (
-        max(
-            _overlap(wanted, memory),
-            one_word if pool.words and memory.id in pool.words else 0.0,
-            _similarity(pool, memory.id, near=near),
-            float(any(hits and memory.id in hits for hits in (pool.fragments, pool.links))),
-        )
-        for memory in best
+    found = max(
+        (
+            max(
+                one_word if pool.words and each in pool.words else 0.0,
+                _similarity(pool, each, near=setting.near),
+                float(any(hits and each in hits for hits in (pool.fragments, pool.links))),
+            )
+            for each in best
+        ),
+        default=0.0,
     )
-    return max(strengths, default=0.0)
+    if found >= 1.0:
+        return found
+    return max([found, *(_overlap(wanted, memory) for memory in setting.read(best))])
 
 
 def _similarity(pool: Pool, memory_id: str, *, near: float) -> float:

@@ -72,99 +72,138 @@ class Signal(IntEnum):
 
 
 Signals = list[float]
-_NO_MATCH = (0.0, 0.0)
-_ALONE = [0.0] * 8
-_UNREAD = (0.0,) * (Signal.TELLS_WHEN - Signal.ASKS + 1)
+_NOWHERE = -1
 
 
 class SignalTable:
-    """The signals of every candidate of one pool."""
+    """The signals of every candidate of one pool.
+
+    Kept by signal and not by candidate: most signals are felt by nobody and then have no column,
+    and a column is made and weighed at a fraction of what single values take.
+    """
 
     def __init__(self, pool: Pool, plan: QueryPlan) -> None:
         self._plan = plan
-        self._words = _scaled(pool.words)
-        self._meaning = _meaning(pool, self._words)
-        self._fragments = _scaled(pool.fragments)
-        self._links = _scaled(pool.links)
-        self._causal = _scaled(pool.causal)
-        self._places: dict[tuple[str | None, int], str] = {
-            (c.session_id, c.seq): c.id
-            for c in pool.candidates
-            if c.session_id is not None and c.seq is not None
-        }
-        words, meaning = self._words, self._meaning
-        self._matches = {
-            place: (words.get(each, 0.0), meaning.get(each, 0.0))
-            for place, each in self._places.items()
-        }
-        authors = {c.author for c in pool.candidates if c.author}
-        self._speaking: set[str | None] = {a for a in authors if fold(a) in plan.speakers}
-        self._session_words = _best_by_session(pool.candidates, self._words)
-        self._session_meaning = _best_by_session(pool.candidates, self._meaning)
-        self._rows = {c.id: self._row(c) for c in pool.candidates}
+        self._candidates = pool.candidates
+        self._index = {c.id: number for number, c in enumerate(pool.candidates)}
+        self._columns: list[Signals | None] = [None] * len(Signal)
+        words = _scaled(pool.words)
+        places = _places(pool.candidates)
+        self._before = places[-1]
+        self._add_matches(Signal.WORDS, words, places)
+        self._add_matches(Signal.MEANING, _meaning(pool, words), places)
+        for signal, found in (
+            (Signal.FRAGMENTS, pool.fragments),
+            (Signal.LINKS, pool.links),
+            (Signal.CAUSAL, pool.causal),
+        ):
+            self._columns[signal] = self._column(_scaled(found))
+        self._add_facts()
 
     def __getitem__(self, memory_id: str) -> Signals:
-        return self._rows[memory_id]
-
-    def read_texts(self, contents: Mapping[str, str], candidates: Sequence[Candidate]) -> None:
-        """Add what only the text tells, for those candidates whose text is at hand."""
-        asking = {each for each, text in contents.items() if _asks(text)}
-        for candidate in candidates:
-            text = contents.get(candidate.id)
-            if text is None:
-                continue
-            row = self._rows[candidate.id]
-            row[Signal.ASKS] = float(candidate.id in asking)
-            before = self._neighbour(candidate, -1) if candidate.seq is not None else None
-            if before is not None and before in asking:
-                row[Signal.ANSWERS_WORDS] = self._words.get(before, 0.0)
-                row[Signal.ANSWERS_MEANING] = self._meaning.get(before, 0.0)
-            if self._plan.asks_when:
-                row[Signal.TELLS_WHEN] = float(_tells_when(text))
-
-    def _row(self, c: Candidate) -> Signals:
         """One candidate's signals, in the order of `Signal`."""
-        words, meaning = self._words, self._meaning
-        around = self._around(c) if c.session_id is not None and c.seq is not None else _ALONE
-        session = c.session_id or c.id
-        window = self._plan.window
-        return [
-            words.get(c.id, 0.0),
-            meaning.get(c.id, 0.0),
-            *around,
-            self._session_words.get(session, 0.0),
-            self._session_meaning.get(session, 0.0),
-            1.0 if c.author in self._speaking else 0.0,
-            _nearness(c.valid_from_ms, window) if window else 0.0,
-            _length(c.content_chars),
-            1.0 if c.seq is not None and c.seq < _OPENING_TURNS else 0.0,
-            *_UNREAD,
-            self._fragments.get(c.id, 0.0),
-            self._links.get(c.id, 0.0),
-            self._causal.get(c.id, 0.0),
+        number = self._index[memory_id]
+        return [0.0 if column is None else column[number] for column in self._columns]
+
+    def weighed(self, weights: Sequence[float]) -> dict[str, float]:
+        """The sum of each candidate's signals, each times its weight."""
+        sums = [0.0] * len(self._candidates)
+        for weight, column in zip(weights, self._columns, strict=True):
+            if weight and column is not None:
+                sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
+        return dict(zip(self._index, sums, strict=True))
+
+    def read_texts(self, contents: Mapping[str, str]) -> None:
+        """Add what only the text tells, for those candidates whose text is at hand."""
+        texts = {self._index[each]: text for each, text in contents.items()}
+        asking = {number for number, text in texts.items() if _asks(text)}
+        answering = [n for n in texts if self._before[n] in asking]
+        self._mark(Signal.ASKS, dict.fromkeys(asking, 1.0))
+        for answers, match in (
+            (Signal.ANSWERS_WORDS, Signal.WORDS),
+            (Signal.ANSWERS_MEANING, Signal.MEANING),
+        ):
+            matches = self._columns[match]
+            if matches is not None:
+                self._mark(answers, {n: matches[self._before[n]] for n in answering})
+        if self._plan.asks_when:
+            self._mark(
+                Signal.TELLS_WHEN, {n: 1.0 for n, text in texts.items() if _tells_when(text)}
+            )
+
+    def _mark(self, signal: Signal, values: Mapping[int, float]) -> None:
+        if values:
+            self._columns[signal] = [values.get(n, 0.0) for n in range(len(self._candidates))]
+
+    def _column(self, scores: Mapping[str, float]) -> Signals | None:
+        return [scores.get(each, 0.0) for each in self._index] if scores else None
+
+    def _add_matches(
+        self, match: Signal, scores: Mapping[str, float], places: Mapping[int, Sequence[int]]
+    ) -> None:
+        """How well each candidate matches by one measure, its neighbours, and its session."""
+        column = self._column(scores)
+        if column is None:
+            return
+        columns = self._columns
+        columns[match] = column
+        beyond = [*column, 0.0]  # where a neighbour that is not there is looked up
+        for offset, signal in _AROUND[match].items():
+            columns[signal] = [beyond[place] for place in places[offset]]
+        best: dict[str, float] = {}
+        sessions = [c.session_id or c.id for c in self._candidates]
+        for session, value in zip(sessions, column, strict=True):
+            if value > best.get(session, 0.0):
+                best[session] = value
+        columns[_SESSION[match]] = [best.get(session, 0.0) for session in sessions]
+
+    def _add_facts(self) -> None:
+        """What is known of a candidate without any match: who, when, how long, how early."""
+        candidates, columns = self._candidates, self._columns
+        window, speakers = self._plan.window, self._plan.speakers
+        if speakers:
+            speaking = {a for a in {c.author for c in candidates} if a and fold(a) in speakers}
+            columns[Signal.SPEAKER] = [1.0 if c.author in speaking else 0.0 for c in candidates]
+        if window is not None:
+            columns[Signal.DATE] = [_nearness(c.valid_from_ms, window) for c in candidates]
+        columns[Signal.LENGTH] = [_length(c.content_chars) for c in candidates]
+        columns[Signal.OPENING] = [
+            1.0 if c.seq is not None and c.seq < _OPENING_TURNS else 0.0 for c in candidates
         ]
 
-    def _around(self, c: Candidate) -> Signals:
-        """Words, then meaning, of what stands one before, one after, two before, two after."""
-        session, seq, at = c.session_id, c.seq or 0, self._matches.get
-        before, before_meaning = at((session, seq - 1), _NO_MATCH)
-        after, after_meaning = at((session, seq + 1), _NO_MATCH)
-        two_before, two_before_meaning = at((session, seq - 2), _NO_MATCH)
-        two_after, two_after_meaning = at((session, seq + 2), _NO_MATCH)
-        return [
-            before,
-            after,
-            two_before,
-            two_after,
-            before_meaning,
-            after_meaning,
-            two_before_meaning,
-            two_after_meaning,
-        ]
 
-    def _neighbour(self, c: Candidate, offset: int) -> str | None:
-        """The id of what stands that many places further in the session, if it is in the pool."""
-        return self._places.get((c.session_id, (c.seq or 0) + offset))
+# Signals of the neighbours by how many places they stand further on in the session.
+_AROUND = {
+    Signal.WORDS: {
+        -1: Signal.WORDS_BEFORE,
+        1: Signal.WORDS_AFTER,
+        -2: Signal.WORDS_TWO_BEFORE,
+        2: Signal.WORDS_TWO_AFTER,
+    },
+    Signal.MEANING: {
+        -1: Signal.MEANING_BEFORE,
+        1: Signal.MEANING_AFTER,
+        -2: Signal.MEANING_TWO_BEFORE,
+        2: Signal.MEANING_TWO_AFTER,
+    },
+}
+_SESSION = {Signal.WORDS: Signal.SESSION_WORDS, Signal.MEANING: Signal.SESSION_MEANING}
+
+
+def _places(candidates: Sequence[Candidate]) -> dict[int, list[int]]:
+    """For each offset in a session, where among the candidates each one's neighbour stands."""
+    sessions: dict[str, dict[int, int]] = {}
+    for number, c in enumerate(candidates):
+        if c.session_id is not None and c.seq is not None:
+            sessions.setdefault(c.session_id, {})[c.seq] = number
+    around: dict[int, list[int]] = {offset: [] for offset in _AROUND[Signal.WORDS]}
+    alone: dict[int, int] = {}
+    for c in candidates:
+        seq = c.seq
+        turns = alone if c.session_id is None or seq is None else sessions[c.session_id]
+        for offset, places in around.items():
+            places.append(turns.get((seq or 0) + offset, _NOWHERE))
+    return around
 
 
 def _scaled(scores: Mapping[str, float] | None) -> dict[str, float]:
@@ -185,18 +224,6 @@ def _meaning(pool: Pool, words: Mapping[str, float]) -> dict[str, float]:
         if c.id not in pool.meaning and c.id in words:
             scaled[c.id] = words[c.id]
     return scaled
-
-
-def _best_by_session(
-    candidates: Sequence[Candidate], scores: Mapping[str, float]
-) -> dict[str, float]:
-    best: dict[str, float] = {}
-    for c in candidates:
-        session = c.session_id or c.id
-        score = scores.get(c.id, 0.0)
-        if score > best.get(session, 0.0):
-            best[session] = score
-    return best
 
 
 def _nearness(at_ms: int, window: DateWindow) -> float:

@@ -27,9 +27,12 @@ _FROM_ROWS = 6_000
 # Loading numpy for this alone pays only in a large store that is asked often.
 _LOADING_FROM_ROWS = 20_000
 _ASKED_OFTEN = 8
-_WORTH_KEEPING = 64
+# So few rows FTS5 scores sooner than their list of places is read and turned into arrays.
+_FEW_ROWS = 64
+_TERM_BYTES = 500
 _BUDGET_BYTES = 96 * 2**20
 _GROWTH = 1.05
+_NO_LIMIT = -1
 
 Scored: TypeAlias = list[tuple[int, float]]
 
@@ -43,7 +46,7 @@ class _Term(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        return self.rows.nbytes + self.shares.nbytes
+        return _TERM_BYTES + self.rows.nbytes + self.shares.nbytes
 
 
 class _State(NamedTuple):
@@ -54,17 +57,17 @@ class _State(NamedTuple):
 
 
 class FrequentTerms:
-    """Keeps the shares of terms that many rows hold, within a budget, least used out first."""
+    """Keeps the shares of terms that were asked for, within a budget, least used out first."""
 
     def __init__(
         self,
         *,
         from_rows: int = _FROM_ROWS,
-        worth_keeping: int = _WORTH_KEEPING,
+        few_rows: int = _FEW_ROWS,
         budget_bytes: int = _BUDGET_BYTES,
     ) -> None:
         self._from_rows = from_rows
-        self._worth_keeping = worth_keeping
+        self._few_rows = few_rows
         self._budget_bytes = budget_bytes
         self._terms: OrderedDict[str, _Term] = OrderedDict()
         self._size_bytes = 0
@@ -110,16 +113,18 @@ class FrequentTerms:
         if kept is not None and kept.last_row >= state.last_row:
             return kept
         term = self._read(db, quoted, kept, state)
-        if len(term.rows) >= self._worth_keeping:
-            self._keep(quoted, term, state)
+        self._keep(quoted, term, state)
         return term
 
     def _read(self, db: Connection, quoted: str, kept: _Term | None, state: _State) -> _Term:
-        """A term's rows and shares: the few new ones by FTS5, all of a single word without it."""
+        """A term's rows and shares: a few or the new ones by FTS5, many of one word without it."""
         from holdfast.store.sqlite.postings import RowLengths, Stemmer, read_shares
 
         if kept is not None:
             return _read_by_rank(db, quoted, kept, state.last_row)
+        few = _read_by_rank(db, quoted, None, state.last_row, most=self._few_rows + 1)
+        if len(few.rows) <= self._few_rows:
+            return few
         with self._reading_lock:
             if self._reading is None:
                 self._reading = Stemmer(), RowLengths()
@@ -148,13 +153,15 @@ def _state(db: Connection) -> _State:
     return _State(last_row, edits)
 
 
-def _read_by_rank(db: Connection, quoted: str, kept: _Term | None, last_row: int) -> _Term:
+def _read_by_rank(
+    db: Connection, quoted: str, kept: _Term | None, last_row: int, *, most: int = _NO_LIMIT
+) -> _Term:
     """A term's rows and shares as FTS5 gives them, adding only what is new when some are kept."""
     import numpy as np
 
     found = db.execute(
-        "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rowid > ?",
-        (quoted, kept.last_row if kept else 0),
+        "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rowid > ? LIMIT ?",
+        (quoted, kept.last_row if kept else 0, most),
     ).fetchall()
     rows = np.array([row for row, _ in found], dtype=np.int32)
     shares = np.array([share for _, share in found], dtype=np.float64)
