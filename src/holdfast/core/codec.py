@@ -10,7 +10,17 @@ import math
 from collections.abc import Mapping
 from functools import cache
 from types import UnionType
-from typing import Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from holdfast.core.errors import UsageError
 from holdfast.core.records import fields, is_record, record
@@ -38,14 +48,12 @@ def payload_from_json(kind: type[_Record], data: Mapping[str, Json]) -> _Record:
     return _decode_record(kind, data, where=kind.__name__)
 
 
-def _encode(value: object) -> Json:
+def _encode(value: Any) -> Json:
     if type(value) in _PLAIN:
-        return cast("Json", value)
+        return value
     if isinstance(value, tuple):
-        return [_encode(item) for item in cast("tuple[object, ...]", value)]
-    if is_record(value):
-        return payload_to_json(value)
-    return cast("Json", value)
+        return [_encode(item) for item in cast("tuple[Any, ...]", value)]
+    return payload_to_json(value) if is_record(value) else value
 
 
 @cache

@@ -6,6 +6,7 @@ Both are functions of the record alone, so a rebuilt index equals the one it rep
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from holdfast.core.clock import date_words
@@ -44,5 +45,10 @@ def _place_words(memory: Memory) -> list[str]:
     """
     if memory.source is Source.COMMIT_AUTO:
         return []
-    names = [PurePosixPath(path).name for path in memory.files[:_NAMED_FILES]]
+    names = [_file_name(path) for path in memory.files[:_NAMED_FILES]]
     return [part for name in (*names, *memory.modules) for part in (name, *split_identifier(name))]
+
+
+@lru_cache(maxsize=1024)
+def _file_name(path: str) -> str:
+    return PurePosixPath(path).name

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 MAX_CONCEPTS = 8
+_TELLING_NOTHING = frozenset({"src", "lib", "app", "tests", "test", ".", ".."})
 
 
 def _for_lower_case(pattern: str) -> re.Pattern[str]:
@@ -46,10 +48,12 @@ def concepts_of(text: str, paths: Sequence[str]) -> tuple[str, ...]:
     """The topics of a text and of file paths, and the modules that the files belong to."""
     whole = f"{text} {' '.join(paths)}".lower()
     topics = [topic for topic, pattern in _TOPICS if pattern.search(whole)]
-    modules = [
-        part
-        for path in paths
-        for part in PurePosixPath(path).parent.parts[-1:]
-        if part not in ("src", "lib", "app", "tests", "test", ".", "..")
-    ]
+    modules = [part for path in paths for part in _module(path)]
     return tuple(dict.fromkeys((*topics, *modules)))[:MAX_CONCEPTS]
+
+
+@lru_cache(maxsize=1024)
+def _module(path: str) -> tuple[str, ...]:
+    """The folder that a file lies in, if its name tells anything."""
+    parts = PurePosixPath(path).parent.parts[-1:]
+    return () if set(parts) & _TELLING_NOTHING else parts

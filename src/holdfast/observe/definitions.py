@@ -7,7 +7,7 @@ text as people and formatters write it. Knows nothing of edits.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
 from holdfast.core.records import record, replace
@@ -108,12 +108,12 @@ class Definition:
 
 def knows(path: str) -> bool:
     """Whether there are rules for a file's language."""
-    return PurePosixPath(path).suffix.lower() in _LANGUAGES
+    return bool(_rules_for(path))
 
 
 def definitions(text: str, *, path: str) -> list[Definition]:
     """The definitions in a text, in order; members are named after what holds them."""
-    rules = _LANGUAGES.get(PurePosixPath(path).suffix.lower(), ())
+    rules = _rules_for(path)
     if not rules:
         return []
     lines = text.splitlines()
@@ -141,6 +141,11 @@ def own_text(definition: Definition, found: list[Definition], lines: list[str]) 
     skipped = {n for d in inner for n in range(d.first, d.end)}
     kept = [lines[n].rstrip() for n in range(definition.first, definition.end) if n not in skipped]
     return "\n".join(line for line in kept if line.strip())
+
+
+@lru_cache(maxsize=1024)
+def _rules_for(path: str) -> tuple[re.Pattern[str], ...]:
+    return _LANGUAGES.get(PurePosixPath(path).suffix.lower(), ())
 
 
 @cache
