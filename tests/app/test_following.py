@@ -13,6 +13,7 @@ from holdfast.app.settings import Settings
 from holdfast.core.events import Event, ToolKind
 from holdfast.core.memory import WorkUnitRef
 from holdfast.core.payloads import WorkState
+from holdfast.core.types import Phase
 from holdfast.observe.taking import Taker
 from holdfast.testing.fakes import ManualClock
 from tests.app.git_repositories import GitRepository
@@ -156,3 +157,42 @@ def test_the_way_of_working_names_the_unit_of_an_outcome_and_reads_the_state_of_
         (state,) = hf.list(types="work_state").items
         assert isinstance(state.payload, WorkState)
         assert state.payload.methodology_state["methodology"] == "bmad"
+
+
+@pytest.mark.feature("D5")
+def test_the_files_that_work_nearly_always_reads_can_be_had_at_once(
+    repository: GitRepository,
+) -> None:
+    root = repository.root
+    repository.write("src/pay/rates.py", "RATES = {}\n" * 400)
+    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+        assert hf.observer.prefetch() == []
+        for number in range(4):
+            take(hf, work(root, number))
+        (rates,) = hf.observer.prefetch("src/pay/charge.py")
+        assert (rates.path, rates.is_cut, len(rates.text)) == ("src/pay/rates.py", True, 3_000)
+        assert {one.path for one in hf.observer.prefetch()} == {
+            "src/pay/charge.py",
+            "src/pay/rates.py",
+        }
+        assert hf.observer.prefetch(phase=Phase.REFLECT) == []
+        (root / "src/pay/rates.py").unlink()
+        assert hf.observer.prefetch("src/pay/charge.py") == []
+
+
+@pytest.mark.feature("D5")
+def test_files_that_go_together_are_listed_with_what_says_so(repository: GitRepository) -> None:
+    root = repository.root
+    for number in range(3):
+        repository.write("src/pay/charge.py", f"charge = {number}\n")
+        repository.write("src/pay/rates.py", f"rates = {number}\n")
+        repository.commit(f"Round {number}")
+    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+        hf.take_in()
+        for number in range(3):
+            take(hf, work(root, number))
+        best = hf.observer.together("src/pay/charge.py")[0]
+        assert best.path == "src/pay/rates.py"
+        assert (best.commits, best.sessions) == (4, 3)
+        assert best.opened_first == "src/pay/rates.py"
+        assert best.last_seen is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from holdfast.core.memory import Evidence, MemoryDraft
 from holdfast.core.observer import Explanation, SightingKind
 from holdfast.core.payloads import PrefetchPattern
 from holdfast.core.query import FileLink
+from holdfast.core.records import record
 from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import remember
@@ -120,6 +122,44 @@ def co_access(engine: Engine, project: str) -> list[CoAccessEdge]:
     )
     pairs = [one for one in seen if one.kind is SightingKind.CO_ACCESS]
     return co_access_edges(pairs, _uses(seen))
+
+
+@record(kw_only=True)
+class Fellow:
+    """A file that goes together with another: how surely, by how many commits and sessions, which
+    of the two sessions usually open first, and when that was last seen."""
+
+    path: str
+    weight: float
+    commits: int = 0
+    sessions: int = 0
+    opened_first: str | None = None
+    last_seen: datetime | None = None
+
+
+def fellows(engine: Engine, project: str, path: str, *, limit: int = 20) -> list[Fellow]:
+    """The files that go together with one, the surest first."""
+    links = engine.store.linked_files(project, [path], min_weight=0.0, limit=limit)
+    edges = {
+        edge.file_b if edge.file_a == path else edge.file_a: edge
+        for edge in co_access(engine, project)
+        if path in (edge.file_a, edge.file_b)
+    }
+    history = _of_history(engine, project)
+    return [_fellow(link, edges.get(link.file_b), history) for link in links if link.weight > 0]
+
+
+def _fellow(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> Fellow:
+    low, high = sorted((link.file_a, link.file_b))
+    changed = history.get((low, high))
+    return Fellow(
+        path=link.file_b,
+        weight=link.weight,
+        commits=changed.count if changed else 0,
+        sessions=edge.sessions if edge else 0,
+        opened_first=edge.first if edge else None,
+        last_seen=edge.last_seen if edge else None,
+    )
 
 
 def _uses(seen: Iterable[Sighting]) -> dict[str, frozenset[str]]:

@@ -26,7 +26,7 @@ from holdfast.core.observer import (
 )
 from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
-from holdfast.core.types import MemoryType, parse_choice
+from holdfast.core.types import MemoryType, Phase, parse_choice
 from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, is_over, promote
 from holdfast.observe.learning.thresholds import (
     RULES,
@@ -40,6 +40,8 @@ from holdfast.observe.learning.verdicts import keep_issues, record_verdict
 
 if TYPE_CHECKING:
     from holdfast.app.arguments import Names
+    from holdfast.app.file_links import Fellow
+    from holdfast.app.prefetch import Preloaded
     from holdfast.app.recipes import FoundRecipe
     from holdfast.app.wiring import Wires
 
@@ -184,6 +186,23 @@ class Observer:
         from holdfast.app.recipes import find_recipes
 
         return find_recipes(self._wires, task, limit=limit)
+
+    def prefetch(
+        self, files: Names = (), *, phase: Phase | None = Phase.IMPLEMENT
+    ) -> list[Preloaded]:
+        """The beginnings of files that work on these, or on what was worked on last, nearly
+        always reads."""
+        from holdfast.app.prefetch import preloaded
+
+        named = (files,) if isinstance(files, str) else tuple(files)
+        return preloaded(self._wires, files=named, phase=phase)
+
+    def together(self, file: str, *, limit: int = 20) -> list[Fellow]:
+        """The files that go together with one, by history and by sessions, the surest first."""
+        from holdfast.app.file_links import fellows
+
+        (name,) = self._wires.asker.files(file)
+        return fellows(self._wires.engine, self._wires.project, name, limit=limit)
 
     def why(self, memory: Memory) -> Reason:
         """Why a memory is there."""

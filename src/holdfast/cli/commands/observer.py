@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import click
 
 from holdfast.cli import options, output
+from holdfast.cli.commands.observer_files import prefetch, recipe, together
 
 if TYPE_CHECKING:
     from holdfast.app.observer import ObservedSession, Reason
@@ -147,3 +148,7 @@ def _explanation_line(explanation: Explanation) -> str:
         f"m:{short_id(explanation.memory_id)}  {explanation.rule}  score {explanation.score:.2f}"
         f"  {subject}"
     )
+
+
+for _command in (together, prefetch, recipe):
+    observer.add_command(_command)
