@@ -28,6 +28,8 @@ class Part:
     arguments: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
     data: bool = False
+    repo: bool = False
+    """It measures a repository that has to be given."""
 
 
 PARTS = (
@@ -47,6 +49,11 @@ PARTS = (
     Part("mcp_tokens"),
     Part("mcp_start", quick=("--rounds", "2")),
     Part("growth", quick=("--rows", "3000", "--queries", "40")),
+    Part("closure", quick=("--nodes", "2000", "--edges", "6000")),
+    Part("graph", quick=("--updates", "2"), repo=True),
+    Part("imports", repo=True),
+    Part("cochange", repo=True),
+    Part("localise", repo=True),
 )
 
 
@@ -60,15 +67,18 @@ class Done:
     figures: Json = None
 
 
-def run_part(part: Part, *, data: Path | None, quick: bool) -> Done:
+def run_part(part: Part, *, data: Path | None, repo: Path | None = None, quick: bool) -> Done:
     """Run one part to its end; it prints its own progress."""
     if find_spec(f"bench.{part.name}") is None:
         return Done(part.name, "no such part", 0.0)
     if part.data and data is None:
         return Done(part.name, f"skipped: give --{part.name} FILE", 0.0)
+    if part.repo and repo is None:
+        return Done(part.name, "skipped: give --repo PATH", 0.0)
     command = [sys.executable, "-m", f"bench.{part.name}", *part.arguments, "--json"]
     command += part.quick if quick else ()
     command += ["--data", str(data)] if part.data else ()
+    command += ["--repo", str(repo)] if part.repo else ()
     say(f"-- {part.name}")
     started = perf_counter()
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -102,6 +112,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser(__doc__)
     options.add_argument("--only", default="", help="names of parts, with commas")
     options.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
+    options.add_argument("--repo", type=Path, help="a git checkout, for the parts on code graphs")
     for part in PARTS:
         if part.data:
             options.add_argument(f"--{part.name}", type=Path, metavar="FILE", help="its data file")
@@ -109,7 +120,7 @@ def main(arguments: Sequence[str]) -> int:
     only: str = chosen.only
     wanted = {name for name in only.split(",") if name}
     done = [
-        run_part(part, data=getattr(chosen, part.name, None), quick=chosen.quick)
+        run_part(part, data=getattr(chosen, part.name, None), repo=chosen.repo, quick=chosen.quick)
         for part in PARTS
         if not wanted or part.name in wanted
     ]

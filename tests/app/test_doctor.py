@@ -99,3 +99,30 @@ def test_bad_settings_are_findings(tmp_path: Path) -> None:
         ("settings", Severity.ERROR),
         ("settings", Severity.WARNING),
     ]
+
+
+@pytest.mark.feature("E2")
+def test_damaged_newer_and_foreign_code_files_are_named_with_their_cure(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def take_pool():\n    pass\n", "utf-8")
+    with open_in(tmp_path) as hf:
+        hf.remember("x")
+        hf.graph.build(workers=1)
+        hf.code.find("take pool")
+        graph, words = hf.graph.path, hf.code.path
+        assert hf.doctor(deep=True).findings == ()
+    with sqlite3.connect(graph) as db:
+        db.execute("INSERT INTO schema_steps VALUES (999, 'later', 0)")
+    words.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    with open_in(tmp_path) as hf:
+        found = {finding.check: finding for finding in hf.doctor().findings}
+        assert "schema version 999" in found["memory.graph.db"].message
+        assert "holdfast graph build" in found["memory.graph.db"].message
+        assert "delete it" in found["memory.words.db"].message
+        assert hf.doctor().healthy
+    for path in (graph, words):
+        for beside in path.parent.glob(f"{path.name}*"):
+            beside.unlink()
+    with open_in(tmp_path) as hf:
+        hf.graph.build(workers=1)
+        assert hf.code.find("take pool")
+        assert hf.doctor(deep=True).findings == ()

@@ -59,6 +59,7 @@ class CodeSearch:
         return open_sqlite_code_texts(
             self.path,
             busy_timeout_ms=self._wires.settings.store_busy_timeout_ms,
+            read_only=self._wires.read_only,
             clock=self._wires.clock,
         )
 

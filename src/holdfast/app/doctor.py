@@ -102,6 +102,7 @@ def _with_store(
     findings = [*health.findings, *wires.store.check(deep=deep or repair)]
     model = _model_in_use(wires)
     findings += [*_file_findings(wires), *_index_findings(wires, model), *_spool_findings(wires)]
+    findings += _code_findings(wires, deep=deep)
     if deep:
         findings += _weight_findings(wires)
     facts = {
@@ -163,6 +164,23 @@ def _file_findings(wires: Wires) -> list[Finding]:
         return []
     message = f"Others on this machine may read {wires.path}; `chmod 600` it."
     return [_warning("permissions", message)]
+
+
+def _code_findings(wires: Wires, *, deep: bool) -> list[Finding]:
+    """What is wrong with the files of the code graph and of code search, and how to renew them."""
+    from holdfast.store import look_over_derived
+
+    cures = {
+        ".graph.db": "delete it and run `holdfast graph build` (only notes in it would be lost)",
+        ".words.db": "delete it; the next `holdfast graph search` reads the code again",
+    }
+    found: list[Finding] = []
+    for suffix, cure in cures.items():
+        path = wires.path.with_suffix(suffix)
+        finding = look_over_derived(path, deep=deep) if path.exists() else None
+        if finding is not None:
+            found.append(replace(finding, message=f"{finding.message} To renew {path}: {cure}."))
+    return found
 
 
 def _spool_findings(wires: Wires) -> list[Finding]:

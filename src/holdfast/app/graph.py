@@ -74,6 +74,7 @@ class Graph:
         return open_sqlite_graph(
             self.path,
             busy_timeout_ms=self._wires.settings.store_busy_timeout_ms,
+            read_only=self._wires.read_only,
             clock=self._wires.clock,
         )
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from holdfast.core.code_texts import CodeTexts
     from holdfast.core.graph_ports import GraphStore
     from holdfast.core.ports import Store
+    from holdfast.core.query import Finding
 
-__all__ = ["open_sqlite", "open_sqlite_code_texts", "open_sqlite_graph"]
+__all__ = ["look_over_derived", "open_sqlite", "open_sqlite_code_texts", "open_sqlite_graph"]
 
 
 def open_sqlite(
@@ -49,7 +50,11 @@ def open_sqlite(
 
 
 def open_sqlite_graph(
-    path: "Path | str", *, busy_timeout_ms: int = 5_000, clock: "Clock | None" = None
+    path: "Path | str",
+    *,
+    busy_timeout_ms: int = 5_000,
+    read_only: bool = False,
+    clock: "Clock | None" = None,
 ) -> "GraphStore":
     """Open the code graphs in an SQLite file, making or migrating it as needed."""
     from pathlib import Path
@@ -58,12 +63,19 @@ def open_sqlite_graph(
     from holdfast.store.sqlite.graph import SqliteGraph
 
     return SqliteGraph.open(
-        Path(path), busy_timeout_ms=busy_timeout_ms, clock=clock or system_clock
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        clock=clock or system_clock,
+        read_only=read_only,
     )
 
 
 def open_sqlite_code_texts(
-    path: "Path | str", *, busy_timeout_ms: int = 5_000, clock: "Clock | None" = None
+    path: "Path | str",
+    *,
+    busy_timeout_ms: int = 5_000,
+    read_only: bool = False,
+    clock: "Clock | None" = None,
 ) -> "CodeTexts":
     """Open the words of source trees in an SQLite file, making it as needed."""
     from pathlib import Path
@@ -72,5 +84,18 @@ def open_sqlite_code_texts(
     from holdfast.store.sqlite.code_texts import SqliteCodeTexts
 
     return SqliteCodeTexts.open(
-        Path(path), busy_timeout_ms=busy_timeout_ms, clock=clock or system_clock
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        clock=clock or system_clock,
+        read_only=read_only,
     )
+
+
+def look_over_derived(path: "Path", *, deep: bool) -> "Finding | None":
+    """What is wrong with a file of code graphs (`.graph.db`) or of code words (`.words.db`), whose
+    content can be made again from source; None when nothing is. Changes nothing."""
+    from holdfast.store.sqlite import code_texts, graph_schema
+    from holdfast.store.sqlite.opening import look_over
+
+    kind = code_texts if path.name.endswith(".words.db") else graph_schema
+    return look_over(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)

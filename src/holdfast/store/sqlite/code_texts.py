@@ -7,7 +7,6 @@ that only its own tree's queries ask for.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from heapq import nlargest
 from math import log
@@ -22,8 +21,9 @@ from holdfast.core.code_texts import (
     Together,
     Touch,
 )
-from holdfast.store.sqlite.database import Connection, Database, require_sqlite
-from holdfast.store.sqlite.migrations import Step, migrate
+from holdfast.store.sqlite.database import Connection, Database
+from holdfast.store.sqlite.migrations import Step
+from holdfast.store.sqlite.opening import open_file
 
 # "HoWd": tells a file of code words from a file of memories.
 APPLICATION_ID = 0x486F5764
@@ -100,18 +100,20 @@ class SqliteCodeTexts:
         self._database = database
 
     @classmethod
-    def open(cls, path: Path, *, busy_timeout_ms: int, clock: Clock) -> SqliteCodeTexts:
-        """Open the file, making it as needed."""
-        require_sqlite(sqlite3.sqlite_version_info)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        database = Database(path, busy_timeout_ms=busy_timeout_ms, durability="normal")
-        try:
-            database.use_wal()
-            migrate(database, clock=clock, steps=STEPS, application_id=APPLICATION_ID)
-        except BaseException:
-            database.close()
-            raise
-        return cls(database)
+    def open(
+        cls, path: Path, *, busy_timeout_ms: int, clock: Clock, read_only: bool = False
+    ) -> SqliteCodeTexts:
+        """Open the file, making or migrating it as needed; one that cannot be written is read."""
+        return cls(
+            open_file(
+                path,
+                busy_timeout_ms=busy_timeout_ms,
+                clock=clock,
+                read_only=read_only,
+                steps=STEPS,
+                application_id=APPLICATION_ID,
+            )
+        )
 
     def close(self) -> None:
         """Let go of every connection."""

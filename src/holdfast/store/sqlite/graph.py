@@ -6,7 +6,6 @@ must not wait for it; and a backup of memories need not carry what can be built 
 
 from __future__ import annotations
 
-import sqlite3
 from array import array
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from holdfast.core.clock import Clock, from_ms, to_ms
 from holdfast.core.graph import Edge, FileState, GraphStatus, Node, SourceFile
 from holdfast.core.graph_ports import KIND_ORDER, AnalysedFile, DrawnEdges, EdgeTable, NodeTable
 from holdfast.store.sqlite import graph_writing as writing
-from holdfast.store.sqlite.database import Connection, Database, require_sqlite
+from holdfast.store.sqlite.database import Connection, Database
 from holdfast.store.sqlite.graph_rows import (
     FILE_COLUMNS,
     NODE_COLUMNS,
@@ -28,7 +27,7 @@ from holdfast.store.sqlite.graph_rows import (
 )
 from holdfast.store.sqlite.graph_schema import APPLICATION_ID, STEPS
 from holdfast.store.sqlite.graph_writing import chunks
-from holdfast.store.sqlite.migrations import migrate
+from holdfast.store.sqlite.opening import open_file
 
 _READ_EDGES = """
     SELECT s.id, t.id, e.kind, max(e.confidence), min(e.line), 0
@@ -53,18 +52,20 @@ class SqliteGraph:
         self._database = database
 
     @classmethod
-    def open(cls, path: Path, *, busy_timeout_ms: int, clock: Clock) -> SqliteGraph:
-        """Open the file, making or migrating it as needed."""
-        require_sqlite(sqlite3.sqlite_version_info)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        database = Database(path, busy_timeout_ms=busy_timeout_ms, durability="normal")
-        try:
-            database.use_wal()
-            migrate(database, clock=clock, steps=STEPS, application_id=APPLICATION_ID)
-        except BaseException:
-            database.close()
-            raise
-        return cls(database)
+    def open(
+        cls, path: Path, *, busy_timeout_ms: int, clock: Clock, read_only: bool = False
+    ) -> SqliteGraph:
+        """Open the file, making or migrating it as needed; one that cannot be written is read."""
+        return cls(
+            open_file(
+                path,
+                busy_timeout_ms=busy_timeout_ms,
+                clock=clock,
+                read_only=read_only,
+                steps=STEPS,
+                application_id=APPLICATION_ID,
+            )
+        )
 
     def close(self) -> None:
         """Let go of every connection."""
