@@ -15,6 +15,8 @@ from holdfast.clients.answering import Answerer
 from holdfast.clients.memory_context import MemoryContext, existing_memory
 from holdfast.clients.render import CONTEXT_EVENTS, LIMIT
 from holdfast.clients.shown import ShownBook
+from holdfast.core.changes import PutSession
+from holdfast.core.sessions import SessionRecord
 from tests.clients.hooking import Machine
 
 pytestmark = pytest.mark.feature("C4", "D10", "B8", "H6")
@@ -244,3 +246,29 @@ def test_any_project_is_caught_and_told(
     assert (answered.code, answered.errors) == (0, "")
     assert RULE in answered.context
     assert json.loads(there.caught()[0].payload)["cwd"] == str(folder)
+
+
+def test_what_a_session_noted_is_told_to_it_at_the_next_step_and_to_no_other(
+    known: Machine,
+) -> None:
+    noted = "The sandbox key expires every hour"
+    mine = json.loads(known.payload())["session_id"]
+    with known.memory() as memory:
+        now = memory.engine.clock()
+        session = SessionRecord(
+            id=mine,
+            client="claude-code",
+            project=memory.project,
+            started_at=now,
+            last_event_at=now,
+        )
+        memory.engine.store.apply([PutSession(session)])
+        memory.observer.note(session, noted, files="src/pay.py")
+    read = {"tool_name": "Read", "tool_input": {"file_path": str(known.project / "src/pay.py")}}
+    other = _told(known, "claude-code", "PostToolUse", session_id="another", **read)
+    assert TRAP in other
+    assert noted not in other
+    told = _told(known, "claude-code", "PostToolUse", **read)
+    assert noted in told
+    assert TRAP in told
+    assert _told(known, "claude-code", "PostToolUse", **read) == ""
