@@ -6,9 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import holdfast
-from holdfast.app.moves import read_moves
+from holdfast.app.moves import followed, read_moves
+from holdfast.codegraph.past import FileChange, PastCommit, Status
 from holdfast.core.payloads import RecipeStep, WorkflowRecipe
 from holdfast.testing.fakes import ManualClock
 from tests.app.git_repositories import GitRepository
@@ -141,6 +144,40 @@ def test_another_project_keeps_its_paths(repository: GitRepository, tmp_path: Pa
         hf.sweep()
         with holdfast.open(data, project="elsewhere", cwd=tmp_path, embedder="none") as other:
             assert other.get(theirs.id).files == ("old.txt",)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("rda"), st.sampled_from("abcd"), st.sampled_from("abcd")))
+)
+def test_names_lead_to_where_their_files_are(steps: list[tuple[str, str, str]]) -> None:
+    """Held against a plain model: each name leads to the file that had it last."""
+    files: dict[str, int] = {}
+    last_owner: dict[str, int] = {}
+    commits: list[PastCommit] = []
+
+    def told(status: Status, old: str, new: str) -> None:
+        commits.append(PastCommit("", "", (FileChange(status, old, new),)))
+
+    for number, (what, one, two) in enumerate(steps):
+        if what == "a" and one not in files:
+            files[one] = last_owner[one] = number
+            told(Status.ADDED, one, one)
+        elif what == "d" and one in files:
+            del files[one]
+            told(Status.DELETED, one, one)
+        elif what == "r" and one in files and two not in files:
+            files[two] = last_owner[two] = files.pop(one)
+            told(Status.RENAMED, one, two)
+    places = {owner: name for name, owner in files.items()}
+    renamed, deleted = followed(commits)
+    for name, owner in last_owner.items():
+        expected = places.get(owner)
+        if expected is None:
+            assert name in deleted
+        elif expected != name:
+            assert renamed[name] == expected
+        else:
+            assert name not in renamed
 
 
 @pytest.mark.feature("D6")

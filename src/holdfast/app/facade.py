@@ -243,7 +243,7 @@ class Holdfast(Ageing, Areas):
         """The answer with what lost its files since the last sweep marked and put back."""
         from holdfast.memory.freshness import with_gone_marked
 
-        return with_gone_marked(found, root=self.root, sure=not self.project.startswith("name:"))
+        return with_gone_marked(found, root=self.root, sure=self._wires.is_by_folder)
 
     @property
     def embedding_problem(self) -> str | None:

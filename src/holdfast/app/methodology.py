@@ -6,7 +6,8 @@ that is kept: memories of another methodology stay, are found, and rank the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 USUAL = "native"
 MAX_RELAYED = 20
-_LOOKED_AT = 200
+_PAGES = 25
 
 
 class Methodologies:
@@ -108,18 +109,24 @@ class Methodologies:
                 f"Nothing is handed on to {stage!r} in {self.active.id}.",
                 hint=f"Stages that are handed something: {stages or 'none'}.",
             )
-        passed = [
+        handed_on = (
             memory
             for memory in self._work(unit)
             if any(relay.lets_through(memory) for relay in relays)
-        ][:limit]
+        )
+        passed = list(islice(handed_on, limit))
         return passed, self.active.relay_text(passed, to=stage)
 
-    def _work(self, unit: WorkUnitRef | None) -> Sequence[Memory]:
+    def _work(self, unit: WorkUnitRef | None) -> Iterator[Memory]:
         """Memories of units of work, the latest first."""
         where = Filter(project=self._wires.project, include_user=False, stale=False)
-        page = self._wires.store.list(where, order=Order.UPDATED, limit=_LOOKED_AT)
-        return [m for m in page.items if m.work_unit and _within(m.work_unit, unit)]
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            page = self._wires.store.list(where, order=Order.UPDATED, limit=200, cursor=cursor)
+            yield from (m for m in page.items if m.work_unit and _within(m.work_unit, unit))
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
 
 def methodology_of(wires: Wires, session: SessionRecord) -> Methodology:

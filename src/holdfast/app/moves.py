@@ -49,7 +49,7 @@ def read_moves(root: Path, *, since: str | None = None) -> Moves | None:
     past = read_past(root, limit=MAX_COMMITS, after=since) if since else None
     if past is None:
         past = read_past(root, limit=MAX_COMMITS)
-    return None if past is None else Moves(head, *_followed(past))
+    return None if past is None else Moves(head, *followed(past))
 
 
 def current_commit(root: Path) -> str | None:
@@ -58,28 +58,43 @@ def current_commit(root: Path) -> str | None:
     return answer.decode("ascii", "replace").strip() or None if answer else None
 
 
-def _followed(past: Iterable[PastCommit]) -> tuple[dict[str, str], tuple[str, ...]]:
+def followed(past: Iterable[PastCommit]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Where files are now by the names they had, oldest commit first."""
-    now: dict[str, str | None] = {}
+    trail = _Trail()
     for change in (change for commit in past for change in commit.changes):
         if change.status is Status.RENAMED:
-            _point(now, change.old, change.new)
+            trail.move(change.old, change.new)
         elif change.status is Status.DELETED:
-            _point(now, change.old, None)
+            trail.move(change.old, None)
         else:
-            # The name is in use again, so whoever speaks of it means the file that has it now.
-            now.pop(change.new, None)
-    moved = {old: new for old, new in now.items() if new is not None and new != old}
-    return moved, tuple(old for old, new in now.items() if new is None)
+            trail.take(change.new)
+    moved = {old: new for old, new in trail.now.items() if new is not None}
+    return moved, tuple(old for old, new in trail.now.items() if new is None)
 
 
-def _point(now: dict[str, str | None], old: str, new: str | None) -> None:
-    for name, place in now.items():
-        if place == old:
-            now[name] = new
-    now[old] = new
-    if new is not None:
-        now.pop(new, None)
+class _Trail:
+    """Where the files are that had a name once. A name that is in use again means the file that
+    has it now, so it leads nowhere else."""
+
+    def __init__(self) -> None:
+        self.now: dict[str, str | None] = {}
+        self._names: dict[str, set[str]] = {}
+
+    def move(self, old: str, new: str | None) -> None:
+        """A file is called otherwise from here on, or is gone."""
+        names = self._names.pop(old, set[str]()) | {old}
+        if new is not None:
+            self.take(new)
+            names.discard(new)
+            self._names.setdefault(new, set()).update(names)
+        for name in names:
+            self.now[name] = new
+
+    def take(self, name: str) -> None:
+        """A name is in use."""
+        place = self.now.pop(name, None)
+        if place is not None:
+            self._names[place].discard(name)
 
 
 def follow_history(

@@ -183,6 +183,11 @@ class Wires:
         return self.store.canonical_project(identity.identity)
 
     @property
+    def is_by_folder(self) -> bool:
+        """Whether the folder at hand decided on the project, so that it surely is its own."""
+        return self._project is None
+
+    @property
     def asker(self) -> Asker:
         """Who asks, for reading a caller's words."""
         return Asker(self.project, self.identity.root, self.folder, self.clock())
