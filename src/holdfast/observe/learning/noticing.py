@@ -325,7 +325,7 @@ class Noticing:
         self._look = replace(self._look, failed_at=self._step, failed_with=told)
         command = shorten(main.text, limit=_HINT_CHARS)
         seen = ErrorRetry(
-            error_signature(main.subject, which + line), main.subject, told, 1, self._step,
+            error_signature(f"{main.subject}: {which}", line), main.subject, told, 1, self._step,
             self._step, command,
         )  # fmt: skip
         # A test that fails while it is worked on is work in progress.

@@ -73,7 +73,8 @@ def _proving(found: Sequence[Run]) -> tuple[Run | None, Proof | None]:
 def error_signature(subject: str, line: str) -> str:
     """An error without what varies: numbers, addresses, folders."""
     text = _FOLDERS.sub("", line)
-    return shorten(f"{subject}: {_VARYING.sub('#', text).lower()}", limit=_SIGNATURE_CHARS)
+    told = _VARYING.sub("#", text).lower()
+    return shorten(f"{subject.rstrip(': ')}: {told}", limit=_SIGNATURE_CHARS)
 
 
 def scope_of(path: str) -> str:

@@ -18,7 +18,7 @@ from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.observer import Sighting
 from holdfast.core.payloads import RecipeStep, WorkflowRecipe
-from holdfast.core.text import content_words, jaccard, shorten
+from holdfast.core.text import content_words, shorten
 from holdfast.observe.learning import thresholds as t
 from holdfast.observe.learning.inference import Conclusion
 from holdfast.observe.shell import Purpose, runs
@@ -105,9 +105,9 @@ def tokens_in(subject: str) -> tuple[Token, ...]:
 
 
 def is_same_recipe(left: Sequence[Token], right: Sequence[Token]) -> bool:
-    """Whether two recipes are one with small differences."""
-    marks = [[_MARK.join(token) for token in tokens] for tokens in (left, right)]
-    return jaccard(*marks) >= t.RECIPE_ALIKE
+    """Whether two recipes are one with small differences, or one is a part of the other."""
+    shared = len(set(left) & set(right))
+    return shared >= t.RECIPE_ALIKE * min(len(set(left)), len(set(right)))
 
 
 def stale_reason(

@@ -189,8 +189,15 @@ def _dead_ends(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
                 "steps": end.last_step - end.first_step,
                 "said": end.said,
             }
-            mark = blake2b(f"{end.approach}\n{end.files}".encode(), digest_size=6).hexdigest()
-            yield _sighting(pad, SightingKind.DEAD_END, mark, detail=detail)
+            yield _sighting(pad, SightingKind.DEAD_END, _dead_end_subject(end), detail=detail)
+
+
+def _dead_end_subject(end: DeadEnd) -> str:
+    """What makes two dead ends one: the words when it was said, else the files that were undone."""
+    told = " ".join(sorted(set(content_words(end.approach)))) if end.said else ""
+    named = "\n".join(sorted(end.files)) if not end.said else ""
+    mark = told or named or end.approach
+    return blake2b(mark.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _instead(later: Sequence[str], end: DeadEnd) -> str | None:

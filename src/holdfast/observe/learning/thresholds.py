@@ -148,7 +148,7 @@ RECIPE_STEPS: Final = 4
 RECIPE_WINDOW_DAYS: Final = 30
 RECIPE_UNUSED_DAYS: Final = 60
 RECIPE_ALIKE: Final = 0.7
-"""Share of steps that two recipes must have in common to be one."""
+"""Share of the shorter one's steps that two recipes must have in common to be one."""
 
 # -- Costs ----------------------------------------------------------------------------------------
 
