@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.codegraph.extract import extract
 from holdfast.codegraph.ignoring import is_ignored, read_patterns
+from holdfast.codegraph.languages.others import known_by_symbols
 from holdfast.codegraph.listing import list_files
 from holdfast.codegraph.pool import Pool
+from holdfast.core.errors import StoreError, StoreReadOnlyError
 from holdfast.core.graph import FileState
+from holdfast.store import open_sqlite_graph
 from tests.codegraph.trees import NAME, built, edges, rebuilt, write
 
 pytestmark = pytest.mark.feature("E2")
@@ -148,38 +152,124 @@ def test_a_pattern_means_what_it_means_to_git(pattern: str, path: str, ignored: 
     assert is_ignored(path, is_folder=False, levels=levels) is ignored
 
 
-def test_a_worker_that_dies_costs_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+DEADLY = "tests.codegraph.deadly_worker"
+
+
+def test_a_worker_that_dies_costs_one_file(tmp_path: Path) -> None:
     names = [f"m{n}.py" for n in range(20)]
     write(tmp_path, dict.fromkeys(names, "def f():\n    pass\n"))
-    write(tmp_path / "site", {"sitecustomize.py": _DEADLY})
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
-    with Pool(tmp_path, workers=2) as pool:
+    with Pool(tmp_path, workers=2, module=DEADLY) as pool:
         found = {parsed.path: parsed for parsed in pool.parse([*names, "crash.py"])}
     assert found.keys() == {*names, "crash.py"}
     assert found["crash.py"].reason == "the parser crashed"
     assert all(found[name].state == "analysed" for name in names)
 
 
-def test_a_worker_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {"ok.py": "x = 1\n", "site/sitecustomize.py": _DEADLY})
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
-    with Pool(tmp_path, workers=1, timeout_s=3.0) as pool:
+def test_a_worker_that_hangs_is_given_up(tmp_path: Path) -> None:
+    write(tmp_path, {"ok.py": "x = 1\n"})
+    with Pool(tmp_path, workers=1, timeout_s=3.0, module=DEADLY) as pool:
         found = {parsed.path: parsed for parsed in pool.parse(["hang.py", "ok.py"])}
     assert found["hang.py"].reason == "parsing took longer than 3 s"
     assert found["ok.py"].state == "analysed"
 
 
-# Stands in for a grammar that crashes or never ends on certain files.
-_DEADLY = """
-import os, sys, threading
-from pathlib import Path
-if "holdfast.codegraph.worker" in sys.orig_argv:
-    read = Path.read_bytes
-    def read_bytes(self):
-        if self.name == "crash.py":
-            os.abort()
-        if self.name == "hang.py":
-            threading.Event().wait()
-        return read(self)
-    Path.read_bytes = read_bytes
-"""
+# -- Trees that git shows only in part ------------------------------------------------------------
+
+
+def git(folder: Path, *arguments: str) -> None:
+    names = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER")
+             for what in ("NAME", "EMAIL")}  # fmt: skip
+    subprocess.run(
+        ["git", "-c", "protocol.file.allow=always", *arguments],
+        cwd=folder, env=os.environ | names, check=True, capture_output=True,
+    )  # fmt: skip
+
+
+def test_what_a_sparse_checkout_leaves_out_is_not_missed(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a/x.py": "import b.y\n", "b/y.py": "def f():\n    pass\n"})
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "all")
+    store = built(tmp_path, {})
+    assert [f.path for f in store.files(NAME)] == ["a/x.py", "b/y.py"]
+    git(root, "sparse-checkout", "set", "a")
+    assert rebuilt(store, root).removed == 1
+    assert [f.path for f in store.files(NAME)] == ["a/x.py"]
+    git(root, "sparse-checkout", "disable")
+    rebuilt(store, root)
+    assert "a/x.py imports b/y.py" in edges(store)
+
+
+def test_a_submodule_is_left_to_itself(tmp_path: Path) -> None:
+    root, other = tmp_path / "tree", tmp_path / "other"
+    for folder, name in ((other, "inner.py"), (root, "outer.py")):
+        write(folder, {name: "x = 1\n"})
+        git(folder, "init", "-q")
+        git(folder, "add", ".")
+        git(folder, "commit", "-q", "-m", "one")
+    git(root, "submodule", "add", "-q", str(other), "sub")
+    store = built(tmp_path, {})
+    assert (root / "sub" / "inner.py").exists()
+    assert [f.path for f in store.files(NAME)] == ["outer.py"]
+
+
+def test_a_graph_that_may_only_be_read_is_asked_but_not_written(tmp_path: Path) -> None:
+    built(tmp_path, {"a.py": "def f():\n    pass\n"}).close()
+    before = (tmp_path / "graph.db").read_bytes()
+    store = open_sqlite_graph(tmp_path / "graph.db", read_only=True)
+    assert [n.id for n in store.symbols(NAME, ["a.py"])] == ["a.py::f"]
+    write(tmp_path / "tree", {"b.py": "x = 1\n"})
+    with pytest.raises(StoreReadOnlyError):
+        rebuilt(store, tmp_path / "tree")
+    store.close()
+    assert (tmp_path / "graph.db").read_bytes() == before
+    with pytest.raises(StoreError, match="no database"):
+        open_sqlite_graph(tmp_path / "none.db", read_only=True)
+
+
+def test_a_disk_that_fills_up_stops_a_build_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    files = {f"m{n}.py": "def f():\n    pass\n" * 200 for n in range(150)}
+    write(tmp_path / "tree", files)
+    program = (
+        "import resource, sys\nfrom pathlib import Path\n"
+        "from holdfast.core.errors import HoldfastError\n"
+        "from holdfast.store import open_sqlite_graph\n"
+        "from tests.codegraph.trees import rebuilt\n"
+        "store = open_sqlite_graph(Path(sys.argv[1]) / 'graph.db')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))\n"
+        "try:\n    rebuilt(store, Path(sys.argv[1]) / 'tree')\n"
+        "except HoldfastError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip()
+    store = open_sqlite_graph(tmp_path / "graph.db")
+    rebuilt(store, tmp_path / "tree")
+    assert len(store.files(NAME)) == 150
+    assert store.status(NAME).unresolved == 0
+
+
+# -- Languages without a reader of their own ------------------------------------------------------
+
+
+def test_a_file_without_its_grammar_is_in_the_graph_with_that_reason(tmp_path: Path) -> None:
+    store = built(tmp_path, {"a.zig": "fn f() void {}\n", "b.py": "x = 1\n"})
+    skipped = store.status(NAME).skipped
+    assert [(f.path, f.language, f.reason) for f in skipped] == [
+        ("a.zig", "zig", "the grammar tree_sitter_zig is not installed")
+    ]
+
+
+def test_definitions_are_found_by_what_a_grammar_calls_them() -> None:
+    language = known_by_symbols("other", (".x",), ("tree_sitter_java", "language"))
+    source = b"interface A {}\nclass B { void f() {} class C { } }\nenum D { X }\n"
+    found = {s.qualname: s.kind.value for s in extract(source, language).symbols}
+    assert found == {
+        "A": "interface",
+        "B": "class",
+        "B.f": "function",
+        "B.C": "class",
+        "D": "class",
+    }

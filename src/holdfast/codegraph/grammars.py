@@ -6,18 +6,30 @@ downloaded at run time.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from holdfast.codegraph.language import Language
+from holdfast.codegraph.language import BY_NODE_KINDS, Language
 from holdfast.core.errors import UsageError
 from holdfast.core.records import record
 
 if TYPE_CHECKING:
     import tree_sitter
+
+_CAPTURES: Final = {
+    "class": "class", "struct": "class", "enum": "class", "object": "class", "record": "class",
+    "contract": "class", "interface": "interface", "trait": "interface", "protocol": "interface",
+    "module": "module", "namespace": "module", "function": "function", "method": "function",
+    "constructor": "function", "subroutine": "function",
+}  # fmt: skip
+_DEFINITION: Final = re.compile(
+    rf"(?:local_|abstract_|short_)?({'|'.join(_CAPTURES)})_(?:definition|declaration|item|statement)"
+)
 
 
 @record
@@ -56,8 +68,25 @@ def grammar_of(language_name: str, module: str, function: str, query: str) -> Gr
     del language_name
     capsule: object = getattr(import_module(module), function)()
     loaded = tree_sitter.Language(capsule)
-    text = files("holdfast.codegraph").joinpath("queries", query).read_text("utf-8")
+    if query == BY_NODE_KINDS:
+        text = definitions_of(
+            loaded.node_kind_for_id(number) or ""
+            for number in range(loaded.node_kind_count)
+            if loaded.node_kind_is_named(number) and loaded.node_kind_is_visible(number)
+        )
+    else:
+        text = files("holdfast.codegraph").joinpath("queries", query).read_text("utf-8")
     return Grammar(tree_sitter.Parser(loaded), tree_sitter.Query(loaded, text))
+
+
+def definitions_of(node_kinds: Iterable[str]) -> str:
+    """A query for the kinds of nodes that are called like definitions."""
+    lines: list[str] = []
+    for kind in dict.fromkeys(node_kinds):
+        found = _DEFINITION.fullmatch(kind)
+        if found is not None:
+            lines.append(f"({kind}) @{_CAPTURES[found[1]]}")
+    return "\n".join(lines)
 
 
 def grammar(language: Language) -> Grammar:

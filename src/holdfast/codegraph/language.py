@@ -58,6 +58,8 @@ class Found(NamedTuple):
 
 
 NOTHING = Found()
+BY_NODE_KINDS = ""
+"""In place of a query's name: look for what the grammar itself calls definitions."""
 
 
 def _no_package(_: tree_sitter.Node, __: Text) -> str:

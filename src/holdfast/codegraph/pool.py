@@ -33,10 +33,18 @@ def worker_count(file_count: int) -> int:
 
 
 class Pool:
-    """Worker processes for one tree; use it as a context manager."""
+    """Worker processes for one tree; use it as a context manager. `module` is what they run."""
 
-    def __init__(self, root: Path, *, workers: int, timeout_s: float = FILE_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        workers: int,
+        timeout_s: float = FILE_TIMEOUT_S,
+        module: str = "holdfast.codegraph.worker",
+    ) -> None:
         self._root = str(root)
+        self._module = module
         self._workers = workers
         self._timeout_s = timeout_s
         self._running: list[_Worker] = []
@@ -61,7 +69,7 @@ class Pool:
                 yield from self._silent(ready, waiting)
 
     def _start(self, ready: selectors.BaseSelector, waiting: deque[str]) -> None:
-        worker = _Worker()
+        worker = _Worker(self._module)
         self._running.append(worker)
         ready.register(worker.output, selectors.EVENT_READ, worker)
         worker.give(self._root, _portion(waiting))
@@ -113,9 +121,9 @@ def _portion(waiting: deque[str]) -> list[str]:
 class _Worker:
     """One child process and the files it still owes."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str) -> None:
         self._process = subprocess.Popen(
-            (sys.executable, "-m", "holdfast.codegraph.worker"),
+            (sys.executable, "-m", module),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

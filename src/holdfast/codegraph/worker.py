@@ -11,7 +11,11 @@ import gc
 import pickle
 import struct
 import sys
-from typing import BinaryIO
+from collections.abc import Callable
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from holdfast.codegraph.parsing import Parsed
 
 LENGTH = struct.Struct(">I")
 
@@ -23,9 +27,10 @@ def send(stream: BinaryIO, value: object) -> None:
     stream.flush()
 
 
-def main() -> None:
-    """Answer until the input ends."""
-    from holdfast.codegraph.parsing import parse_file
+def main(parse: Callable[[str, str], Parsed] | None = None) -> None:
+    """Answer until the input ends; `parse` takes the place of what reads a file of a root."""
+    if parse is None:
+        from holdfast.codegraph.parsing import parse_file as parse
 
     # What a file leaves behind is freed by counting; looking for circles would find next to none.
     gc.set_threshold(100_000)
@@ -33,7 +38,7 @@ def main() -> None:
     while head := reader.read(LENGTH.size):
         root, paths = pickle.loads(reader.read(LENGTH.unpack(head)[0]))
         for path in paths:
-            send(writer, tuple(parse_file(root, path)))
+            send(writer, tuple(parse(root, path)))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ _FILES: Final = {
     "csharp": ".cs",
     "ruby": ".rb .rake",
     "php": ".php",
+    "others": ".sh .bash .dart .ex .exs .groovy .gradle .hs .jl .kt .kts .lua .m .mm .pl .pm .r"
+    " .scala .sc .sol .sql .swift .zig",
 }
 _MODULES: Final = MappingProxyType(
     {ext: module for module, extensions in _FILES.items() for ext in extensions.split()}
