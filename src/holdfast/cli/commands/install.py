@@ -65,10 +65,10 @@ def install(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Put Holdfast into a coding client: hooks, MCP server and slash commands.
+    """Put Holdfast into a coding client.
 
-    They are added to the client's own settings; everything else in them stays as it is. Doing it
-    again changes nothing, or brings them up to date.
+    Hooks, the MCP server and slash commands are added to the client's own settings; everything
+    else in them stays as it is. Doing it again changes nothing, or brings them up to date.
     """
     programs = our_programs(server=not no_mcp, commands=not no_commands)
     if plugin is not None:

@@ -82,7 +82,8 @@ def _told(one: Methodology) -> dict[str, object]:
 @methodology.command()
 @click.argument("id")
 @click.option("--project-file", is_flag=True, help="For everyone who works in this project.")
-def use(*, id: str, project_file: bool) -> None:
+@options.json_option
+def use(*, id: str, project_file: bool, as_json: bool) -> None:
     """Choose the way of working; every memory stays and is found as before."""
     from holdfast.app import places
     from holdfast.app import settings as app_settings
@@ -97,8 +98,11 @@ def use(*, id: str, project_file: bool) -> None:
     if project_file:
         path = sources.project_file or resolve_project(folder).root / places.PROJECT_FILE
     write_entry(path, "methodology", one.id)
-    output.note(f"{one.title} is set in {path}")
     known, _ = app_settings.inspect_settings(app_settings.Sources.of(os.environ, cwd=folder))
+    if as_json:
+        output.print_json({"id": one.id, "file": str(path), "in_use": known.methodology})
+        return
+    output.note(f"{one.title} is set in {path}")
     if known.methodology != one.id:
         output.note(f"But {known.origin('methodology')} says otherwise, and that counts more.")
 

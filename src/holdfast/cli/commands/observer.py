@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @options.project_option
 @options.json_option
 def why(*, name: str, project: str | None, as_json: bool) -> None:
-    """Show why a memory is there: sessions, signals, rule and score.
+    """Show why a memory is there: sessions, signals, rule, score.
 
     ID is a full id, a short id or the beginning of one, or a key.
     """
@@ -33,11 +33,12 @@ def why(*, name: str, project: str | None, as_json: bool) -> None:
 
 @click.group()
 def observer() -> None:
-    """Show what is being learned from sessions, and say whether work held up."""
+    """Show what is being learned, and say whether work held up."""
 
 
 @observer.command()
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500))
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
+              help="How many of the latest conclusions to show.")  # fmt: skip
 @options.project_option
 @options.json_option
 def status(*, limit: int, project: str | None, as_json: bool) -> None:

@@ -9,7 +9,8 @@ from holdfast.cli import options, output
 
 @click.command()
 @click.argument("file")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500))
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 500),
+              help="How many files to list at most.")  # fmt: skip
 @options.project_option
 @options.json_option
 def together(*, file: str, limit: int, project: str | None, as_json: bool) -> None:
@@ -50,7 +51,8 @@ def prefetch(*, files: tuple[str, ...], project: str | None, as_json: bool) -> N
 
 @click.command()
 @click.argument("task", nargs=-1, required=True, metavar="TASK...")
-@click.option("--limit", default=2, show_default=True, type=click.IntRange(1, 50))
+@click.option("--limit", default=2, show_default=True, type=click.IntRange(1, 50),
+              help="How many recipes to show at most.")  # fmt: skip
 @options.project_option
 @options.json_option
 def recipe(*, task: tuple[str, ...], limit: int, project: str | None, as_json: bool) -> None:

@@ -98,7 +98,7 @@ def import_(
     project: str | None,
     as_json: bool,
 ) -> None:
-    """Take in an exported file, or what other tools already know.
+    """Take in transcripts, git, other tools' data, or an exported file.
 
     SOURCE is claude-code, codex or gemini (their transcripts), git (commits), instructions
     (CLAUDE.md, AGENTS.md and the like), claude-mem, mem0, basic-memory or mcp-memory-service (their

@@ -18,7 +18,7 @@ from holdfast.clients.install_targets import CLIENTS
 @click.command()
 @options.json_option
 def status(*, as_json: bool) -> None:
-    """Show which coding clients Holdfast is in, with which parts, and what of it runs."""
+    """Show which coding clients Holdfast is in, and what of it runs."""
     installer = make_installer()
     found = [installer.standing(client, scope=scope) for client in CLIENTS for scope in Scope]
     running = running_processes(SpoolFolder.of(os.environ).state)
