@@ -247,3 +247,20 @@ def test_a_name_that_a_package_passes_on_is_followed_to_where_it_is_defined(tmp_
     assert "use.py calls p/x.py::one" in found
     assert "use.py calls p/y.py::two" in found
     assert "p/y.py::two calls p/x.py::one" in found
+
+
+def test_a_header_is_read_as_the_language_it_is_written_in(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "pool.h": "#pragma once\nnamespace shop {\nclass Base {};\nclass Pool : public Base {\n"
+            " public:\n  int take() { return one(); }\n  int one() { return 1; }\n};\n}\n",
+            "main.cpp": '#include "pool.h"\nint main() { shop::Pool p; return p.take(); }\n',
+            "plain.h": '#ifdef __cplusplus\nextern "C" {\n#endif\nstruct list { int class_; };\n#endif\n',
+        },
+    )
+    found = edges(store)
+    assert "pool.h::Pool extends pool.h::Base" in found
+    assert "pool.h::Pool.take calls pool.h::Pool.one" in found
+    assert "main.cpp::main calls pool.h::Pool.take" in found
+    assert [n.id for n in store.symbols(NAME, ["plain.h"])] == ["plain.h::list"]

@@ -112,6 +112,8 @@ class Language:
     """How a dotted name is brought to identifiers with dots between."""
     self_names: frozenset[str] = frozenset()
     super_names: frozenset[str] = frozenset()
+    dialect: Callable[[bytes], Language | None] | None = None
+    """Another language that a file with such a name may be written in, told by its text."""
     implicit_self: bool = False
     """Whether a bare name may mean a member of the enclosing class."""
     submodule: Callable[[Target, str, Outlook], Target | None] | None = None

@@ -56,6 +56,8 @@ def parse_source(path: str, source: bytes) -> Parsed:
     reason = reason_by_content(source) if language is not None else "no grammar"
     if language is None or reason:
         return Parsed(path, content_hash, FileState.SKIPPED.value, reason, lines)
+    if language.dialect is not None:
+        language = language.dialect(source) or language
     try:
         facts = extract(source, language)
     except (ImportError, AttributeError):

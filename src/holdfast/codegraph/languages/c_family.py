@@ -104,9 +104,29 @@ _SHARED: dict[str, Any] = {
     "rewrites": ((re.compile(r"\s+"), ""), (re.compile(r"<[^()]*>"), ""),
                  (re.compile(r"->|::"), "."), (re.compile(r"^[*&.]+|=.*$|[*&]"), "")),
     "self_names": frozenset({"this"}),
+    "implicit_self": True,
     "test_path": re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[_-](?:unit)?tests?\.\w+$"),
     "tested_stems": (re.compile(r"^test_(.+)$"), re.compile(r"^(.+)[_-](?:unit)?tests?$")),
 }  # fmt: skip
+
+_CPP = Language(
+    name="cpp",
+    extensions=(".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl"),
+    grammar=("tree_sitter_cpp", "language"),
+    query="cpp.scm",
+    **_SHARED,
+)
+_ONLY_IN_CPP = re.compile(
+    rb"^[ \t]*(?:(?:inline )?namespace\b[^;=]*\{|class\s+\w[^;(]*\{|template\s*<|using\s+\w|"
+    rb"(?:public|private|protected)\s*:)",
+    re.MULTILINE,
+)
+
+
+def in_cpp(source: bytes) -> Language | None:
+    """C++ for a header that says what C cannot."""
+    return _CPP if _ONLY_IN_CPP.search(source) else None
+
 
 LANGUAGES = (
     Language(
@@ -114,14 +134,8 @@ LANGUAGES = (
         extensions=(".c", ".h"),
         grammar=("tree_sitter_c", "language"),
         query="c.scm",
+        dialect=in_cpp,
         **_SHARED,
     ),
-    Language(
-        name="cpp",
-        extensions=(".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".inl"),
-        grammar=("tree_sitter_cpp", "language"),
-        query="cpp.scm",
-        implicit_self=True,
-        **_SHARED,
-    ),
+    _CPP,
 )
