@@ -1,0 +1,160 @@
+"""`hf.observer`, the operations and the commands: verdicts, why, status (D3, D4, D7)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import holdfast
+from holdfast.app.facade import Holdfast
+from holdfast.app.observer import commit_stays
+from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.core.observer import PadState, QaIssue
+from holdfast.core.query import Filter
+from holdfast.core.types import MemoryType, Source
+from holdfast.server.operations import BY_NAME
+from holdfast.testing.fakes import ManualClock
+from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
+
+pytestmark = pytest.mark.feature("D3", "D4", "D7")
+
+
+@pytest.fixture
+def hf(tmp_path: Path) -> Holdfast:
+    clock = ManualClock(START + timedelta(days=9))
+    return holdfast.open(
+        tmp_path / "memory.db", project=PROJECT, cwd=tmp_path, embedder="none", clock=clock
+    )
+
+
+def worked(hf: Holdfast, *numbers: int, proof: bool = True) -> list[str]:
+    """Sessions on two files that belong together."""
+    names: list[str] = []
+    for number in numbers:
+        w = Work(number)
+        events = [w.prompt("Add a rate"), w.change("src/cart.py"), w.change("src/tax.py")]
+        take(hf.engine, [*events, *([w.tests_pass()] if proof else []), w.end()])
+        names.append(w.session_id)
+    return names
+
+
+def test_learning_goes_over_all_sessions_and_what_was_left_behind(hf: Holdfast) -> None:
+    worked(hf, 1, 2, 3)
+    learned = hf.observer.learn([])
+    assert len(learned.reports) == 3
+    assert len(learned.promoted) == 1
+    assert hf.observer.learn(["session-001", "unknown"]).reports == ()
+
+
+def test_scratchpads_of_settled_work_go_after_a_week(hf: Holdfast) -> None:
+    worked(hf, 1)
+    worked(hf, 8, proof=False)
+    hf.observer.learn([])
+    left = hf.engine.store.scratchpads(project=None)
+    assert [(pad.session_id, pad.state) for pad in left] == [("session-008", PadState.WAITING)]
+
+
+def test_why_tells_rule_sessions_signals_and_score(hf: Holdfast) -> None:
+    worked(hf, 1, 2, 3)
+    (memory_id,) = hf.observer.learn([]).promoted
+    reason = hf.observer.why(hf.get(memory_id))
+    assert reason.explanation is not None
+    assert reason.explanation.rule == "co_dependence"
+    operation = BY_NAME["explain_memory"]
+    told = operation.run(hf, operation.read({"id": reason.memory.short}))
+    assert "rule co_dependence, validated by test: pytest -q" in told.text()
+    taught = hf.remember("Use tabs", source="user_taught")
+    plain = operation.run(hf, operation.read({"id": taught.memory.id}))
+    assert plain.rule == ""
+
+
+def test_status_lists_scratchpads_counts_and_conclusions(hf: Holdfast) -> None:
+    worked(hf, 3, 4, 5)
+    hf.observer.learn([])
+    status = hf.observer.status()
+    assert [one.standing.word for one in status.sessions] == ["passed"] * 3
+    assert dict(status.sightings)["co_access"] == 3
+    assert "co_dependence" in {one.rule for one in status.latest}
+    assert hf.observer.status(project="name:other").sessions == ()
+
+
+def test_a_verdict_through_the_table_of_operations(hf: Holdfast) -> None:
+    worked(hf, 1, proof=False)
+    operation = BY_NAME["record_verdict"]
+    issue = {"description": "Totals are rounded twice", "file": "src/cart.py"}
+    failed = operation.run(hf, operation.read({"verdict": "failed", "issues": [issue]}))
+    assert (failed.session, failed.discarded, len(failed.error_patterns)) == ("session-001", 1, 1)
+    (memory,) = hf.list(types=["error_pattern"]).items
+    assert memory.source is Source.QA_AUTO
+    with pytest.raises(NotFoundError):
+        operation.run(hf, operation.read({"verdict": "passed", "session": "nowhere"}))
+    with pytest.raises(UsageError):
+        operation.read({"verdict": "maybe"})
+
+
+def test_a_verdict_without_any_session_says_what_to_do(hf: Holdfast) -> None:
+    operation = BY_NAME["record_verdict"]
+    with pytest.raises(NotFoundError, match="No session"):
+        operation.run(hf, operation.read({"verdict": "passed"}))
+    with pytest.raises(NotFoundError):
+        hf.observer.verdict("nowhere", "passed")
+
+
+def test_a_verdict_of_passed_promotes_at_once(hf: Holdfast) -> None:
+    for name in worked(hf, 1, 2, 3, proof=False):
+        given = hf.observer.verdict(
+            name, "passed", detail="tried by hand", issues=[QaIssue("x", "low")]
+        )
+        assert given.report is not None
+    found = hf.engine.store.list(
+        Filter(project=PROJECT, types=(MemoryType.CAUSAL_DEPENDENCY,)), limit=5
+    )
+    assert len(found.items) == 1
+    assert pad_of(hf.engine, "session-003").state is PadState.PROMOTED
+    with pytest.raises(UsageError, match="complexity"):
+        hf.observer.verdict("session-001", "passed", complexity="huge")
+
+
+def test_the_commands_show_the_same(hf: Holdfast, tmp_path: Path) -> None:
+    from holdfast.cli.root import root
+
+    worked(hf, 3, 4, 5)
+    (memory_id,) = hf.observer.learn([]).promoted
+    hf.close()
+    store = ["--store", str(tmp_path / "memory.db")]
+
+    def ran(*words: str) -> str:
+        done = CliRunner().invoke(root, [*store, *words, "--project", PROJECT])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert "co_dependence" in ran("why", memory_id)
+    assert json.loads(ran("why", memory_id, "--json"))["explanation"]["threshold"] == 0.6
+    assert "co_dependence" in ran("observer", "status")
+    assert len(json.loads(ran("observer", "status", "--json"))["sessions"]) == 3
+    assert "discarded" in ran("observer", "verdict", "session-003", "failed")
+
+
+def test_a_commit_stays_as_long_as_a_branch_holds_it(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        done = subprocess.run(
+            ["git", "-C", str(tmp_path), *who, *words], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    git("commit", "-q", "--allow-empty", "-m", "second")
+    sha = git("rev-parse", "HEAD")
+    assert commit_stays(str(tmp_path), sha)
+    git("reset", "-q", "--hard", "HEAD~1")
+    assert not commit_stays(str(tmp_path), sha)
+    assert commit_stays(str(tmp_path / "nowhere"), sha)
+    assert commit_stays(None, sha)
+    assert commit_stays(str(tmp_path), "0" * 40)
