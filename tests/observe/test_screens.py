@@ -124,6 +124,21 @@ def test_what_works_only_after_a_while_is_timing() -> None:
     )
 
 
+def test_a_failure_below_a_heading_is_one_and_a_page_that_speaks_of_errors_is_none() -> None:
+    failed = read_step(
+        use(
+            Teller(),
+            "mcp__playwright__browser_click",
+            "### Result\nError: Timeout 5000ms exceeded.",
+        )
+    )
+    page = "### Page\n- Page URL: http://x/help\n### Snapshot\n- heading: Error codes"
+    shown = read_step(use(Teller(), "mcp__playwright__browser_snapshot", page))
+    assert failed is not None
+    assert shown is not None
+    assert (failed.ok, shown.ok) == (False, True)
+
+
 def test_a_time_out_that_never_ends_says_nothing() -> None:
     error = "TimeoutError: Timeout 5000ms exceeded waiting for locator"
     assert (

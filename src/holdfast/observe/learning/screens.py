@@ -55,11 +55,14 @@ _TOLD = re.compile(
     r"|strict mode|closed|destroyed|read-?only|log ?in|sign ?in",
     re.IGNORECASE,
 )
-_FAILED = re.compile(r"\A\s*(?:#+ ?)?(?:error|failed|timeouterror|exception)\b", re.IGNORECASE)
+_FAILED = re.compile(
+    r"^(?:#+ ?)?(?:\w*error|failed|exception)\b[ \t]*(?::|$)", re.IGNORECASE | re.MULTILINE
+)
 _URL = re.compile(r"(?:page url|url|location)\W{1,4}(\S+)", re.IGNORECASE)
 _TITLE = re.compile(r"(?:page )?title\W{1,4}([^\n]{1,120})", re.IGNORECASE)
 _FILE = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)+[\w.-]+\.(?:tsx|jsx|ts|js|vue|svelte|html|css))\b")
 _MAX_TEXT = 20_000
+_HEAD = 600  # what failed is told at the beginning; a page may speak of errors further down
 _MAX_LINE = 200
 
 
@@ -94,7 +97,7 @@ def read_step(call: ToolCalled) -> ScreenStep | None:
     if deed is None or not (_SERVERS.search(server) or verb in _TELLING):
         return None
     answer = safe_text((call.error or call.output)[:_MAX_TEXT])
-    failed = call.error is not None or _FAILED.match(answer) is not None
+    failed = call.error is not None or _FAILED.search(answer[:_HEAD]) is not None
     place, title = _URL.search(answer), _TITLE.search(answer)
     return ScreenStep(
         verb=verb,
