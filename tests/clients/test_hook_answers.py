@@ -22,6 +22,9 @@ from holdfast.clients.answering import Answerer
 from holdfast.clients.memory_context import MemoryContext, existing_memory
 from holdfast.clients.shown import ShownBook
 from holdfast.clients.socket_protocol import SOCKET_NAME, NobodyAnswersError, ask
+from holdfast.store.sqlite.database import Database
+from holdfast.store.sqlite.migrations import STEPS, migrate
+from holdfast.testing.samples import START
 from tests.clients.hooking import Machine
 
 pytestmark = [
@@ -41,6 +44,22 @@ def known(machine: Machine) -> Machine:
     (machine.project / "src").mkdir()
     (machine.project / "src" / "pay.py").write_text("pass")
     return machine
+
+
+def step_back(path: Path) -> None:
+    """Turn a database into what a Holdfast of one schema step earlier would have left."""
+    newer = path.rename(path.with_name("newer.db"))
+    older = Database(path, busy_timeout_ms=1_000, durability="normal")
+    migrate(older, clock=lambda: START, steps=STEPS[:-1])
+    older.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ATTACH ? AS newer", (str(newer),))
+        for table in ("memories", "labels", "shelf"):
+            names = [row[1] for row in db.execute(f"PRAGMA main.table_info ({table})")]
+            columns = ", ".join(names)
+            db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM newer.{table}")
+        db.commit()
+    newer.unlink()
 
 
 def memory_answers(machine: Machine) -> Answerer:
@@ -175,18 +194,19 @@ class TestNothingToSay:
             assert start_session(known) == ""
             db.execute("ROLLBACK")
 
-    def test_a_database_of_an_older_schema_is_left_for_others_to_migrate(
+    @pytest.mark.feature("C4", "A1")
+    def test_a_database_of_an_older_schema_is_left_to_the_library_which_migrates_it(
         self, known: Machine
     ) -> None:
-        with closing(sqlite3.connect(known.home / "memory.db")) as db:
-            db.execute("DROP TRIGGER memories_count_edits")
-            db.execute("DROP TABLE text_edits")
-            db.execute("DELETE FROM schema_steps WHERE number >= 3")
-            db.commit()
-        assert start_session(known) == ""
+        step_back(known.home / "memory.db")
+        before = (known.home / "memory.db").read_bytes()
+        assert start_session(known, session="before") == ""
+        assert (known.home / "memory.db").read_bytes() == before
         assert not list(known.home.glob("*before*"))
-        with closing(sqlite3.connect(known.home / "memory.db")) as db:
-            assert db.execute("SELECT max(number) FROM schema_steps").fetchone() == (2,)
+        with known.memory() as memory:
+            assert [hit.memory.content for hit in memory.recall("staging cluster")] == [RULE]
+        assert list(known.home.glob("memory.db.before-v*"))
+        assert RULE in start_session(known, session="after")
 
     def test_asking_writes_nothing_into_the_database(self, known: Machine) -> None:
         before = (known.home / "memory.db").read_bytes()
