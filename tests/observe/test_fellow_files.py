@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.codec import Json
-from holdfast.core.observer import Sighting, SightingKind, module_of, pair_subject
+from holdfast.core.module_names import module_of
+from holdfast.core.observer import Sighting, SightingKind, pair_subject
 from holdfast.core.query import FileLink
 from holdfast.observe.learning.fellows import (
     co_access_edges,

@@ -17,7 +17,6 @@ from holdfast.core.records import record
 
 KEPT_SESSIONS: Final = 30
 """How many sessions, the latest, back one subject."""
-MODULE_DEPTH: Final = 3
 
 Verdict: TypeAlias = Literal["passed", "failed"]
 Proof: TypeAlias = Literal["test", "ci", "check", "commit", "qa"]
@@ -285,12 +284,6 @@ class Explanation:
     recency: float = 0.0
     novelty: float = 0.0
     threshold: float = 0.0
-
-
-def module_of(path: str) -> str:
-    """The module that a file counts to: its folder, at most three levels deep; "." at the top."""
-    folders = path.replace("\\", "/").split("/")[:-1]
-    return "/".join(folders[:MODULE_DEPTH]) or "."
 
 
 def pair_subject(file_a: str, file_b: str) -> str:

@@ -140,7 +140,7 @@ def prefetch(
         min_confidence=MIN_PREFETCH_CONFIDENCE,
     )
     if files:
-        from holdfast.core.observer import module_of
+        from holdfast.core.module_names import module_of
 
         modules = tuple(dict.fromkeys(module_of(path) for path in files))
         hits = engine.store.search_links(

@@ -12,7 +12,8 @@ from datetime import datetime
 
 from holdfast.core.codec import Json, Payload
 from holdfast.core.memory import Relation
-from holdfast.core.observer import Sighting, SightingKind, module_of
+from holdfast.core.module_names import module_of
+from holdfast.core.observer import Sighting, SightingKind
 from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from holdfast.core.records import record
 from holdfast.core.text import jaccard, shorten

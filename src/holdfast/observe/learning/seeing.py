@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from holdfast.core.codec import Json
+from holdfast.core.module_names import module_of
 from holdfast.core.observer import (
     CoAccess,
     DeadEnd,
@@ -18,7 +19,6 @@ from holdfast.core.observer import (
     Sheet,
     Sighting,
     SightingKind,
-    module_of,
     pair_subject,
 )
 from holdfast.core.text import content_words
