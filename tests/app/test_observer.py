@@ -17,6 +17,7 @@ from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.observer import PadState, QaIssue
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Source
+from holdfast.observe.learning.thresholds import MOST_SHEETS
 from holdfast.server.operations import BY_NAME
 from holdfast.testing.fakes import ManualClock
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
@@ -103,6 +104,18 @@ def test_a_verdict_without_any_session_says_what_to_do(hf: Holdfast) -> None:
         operation.run(hf, operation.read({"verdict": "passed"}))
     with pytest.raises(NotFoundError):
         hf.observer.verdict("nowhere", "passed")
+
+
+def test_a_verdict_holds_no_secret_and_names_no_more_tasks_than_fit(hf: Holdfast) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    (name,) = worked(hf, 1, proof=False)
+    hf.observer.verdict(name, "failed", detail=f"login with {secret}", task=f"use {secret}")
+    assert secret not in str(pad_of(hf.engine, name))
+    room = MOST_SHEETS + 1 - len(pad_of(hf.engine, name).sheets)
+    for number in range(room):
+        hf.observer.verdict(name, "passed", task=f"t{number}")
+    with pytest.raises(UsageError, match="sub-tasks"):
+        hf.observer.verdict(name, "passed", task="one too many")
 
 
 def test_a_verdict_of_passed_promotes_at_once(hf: Holdfast) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+from holdfast.core.changes import PutScratchpad
 from holdfast.core.events import Event, Origin
-from holdfast.core.observer import Scratchpad
+from holdfast.core.observer import PadNote, Scratchpad
 from holdfast.core.records import replace
 from holdfast.memory.engine import Engine
 from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, promote
+from holdfast.observe.learning.verdicts import with_sheet
 from holdfast.observe.taking import Taker
 from tests.observe.telling import START, Teller, world
 
@@ -55,10 +57,18 @@ def learn(engine: Engine, events: Sequence[Event]) -> PromotionReport | None:
     return promote(engine, events[0].origin.session_id, rules=PromotionRules())
 
 
+def note(engine: Engine, session_id: str, note: PadNote, *, task: str | None = None) -> None:
+    """Put a note on the sheet of a sub-task."""
+    pad = pad_of(engine, session_id)
+    sheet = pad.sheet(task)
+    noted = replace(sheet, notes=(*sheet.notes, note))
+    engine.store.apply([PutScratchpad(with_sheet(pad, noted))])
+
+
 def pad_of(engine: Engine, session_id: str) -> Scratchpad:
     pad = engine.store.scratchpad(session_id)
     assert pad is not None
     return pad
 
 
-__all__ = ["FAILED", "PASSED", "PROJECT", "START", "Work", "learn", "pad_of", "take"]
+__all__ = ["FAILED", "PASSED", "PROJECT", "START", "Work", "learn", "note", "pad_of", "take"]

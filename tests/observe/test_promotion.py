@@ -20,10 +20,10 @@ from holdfast.observe.learning import thresholds as t
 from holdfast.observe.learning.promotion import PromotionRules, promote
 from holdfast.observe.learning.scoring import Score
 from holdfast.observe.learning.thresholds import CAPS, RULES, Complexity
-from holdfast.observe.learning.verdicts import add_note, record_verdict
+from holdfast.observe.learning.verdicts import record_verdict
 from holdfast.testing.fakes import ManualClock
 from holdfast.testing.model_store import ModelStore
-from tests.observe.learning_steps import PROJECT, START, Work, learn, pad_of, take
+from tests.observe.learning_steps import PROJECT, START, Work, learn, note, pad_of, take
 
 pytestmark = pytest.mark.feature("D2", "D3", "D4")
 
@@ -246,14 +246,12 @@ def test_a_fix_cycle_after_a_failure_has_a_scratchpad_of_its_own(engine: Engine)
 def test_a_note_waits_for_validation_and_is_then_a_memory(engine: Engine) -> None:
     w = Work()
     take(engine, [w.change("src/a.py")])
-    note = PadNote("n1", "The cache is keyed by tenant id", "gotcha", 0, 0, ("src/a.py",))
-    add_note(engine, w.session_id, note)
-    add_note(engine, w.session_id, note)
-    assert len(pad_of(engine, w.session_id).notes) == 1
+    told = PadNote("n1", "The cache is keyed by tenant id", "gotcha", 0, 0, ("src/a.py",))
+    note(engine, w.session_id, told)
     assert learned(engine, MemoryType.GOTCHA) == []
     learn(engine, [w.tests_pass(), w.end()])
     (memory,) = learned(engine, MemoryType.GOTCHA)
-    assert (memory.content, memory.source) == (note.content, Source.AGENT_EXPLICIT)
+    assert (memory.content, memory.source) == (told.content, Source.AGENT_EXPLICIT)
 
 
 def test_an_instruction_that_a_person_repeats_is_a_convention(engine: Engine) -> None:
@@ -292,7 +290,7 @@ def test_the_size_of_the_work_caps_what_is_promoted(engine: Engine, size: str, c
     take(engine, [w.change("src/a.py")])
     for number in range(30):
         text = f"Fact number {number} is about the {chr(97 + number % 26)}{number} subsystem"
-        add_note(engine, w.session_id, PadNote(f"n{number}", text, "fact", 0, 0))
+        note(engine, w.session_id, PadNote(f"n{number}", text, "fact", 0, 0))
     take(engine, [w.tests_pass(), w.end()])
     report = promote(engine, w.session_id, rules=PromotionRules(complexity=Complexity(size)))
     assert report is not None
@@ -305,8 +303,8 @@ def test_large_work_is_promoted_task_by_task_and_small_work_as_a_whole(engine: E
         w = Work(tasks)
         take(engine, [w.change("src/a.py")])
         for number in range(tasks):
-            note = PadNote(f"n{number}", f"Task {number} needs the w{number} flag", "fact", 0, 0)
-            add_note(engine, w.session_id, note, task=f"t{number}")
+            told = PadNote(f"n{number}", f"Task {number} needs the w{number} flag", "fact", 0, 0)
+            note(engine, w.session_id, told, task=f"t{number}")
         record_verdict(engine, w.session_id, "passed", task="t0")
         report = promote(engine, w.session_id)
         done = {s.task for s in pad_of(engine, w.session_id).sheets if s.promoted}

@@ -20,7 +20,7 @@ _WORDS = ("content", "step", "description", "title", "text")
 _DONE = ("completed", "complete", "done")
 _LONGEST = 64_000
 _MOST_ITEMS = 200
-_TASK_CHARS = 120
+TASK_CHARS = 120
 
 
 @record
@@ -61,4 +61,4 @@ def _items(told: object) -> list[dict[str, object]]:
 def _words(item: dict[str, object]) -> str | None:
     said = next((item[name] for name in _WORDS if isinstance(item.get(name), str)), None)
     text = " ".join(safe_text(str(said), limit=2_000).split()) if said else ""
-    return shorten(text, limit=_TASK_CHARS) or None
+    return shorten(text, limit=TASK_CHARS) or None

@@ -11,10 +11,9 @@ from hashlib import blake2b
 
 from holdfast.core.changes import PutScratchpad
 from holdfast.core.clock import to_ms
-from holdfast.core.errors import NotFoundError
+from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import Evidence, Memory, MemoryDraft
 from holdfast.core.observer import (
-    PadNote,
     PadState,
     QaIssue,
     Scratchpad,
@@ -28,8 +27,10 @@ from holdfast.core.text import content_words, shorten
 from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import remember, retried
+from holdfast.observe.cleaning import safe_text
 from holdfast.observe.learning import thresholds as t
 from holdfast.observe.learning.inference import modules_of
+from holdfast.observe.learning.plans import TASK_CHARS
 
 _TELLING = ("critical", "high")
 _CONFIDENCE = 0.8
@@ -44,11 +45,17 @@ def record_verdict(
     task: str | None = None,
 ) -> Scratchpad:
     """Note a verdict on a session's work; it counts for everything done so far."""
-    told = shorten(" ".join(detail.split()), limit=200) or f"QA {verdict}"
+    told = shorten(" ".join(safe_text(detail).split()), limit=200) or f"QA {verdict}"
+    name = shorten(" ".join(safe_text(task).split()), limit=TASK_CHARS) if task else None
 
     def attempt() -> Scratchpad:
         pad = _pad_of(engine, session_id)
-        sheet = pad.sheet(task)
+        sheet = pad.sheet(name)
+        if sheet not in pad.sheets and len(pad.sheets) > t.MOST_SHEETS:
+            raise UsageError(
+                f"Session {session_id} has {len(pad.sheets)} sub-tasks, and {task!r} is none.",
+                hint="Give a verdict on all of its work, or on one of those sub-tasks.",
+            )
         seen = Validation(verdict, "qa", told, pad.step, to_ms(engine.clock()), sheet.edit_count)
         kept = (*sheet.validations, seen)[-t.MOST_VALIDATIONS :]
         done = replace(
@@ -59,21 +66,6 @@ def record_verdict(
         return replace(done, revision=done.revision + 1)
 
     return retried(attempt)
-
-
-def add_note(engine: Engine, session_id: str, note: PadNote, *, task: str | None = None) -> None:
-    """Put something that the agent wants remembered on the scratchpad, at once and durably."""
-
-    def attempt() -> None:
-        pad = _pad_of(engine, session_id)
-        sheet = pad.sheet(task)
-        if any(one.id == note.id for one in sheet.notes):
-            return
-        kept = (*sheet.notes, replace(note, step=pad.step))[-t.MOST_NOTES :]
-        done = with_sheet(pad, replace(sheet, notes=kept, promoted=False))
-        engine.store.apply([PutScratchpad(replace(done, state=PadState.OPEN))])
-
-    retried(attempt)
 
 
 def keep_issues(
