@@ -73,7 +73,9 @@ def test_without_git_and_without_a_graph_it_answers_with_what_there_is(hf: Holdf
 def test_what_history_says_is_kept_until_it_has_gone_on(hf: Holdfast, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, *[name for name in FILES if name != ".gitignore"])
-    hf.graph.related("b.py")
+    told: list[tuple[int, int]] = []
+    hf.graph.related("b.py", progress=lambda done, total: told.append((done, total)))
+    assert told == [(1, 1)]
     kept = hf.engine.store.get_value("co_change", hf.graph.tree)
     commit(tmp_path, "a.py", "c.py")
     hf.graph.related("b.py")

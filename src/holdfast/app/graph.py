@@ -167,14 +167,15 @@ class Graph:
         """The tests that reach a file or symbol, and what none of them reaches."""
         return self._questions.coverage(self.node(name).id, depth=depth)
 
-    def related(self, file: str, *, limit: int = 10) -> Related:
+    def related(self, file: str, *, limit: int = 10, progress: Progress | None = None) -> Related:
         """Files that change, depend or are opened along with a file, with reasons.
 
         Works without a graph and without git, with what there is.
         """
         from holdfast.app.related import RelatedFiles
 
-        return RelatedFiles(self._wires, self, self._root).find(file, limit=limit)
+        found = RelatedFiles(self._wires, self, self._root, progress=progress)
+        return found.find(file, limit=limit)
 
     # -- Modules ----------------------------------------------------------------------------------
 

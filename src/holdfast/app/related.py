@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from holdfast.app.graph import Graph
     from holdfast.app.wiring import Wires
     from holdfast.codegraph.cochange import CoChange
+    from holdfast.core.ports import Progress
 
 MAX_COMMITS: Final = 5_000
 MAX_BEHIND: Final = 20
@@ -55,10 +56,13 @@ class Related:
 class RelatedFiles:
     """Finds what belongs together in one project folder."""
 
-    def __init__(self, wires: Wires, graph: Graph, root: Path) -> None:
+    def __init__(
+        self, wires: Wires, graph: Graph, root: Path, *, progress: Progress | None = None
+    ) -> None:
         self._wires = wires
         self._graph = graph
         self._root = root
+        self._progress = progress
 
     def find(self, file: str, *, limit: int) -> Related:
         """The files that belong with one, which need not be committed yet."""
@@ -130,7 +134,7 @@ class RelatedFiles:
         from holdfast.codegraph.cochange import learned
 
         commits = read_past(self._root, limit=MAX_COMMITS) or []
-        model = learned(commits)
+        model = learned(commits, tell=self._progress)
         earlier = kept.get("files")
         known: dict[str, Json] = dict(earlier) if isinstance(earlier, dict) else {}
         lately = [change.new for commit in reversed(commits[-400:]) for change in commit.changes]

@@ -10,7 +10,7 @@ weights of these signals are shipped and adapt to the repository. Knows neither 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from math import exp, log, log1p
 from posixpath import dirname, splitext
@@ -35,6 +35,7 @@ ADAPT_COMMITS: Final = 800
 _TRUST: Final = (0.5, 0.7, 1.0)
 """How many sightings the habit of a folder is worth, for each fade."""
 _TINY: Final = 1e-5
+_TELL_EVERY: Final = 50
 
 SIGNALS: Final = (
     "with it just now", "with it lately", "with it ever",
@@ -303,12 +304,19 @@ def kind(path: str) -> str:
     return f"{'test ' if is_test(path) else ''}{top}{splitext(path)[1]}".lower()
 
 
-def learned(commits: Iterable[PastCommit], *, weights: Sequence[float] = WEIGHTS) -> CoChange:
+def learned(
+    commits: Iterable[PastCommit],
+    *,
+    weights: Sequence[float] = WEIGHTS,
+    tell: Callable[[int, int], None] | None = None,
+) -> CoChange:
     """A model of a whole history, oldest commit first; the newest part adapts the weights."""
     everything = list(commits)
     model = CoChange(weights)
     for left, commit in zip(range(len(everything), 0, -1), everything, strict=True):
         model.learn(commit, adapt=left <= ADAPT_COMMITS)
+        if tell is not None and left % _TELL_EVERY == 1:
+            tell(len(everything) - left + 1, len(everything))
     return model
 
 

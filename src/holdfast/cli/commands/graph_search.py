@@ -44,8 +44,8 @@ def related(*, file: str, limit: int, project: str | None, as_json: bool) -> Non
 
     The first time a long history takes seconds to learn; what it says is kept.
     """
-    with options.opened(project) as hf:
-        found = hf.graph.related(file, limit=limit)
+    with options.opened(project) as hf, output.progress_bar("Learning history") as tell:
+        found = hf.graph.related(file, limit=limit, progress=tell)
     if as_json:
         output.print_json(found)
         return
