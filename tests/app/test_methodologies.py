@@ -213,6 +213,8 @@ def test_a_methodology_that_is_not_installed_is_named_and_the_usual_one_stands_i
         with pytest.raises(NotFoundError, match="native"):
             _ = hf.methodology.active
         assert hf.methodology.usable is NATIVE
+        (finding,) = hf.doctor().findings
+        assert "'kanban' is not installed" in finding.message
         assert hf.recall("anything", phase="define").hits == ()
 
 

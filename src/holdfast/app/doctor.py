@@ -64,7 +64,7 @@ def examine(
 
     health = Health(
         facts={"location": str(wires.path)},
-        findings=tuple(_settings_findings(wires)),
+        findings=(*_settings_findings(wires), *_plugin_findings(wires)),
         tiers=tuple(detect(wires.choice, wires.environment)),
     )
     if not wires.path.exists():
@@ -199,6 +199,18 @@ def _spool_findings(wires: Wires) -> list[Finding]:
     if status.waiting_bytes > MAX_TOTAL_BYTES // 2:
         message = f"{status.waiting_bytes:,} bytes wait; `holdfast spool drain` takes them in."
         found.append(_warning("spool", message))
+    return found
+
+
+def _plugin_findings(wires: Wires) -> list[Finding]:
+    """Plugins that were left out, and a way of working that none of them brings."""
+    from holdfast.app.plugins import installed_plugins
+
+    plugins, chosen = installed_plugins(), wires.settings.methodology
+    found = [_warning("plugins", problem) for problem in plugins.problems]
+    if chosen not in plugins.methodologies:
+        message = f"The methodology {chosen!r} is not installed; native stands in for it."
+        found.append(_warning("plugins", message))
     return found
 
 
