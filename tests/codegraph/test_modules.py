@@ -78,6 +78,7 @@ def test_files_speak_for_a_module_that_has_no_document(tmp_path: Path) -> None:
         ("a.c", "/* Copyright 1999 */\n/* Sorts numbers in place. */\nint x;", "Sorts numbers in place."),
         ("x.php", "<?php\n// Shows the front page.\n", "Shows the front page."),
         ("m.py", "\x00\ufffd", ""),
+        ("m.py", '"""\nTOOLS = [\n  1,\n]\n\nThen it says what for.\n"""', "Then it says what for."),
     ],
 )  # fmt: skip
 def test_the_first_paragraph_of_prose_is_found(path: str, text: str, expected: str) -> None:

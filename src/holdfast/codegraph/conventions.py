@@ -23,6 +23,7 @@ SAMPLE_FILES: Final = 200
 _HEAD_BYTES: Final = 32_768
 _FEWEST_FILES: Final = 5
 """Fewer files show no habit."""
+_FEWEST_TESTS: Final = 3
 _AGREED: Final = 0.9
 _SHOWN: Final = 3
 
@@ -73,22 +74,23 @@ def _shown(root: Path, files: Sequence[SourceFile]) -> Iterator[Convention]:
 
 
 def _test_places(files: Sequence[SourceFile]) -> Iterator[Convention]:
-    tests = [f.path for f in files if f.is_test]
-    if len(tests) < 3:
+    """Where tests are, judged by files that are called like tests."""
+    shaped = [(shape, f.path) for f in files if f.is_test and (shape := _shape(f.path))]
+    if len(shaped) < _FEWEST_TESTS:
         return
-    tops = Counter(_test_folder(path) for path in tests)
+    tops = Counter(_test_folder(path) for _, path in shaped)
     folder, count = tops.most_common(1)[0]
-    if folder and count >= _AGREED * len(tests):
-        text = f"Tests are in {folder}/, apart from the code they test."
-    elif not folder and count >= _AGREED * len(tests):
-        text = "Tests lie beside the code they test."
-    else:
+    if count < _AGREED * len(shaped):
         return
-    shaped = [(shape, path) for path in tests if (shape := _shape(path))]
+    text = (
+        f"Tests are in {folder}/, apart from the code they test."
+        if folder
+        else "Tests lie beside the code they test."
+    )
     if shape := _agreed([shape for shape, _ in shaped]):
         text += f" A test file is called {shape}."
-    shown = [path for _, path in shaped] or tests
-    yield Convention(key="tests", text=text, evidence=tuple(shown[:_SHOWN]))
+    shown = tuple(path for _, path in shaped)[:_SHOWN]
+    yield Convention(key="tests", text=text, evidence=shown)
 
 
 def _test_folder(path: str) -> str:

@@ -183,7 +183,8 @@ class _Counted:
         named = [nodes[int(self._chart.numbers[p])] for p in symbols]
         kinds = (NodeKind.CLASS, NodeKind.INTERFACE, NodeKind.FUNCTION)
         names = [n.qualname for n in named if n.kind in kinds and not n.is_test]
-        return tuple(dict.fromkeys(name for name in names if "." not in name))[:_MOST_GIVEN]
+        outer = (name for name in names if "." not in name and not name.startswith("_"))
+        return tuple(dict.fromkeys(outer))[:_MOST_GIVEN]
 
     def tests(self, folder: str) -> tuple[str, ...]:
         """Test files outside of a module that use it directly."""

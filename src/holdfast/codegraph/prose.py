@@ -32,6 +32,7 @@ _LEGAL: Final = re.compile(
     r"type: ignore|@ts-|prettier-ignore",
     re.IGNORECASE,
 )
+_CODE: Final = re.compile(r"^[\w.]+\s*=\s|[{};]$|^(?:import|from|def|class|const|let)\s\S+")
 _DOCSTRING: Final = re.compile(r'\A(?:\s*(?:#[^\n]*)?\n)*\s*[rRuU]?("""|\'\'\')(.*?)\1', re.DOTALL)
 _BLOCK: Final = re.compile(r"\A\s*/\*+!?(.*?)\*/", re.DOTALL)
 _LINES: Final = re.compile(r"\A(?:[ \t]*(?://[/!]?|#)[^\n]*\n?)+")
@@ -104,7 +105,7 @@ def _first_paragraph(lines: Iterable[str]) -> str:
     for paragraph in _paragraphs(lines):
         text = " ".join(_MARKUP.sub(r"\1\2", " ".join(paragraph)).split())
         is_prose = len(text) >= _LEAST_CHARS and " " in text and not text.endswith(":")
-        if is_prose and not _LEGAL.search(text):
+        if is_prose and not _LEGAL.search(text) and not _CODE.search(text):
             return shorten(text, limit=_MOST_CHARS)
     return ""
 
