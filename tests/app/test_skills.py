@@ -62,6 +62,32 @@ def test_a_name_that_breaks_the_rules_is_refused_before_anything_is_written(
     assert not (hf.root / ".skills").exists()
 
 
+@pytest.mark.feature("F1")
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("name", "Not A Name"), ("name", "other"), ("description", "x" * 2000), ("base-dir", "../..")],
+)
+def test_an_edit_that_would_break_a_rule_is_refused_and_the_file_stays(
+    hf: holdfast.Holdfast, field: str, value: str
+) -> None:
+    make(hf)
+    path = hf.root / ".skills" / "deploy" / "SKILL.md"
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="break a rule"):
+        hf.skills.edit("deploy", {field: value})
+    assert path.read_bytes() == before
+
+
+def test_a_broken_document_can_be_mended_step_by_step(hf: holdfast.Holdfast) -> None:
+    make(hf)
+    path = hf.root / ".skills" / "deploy" / "SKILL.md"
+    path.write_text("---\nname: Odd One\ndescription: ''\n---\nDo it.\n")
+    odd = next(skill for skill in hf.skills.list() if skill.path == path)
+    mended = hf.skills.edit(odd.name, {"name": "deploy"})
+    assert {found.code for found in mended.findings} == {"description-missing"}
+    assert hf.skills.edit("deploy", {"description": "Deploys"}).findings == ()
+
+
 def test_nothing_that_exists_is_written_over(hf: holdfast.Holdfast) -> None:
     make(hf)
     with pytest.raises(ConflictError):

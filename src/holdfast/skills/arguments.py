@@ -83,7 +83,7 @@ def checked(text: str) -> str:
     """The text fit to be stored; UsageError when it is no argument but a document."""
     if len(text) > MAX_ARGUMENT_CHARS:
         raise UsageError(
-            f"The arguments have {len(text):,} characters; at most {MAX_ARGUMENT_CHARS:,} are read.",
+            f"The arguments have {len(text):,} characters; the most is {MAX_ARGUMENT_CHARS:,}.",
             hint="Put the text into a file and name the file.",
         )
     return clean(text)

@@ -17,6 +17,7 @@ from typing import Final
 
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.skills import Skill, SkillFormat, SkillKind
+from holdfast.skills.documents import read_skill
 from holdfast.skills.editing import Value, edited, new_document
 from holdfast.skills.files import write_new, write_whole
 from holdfast.skills.layout import MAX_DOCUMENT_BYTES
@@ -62,7 +63,8 @@ def create_skill(
 def edit_skill(
     skill: Skill, changes: Mapping[str, Value | None], *, body: str | None = None
 ) -> Path:
-    """Change fields of a skill's file; everything else stays byte for byte."""
+    """Change fields of a skill's file; everything else stays byte for byte. What would break a rule
+    that the document keeps now is refused."""
     path = own_file(skill)
     data, status = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)
     if sha256(data).hexdigest() != skill.sha256:
@@ -74,9 +76,29 @@ def edit_skill(
     new = edited(text, changes, body=body).encode()
     if len(new) > MAX_DOCUMENT_BYTES:
         raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
+    _require_no_new_error(skill, new, path)
     # Through a link, so that the link stays one.
     write_whole(path.resolve(), new, mode=status.st_mode & 0o7777)
     return path
+
+
+def _require_no_new_error(skill: Skill, new: bytes, path: Path) -> None:
+    is_full = skill.format is SkillFormat.FULL
+    read = read_skill(
+        new,
+        source=skill.source,
+        format=skill.format,
+        name=path.parent.name if is_full else path.name.removesuffix(".md"),
+        path=path,
+        base_dir=path.parent,
+    )
+    known = {found.code for found in skill.findings}
+    broken = next((one for one in read.findings if one.is_error and one.code not in known), None)
+    if broken is not None:
+        raise UsageError(
+            f"That would break a rule: {broken.message}",
+            hint="Nothing was changed; `holdfast skill validate` tells the rules.",
+        )
 
 
 def files_to_remove(skill: Skill) -> list[Path]:

@@ -21,6 +21,7 @@ from holdfast.skills.safe_paths import is_inside
 
 MAX_CHARS: Final = 15_000
 _INHERITED: Final = frozenset(("", "inherit"))
+_NO_ARGUMENTS: Final = Arguments()
 
 
 @record(kw_only=True)
@@ -58,7 +59,7 @@ class RenderedPrompt:
 
 
 def render_prompt(
-    skill: Skill, arguments: Arguments = Arguments(), *, budget: PromptBudget | None = None
+    skill: Skill, arguments: Arguments = _NO_ARGUMENTS, *, budget: PromptBudget | None = None
 ) -> RenderedPrompt:
     """What a model is told when a skill is run with arguments."""
     if skill.format is SkillFormat.PROMPT:
