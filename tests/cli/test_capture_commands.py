@@ -20,6 +20,7 @@ def test_caught_events_wait_are_taken_in_and_can_be_read(cli: Cli) -> None:
     assert waiting.json["waiting_bytes"] > 0
     taken = cli("spool", "drain", "--json").json
     assert (taken["events"], taken["prompts"], taken["observations"]) == (4, 1, 1)
+    assert cli("spool", "--json").json == cli("spool", "status", "--json").json
     assert cli("spool", "status", "--json").json["waiting_bytes"] == 0
     assert cli("spool", "drain", "--json").json["events"] == 0
 

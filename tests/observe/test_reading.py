@@ -225,6 +225,20 @@ def test_next_steps_come_from_lists_and_plain_words() -> None:
     assert next_steps("All good.\n- a list\n- of things") == []
 
 
+@pytest.mark.parametrize(
+    ("message", "steps"),
+    [
+        ("Fixed it.\n\nNext: tag the release", ["tag the release"]),
+        ("**Next up:**\n- tag it\n- tell people", ["tag it", "tell people"]),
+        ("Fixed it. Next: tag the release.", ["Next: tag the release."]),
+        ("Fixed it. I still need to tag it.", ["I still need to tag it."]),
+        ("The next: one is fine.", []),
+    ],
+)
+def test_next_steps_are_read_from_short_forms_too(message: str, steps: list[str]) -> None:
+    assert next_steps(message) == steps
+
+
 def test_a_file_of_thousands_of_definitions_is_read_in_good_time() -> None:
     before = "".join(f"def old_{n}():\n    return {n}\n" for n in range(4_000))
     after = "".join(f"def new_{n}():\n    return {n}\n" for n in range(4_000))

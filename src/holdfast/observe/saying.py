@@ -54,13 +54,15 @@ _REASON = re.compile(
     r"\b(?:because|since|instead of|rather than|over|so that|to avoid|to keep|decision:)\b", re.I
 )
 _STEPS_HEADING = re.compile(
-    r"^[#*\s]*(?:(?:recommended |possible |suggested )?next steps?|remaining(?: work| tasks)?"
-    r"|to-?do|left to do|follow-?ups?|still (?:open|to do)|not done(?: yet)?)\b"
+    r"^[#*\s]*(?:(?:recommended |possible |suggested )?next steps?|next(?: up)?(?= ?:)"
+    r"|remaining(?: work| tasks)?|to-?do|left to do|follow-?ups?|still (?:open|to do)"
+    r"|not done(?: yet)?)\b"
     r"[^.\n:]{0,40}(?::[*\s]*(?P<rest>.*)|[*\s]*)$",
     re.I,
 )
 _STEP_SENTENCE = re.compile(
-    r"^(?:Next,? |Still (?:needs|to do|open|missing)|Remaining:|What's left|(?:The )?next step is"
+    r"^(?:Next[,:]? |(?:I|We) still (?:need|have) to |Still (?:needs|to do|open|missing)|Remaining:"
+    r"|What's left|(?:The )?next step is"
     r"|I (?:have not|haven't|did not|didn't) (?:yet )?"
     r"(?:run|test|add|update|change|touch|implement))",
     re.I,

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 @click.group(invoke_without_command=True)
+@options.json_option
 @click.pass_context
-def spool(ctx: click.Context) -> None:
+def spool(ctx: click.Context, *, as_json: bool) -> None:
     """Show, take in and repair what was caught but is not in memory yet."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(status)
+        ctx.invoke(status, as_json=as_json)
 
 
 @spool.command()
