@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import pickle
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -56,6 +57,7 @@ class Measured:
     avoided: int = 0
     moments: int = 0
     warned: int = 0
+    missed: Counter[str] = field(default_factory=Counter[str])
     tokens: int = 0
     useful: int = 0
     sessions: int = 0
@@ -182,8 +184,10 @@ def _ask(
         if not known[fact] or (fact == "dead_end" and number <= _SEEN_AGAIN):
             continue
         items = [item.memory for item in (*pack.items, *pack.more)]
+        warned = any(_warns_of(memory, fact, planted) for memory in items)
         result.moments += 1
-        result.warned += any(_warns_of(memory, fact, planted) for memory in items)
+        result.warned += warned
+        result.missed[fact] += not warned
         result.tokens += pack.used_tokens
         result.useful += sum(any(_warns_of(m, f, planted) for f in _FACTS) for m in items)
 
@@ -243,6 +247,7 @@ def figures(results: Sequence[Measured]) -> dict[str, Json]:
         else 0.0,
         "warnings_in_time_percent": round(100 * warned / moments, 1) if moments else 0.0,
         "warning_moments": moments,
+        "warnings_missed": {fact: sum(r.missed[fact] for r in results) for fact in _FACTS},
         "tokens_per_useful_item": round(sum(r.tokens for r in results) / useful, 1)
         if useful
         else None,

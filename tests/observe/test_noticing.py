@@ -65,6 +65,21 @@ def test_an_error_keeps_its_count_and_what_ended_it() -> None:
     assert error.resolved_how == "run `make clean` first"
 
 
+def test_another_subcommand_is_what_came_first_and_not_another_way_to_say_it() -> None:
+    w = Work()
+    sheet = sheet_of(
+        w.run("docker compose up -d", error="Error: port 5432 is in use"),
+        w.run("docker compose down"),
+        w.run("docker compose up -d"),
+    )
+    assert sheet.errors[0].resolved_how == "run `docker compose down` first"
+    other = sheet_of(
+        w.run("npm install", error="npm error peer dependency conflict"),
+        w.run("npm install --legacy-peer-deps"),
+    )
+    assert other.errors[0].resolved_how == "`npm install --legacy-peer-deps` works"
+
+
 def test_a_failing_test_counts_once_in_a_session() -> None:
     w = Work()
     sheet = sheet_of(w.tests_fail(), w.tests_fail(), w.change("a.py"), w.tests_pass())

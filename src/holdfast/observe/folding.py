@@ -254,7 +254,7 @@ class _Folding:
             return
         thread = self._desk.thread(event.origin.agent)
         around = self._surroundings(event.origin)
-        self._noticing.call(event, cost=cost, failures=thread.failures, around=around)
+        self._noticing.call(event, cost=cost, around=around)
         taken = take_call(thread, event, cost=cost, scene=self._scene(), around=around)
         fresh = taken.thread
         if (fresh.files_read, fresh.searches) != (thread.files_read, thread.searches):

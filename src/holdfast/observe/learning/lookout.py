@@ -17,6 +17,7 @@ from holdfast.core.records import record
 
 MOST_TOUCHES = 24
 MOST_EDITS = 60
+MOST_RUNS = 8
 _MOST_LINES = 40
 _SHORTEST_LINE = 4
 
@@ -45,6 +46,14 @@ class EditMark:
 
 
 @record
+class Ran:
+    """A command that worked."""
+
+    command: str
+    step: int
+
+
+@record
 class Lookout:
     """Everything held open. `failed_at` is the step of the last failure, with its words."""
 
@@ -55,6 +64,7 @@ class Lookout:
     failed_at: int = 0
     failed_with: str | None = None
     next_note: int = 0
+    ran: tuple[Ran, ...] = ()
 
 
 def load_lookout(work: Json) -> Lookout:

@@ -27,13 +27,14 @@ from holdfast.core.observer import (
 )
 from holdfast.core.records import replace
 from holdfast.core.text import content_words, shorten
-from holdfast.observe.desk import Failure
 from holdfast.observe.learning import thresholds as t
 from holdfast.observe.learning.giving_up import given_up, said_given_up, undoing
 from holdfast.observe.learning.lookout import (
     MOST_EDITS,
+    MOST_RUNS,
     MOST_TOUCHES,
     EditMark,
+    Ran,
     Touch,
     dump_lookout,
     edit_mark,
@@ -121,10 +122,9 @@ class Noticing:
         call: ToolCalled,
         *,
         cost: int,
-        failures: Sequence[Failure],
         around: Surroundings,
     ) -> None:
-        """A tool came back; `failures` are those that were open before it."""
+        """A tool came back, at a cost in tokens."""
         self._arrive(call.origin.at)
         self._step += 1
         sheet = self._sheet
@@ -135,7 +135,7 @@ class Noticing:
         elif call.error is None and call.kind in (ToolKind.EDIT, ToolKind.WRITE):
             self._edit(call, around)
         elif call.kind is ToolKind.SHELL and call.command:
-            self._shell(call, call.command, failures, around)
+            self._shell(call, call.command, around)
 
     # -- Files ------------------------------------------------------------------------------------
 
@@ -271,9 +271,7 @@ class Noticing:
 
     # -- Commands ---------------------------------------------------------------------------------
 
-    def _shell(
-        self, call: ToolCalled, command: str, failures: Sequence[Failure], around: Surroundings
-    ) -> None:
+    def _shell(self, call: ToolCalled, command: str, around: Surroundings) -> None:
         found = runs(command)
         if call.error is None:
             self._touch(files_shown(found), call, around, edited=False)
@@ -289,7 +287,7 @@ class Noticing:
             self._fail(call, main)
             return
         self._sheet.follow(SequenceStep("run", main.subject, shorten(main.text, limit=120)))
-        self._resolve(main, failures)
+        self._resolve(main)
         if any(run.purpose is Purpose.COMMIT for run in found):
             self._commit(call, command, around)
 
@@ -331,16 +329,19 @@ class Noticing:
         # A test that fails while it is worked on is work in progress.
         self._sheet.fail(seen, counts_again=not is_test)
 
-    def _resolve(self, main: Run, failures: Sequence[Failure]) -> None:
+    def _resolve(self, main: Run) -> None:
         """What ended the errors of a command that works now."""
+        worked = shorten(main.text, limit=_HINT_CHARS)
         for signature, error in list(self._sheet.errors.items()):
-            if error.tool != main.subject or error.resolved_how is not None:
+            if error.resolved_how is not None or not _is_same_task(error, main):
                 continue
-            open_one = next((f for f in failures if f.subject == main.subject), None)
+            between = [ran.command for ran in self._look.ran if ran.step > error.last_step]
             edited = self._edited_since(error.last_step, but="")
-            worked = shorten(main.text, limit=_HINT_CHARS)
-            how = _how(error, worked, between=open_one.between if open_one else (), edited=edited)
+            how = _how(error, worked, between=between, edited=edited)
             self._sheet.errors[signature] = replace(error, resolved_how=how, files=edited[:8])
+        if main.purpose not in (Purpose.TEST, Purpose.COMMIT):
+            ran = (*self._look.ran, Ran(worked, self._step))[-MOST_RUNS:]
+            self._look = replace(self._look, ran=ran)
 
     def _commit(self, call: ToolCalled, command: str, around: Surroundings) -> None:
         made = read_commit(command, call.output)
@@ -388,8 +389,17 @@ class Noticing:
             self._sheet.decisions[shorten(sentence, limit=200)] = None
 
 
+def _is_same_task(error: ErrorRetry, run: Run) -> bool:
+    """Whether a command does what failed before: any test run, or the same words but for options.
+    `docker compose down` is not a way to say `docker compose up`."""
+    if error.tool != run.subject:
+        return False
+    failed = [word for word in (error.command or "").split() if not word.startswith("-")]
+    return run.purpose is Purpose.TEST or failed == [w for w in run.words if w[:1] != "-"]
+
+
 def _how(
-    error: ErrorRetry, worked: str, *, between: tuple[str, ...], edited: tuple[str, ...]
+    error: ErrorRetry, worked: str, *, between: Sequence[str], edited: tuple[str, ...]
 ) -> str | None:
     """In words: another command, one that came first, or an edit."""
     if error.command is not None and worked != error.command and not edited:
