@@ -88,6 +88,39 @@ def test_a_broken_document_can_be_mended_step_by_step(hf: holdfast.Holdfast) -> 
     assert hf.skills.edit("deploy", {"description": "Deploys"}).findings == ()
 
 
+@pytest.mark.parametrize("link", [".skills", ".skills/deploy"])
+def test_no_link_in_a_checkout_decides_where_a_new_skill_is_written(
+    hf: holdfast.Holdfast, tmp_path: Path, link: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (hf.root / link).parent.mkdir(exist_ok=True)
+    (hf.root / link).symlink_to(outside)
+    with pytest.raises(UsageError, match="leads out of the project"):
+        make(hf)
+    assert not any(outside.iterdir())
+
+
+def test_no_link_in_a_checkout_decides_where_a_copy_is_written(
+    hf: holdfast.Holdfast, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    make(hf)
+    (hf.root / ".skills/deploy/assets").mkdir()
+    (hf.root / ".skills/deploy/assets/authorized_keys").write_text("mine")
+    copies = hf.root / ".claude" / "skills"
+    hf.skills.export("deploy", copies)
+    (copies / "deploy/assets/authorized_keys").unlink()
+    (copies / "deploy/assets/authorized_keys").symlink_to(outside / "keys")
+    with pytest.raises(ConflictError, match="leads out of it"):
+        hf.skills.export("deploy", copies, overwrite=True)
+    (hf.root / ".agents").symlink_to(outside)
+    with pytest.raises(UsageError, match="leads out of the project"):
+        hf.skills.export("deploy", hf.root / ".agents" / "skills")
+    assert not any(outside.iterdir())
+
+
 def test_nothing_that_exists_is_written_over(hf: holdfast.Holdfast) -> None:
     make(hf)
     with pytest.raises(ConflictError):

@@ -41,6 +41,7 @@ from holdfast.skills.places import builtin_place, project_places, user_places
 from holdfast.skills.plugins import PluginScanner
 from holdfast.skills.remote_copies import Pin, RemoteCopies, RemoteScanner
 from holdfast.skills.rules import usable_name
+from holdfast.skills.safe_paths import is_inside
 from holdfast.skills.scanning import PlaceScanner
 from holdfast.skills.validation import Validated, validate_path
 
@@ -305,6 +306,7 @@ class Skills:
                 f"Skills are not put into {folder!r}.", hint=f"One of: {', '.join(NEW_FOLDERS)}."
             )
         place = self._own_folder / "skills" if folder == "user" else self.root / folder
+        self._require_no_way_out(place / name)
         path = authoring.create_skill(
             place, name, description=description, body=body, tags=tags, fields=fields
         )
@@ -338,9 +340,18 @@ class Skills:
     def export(self, name: str, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Copy a skill with its files to `folder/name/`."""
         target = app_places.expanded(folder).absolute()
+        self._require_no_way_out(target)
         skill = self.get(name)
         kept = self.library.text_of(skill) if self._kept is self.library else None
         return authoring.export_skill(skill, target, overwrite=overwrite, document=kept)
+
+    def _require_no_way_out(self, path: Path) -> None:
+        """A checkout may be a stranger's: no link in it decides where something is written."""
+        if path.is_relative_to(self.root) and not is_inside(path, self.root):
+            raise UsageError(
+                f"A link on the way to {path} leads out of the project.",
+                hint="Remove the link, or name the folder that it leads to.",
+            )
 
     def _at(self, path: Path) -> Skill:
         """The skill that was just written, as it is read back."""

@@ -23,6 +23,7 @@ from holdfast.skills.files import write_new, write_whole
 from holdfast.skills.layout import MAX_DOCUMENT_BYTES
 from holdfast.skills.places import OWN_NAME
 from holdfast.skills.rules import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, is_specified_name
+from holdfast.skills.safe_paths import is_inside
 from holdfast.skills.scanning import SKILL_FILES, read_file
 
 MAX_COPIED_FILES: Final = 2_000
@@ -164,9 +165,13 @@ def export_skill(
     own = skill.path.parent if skill.path and has_folder else None
     data = _document(skill) if document is None else document.encode()
     files = _companions(own) if own else []
+    copies = [(file, target / file.relative_to(own or file)) for file in files]
+    if any(not is_inside(copy, target) for _, copy in copies):
+        raise ConflictError(
+            f"A link in {target} leads out of it.", hint="Remove that folder first."
+        )
     target.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        copy = target / file.relative_to(own or file)
+    for file, copy in copies:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
         shutil.copymode(file, copy)

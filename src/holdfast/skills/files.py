@@ -30,7 +30,12 @@ def write_new(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("xb") as file:
-            file.write(data)
+            try:
+                file.write(data)
+                file.flush()
+            except BaseException:
+                path.unlink()
+                raise
     except FileExistsError:
         raise ConflictError(
             f"{path} is already there.", hint="Choose another name, or edit that one."
