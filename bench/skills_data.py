@@ -82,8 +82,8 @@ def _from_folder(folder: Path) -> SkillSet:
 
 def _from_file(path: Path) -> SkillSet:
     content = cast("dict[str, object]", json.loads(path.read_text("utf-8")))
-    skills = cast("Sequence[dict[str, object]]", content["skills"])
-    prompts = cast("Sequence[dict[str, object]]", content["prompts"])
+    skills = cast("Sequence[dict[str, object]]", _of(content, "skills", "the file"))
+    prompts = cast("Sequence[dict[str, object]]", _of(content, "prompts", "the file"))
     projects = cast("Mapping[str, Mapping[str, str]]", content.get("projects", {}))
     return SkillSet(
         tuple(_skill(one) for one in skills),
@@ -94,10 +94,10 @@ def _from_file(path: Path) -> SkillSet:
 
 def _skill(given: Mapping[str, object]) -> Skill:
     rule = cast("Mapping[str, object]", given.get("detect") or {})
-    name, body = str(given["name"]), str(given.get("body", ""))
+    name, body = str(_of(given, "name", "a skill")), str(given.get("body", ""))
     return Skill(
         name=name,
-        description=str(given["description"]),
+        description=str(_of(given, "description", f"the skill {name!r}")),
         body=body,
         source=_SOURCE,
         priority=_SOURCE.priority,
@@ -113,15 +113,24 @@ def _skill(given: Mapping[str, object]) -> Skill:
 
 
 def _prompt(given: Mapping[str, object]) -> Prompt:
-    project = given.get("project")
+    project, text = given.get("project"), str(_of(given, "prompt", "a prompt"))
+    expected = _texts(_of(given, "expected", f"the prompt {text!r}"))
     return Prompt(
-        str(given["prompt"]),
-        frozenset(_texts(given["expected"])),
+        text,
+        frozenset(expected),
         str(given.get("split", "test")),
-        str(given.get("kind", "plain" if given["expected"] else "none")),
+        str(given.get("kind", "plain" if expected else "none")),
         None if project is None else str(project),
     )
 
 
+def _of(given: Mapping[str, object], key: str, what: str) -> object:
+    if key not in given:
+        raise ValueError(f"{what} has no {key!r}.")
+    return given[key]
+
+
 def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
     return tuple(str(item) for item in cast("Sequence[object]", value or ()))

@@ -13,6 +13,7 @@ import pytest
 import holdfast
 from holdfast.app.skill_fetch import UrlFetcher, require_safe
 from holdfast.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
+from holdfast.core.skill_ports import PromptArgument, PromptDefinition
 from holdfast.core.skills import SkillKind
 
 pytestmark = pytest.mark.feature("F2")
@@ -119,6 +120,36 @@ def test_no_link_in_a_checkout_decides_where_a_copy_is_written(
     with pytest.raises(UsageError, match="leads out of the project"):
         hf.skills.export("deploy", hf.root / ".agents" / "skills")
     assert not any(outside.iterdir())
+
+
+class _Prompts:
+    """One server with one prompt."""
+
+    def prompts(self) -> list[PromptDefinition]:
+        asked = (PromptArgument(name="file", required=True),)
+        return [
+            PromptDefinition(
+                server="hub", name="review", description="Reviews a pull request", arguments=asked
+            )
+        ]
+
+
+def test_prompts_of_a_connected_server_are_listed_found_and_switched_like_skills(
+    hf: holdfast.Holdfast,
+) -> None:
+    assert hf.skills.list(source="mcp") == []
+    hf.skills.connect_prompts(_Prompts())
+    (prompt,) = hf.skills.list(source="mcp")
+    assert (prompt.name, prompt.priority) == ("hub:review", 60)
+    assert hf.skills.search("review a pull request").choices[0].skill.name in {
+        "hub:review",
+        "review-a-diff",
+    }
+    with pytest.raises(UsageError, match="is with the server"):
+        hf.skills.commands.run("hub:review", "x")
+    assert not hf.skills.disable("hub:review").enabled
+    make(hf)
+    assert hf.skills.overview().by_kind["mcp"] == 1
 
 
 def test_nothing_that_exists_is_written_over(hf: holdfast.Holdfast) -> None:

@@ -50,6 +50,24 @@ def test_another_set_is_measured_from_one_file(
     assert figures["time"]["ratio_to_reference"] is not None
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"prompts": []}', "the file has no 'skills'"),
+        ('{"skills": [{"name": "a"}], "prompts": []}', "the skill 'a' has no 'description'"),
+        ('{"skills": [], "prompts": [{"prompt": "x"}]}', "the prompt 'x' has no 'expected'"),
+        ('{"skills": [], "prompts": [{"prompt": "x", "expected": "abc"}]}', "expects 'abc'"),
+    ],
+)
+def test_a_set_that_lacks_something_is_refused_with_what_it_lacks(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    path = tmp_path / "set.json"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ValueError, match=told):
+        load(path)
+
+
 def test_a_set_that_contradicts_itself_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -221,6 +222,14 @@ def test_hooks_count_while_their_skill_is_in_use(project: Project) -> None:
     assert project.hooks.run("PreToolUse", tool="Bash", session="s2").results == ()
     project.hooks.end("s1")
     assert project.hooks.run("PreToolUse", tool="Bash", session="s1").results == ()
+
+
+def test_skills_that_threads_use_at_once_in_a_session_all_count(project: Project) -> None:
+    names = [f"skill-{number}" for number in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        for name in names:
+            threads.submit(project.hooks.use, name, session="s1")
+    assert set(project.hooks.in_use("s1")) == set(names)
 
 
 # -- What they may do -----------------------------------------------------------------------------

@@ -119,7 +119,6 @@ class Skills:
         *,
         memory: Callable[[], Holdfast] | None = None,
         kept: KeptSkills | None = None,
-        prompts: PromptShelf | None = None,
         fetcher: SkillFetcher | None = None,
     ) -> None:
         self._wires = wires
@@ -131,7 +130,7 @@ class Skills:
         self._own_folder = app_places.config_file(wires.environment).parent
         self.copies = RemoteCopies(app_places.data_folder(wires.environment) / "remote-skills")
         self._switches = ShelfSwitches(wires.store, wires.project)
-        self._catalogue = SkillCatalogue(self._scanners(kept, prompts), switches=self._switches)
+        self._catalogue = SkillCatalogue(self._scanners(kept), switches=self._switches)
         engine = wires.engine
         self._chooser = chooser = SkillChooser(
             index=self.index,
@@ -225,6 +224,10 @@ class Skills:
         """Forget what was read, look through everything again, and say what there is."""
         self._catalogue.forget()
         return self.overview()
+
+    def connect_prompts(self, prompts: PromptShelf) -> None:
+        """List the prompts of connected MCP servers among the skills, as `server:prompt`."""
+        self._catalogue.add(PromptScanner(prompts))
 
     # -- Running ----------------------------------------------------------------------------------
 
@@ -436,7 +439,7 @@ class Skills:
 
     # -- Wiring -----------------------------------------------------------------------------------
 
-    def _scanners(self, kept: KeptSkills | None, prompts: PromptShelf | None) -> list[Scanner]:
+    def _scanners(self, kept: KeptSkills | None) -> list[Scanner]:
         home, env = _home(self._wires.environment), self._wires.environment
         claude = (
             Path(env["CLAUDE_CONFIG_DIR"]) if env.get("CLAUDE_CONFIG_DIR") else home / ".claude"
@@ -454,8 +457,6 @@ class Skills:
         scanners += [RemoteScanner(self.copies), PluginScanner(claude)]
         if kept is not None:
             scanners.append(KeptScanner(kept))
-        if prompts is not None:
-            scanners.append(PromptScanner(prompts))
         return scanners
 
 

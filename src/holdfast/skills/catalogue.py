@@ -57,6 +57,11 @@ class SkillCatalogue:
         self._index = _with_switches(self._merged, switched)
         return self._index
 
+    def add(self, scanner: Scanner) -> None:
+        """Look through one more source from now on."""
+        with self._lock:
+            self._scanners = [*self._scanners, scanner]
+
     def forget(self) -> None:
         """Read everything anew next time."""
         with self._lock:

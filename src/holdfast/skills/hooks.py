@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Final, cast
 
 from holdfast.core.codec import Json
@@ -134,6 +135,7 @@ class SkillHooks:
         self._ran = ran
         self._environment = environment
         self._in_use: dict[str, dict[str, None]] = {}
+        self._using = Lock()
 
     # -- Trust ------------------------------------------------------------------------------------
 
@@ -187,18 +189,21 @@ class SkillHooks:
 
     def use(self, name: str, *, session: str) -> None:
         """From now on the hooks of a skill count in a session; running it does this."""
-        known = self._in_use.pop(session, {})
-        self._in_use[session] = {**known, name: None}  # now the latest
-        while len(self._in_use) > MAX_SESSIONS:
-            del self._in_use[next(iter(self._in_use))]
+        with self._using:
+            known = self._in_use.pop(session, {})
+            self._in_use[session] = {**known, name: None}  # now the latest
+            while len(self._in_use) > MAX_SESSIONS:
+                del self._in_use[next(iter(self._in_use))]
 
     def in_use(self, session: str) -> tuple[str, ...]:
         """The skills that were run in a session, the first one first."""
-        return tuple(self._in_use.get(session, ()))
+        with self._using:
+            return tuple(self._in_use.get(session, ()))
 
     def end(self, session: str) -> None:
         """The session is over."""
-        self._in_use.pop(session, None)
+        with self._using:
+            self._in_use.pop(session, None)
 
     def run(
         self,
