@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -45,6 +46,13 @@ READERS = NAMES - {
     "remember_this",
     "skill_run",
 }
+
+
+def test_the_page_on_the_server_tells_of_every_tool() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row.split("|")[1])}
+    assert told == NAMES
 
 
 def test_both_eras_of_the_protocol_are_spoken(tmp_path: Path) -> None:
