@@ -92,12 +92,19 @@ def test_bad_documents_cost_themselves_and_nobody_else(tmp_path: Path) -> None:
     put(tmp_path, "empty", "")
     put(tmp_path, "huge", b"---\n" + b"x" * (10 << 20))
     put(tmp_path, "binary", bytes(range(256)) * 20)
+    put(tmp_path, "wide", document("wide").encode("utf-16"))
+    put(tmp_path, "open", "---\nname: open\ndescription: x\n\nBody")
+    put(tmp_path, "windows", b"\xef\xbb\xbf" + document("windows").replace("\n", "\r\n").encode())
     (tmp_path / "folder" / "SKILL.md").mkdir(parents=True)
     result = scan(tmp_path)
-    assert names(result) == ["binary", "broken", "empty", "good", "latin"]
+    assert names(result) == [
+        *("binary", "broken", "empty", "good", "latin", "open", "wide", "windows"),
+    ]
     assert found(result) == {"too-large", "unreadable"}
     by_name: dict[str, Skill] = {one.skill.name: one.skill for one in result.skills}
-    assert by_name["good"].findings == ()
+    assert by_name["good"].findings == by_name["windows"].findings == ()
+    assert "fence" in codes(by_name["open"])
+    assert "encoding" in codes(by_name["wide"])
     assert "encoding" in codes(by_name["latin"])
 
 
@@ -108,6 +115,16 @@ def test_a_pipe_in_place_of_a_document_keeps_nobody_waiting(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "pipe" / "SKILL.md")
     result = scan(tmp_path)
     assert (names(result), found(result)) == (["good"], {"unreadable"})
+
+
+def test_a_place_that_would_not_fit_into_memory_is_read_in_part(tmp_path: Path) -> None:
+    for number in range(9):
+        put(tmp_path, f"s{number}", document(f"s{number}", body="x" * 1000))
+    scanner = PlaceScanner(place(tmp_path), max_chars=2_500)
+    for _ in range(2):
+        result = scanner.scan()
+        assert (names(result), found(result)) == (["s0", "s1", "s2"], {"too-many"})
+        (tmp_path / "new").mkdir(exist_ok=True)
 
 
 def test_links_in_a_circle_end(tmp_path: Path) -> None:

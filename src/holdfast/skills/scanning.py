@@ -37,6 +37,9 @@ MAX_DEPTH: Final = 6
 MAX_CONVENTION_DEPTH: Final = 3
 MAX_FOLDERS: Final = 20_000
 MAX_CONVENTION_FOLDERS: Final = 1_000
+MAX_DOCUMENTS: Final = 20_000
+MAX_PLACE_CHARS: Final = 128 << 20
+"""Of all documents of a place together: whatever a checkout holds, it must fit into memory."""
 _ON_WINDOWS: Final = os.name == "nt"
 Marks: TypeAlias = tuple[tuple[str, Stamp], ...]
 """Paths that were looked at, with their stamps."""
@@ -72,15 +75,16 @@ class _Reading:
 class PlaceScanner:
     """Looks through one place, again and again."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, *, max_chars: int = MAX_PLACE_CHARS) -> None:
         self.place = place
+        self._max_chars = max_chars
         self._last: ScanResult | None = None
         self._read: dict[str, _Reading] = {}
 
     def scan(self) -> ScanResult:
         """What the place holds now; the very same object as before when nothing changed."""
         if self._last is None or not unchanged(self._last.marks):
-            self._last = _Scan(self.place, self._read).run()
+            self._last = _Scan(self.place, self._read, max_chars=self._max_chars).run()
         return self._last
 
     def forget(self) -> None:
@@ -92,7 +96,7 @@ class PlaceScanner:
 class _Scan:
     """One walk through one place."""
 
-    def __init__(self, place: Place, known: dict[str, _Reading]) -> None:
+    def __init__(self, place: Place, known: dict[str, _Reading], *, max_chars: int) -> None:
         self._place = place
         self._known = known
         self._seen_ns = time.time_ns()
@@ -101,6 +105,7 @@ class _Scan:
         self._marks: list[tuple[str, Stamp]] = []
         self._folders: set[tuple[int, int]] = set()
         self._fence = place.fence
+        self._room_chars = max_chars
 
     def run(self) -> ScanResult:
         folder = str(self._place.folder)
@@ -164,7 +169,7 @@ class _Scan:
             if not _is_folder(entry):
                 continue
             if len(self._folders) >= (MAX_CONVENTION_FOLDERS if conventions else MAX_FOLDERS):
-                self._full()
+                self._full(f"{len(self._folders):,} folders")
                 return
             if self._is_plain(entry) or self._may_enter(entry.path):
                 self._walk(entry.path, depth=depth + 1)
@@ -179,10 +184,9 @@ class _Scan:
         self._note("outside", path, f"This leads out of {self._fence}; it is not followed.")
         return False
 
-    def _full(self) -> None:
+    def _full(self, what: str) -> None:
         if not any(found.code == "too-many" for found in self._findings):
-            count = len(self._folders)
-            message = f"Only the first {count:,} folders were looked through."
+            message = f"Only the first {what} were looked through."
             self._note("too-many", str(self._place.folder), message)
 
     # -- Files ----------------------------------------------------------------------------------
@@ -212,6 +216,9 @@ class _Scan:
         names: Collection[str] = (),
     ) -> None:
         """Read one document, unless it is as it was when it was read last."""
+        if len(self._skills) >= MAX_DOCUMENTS or self._room_chars <= 0:
+            self._full(f"{len(self._skills):,} documents")
+            return
         reading = self._known.get(entry.path)
         with_interface = interface.FILE_NAME in names
         if (
@@ -224,6 +231,7 @@ class _Scan:
                 return
             self._known[entry.path] = reading
         self._skills.append(reading.scanned)
+        self._room_chars -= len(reading.scanned.skill.body)
         self._marks += reading.marks
 
     def _read(
