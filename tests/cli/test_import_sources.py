@@ -49,6 +49,22 @@ def test_a_source_without_files_says_so_and_a_path_that_is_not_there_is_an_error
     assert "nowhere" in missing.err
 
 
+@pytest.mark.parametrize("source", ["claude-code", "codex", "gemini"])
+def test_a_client_that_was_never_used_here_has_no_transcripts(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "nobody"))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    told = cli("import", source)
+
+    assert told.code == 0
+    assert told.out.startswith(f"No transcripts of {source} were found.")
+    assert "not read" not in told.out + told.err
+
+
 def test_a_word_that_is_no_source_is_told_which_there_are(cli: Cli) -> None:
     outcome = cli("import", "claude-cod", "x", "y")
 

@@ -40,7 +40,8 @@ _DULL: Final = re.compile(rb'\{"type":"(?!user"|assistant"|system"|summary")([a-
 
 def places(where: Places) -> list[Path]:
     """The folders in which transcripts are kept."""
-    return [where.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "projects"]
+    place = where.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    return [place] if place.exists() else []
 
 
 def transcripts(
