@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import ProviderError, UsageError
-from holdfast.core.skills import InjectionPhase, Severity, Skill, SkillFinding, SkillFormat
+from holdfast.core.records import replace
+from holdfast.core.skills import (
+    InjectionPhase,
+    Severity,
+    Skill,
+    SkillFinding,
+    SkillFormat,
+    SkillInvocation,
+)
 from holdfast.skills.detection import detect_skills
 from holdfast.skills.lexical import document_scores, query_words
 from holdfast.skills.profiles import SkillSearch
@@ -54,6 +62,15 @@ def test_shared_words_choose_and_are_named_as_the_reason() -> None:
     assert chosen(found) == ["docker-slim"]
     assert found.choices[0].reasons[0].startswith("shares the words ")
     assert "images" in found.choices[0].reasons[0]
+
+
+def test_a_skill_is_found_by_its_other_names() -> None:
+    plain = skill("deploy", "Brings the app to the servers.")
+    named = replace(plain, name="deliver", invocation=SkillInvocation(aliases=("ship", "roll-out")))
+    search = SkillSearch((plain, named, *ALL))
+    for asked in ("ship", "roll out"):
+        chosen = select_skills(search, asked, policy=ANY).choices
+        assert [one.skill.name for one in chosen] == ["deliver"]
 
 
 def test_a_score_is_the_sum_of_its_parts() -> None:

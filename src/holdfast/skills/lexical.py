@@ -144,7 +144,10 @@ def _document_score(skill: Skill, asked: set[str]) -> float:
 
 
 def _field_counts(skill: Skill) -> dict[str, Counter[str]]:
-    return {field: Counter(_stems(text)) for field, text in field_texts(skill).items()}
+    texts = field_texts(skill)
+    # Other names are what people call it: they count like tags.
+    texts["tags"] = " ".join((texts["tags"], *skill.invocation.aliases))
+    return {field: Counter(_stems(text)) for field, text in texts.items()}
 
 
 def _stems(text: str) -> Iterable[str]:
