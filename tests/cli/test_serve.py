@@ -296,10 +296,20 @@ def test_events_are_followed_line_by_line(home: Path, folder: Path) -> None:
     with subprocess.Popen(
         [*base, "events", "--follow", "--json", "--project", "demo"],
         cwd=folder, env=_environment(home), stdout=subprocess.PIPE, text=True,
+        preexec_fn=_hears_ctrl_c,  # noqa: PLW1509 - the test has no threads
     ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["title"] == "Said before"
-        subprocess.run([*remember, "Said after"], env=_environment(home), cwd=folder, check=True)
-        assert json.loads(process.stdout.readline())["title"] == "Said after"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 0
+        try:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["title"] == "Said before"
+            said = [*remember, "Said after"]
+            subprocess.run(said, env=_environment(home), cwd=folder, check=True)
+            assert json.loads(process.stdout.readline())["title"] == "Said after"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
+
+
+def _hears_ctrl_c() -> None:
+    """A job in the background of a script is started deaf to it, and so are its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

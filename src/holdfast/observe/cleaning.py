@@ -73,7 +73,8 @@ def _cleaned_call(call: ToolCalled, *, with_output: bool) -> ToolCalled:
     return ToolCalled(
         origin=call.origin,
         call_id=call.call_id,
-        name=call.name,
+        # Servers name their tools as they like, and names are kept in a session's trail.
+        name=safe_text(call.name, limit=200),
         kind=call.kind,
         files=tuple(safe_text(path, limit=1_000) for path in call.files),
         command=call.command and safe_text(call.command, limit=MAX_COMMAND_CHARS),
