@@ -39,9 +39,8 @@ def reference() -> tokenizers.Tokenizer:
 
 def _settled(char: str) -> bool:
     """Leave out characters that Unicode versions disagree on."""
-    return unicodedata.category(char) not in {"Cn", "Cs"} and (
-        unicodedata.ucd_3_2_0.category(char) != "Cn"
-    )
+    now, then = unicodedata.category(char), unicodedata.ucd_3_2_0.category(char)
+    return now not in {"Cn", "Cs"} and now == then
 
 
 _LETTERS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEF  .,;:!?'\"()[]{}_-/\\\n\t0123456789")
