@@ -5,13 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
+from urllib.request import Request
 
 import pytest
 
 import holdfast
-from holdfast.app.skill_fetch import UrlFetcher, require_safe
+from holdfast.app.skill_fetch import StrictRedirects, UrlFetcher, require_safe
 from holdfast.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from holdfast.core.skill_ports import PromptArgument, PromptDefinition
 from holdfast.core.skills import SkillKind
@@ -378,6 +381,13 @@ def test_what_cannot_be_fetched_is_a_clear_error(hf: holdfast.Holdfast) -> None:
             hf.skills.fetch_remote(f"{base}/away")
     with pytest.raises(ProviderError, match="could not be fetched"):
         hf.skills.fetch_remote(f"{base}/far/SKILL.md")
+
+
+@pytest.mark.parametrize("to", ["http://127.0.0.1:8080/admin", "file:///etc/passwd", "ftp://a/b"])
+def test_no_redirect_leads_from_the_network_to_this_machine(to: str) -> None:
+    asked = Request("https://example.org/SKILL.md")
+    with pytest.raises(ValueError, match="leads to"):
+        StrictRedirects().redirect_request(asked, BytesIO(), 302, "Found", Message(), to)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ class UrlFetcher:
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
-        self._opener = urllib.request.build_opener(_StrictRedirects)
+        self._opener = urllib.request.build_opener(StrictRedirects)
 
     def fetch(self, url: str, *, limit_bytes: int) -> bytes:
         """The document at an address."""
@@ -44,7 +44,7 @@ class UrlFetcher:
         return data
 
 
-class _StrictRedirects(urllib.request.HTTPRedirectHandler):
+class StrictRedirects(urllib.request.HTTPRedirectHandler):
     """Follows a redirect only to an address that could have been named in the first place."""
 
     def redirect_request(  # noqa: PLR0917 - the signature is urllib's
@@ -58,6 +58,8 @@ class _StrictRedirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         try:
             require_safe(newurl)
+            if req.type == "https" and not newurl.lower().startswith("https:"):
+                raise UsageError("It leaves https.")  # to a service of this machine, say
         except UsageError as error:
             raise ValueError(f"it leads to {newurl[:200]}. {error.message}") from None
         return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
