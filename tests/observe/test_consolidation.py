@@ -1,4 +1,4 @@
-"""A model makes summaries better inside a budget; without it, or when it fails, nothing is lost."""
+"""A model makes words better inside a budget; without it, or when it fails, nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ import pytest
 
 from holdfast.core.errors import ProviderError
 from holdfast.core.memory import Memory
-from holdfast.core.payloads import SessionSummary
+from holdfast.core.payloads import Observation, SessionSummary
 from holdfast.memory.engine import Engine
-from holdfast.observe.consolidation import archived_material, tokens_used_today
+from holdfast.observe.consolidation import (
+    archived_material,
+    consolidate,
+    tokens_used_today,
+    told_of,
+)
 from holdfast.observe.drain import DrainRules, drain
 from holdfast.observe.keeping import find_summary
+from holdfast.observe.rewording import offered
 from tests.observe.spooling import Spooler, translate
-from tests.observe.telling import Teller, world
+from tests.observe.telling import ROOT, Teller, world
 
 pytestmark = pytest.mark.feature("C8", "C3")
 GOOD = json.dumps({"request": "Discounts", "learned": "Codes expire.", "completed": "All of it."})
@@ -136,3 +142,73 @@ def test_a_secret_in_a_models_answer_is_not_kept(
     summary = work(engine, spooler, ScriptedModel(json.dumps({"learned": f"Use {secret}"})), say)
     assert summary.made_by == "model"
     assert secret not in repr(summary)
+
+
+def _seen(engine: Engine, say: Teller) -> list[Memory]:
+    session = engine.store.get_session(say.session_id)
+    assert session is not None
+    return [row for row in told_of(engine, session) if isinstance(row.payload, Observation)]
+
+
+def _edited(engine: Engine, spooler: Spooler, say: Teller) -> Memory:
+    """The one observation of an edit, told by rule."""
+    spooler.catch(
+        say.prompt("Add discount codes"),
+        say.edit(f"{ROOT}/shop/codes.py", "def use():\n    pass", "def use():\n    return 1"),
+        say.turn_end("Done."),
+        say.end(),
+    )
+    drain(engine, spooler.spool, translate=translate, world=world())
+    (seen,) = _seen(engine, say)
+    return seen
+
+
+def _retold(engine: Engine, say: Teller, seen: Memory, said: object) -> Memory:
+    """The observation after a model said something of it."""
+    model = ScriptedModel(json.dumps({"learned": "Codes.", "observations": {seen.short: said}}))
+    with_model = replace(engine, text_model=lambda: model)
+    assert consolidate(with_model, [say.session_id], daily_tokens=100_000).written == 1
+    assert seen.short in model.asked[0]
+    (now,) = _seen(engine, say)
+    return now
+
+
+def test_a_model_rewords_observations_and_leaves_what_was_seen(
+    engine: Engine, spooler: Spooler, say: Teller
+) -> None:
+    seen = _edited(engine, spooler, say)
+    now = _retold(engine, say, seen, {"title": "Let codes be used " * 9, "narrative": "A start."})
+    assert isinstance(seen.payload, Observation)
+    assert isinstance(now.payload, Observation)
+    assert now.payload == replace(seen.payload, title=now.payload.title, narrative="A start.")
+    assert now.payload.title.startswith("Let codes be used")
+    assert len(now.payload.title) < 100
+    assert now.content.startswith(now.payload.title)
+    assert (now.id, now.files, now.evidence) == (seen.id, seen.files, seen.evidence)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [None, [], "better", {}, {"title": ""}, {"title": 7}, {"narrative": "<private>x</private>"}],
+)
+def test_what_a_model_says_without_sense_leaves_an_observation_as_it_is(
+    engine: Engine, spooler: Spooler, say: Teller, said: object
+) -> None:
+    seen = _edited(engine, spooler, say)
+    assert _retold(engine, say, seen, said) == seen
+
+
+def test_a_secret_in_a_reworded_observation_is_not_kept(
+    engine: Engine, spooler: Spooler, say: Teller
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    seen = _edited(engine, spooler, say)
+    now = _retold(engine, say, seen, {"title": f"Use {secret}", "narrative": f"It is {secret}"})
+    assert secret not in repr(now)
+
+
+def test_what_a_person_stands_behind_is_not_reworded(
+    engine: Engine, spooler: Spooler, say: Teller
+) -> None:
+    seen = _edited(engine, spooler, say)
+    assert offered([seen, replace(seen, user_verified=True), replace(seen, pinned=True)]) == [seen]
