@@ -258,7 +258,7 @@ class Settings:
         metadata=_says(
             "capture.daily_model_tokens",
             int,
-            "How many tokens a day the text model may take for summaries; 0 means none",
+            "How many tokens a day the text model may take for telling sessions; 0 means none",
             low=0,
             high=1_000_000_000,
         ),
