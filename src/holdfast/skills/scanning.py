@@ -133,7 +133,8 @@ class _Scan:
         else:
             own = next((names[name] for name in SKILL_FILES if name in names), None)
             if own is not None:
-                self._take(own, SkillFormat.FULL, Path(folder).name, names=names.keys())
+                name = os.path.basename(folder)  # noqa: PTH119 - once a skill: a Path costs 5 us
+                self._take(own, SkillFormat.FULL, name, names=names.keys())
                 if depth or self._place.shape is Shape.ONE:
                     return  # what lies below belongs to this skill
             elif self._place.shape is Shape.MIXED:
