@@ -219,16 +219,16 @@ def test_files_become_patterns(file: str, pattern: str) -> None:
 @pytest.mark.parametrize(
     ("text", "plain"),
     [
-        ("cat /work/shop/src/a.py", "cat src/a.py"),
-        ("cd /work/shop && ls", "cd . && ls"),
-        ("cd /work/shopping", "cd /work/shopping"),
+        ("cat /srv/shop/src/a.py", "cat src/a.py"),
+        ("cd /srv/shop && ls", "cd . && ls"),
+        ("cd /srv/shopping", "cd /srv/shopping"),
         ("cp x /home/ann/y '/Users/Bob Smith/z'", "cp x ~/y '~ Smith/z'"),
         (r"type C:\Users\ann\x.txt", r"type ~\x.txt"),
         ("ls /mnt/c/Users/ann/x /root/y /rooted", "ls ~/x ~/y /rooted"),
     ],
 )
 def test_what_holds_on_one_machine_only_is_taken_out(text: str, plain: str) -> None:
-    assert portable(text, roots=("/work/shop", "/")) == plain
+    assert portable(text, roots=("/srv/shop", "/")) == plain
 
 
 # -- Trails ---------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ _STORY = st.builds(
     tool_count=st.integers(0, 9),
     commit_sha=st.none() | st.sampled_from(["abc1234", "1234567", "0e12345"]),
     observation_ids=st.lists(_TEXT, max_size=3).map(tuple),
-    roots=st.sampled_from([(), ("/work/shop",)]),
+    roots=st.sampled_from([(), ("/srv/shop",)]),
 )
 
 
