@@ -145,7 +145,7 @@ def test_parts_can_be_left_out_and_status_names_those_that_are_in(cli: Cli) -> N
     assert "remember.md" in shown
     done = cli("install", "cursor", "--json").json
     assert {Path(file["path"]).name for file in done["files"] if file["changed"]} == {
-        "mcp.json", "remember.md", "recall.md", "forget.md", "skill.md", "memory.md"
+        "mcp.json", "remember.md", "recall.md", "forget.md", "run-skill.md", "memory.md"
     }  # fmt: skip
     assert "cursor\tuser\tinstalled\thooks, mcp, commands\t" in cli("status").out
 

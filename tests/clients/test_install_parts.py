@@ -289,7 +289,7 @@ def test_each_client_has_the_five_commands(installer: Installer, client: str) ->
     names = [path.stem for path in _paths(installer, client, Part.COMMANDS)]
     own_memory = client in ("claude-code", "gemini")
     last = "holdfast-memory" if own_memory else "memory"
-    assert names == ["remember", "recall", "forget", "skill", last]
+    assert names == ["remember", "recall", "forget", "run-skill", last]
 
 
 @pytest.mark.parametrize("client", SLASHED)

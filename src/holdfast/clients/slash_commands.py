@@ -1,4 +1,4 @@
-"""The slash commands /remember, /recall, /forget, /skill and /memory, as each client wants them.
+"""The slash commands /remember, /recall, /forget, /run-skill and /memory, as each client wants.
 
 One text for all, in `data/commands`; a client adds its head and its word for the arguments.
 Where a client has a command of its own called /memory, ours is /holdfast-memory.
@@ -55,7 +55,9 @@ COMMANDS: Final = (
         ("recall", "show"),
     ),
     SlashCommand(
-        "skill",
+        # Not "skill": Claude Code takes a folder that holds a skill.md for one skill, and then
+        # knows none of the commands in it.
+        "run-skill",
         "Run a skill that Holdfast knows, or find one",
         "<name> [arguments]",
         ("skill run --as model", "skill search"),  # never all of `skill`: it also agrees to hooks
