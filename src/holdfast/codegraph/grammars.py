@@ -75,7 +75,8 @@ def grammar_of(language_name: str, module: str, function: str, query: str) -> Gr
             if loaded.node_kind_is_named(number) and loaded.node_kind_is_visible(number)
         )
     else:
-        text = files("holdfast.codegraph").joinpath("queries", query).read_text("utf-8")
+        folder = files("holdfast.codegraph") / "queries"
+        text = "\n".join((folder / name).read_text("utf-8") for name in query.split())
     return Grammar(tree_sitter.Parser(loaded), tree_sitter.Query(loaded, text))
 
 

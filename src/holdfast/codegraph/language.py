@@ -84,7 +84,7 @@ class Language:
     grammar: tuple[str, str]
     """Module of the grammar and the function in it that gives it."""
     query: str
-    """Name of the file in `queries`; a capture is named after what it finds."""
+    """Names of files in `queries`, with spaces between; a capture is named after what it finds."""
     read_import: Callable[[tree_sitter.Node, Text], Iterable[Import]]
     find_import: Callable[[Import, str, Outlook], Found]
     name_of: Callable[[tree_sitter.Node, Text], str] = _field_name

@@ -406,7 +406,7 @@ LANGUAGES = (
         name="tsx",
         extensions=(".tsx",),
         grammar=("tree_sitter_typescript", "language_tsx"),
-        query="tsx.scm",
+        query="typescript.scm jsx.scm",
         **_SHARED,
     ),
 )
