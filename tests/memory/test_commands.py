@@ -63,6 +63,41 @@ def test_several_commands_in_one_message_come_in_order() -> None:
     ]
 
 
+def test_a_command_behind_a_semicolon_or_an_and_is_heard_and_ends_the_one_before_it() -> None:
+    both = [Remember("we use Redis", MemoryType.FACT), Forget("we use Memcached")]
+    for joint in ("; ", "; please ", ", and ", ";and also "):
+        message = f"Remember that we use Redis{joint}forget that we use Memcached."
+        assert detect_commands(message) == both, message
+    assert detect_commands("Fix the build and remember that CI uses Node 20") == [
+        Remember("CI uses Node 20", MemoryType.FACT)
+    ]
+
+
+def test_a_semicolon_inside_a_rule_stays_in_the_rule() -> None:
+    rule = "Always run the formatter; fix warnings before you push"
+    assert detect_commands(rule) == [Remember(rule, MemoryType.CONVENTION)]
+
+
+def test_work_asked_for_behind_a_rule_is_no_part_of_it() -> None:
+    for joint in ("; now ", "; please ", ", and now "):
+        message = f"Always use pnpm{joint}fix the build."
+        assert detect_commands(message) == [Remember("Always use pnpm", MemoryType.CONVENTION)]
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        "People sign in and forget that they have two accounts",
+        "The manual says to open the panel; remember that it is hidden by default",
+        "Explain how browsers store cookies and remember that a user logged in",
+        "Write a scheduler that wakes up and remember that jobs may overlap",
+        "We close the tab, and forget that it was open",
+    ],
+)
+def test_a_command_word_in_the_middle_of_a_story_is_none(story: str) -> None:
+    assert detect_commands(story) == []
+
+
 def test_a_list_under_remember_becomes_one_memory_for_each_item() -> None:
     found = detect_commands("Remember:\n- always use ruff\n- prod is in Frankfurt\n\nThen run it.")
     assert found == [

@@ -3,7 +3,8 @@
 Precise before complete: a rule kept by mistake misleads every later session, a missed one can be
 said again. So only the person's own words count, a question never makes a rule, and an aside
 ("note that …") counts only when the message holds no other request: next to one, it is context for
-that request. The ways to say it are data (`data/commands.toml`). Knows nothing of storage.
+that request. A command may stand behind a semicolon or an "and" (`clauses`). The ways to say it
+are data (`data/commands.toml`). Knows nothing of storage.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from holdfast.core.records import record
 from holdfast.core.types import MemoryType
+from holdfast.memory.wording.clauses import After, Cut, clauses
 from holdfast.memory.wording.own_words import Sentence, mask_quotations, sentences
 from holdfast.memory.wording.rule_data import read_rules
 
@@ -26,9 +28,11 @@ _NO_LANGUAGE: frozenset[str] = frozenset()
 _MACRO = re.compile(r"\{([a-z_]+)\}")
 _SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
 _TRAILING = re.compile(
-    r"(?:,? (?:please|thanks|thank you|ok|okay|stp|merci|bitte|gracias))?[\s.!,;:。！，；、?？]*\Z",
+    r"(?:[,;]? (?:please|thanks|thank you|ok|okay|stp|merci|bitte|gracias))?"
+    r"[\s.!,;:。！，；、?？]*\Z",
     re.IGNORECASE,
 )
+_FIRST_WORD = re.compile(r"[\w-]+")
 _WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
 
 
@@ -82,12 +86,36 @@ class _Phrasebook:
     rule_heading: re.Pattern[str]
     passing: re.Pattern[str]
     verbs: frozenset[str]
+    cuts: tuple[Cut, ...]
+    reported: re.Pattern[str]
+    plain_work: re.Pattern[str]
 
     def finds(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
         """A match whose verb, where the pattern asks for one, is a verb that we know."""
         match = pattern.search(text)
         verb = match.groupdict().get("verb") if match else None
         return match if verb is None or verb.lower() in self.verbs else None
+
+    def unopened(self, text: str) -> str:
+        """A sentence without the "ok, and please" before it."""
+        opener = self.opener.match(text)
+        return text[opener.end() :] if opener else text
+
+    def stands(self, text: str, after: After) -> bool:
+        """Whether the words before a cut stand by themselves, so that a command may follow."""
+        bare = self.unopened(text).rstrip(" .!")
+        if after == "plain work":
+            return self.plain_work.match(bare) is not None
+        if any(self.finds(rule.pattern, bare) for rule in self.rules):
+            return True
+        if after == "command" or self.reported.search(text):
+            return False
+        return after == "own words" or self._orders(bare)
+
+    def _orders(self, text: str) -> bool:
+        first = _FIRST_WORD.match(text)
+        known = first is not None and first.group().lower() in self.verbs
+        return known or self.task.match(text) is not None
 
 
 def detect_command(message: str) -> MemoryCommand | None:
@@ -103,8 +131,10 @@ def detect_commands(message: str) -> list[MemoryCommand]:
     languages = _spoken(message)
     if not languages:
         return []
-    said = sentences(mask_quotations(message))
-    return list(_Reading(message, _own_edges(said), _phrasebook(languages)).commands())
+    book = _phrasebook(languages)
+    said = _own_edges(sentences(mask_quotations(message)))
+    orders = [clause for one in said for clause in clauses(one, book.cuts, book.stands)]
+    return list(_Reading(message, orders, book).commands())
 
 
 def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:
@@ -232,8 +262,7 @@ class _Reading:
         return self._book.passing.search(text) is not None
 
     def _asks_for_work(self, sentence: Sentence) -> bool:
-        opener = self._book.opener.match(sentence.masked)
-        rest = sentence.masked[opener.end() if opener else 0 :]
+        rest = self._book.unopened(sentence.masked)
         return sentence.asks or self._book.task.match(rest) is not None
 
     def _command(
@@ -301,6 +330,9 @@ def _phrasebook(languages: frozenset[str]) -> _Phrasebook:
         rule_heading=compiled("{rule_heading}"),
         passing=compiled("{passing}"),
         verbs=frozenset(raw["words"]["verbs"]),
+        cuts=tuple(Cut(entry["after"], compiled(entry["pattern"])) for entry in raw["cut"]),
+        reported=compiled("{reported}"),
+        plain_work=compiled("{plain_work}"),
     )
 
 
