@@ -27,6 +27,16 @@ from holdfast.core.graph_ports import GraphStore
 from holdfast.store import open_sqlite_graph
 
 _TREE = "bench"
+_C_LIKE = "\nvoid holdfast_bench(void) {}\n"
+_SCRIPT = "\nfunction holdfastBench() {}\n"
+_CLASS = "\nclass HoldfastBench {}\n"
+_MORE_NAMES = {
+    ".py": "\n\ndef _holdfast_bench():\n    pass\n", ".rb": "\ndef holdfast_bench\nend\n",
+    ".go": "\nfunc holdfastBench() {}\n", ".rs": "\nfn holdfast_bench() {}\n",
+    ".ts": _SCRIPT, ".tsx": _SCRIPT, ".js": _SCRIPT, ".jsx": _SCRIPT, ".php": _SCRIPT,
+    ".c": _C_LIKE, ".h": _C_LIKE, ".cc": _C_LIKE, ".cpp": _C_LIKE, ".java": _CLASS, ".cs": _CLASS,
+}  # fmt: skip
+"""What adds a name to a file, by its suffix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +82,14 @@ def build(store: GraphStore, root: Path, *, workers: int | None) -> Built:
 
 def update_times(store: GraphStore, root: Path, *, count: int) -> tuple[Timing, Timing]:
     """Milliseconds that an update of one file takes after parsing: of a body, and of a name."""
-    files = [f.path for f in store.files(_TREE) if f.path.endswith((".py", ".ts", ".js"))]
+    files = [f.path for f in store.files(_TREE) if Path(f.path).suffix in _MORE_NAMES]
     chosen = random.Random(1).sample(files, min(count, len(files)))
     series: list[Timing] = []
-    for extra in ("\n", "\n\ndef _holdfast_bench():\n    pass\n"):
+    for adds_name in (False, True):
         seconds: list[float] = []
         for path in chosen:
             with (root / path).open("a", encoding="utf-8") as file:
-                file.write(extra)
+                file.write(_MORE_NAMES[Path(path).suffix] if adds_name else "\n")
             tree = Tree(root=root, name=_TREE)
             report = Builder(store, tree, clock=system_clock, workers=1).update([path])
             seconds.append(report.seconds - report.parse_seconds)
@@ -108,7 +118,9 @@ def impact_times(store: GraphStore, *, count: int) -> tuple[Timing, Timing]:
 def measure(repo: Path, folder: Path, *, workers: int | None, count: int) -> dict[str, Json]:
     """Every figure of one tree."""
     say(f"copying {repo}")
-    files = copied(repo, folder / "tree")
+    files = copied(repo, folder / "tree") if repo.is_dir() else 0
+    if not files:
+        raise SystemExit(f"{repo} holds no source file that the graph reads: give another folder.")
     store = open_sqlite_graph(folder / "graph.db")
     say(f"building the graph of {files} files")
     made = build(store, folder / "tree", workers=workers)

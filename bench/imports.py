@@ -232,6 +232,8 @@ def main(arguments: Sequence[str]) -> int:
         say(f"building the graph of {chosen.repo}")
         pairs, files = drawn(chosen.repo, Path(folder))
     figures: dict[str, Json] = {"machine": machine(), "repo": chosen.repo.name}
+    if not files:
+        raise SystemExit(f"{chosen.repo} holds no source file: give the folder of packages.")
     wanted, either, about = python_truth(chosen.repo, files)
     if wanted:
         own = {pair for pair in pairs if pair[0] in about and pair[1].endswith(".py")}

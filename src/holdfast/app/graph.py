@@ -6,17 +6,20 @@ one project differ in content; memories are tied in by the files they name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.codegraph.build import Builder, Tree
-from holdfast.codegraph.listing import look
-from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.app.file_locks import lock, lock_within, open_lock
+from holdfast.codegraph.build import Builder, Tree, is_wanted
+from holdfast.codegraph.listing import list_files, look
+from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.graph import (
     DEEPEST,
     NOTED_KINDS,
+    SYMBOL_MARK,
     BuildProgress,
     BuildReport,
     Coverage,
@@ -29,6 +32,7 @@ from holdfast.core.graph import (
     Node,
     NodeKind,
     SourceFile,
+    Stage,
     Trace,
 )
 from holdfast.core.query import Filter
@@ -48,6 +52,7 @@ MOST_MODULES = 40
 """So many modules are still a map that can be read."""
 _MOST_MEMORIES = 20
 _MEMORY_CHARS = 300
+_LONGEST_WAIT_S = 900.0
 
 
 class Graph:
@@ -98,12 +103,18 @@ class Graph:
         progress: Callable[[BuildProgress], None] | None = None,
         workers: int | None = None,
     ) -> BuildReport:
-        """Bring the graph up to date: only what changed is read again, unless `again` says all."""
-        return self._builder(progress, workers=workers).build(again=again)
+        """Bring the graph up to date: only what changed is read again, unless `again` says all.
+
+        Waits for another build of the same folder, which has then done most of the work.
+        """
+        with self._alone(progress):
+            return self._builder(progress, workers=workers).build(again=again)
 
     def update(self, files: Iterable[str]) -> BuildReport:
         """Bring the graph up to date about these files only."""
-        return self._builder(None).update(self._named(files))
+        named = self._named(files)
+        with self._alone(None):
+            return self._builder(None).update(named)
 
     def mark_changed(self) -> list[str]:
         """Mark what changed on disk since it was read as stale; nothing is parsed."""
@@ -255,6 +266,25 @@ class Graph:
 
         return Questions(self.store, self.tree, linked=self._memories)
 
+    @contextmanager
+    def _alone(self, tell: Callable[[BuildProgress], None] | None) -> Generator[None]:
+        """No second build of this folder meanwhile, in whichever process: one could link a file
+        by names that the other is about to replace."""
+        with open_lock(self._locks, self.tree) as file:
+            if not lock(file):
+                if tell is not None:
+                    tell(BuildProgress(stage=Stage.WAIT, done=0, total=0, module=""))
+                if not lock_within(file, _LONGEST_WAIT_S):
+                    raise ConflictError(
+                        f"Another build of {self._root} has not ended for {_LONGEST_WAIT_S:g} s.",
+                        hint="End that process if it hangs; what it wrote is kept.",
+                    )
+            yield
+
+    @property
+    def _locks(self) -> Path:
+        return self.path.parent / "locks"
+
     def _builder(
         self, progress: Callable[[BuildProgress], None] | None, *, workers: int | None = None
     ) -> Builder:
@@ -277,18 +307,39 @@ class Graph:
         )
 
     def _fresh(self, name: str) -> str:
-        """The name as the graph has it; a file that changed since is read again first."""
-        if "::" in name or ":" in name:
-            return name
+        """The name as the graph has it; the file it is in is read first when it changed or is
+        new, unless somebody else is at it."""
+        known = self._known(name)
+        if len(known) == 1 or (known and known[0].id == name):
+            path = known[0].path if known[0].kind is not NodeKind.DIRECTORY else None
+            if path is not None and self._changed(path):
+                self._read_again(path)
+            return known[0].id
+        if not known and (path := self._new_file(name)):
+            self._read_again(path)
+            return path + name[len(name.partition(SYMBOL_MARK)[0]) :]
+        return name
+
+    def _known(self, name: str) -> list[Node]:
+        """What the name may stand for; a path may also be given from the current folder."""
         known = self.store.find(self.tree, name, limit=2)
-        if not known and not name.endswith("/"):
-            known = self.store.find(self.tree, self._named([name])[0], limit=2)
-        files = [node for node in known if node.kind is NodeKind.FILE]
-        if len(files) != 1:
-            return known[0].id if len(known) == 1 else name
-        if not self._wires.read_only and self._changed(files[0].id):
-            self._builder(None).update([files[0].id])
-        return files[0].id
+        if known or ":" in name or name.endswith("/"):
+            return known
+        return self.store.find(self.tree, self._named([name])[0], limit=2)
+
+    def _new_file(self, name: str) -> str | None:
+        """The path of a file that belongs in the graph but is not yet there."""
+        path = self._named([name.partition(SYMBOL_MARK)[0]])[0]
+        if not is_wanted(path) or look(self._root, path) is None:
+            return None
+        return path if any(file.path == path for file in list_files(self._root)) else None
+
+    def _read_again(self, path: str) -> None:
+        if self._wires.read_only:
+            return
+        with open_lock(self._locks, self.tree) as file:
+            if lock(file):
+                self._builder(None).update([path])
 
     def _changed(self, path: str) -> bool:
         found = look(self._root, path)

@@ -1,7 +1,8 @@
 """Parses many files in worker processes that may crash or hang without harm.
 
-Each worker has one portion of files at a time and answers file by file. When it dies or is silent
-for too long, the file it was at is reported as failed, the rest of its portion goes to a new
+Each worker has one portion of files at a time and answers file by file; a thread of its own reads
+what it says, because only some systems can wait for several pipes at once. When a worker dies or is
+silent for too long, the file it was at is reported as failed, the rest of its portion goes to a new
 worker. Answers come as they are ready, in no fixed order.
 """
 
@@ -9,14 +10,15 @@ from __future__ import annotations
 
 import os
 import pickle
-import selectors
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from queue import Empty, SimpleQueue
+from typing import BinaryIO, NamedTuple, cast
 
 from holdfast.codegraph.parsing import Parsed
 from holdfast.codegraph.worker import LENGTH, send
@@ -30,6 +32,13 @@ _MOST_WORKERS = 8
 def worker_count(file_count: int) -> int:
     """How many workers are worth starting."""
     return max(1, min(os.cpu_count() or 1, _MOST_WORKERS, file_count // _PORTION + 1))
+
+
+class _Said(NamedTuple):
+    """Something that a worker said; nothing at its end."""
+
+    worker: _Worker
+    answer: Parsed | None
 
 
 class Pool:
@@ -48,6 +57,7 @@ class Pool:
         self._workers = workers
         self._timeout_s = timeout_s
         self._running: list[_Worker] = []
+        self._said: SimpleQueue[_Said] = SimpleQueue()
 
     def __enter__(self) -> Pool:
         return self
@@ -55,61 +65,59 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         for worker in self._running:
             worker.stop()
+        self._running.clear()
 
     def parse(self, paths: Sequence[str]) -> Iterator[Parsed]:
         """What becomes of each file, exactly once."""
         waiting = deque(paths)
-        with selectors.DefaultSelector() as ready:
-            for _ in range(min(self._workers, len(paths))):
-                self._start(ready, waiting)
-            while self._running:
-                events = ready.select(timeout=self._wait_s())
-                for found, _ in events:
-                    yield from self._heard(cast("_Worker", found.data), ready, waiting)
-                yield from self._silent(ready, waiting)
+        for _ in range(min(self._workers, len(paths))):
+            self._start(waiting)
+        while self._running:
+            try:
+                said = self._said.get(timeout=self._wait_s())
+            except Empty:
+                yield from self._silent(waiting)
+                continue
+            if said.worker in self._running:  # not one that was given up meanwhile
+                yield from self._heard(said, waiting)
 
-    def _start(self, ready: selectors.BaseSelector, waiting: deque[str]) -> None:
-        worker = _Worker(self._module)
+    def _start(self, waiting: deque[str]) -> None:
+        worker = _Worker(self._module, self._said)
         self._running.append(worker)
-        ready.register(worker.output, selectors.EVENT_READ, worker)
         worker.give(self._root, _portion(waiting))
 
     def _wait_s(self) -> float:
         return max(0.0, min(w.since + self._timeout_s for w in self._running) - time.monotonic())
 
-    def _heard(
-        self, worker: _Worker, ready: selectors.BaseSelector, waiting: deque[str]
-    ) -> Iterator[Parsed]:
-        answers, ended = worker.read()
-        yield from answers
-        if ended:
-            yield from self._replace(worker, ready, waiting, "the parser crashed")
+    def _heard(self, said: _Said, waiting: deque[str]) -> Iterator[Parsed]:
+        worker = said.worker
+        if said.answer is None:
+            yield from self._replace(worker, waiting, "the parser crashed")
+            return
+        worker.took()
+        yield said.answer
+        if not worker.portion and waiting:
+            worker.give(self._root, _portion(waiting))
         elif not worker.portion:
-            if waiting:
-                worker.give(self._root, _portion(waiting))
-            else:
-                self._end(worker, ready)
+            self._end(worker)
 
-    def _silent(self, ready: selectors.BaseSelector, waiting: deque[str]) -> Iterator[Parsed]:
+    def _silent(self, waiting: deque[str]) -> Iterator[Parsed]:
         now = time.monotonic()
         for worker in [w for w in self._running if now - w.since >= self._timeout_s]:
             reason = f"parsing took longer than {self._timeout_s:g} s"
-            yield from self._replace(worker, ready, waiting, reason)
+            yield from self._replace(worker, waiting, reason)
 
-    def _replace(
-        self, worker: _Worker, ready: selectors.BaseSelector, waiting: deque[str], reason: str
-    ) -> Iterator[Parsed]:
+    def _replace(self, worker: _Worker, waiting: deque[str], reason: str) -> Iterator[Parsed]:
         """Give up the file a worker was at, and let another go on with the rest."""
         rest = list(worker.portion)
-        self._end(worker, ready)
+        self._end(worker)
         waiting.extendleft(reversed(rest[1:]))
         if rest:
             yield Parsed(rest[0], "", FileState.FAILED.value, reason)
         if waiting:
-            self._start(ready, waiting)
+            self._start(waiting)
 
-    def _end(self, worker: _Worker, ready: selectors.BaseSelector) -> None:
-        ready.unregister(worker.output)
+    def _end(self, worker: _Worker) -> None:
         self._running.remove(worker)
         worker.stop()
 
@@ -119,9 +127,9 @@ def _portion(waiting: deque[str]) -> list[str]:
 
 
 class _Worker:
-    """One child process and the files it still owes."""
+    """One child process, the thread that listens to it, and the files it still owes."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, said: SimpleQueue[_Said]) -> None:
         self._process = subprocess.Popen(
             (sys.executable, "-m", module),
             stdin=subprocess.PIPE,
@@ -129,10 +137,10 @@ class _Worker:
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )
-        self.output = cast("IO[bytes]", self._process.stdout)
         self.portion: deque[str] = deque()
         self.since = time.monotonic()
-        self._buffer = b""
+        self._listener = threading.Thread(target=self._listen, args=(said,), daemon=True)
+        self._listener.start()
 
     def give(self, root: str, paths: Sequence[str]) -> None:
         """Hand over the next files."""
@@ -140,34 +148,33 @@ class _Worker:
         self.since = time.monotonic()
         try:
             send(cast("BinaryIO", self._process.stdin), (root, list(paths)))
-        except BrokenPipeError:  # it is dead, which reading will tell
+        except OSError:  # it is dead, which its listener tells
             return
 
-    def read(self) -> tuple[list[Parsed], bool]:
-        """The answers that have come, and whether the process has ended."""
-        data = os.read(self.output.fileno(), 1 << 20)
-        self._buffer += data
-        answers: list[Parsed] = []
-        place = 0
-        while len(self._buffer) - place >= LENGTH.size:
-            length = LENGTH.unpack_from(self._buffer, place)[0]
-            if len(self._buffer) - place - LENGTH.size < length:
+    def took(self) -> None:
+        """Note that one file less is owed."""
+        self.portion.popleft()
+        self.since = time.monotonic()
+
+    def _listen(self, said: SimpleQueue[_Said]) -> None:
+        """Pass on what the process says, until it ends."""
+        output = cast("BinaryIO", self._process.stdout)
+        while len(head := output.read(LENGTH.size)) == LENGTH.size:
+            length = LENGTH.unpack(head)[0]
+            data = output.read(length)
+            if len(data) < length:
                 break
-            start = place + LENGTH.size
-            answers.append(Parsed(*pickle.loads(self._buffer[start : start + length])))
-            place = start + length
-            self.portion.popleft()
-            self.since = time.monotonic()
-        self._buffer = self._buffer[place:]
-        return answers, not data
+            said.put(_Said(self, Parsed(*pickle.loads(data))))
+        said.put(_Said(self, None))
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""
         self._process.kill()
         self._process.wait()
+        self._listener.join()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 try:
                     stream.close()
-                except BrokenPipeError:
+                except OSError:
                     continue

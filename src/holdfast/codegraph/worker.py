@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import signal
 import struct
 import sys
 from collections.abc import Callable
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from holdfast.codegraph.parsing import Parsed
 
 LENGTH = struct.Struct(">I")
+_LONGEST_S = 120
+"""Whoever started this process gives a file up long before; but it may have been killed itself."""
 
 
 def send(stream: BinaryIO, value: object) -> None:
@@ -38,7 +41,16 @@ def main(parse: Callable[[str, str], Parsed] | None = None) -> None:
     while head := reader.read(LENGTH.size):
         root, paths = pickle.loads(reader.read(LENGTH.unpack(head)[0]))
         for path in paths:
+            _end_in(_LONGEST_S)
             send(writer, tuple(parse(root, path)))
+        _end_in(0)
+
+
+def _end_in(seconds: int) -> None:
+    """Let the system end this process then, even inside C code; 0 takes that back."""
+    alarm: Callable[[int], int] | None = getattr(signal, "alarm", None)  # not on Windows
+    if alarm is not None:
+        alarm(seconds)
 
 
 if __name__ == "__main__":

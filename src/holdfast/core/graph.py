@@ -251,6 +251,7 @@ class GraphStatus:
 class Stage(StrEnum):
     """What a build is at."""
 
+    WAIT = "wait"  # for another build of the same folder
     PARSE = "parse"
     DRAW = "draw"
 

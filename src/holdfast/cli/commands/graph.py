@@ -12,6 +12,7 @@ import click
 from holdfast.cli import options, output
 from holdfast.cli.commands.graph_modules import modules, summarise
 from holdfast.cli.commands.graph_search import related, search
+from holdfast.core.graph import Stage
 
 if TYPE_CHECKING:
     from holdfast.core.graph import BuildProgress, BuildReport, GraphStatus, Reached, SourceFile
@@ -24,6 +25,7 @@ _limit_option = click.option(
     help="How many to list at most."
 )  # fmt: skip
 _MOST_LISTED = 10
+_BAR_WIDTH = 24
 
 
 @click.group()
@@ -197,14 +199,21 @@ def building() -> Generator[Callable[[BuildProgress], None] | None, None, None]:
         return
 
     def tell(at: BuildProgress) -> None:
-        verb = "Reading" if at.stage.value == "parse" else "Linking"
-        line = f"{verb} {at.done}/{at.total} files  {output.one_line(at.module)}"
-        click.echo(f"\r\x1b[K{line[: output.width() - 1]}", nl=False, err=True)
+        click.echo(f"\r\x1b[K{_progress_line(at)[: output.width() - 1]}", nl=False, err=True)
 
     try:
         yield tell
     finally:
         click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _progress_line(at: BuildProgress) -> str:
+    if at.stage is Stage.WAIT:
+        return "Waiting for another build of this folder"
+    verb = "Reading" if at.stage is Stage.PARSE else "Linking"
+    filled = _BAR_WIDTH * at.done // max(at.total, 1)
+    bar = f"[{'#' * filled}{'-' * (_BAR_WIDTH - filled)}]"
+    return f"{verb} {bar} {at.done}/{at.total} files  {output.one_line(at.module)}"
 
 
 def print_report(report: BuildReport) -> None:

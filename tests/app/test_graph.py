@@ -1,0 +1,104 @@
+"""The code graph of an open project: always fresh for the file asked about, one build at a time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app import Holdfast
+from holdfast.app.file_locks import lock, open_lock
+from holdfast.core.errors import NotFoundError
+from holdfast.core.graph import BuildProgress, Stage
+from tests.codegraph.trees import write
+
+pytestmark = pytest.mark.feature("E2")
+
+FILES = {
+    "a.py": "from b import f\n\n\ndef go():\n    f()\n",
+    "b.py": "def f():\n    pass\n",
+    "p/b.py": "def other():\n    pass\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path / "project", FILES)
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def hf(root: Path, tmp_path: Path) -> Iterator[Holdfast]:
+    with holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened:
+        opened.graph.build(workers=1)
+        yield opened
+
+
+def test_a_symbol_is_asked_of_the_file_as_it_is_now(hf: Holdfast, root: Path) -> None:
+    write(root, {"b.py": "# moved down\n\n\ndef f():\n    pass\n"})
+    assert hf.graph.node("b.py::f").line == 4
+    write(root, {"b.py": "def g():\n    pass\n"})
+    with pytest.raises(NotFoundError, match=r"nothing called 'b\.py::f'"):
+        hf.graph.node("b.py::f")
+    assert hf.graph.node("b.py::g").line == 1
+
+
+def test_a_new_file_can_be_asked_about_before_the_next_build(hf: Holdfast, root: Path) -> None:
+    write(root, {"new.py": "from b import f\n\n\ndef fresh():\n    f()\n"})
+    assert hf.graph.impact("new.py::fresh").target.line == 4
+    assert "new.py" in hf.graph.impact("b.py::f").files
+
+
+def test_an_ignored_file_does_not_slip_in_by_being_asked_about(hf: Holdfast, root: Path) -> None:
+    write(root, {".gitignore": "out/\n", "out/made.py": "x = 1\n"})
+    with pytest.raises(NotFoundError):
+        hf.graph.node("out/made.py")
+
+
+def test_a_second_build_waits_and_a_question_does_not(
+    hf: Holdfast, root: Path, tmp_path: Path
+) -> None:
+    write(root, {"b.py": "def f():\n    pass\n\n\ndef g():\n    pass\n"})
+    seen: list[Stage] = []
+    held = open_lock(tmp_path / "locks", hf.graph.tree)
+    assert lock(held)
+    assert hf.graph.node("b.py").end_line == 2  # as the graph has it: somebody else is at work
+
+    def tell(at: BuildProgress) -> None:
+        seen.append(at.stage)
+        if at.stage is Stage.WAIT:
+            held.close()
+
+    assert hf.graph.build(workers=1, progress=tell).reanalysed == 1
+    assert seen[0] is Stage.WAIT
+
+
+def test_a_build_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    files = {f"m{n}.py": f"from m{n + 1} import f\n\n\ndef f():\n    f()\n" for n in range(250)}
+    write(root, files)
+    program = (
+        "import os, signal, sys\nimport holdfast\nfrom pathlib import Path\n"
+        "def tell(at):\n"
+        "    if at.stage.value == sys.argv[2] and at.done >= 100:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "with holdfast.open(sys.argv[1], cwd=Path.cwd(), project='x', embedder='none') as hf:\n"
+        "    hf.graph.build(workers=1, progress=tell)\n"
+    )
+    store = tmp_path / "memory.db"
+    for stage in ("parse", "draw"):
+        command = [sys.executable, "-c", program, str(store), stage]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        done = subprocess.run(command, cwd=root, env=environment, check=False)
+        assert done.returncode == -signal.SIGKILL
+    with holdfast.open(store, cwd=root, project="x", embedder="none") as hf:
+        assert 0 < hf.graph.status().unresolved < 250
+        report = hf.graph.build(workers=1)
+        assert (report.reanalysed, hf.graph.status().unresolved) == (0, 0)
+        assert hf.graph.status().edges["imports"] == 249 * 2
