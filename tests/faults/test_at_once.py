@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +54,45 @@ def test_processes_that_draw_on_one_budget_never_go_above_it(tmp_path: Path) -> 
     store = open_sqlite(path)
     assert store.get_value("tokens", "today") == 7 * len(granted) == 98
     store.close()
+
+
+_SENTENCES = 25
+_REMEMBER = """
+import sys
+import holdfast
+from holdfast.app.settings import Settings
+
+path, folder, count = sys.argv[1:]
+with holdfast.open(path, cwd=folder, embedder="none", settings=Settings()) as hf:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(int(count)):
+        hf.remember(f"Service {number} answers on the inner network only")
+"""
+
+
+@pytest.mark.feature("A4")
+def test_processes_that_say_the_same_at_once_keep_it_once(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    open_sqlite(path).close()
+    command = [sys.executable, "-c", _REMEMBER, str(path), str(tmp_path), str(_SENTENCES)]
+    speakers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for speaker in speakers:
+        assert speaker.stdout is not None
+        assert speaker.stdout.readline() == "ready\n"
+    for speaker in speakers:
+        assert speaker.stdin is not None
+        speaker.stdin.write("go\n")
+        speaker.stdin.flush()
+    assert [speaker.communicate()[0] or speaker.returncode for speaker in speakers] == [0, 0, 0]
+    store = open_sqlite(path)
+    kept = Counter(m.content for m in store.iterate(Filter(project=None, validity=Validity.ANY)))
+    store.close()
+    assert len(kept) == _SENTENCES
+    assert set(kept.values()) == {1}
 
 
 @pytest.mark.feature("A3")

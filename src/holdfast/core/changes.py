@@ -34,10 +34,16 @@ class IndexCard:
 
 @record
 class Insert:
-    """Add a new memory."""
+    """Add a new memory.
+
+    With `unless_said_since`, the number of the latest news when the caller looked for what is
+    known, ConflictError when another open memory of the same reach came to say the same, word for
+    word, after that: then whoever looks again finds it.
+    """
 
     memory: Memory
     card: IndexCard
+    unless_said_since: int | None = None
 
 
 @record

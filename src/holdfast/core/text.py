@@ -62,6 +62,12 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
+def said(text: str) -> str:
+    """What a statement says, letter for letter: equal texts differ only in case, white space and
+    the marks at their ends."""
+    return "".join(fold(text).split()).strip(".!。！")
+
+
 def words(text: str) -> list[str]:
     """Folded words in order; a run of Chinese, Japanese or Korean becomes its character pairs."""
     if text.isascii():  # most text is, and then nothing of the rest can apply

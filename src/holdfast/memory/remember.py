@@ -26,7 +26,8 @@ from holdfast.memory.wording.likeness import Likeness, compare
 
 _NEIGHBOURS = 8
 _BATCH = 256
-_ATTEMPTS = 5
+# Each attempt that fails lets someone else's write through, so this is how many may be at it.
+_ATTEMPTS = 20
 _REINFORCEMENT = 0.25
 _LOG_TYPES = frozenset(
     {
@@ -126,12 +127,21 @@ def _write(engine: Engine, waiting: list[Change]) -> None:
 
 
 def _keep_one(engine: Engine, memory: Memory, card: IndexCard, *, merge_similar: bool) -> Kept:
+    compared = merge_similar and is_mergeable(memory)
+
     def attempt() -> Kept:
+        since = engine.store.news_span().newest if compared else None
         decision = _decide(engine, memory, card, merge_similar=merge_similar)
-        engine.store.apply(decision.changes)
+        engine.store.apply([_unless_said(change, since) for change in decision.changes])
         return decision.kept
 
     return retried(attempt)
+
+
+def _unless_said(change: Change, since: int | None) -> Change:
+    """What was decided on is what was known then: two who say the same at once must not both
+    insert it."""
+    return replace(change, unless_said_since=since) if isinstance(change, Insert) else change
 
 
 def retried(attempt: Callable[[], _Result]) -> _Result:

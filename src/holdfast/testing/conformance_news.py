@@ -136,6 +136,38 @@ class NewsConformance(Stage):
                 store.apply([Announce(NewsKind.SKILL_GENERATED, project, subject)])
         assert len(_all(store)) == 1
 
+    @pytest.mark.feature("A4")
+    def test_a_statement_is_refused_when_the_same_was_said_since_its_writer_looked(
+        self, store: Store, other: Store, samples: Samples
+    ) -> None:
+        looked = store.news_span().newest
+        other.apply([samples.insert("Deploy on Mondays")])
+        again = samples.memory("deploy  on Mondays.")
+        with pytest.raises(ConflictError):
+            store.apply([Insert(again, _CARD, unless_said_since=looked)])
+        assert store.get([again.id]) == []
+        store.apply([Insert(again, _CARD, unless_said_since=store.news_span().newest)])
+        assert store.get([again.id]) == [again]
+
+    @pytest.mark.feature("A4")
+    def test_what_was_said_elsewhere_or_is_closed_or_differs_refuses_nothing(
+        self, store: Store, samples: Samples
+    ) -> None:
+        words = "Deploy on Mondays"
+        closed = samples.insert(words)
+        store.apply(
+            [
+                samples.insert(words, project="elsewhere"),
+                samples.insert(words, scope=Scope.USER),
+                closed,
+                Close(closed.memory.id, closed.memory.valid_from),
+                samples.insert("Deploy on Tuesdays"),
+            ]
+        )
+        new = samples.memory(words)
+        store.apply([Insert(new, _CARD, unless_said_since=0)])
+        assert store.get([new.id]) == [new]
+
     @pytest.mark.feature("C6")
     def test_news_are_read_on_from_a_number_in_pages(self, store: Store, samples: Samples) -> None:
         store.apply([Insert(samples.memory(), _CARD) for _ in range(5)])

@@ -31,6 +31,7 @@ from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import ReadingMark, SessionRecord
 from holdfast.core.skill_library import GeneratedSkill, SkillEdition, SkillRun
 from holdfast.core.skill_ports import SkillUse
+from holdfast.core.text import said
 from holdfast.core.types import Scope
 
 
@@ -63,8 +64,9 @@ class ModelData:
 
 def make_change(data: ModelData, change: Change) -> None:
     match change:
-        case Insert(memory, card):
+        case Insert(memory, card, since):
             _require_new(data, memory)
+            _require_unsaid(data, memory, since)
             _put(data, memory)
             put_card(data, memory.id, card)
         case Replace(memory, card, expected):
@@ -95,6 +97,21 @@ def make_change(data: ModelData, change: Change) -> None:
             _require_subject(change)
         case _:
             _put_observed(data, change)
+
+
+def _require_unsaid(data: ModelData, memory: Memory, since: int | None) -> None:
+    if since is None:
+        return
+    later = [news for news in data.news if news.number > since]
+    named = (data.memories.get(news.memory_id or "") for news in later)
+    same = [m for m in named if m and m.is_open and said(m.content) == said(memory.content)]
+    missing = bool(data.news) and data.news[0].number > since + 1
+    if missing or any(_reach(m) == _reach(memory) for m in same):
+        raise ConflictError("Someone else has just written the same.")
+
+
+def _reach(memory: Memory) -> tuple[str, Scope]:
+    return "" if memory.scope is Scope.USER else memory.project, memory.scope
 
 
 def _close(data: ModelData, change: Close) -> None:

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import pairwise
 
-from holdfast.core.text import STOP_WORDS, fold, stem, words
+from holdfast.core.text import STOP_WORDS, said, stem, words
 
 _NUMBER = re.compile(r"\d+")
 _NEGATIONS = frozenset(
@@ -58,7 +58,7 @@ class Likeness(StrEnum):
 def compare(old: str, new: str) -> Likeness:
     """Judge a new statement that is known to be close in meaning to an old one."""
     old_words, new_words = words(old), words(new)
-    if old_words == new_words and _punctuated_alike(old, new):
+    if old_words == new_words and said(old) == said(new):  # `a.b` and `a b` have equal words
         return Likeness.SAME
     old_set, new_set = _telling(old_words), _telling(new_words)
     if _numbers(old_words) != _numbers(new_words) or (
@@ -78,13 +78,6 @@ def compare(old: str, new: str) -> Likeness:
         return Likeness.CONTRADICTS if _swaps_the_value(old_words, swaps) else Likeness.DIFFERENT
     reworded = _overlap(old_set, new_set) >= _REWORDED
     return Likeness.PARAPHRASE if reworded else Likeness.DIFFERENT
-
-
-def _punctuated_alike(old: str, new: str) -> bool:
-    """`a.b` and `a b` have equal words; only marks at the ends may differ."""
-    return fold(old).strip(" .!。！\n") == fold(new).strip(" .!。！\n") or "".join(
-        fold(old).split()
-    ).strip(".!。！") == "".join(fold(new).split()).strip(".!。！")
 
 
 def _numbers(its_words: list[str]) -> list[str]:

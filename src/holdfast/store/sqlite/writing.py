@@ -31,6 +31,8 @@ from holdfast.core.changes import (
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import ConflictError, NotFoundError, StoreError, UsageError
 from holdfast.core.memory import Memory
+from holdfast.core.text import said
+from holdfast.core.types import Scope
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection, SqlValue
 from holdfast.store.sqlite.news import news_of, write_news
@@ -52,7 +54,9 @@ _REPLACE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in COLUMNS)} 
 def make_change(db: Connection, change: Change) -> None:
     """Make one change."""
     match change:
-        case Insert(memory, card):
+        case Insert(memory, card, since):
+            if since is not None:
+                _require_unsaid(db, memory, since)
             _insert(db, memory, card)
         case Replace(memory, card, expected):
             _replace(db, memory, card, expected)
@@ -110,6 +114,22 @@ def find_row(db: Connection, id: str) -> int:
     if found is None:
         raise NotFoundError(f"There is no memory with the id {id}.")
     return int(found[0])
+
+
+def _require_unsaid(db: Connection, memory: Memory, since: int) -> None:
+    """What was written since then is named by its news; when some of those are gone already, what
+    they named counts as a repetition."""
+    oldest = db.execute("SELECT coalesce(min(number), 0) FROM news").fetchone()[0]
+    home = "" if memory.scope is Scope.USER else memory.project
+    news = db.execute(
+        "SELECT content FROM news JOIN memories AS m ON m.id = memory_id WHERE number > ?"
+        " AND m.home = ? AND m.scope = ? AND m.valid_to_ms IS NULL",
+        (since, home, memory.scope.value),
+    )
+    if oldest > since + 1 or any(said(row[0]) == said(memory.content) for row in news):
+        raise ConflictError(
+            "Someone else has just written the same.", hint="Look at what is known, and try again."
+        )
 
 
 def _insert(db: Connection, memory: Memory, card: IndexCard) -> None:
