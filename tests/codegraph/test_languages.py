@@ -264,3 +264,15 @@ def test_a_header_is_read_as_the_language_it_is_written_in(tmp_path: Path) -> No
     assert "pool.h::Pool.take calls pool.h::Pool.one" in found
     assert "main.cpp::main calls pool.h::Pool.take" in found
     assert [n.id for n in store.symbols(NAME, ["plain.h"])] == ["plain.h::list"]
+
+
+def test_importing_a_configuration_file_does_not_stop_the_build(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "package.json": '{"name": "shop", "version": "1.0.0"}',
+            "main.ts": "import pkg from './package.json';\nexport function run(x) { x.render(); }\n"
+            "console.log(pkg.version);\n",
+        },
+    )
+    assert "main.ts imports package.json" in edges(store)

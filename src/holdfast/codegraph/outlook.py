@@ -87,8 +87,8 @@ class Outlook:
         self._asked.add(key("names", path))
         if path not in self._names:
             self._names[path] = None
-            if path in self.layout:
-                self.preload_one(path)
+            if path in self.layout and self.language_of(path) is not None:
+                self.preload_one(path)  # a configuration file is kept as it is: it has no names
         return self._names[path]
 
     def preload_one(self, path: str) -> None:
