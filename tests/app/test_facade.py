@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.app.clearing import Cleared
 from holdfast.app.settings import Settings
 from holdfast.core.errors import ConflictError, NotFoundError, ProviderError, StoreError, UsageError
 from holdfast.core.payloads import Decision
@@ -196,8 +197,8 @@ def test_clearing_a_project_leaves_other_projects_alone(tmp_path: Path) -> None:
         hf.remember("stays")
     with open_in(tmp_path) as hf:
         hf.remember("goes")
-        assert hf.clear_project(dry_run=True) == 1
-        assert hf.clear_project() == 1
+        assert hf.clear_project(dry_run=True) == Cleared(memories=1, sessions=0)
+        assert hf.clear_project().memories == 1
         assert hf.projects() == [("name:other", 1)]
 
 
@@ -206,7 +207,7 @@ def test_clearing_a_project_leaves_what_is_about_the_person(tmp_path: Path) -> N
     with open_in(tmp_path) as hf:
         hf.remember("I prefer tabs", scope="user", type="preference")
         hf.remember("goes")
-        assert hf.clear_project() == 1
+        assert hf.clear_project().memories == 1
         assert [m.content for m in hf.list().items] == ["I prefer tabs"]
 
 

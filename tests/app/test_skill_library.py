@@ -246,16 +246,16 @@ def test_a_partial_export_leaves_skills_behind(
     assert '"skill"' not in (tmp_path / "some.jsonl").read_text(encoding="utf-8")
 
 
-def test_clearing_a_project_takes_the_skills_made_of_it_along(
+def test_clearing_a_project_takes_its_sessions_and_the_skills_made_of_them_along(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
     add_route(desk.session("session-1"))
     desk.drain(hf)
     hf.skills.generate()
-    hf.clear_project(dry_run=True)
-    assert len(hf.skills.library.all()) == 1
+    assert hf.clear_project(dry_run=True).sessions == 1
+    assert len(hf.skills.library.all()) == len(hf.engine.store.sessions(project=hf.project)) == 1
     hf.clear_project()
-    assert hf.skills.library.all() == []
+    assert hf.skills.library.all() == hf.engine.store.sessions(project=hf.project) == []
 
 
 def test_two_who_look_at_a_session_at_once_make_one_skill(desk: Desk) -> None:

@@ -229,7 +229,7 @@ def test_forget_can_keep_history_or_clear_the_project(cli: Cli) -> None:
     assert cli("forget", "--all").code == 2
     assert cli("forget", "--all", short, "--yes").code == 2
     assert cli("forget", "--all", "--dry-run", "--json").json["count"] == 1
-    assert cli("forget", "--all", "--yes").out == "Forgotten: 1\n"
+    assert cli("forget", "--all", "--yes").out == "Forgotten: 1 memory and 0 sessions\n"
     assert cli("list", "--json", "--validity", "any").json["total"] == 0
 
 

@@ -9,23 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from holdfast.app.ageing import Ageing
 from holdfast.app.areas import Areas
-from holdfast.app.places import expanded
-from holdfast.core.errors import UsageError
-from holdfast.core.query import Filter, Order
+from holdfast.app.exchange import Exchange
+from holdfast.core.query import Order
 from holdfast.core.records import replace
-from holdfast.core.types import RelationType, Scope, parse_choice
+from holdfast.core.types import RelationType, parse_choice
 from holdfast.memory.engine import Engine
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.app.arguments import Changes, Details, Names, Which
+    from holdfast.app.clearing import Cleared
     from holdfast.app.doctor import Health
-    from holdfast.app.intake import IntakeReport
     from holdfast.app.reindex import Reindexed
     from holdfast.app.settings import Settings
     from holdfast.core.memory import Memory, MemoryDraft
@@ -34,14 +33,12 @@ if TYPE_CHECKING:
     from holdfast.memory.layers import IndexRow, Timeline
     from holdfast.memory.obey import Obeyed
     from holdfast.memory.packing import ContextPack
-    from holdfast.memory.portable.jsonl import ImportReport
-    from holdfast.memory.portable.markdown_import import MarkdownReport
     from holdfast.memory.remember import Kept
     from holdfast.memory.requests import RecallRequest, Recollection
     from holdfast.memory.state import State
 
 
-class Holdfast(Ageing, Areas):
+class Holdfast(Ageing, Exchange, Areas):
     """A memory for one project (and, where a scope says so, about one person)."""
 
     def __enter__(self) -> Holdfast:
@@ -166,20 +163,12 @@ class Holdfast(Ageing, Areas):
         ids = [self.get(name).id for name in names]
         return forget(self.engine, ids, keep_history=keep_history, dry_run=dry_run)
 
-    def clear_project(self, *, dry_run: bool = False) -> int:
-        """Delete every memory of this project for good, with the skills made of them; returns how
-        many memories. What is about the person stays."""
-        from holdfast.core.changes import Delete
+    def clear_project(self, *, dry_run: bool = False) -> Cleared:
+        """Delete this project's memories for good, with its sessions and the skills made of them;
+        returns how many there were. What is about the person stays."""
+        from holdfast.app.clearing import clear_project
 
-        everything = replace(self._whole({}), include_user=False)
-        changes = [
-            Delete(m.id) for m in self.engine.store.iterate(everything) if m.scope is not Scope.USER
-        ]
-        if not dry_run:
-            self.engine.store.apply(changes)
-            for skill in self.engine.store.generated_skills(project=self.project):
-                self.engine.store.remove_generated(skill.id)
-        return len(changes)
+        return clear_project(self.engine.store, self.project, dry_run=dry_run)
 
     def obey(
         self, message: str, *, author: str | None = None, session: str | None = None
@@ -362,15 +351,6 @@ class Holdfast(Ageing, Areas):
         self._wires.look_again()
         return done
 
-    def backup(self, target: str | Path, *, progress: Progress | None = None) -> Path:
-        """Copy the whole store into a new file that only its owner can read."""
-        path = expanded(target).absolute()
-        if not path.parent.is_dir():
-            raise UsageError(f"There is no folder {path.parent}.", hint="Make it first.")
-        self.engine.store.backup(path, progress=progress)
-        path.chmod(0o600)
-        return path
-
     def doctor(
         self, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
     ) -> Health:
@@ -378,99 +358,6 @@ class Holdfast(Ageing, Areas):
         from holdfast.app.doctor import examine
 
         return examine(self._wires, deep=deep, repair=repair, progress=progress)
-
-    # -- In and out -------------------------------------------------------------------------------
-
-    def export(
-        self,
-        target: str | Path | TextIO,
-        *,
-        overwrite: bool = False,
-        progress: Progress | None = None,
-        **which: Unpack[Which],
-    ) -> int:
-        """Write memories as JSONL, closed and archived ones too unless `which` says otherwise."""
-        from holdfast.memory.portable.jsonl import export_jsonl, export_jsonl_file
-
-        where = self._whole(which)
-        if not isinstance(target, (str, Path)):
-            return export_jsonl(self.engine, where, target, progress=progress)
-        path = expanded(target)
-        return export_jsonl_file(self.engine, where, path, overwrite=overwrite, progress=progress)
-
-    def export_markdown(
-        self,
-        folder: str | Path,
-        *,
-        overwrite: bool = False,
-        progress: Progress | None = None,
-        **which: Unpack[Which],
-    ) -> int:
-        """Write memories for people: a folder of Markdown that can be edited and read back."""
-        from holdfast.memory.portable.markdown_export import export_markdown
-
-        path, where = expanded(folder), self._whole(which)
-        return export_markdown(self.engine, where, path, overwrite=overwrite, progress=progress)
-
-    def import_jsonl(
-        self,
-        source: str | Path | TextIO,
-        *,
-        here: bool = False,
-        dry_run: bool = False,
-        strict: bool = False,
-        progress: Progress | None = None,
-    ) -> ImportReport:
-        """Take in an export; with `here` all of it comes into this project."""
-        from holdfast.memory.portable.jsonl import import_jsonl
-
-        return import_jsonl(
-            self.engine,
-            expanded(source) if isinstance(source, (str, Path)) else source,
-            project=self.project if here else None,
-            dry_run=dry_run,
-            strict=strict,
-            progress=progress,
-        )
-
-    def import_markdown(
-        self,
-        folder: str | Path,
-        *,
-        close_removed: bool = False,
-        dry_run: bool = False,
-        progress: Progress | None = None,
-    ) -> MarkdownReport:
-        """Take in what was edited or added in a folder of Markdown."""
-        from holdfast.memory.portable.markdown_import import import_markdown
-
-        return import_markdown(
-            self.engine,
-            expanded(folder),
-            project=self.project,
-            close_removed=close_removed,
-            dry_run=dry_run,
-            progress=progress,
-        )
-
-    def take_in(
-        self,
-        *,
-        limit_commits: int = 500,
-        refresh: bool = False,
-        progress: Progress | None = None,
-    ) -> IntakeReport:
-        """Take in the project's own documents and history; doing it again adds only what is new."""
-        from holdfast.app.intake import take_in
-
-        return take_in(
-            self.engine,
-            self.project,
-            self.root,
-            limit_commits=limit_commits,
-            refresh=refresh,
-            progress=progress,
-        )
 
     def moment(self, when: str | None) -> datetime | None:
         """The moment that a date, a time or a span such as 7d means."""
@@ -489,9 +376,3 @@ class Holdfast(Ageing, Areas):
         if not alias.startswith(("git:", "root:", "path:")):  # those were not chosen by anybody
             require_no_secret(alias.removeprefix("name:"))
         return self.engine.store.merge_projects(alias, into=into or self.project)
-
-    # -- Inside -----------------------------------------------------------------------------------
-
-    def _whole(self, which: Which) -> Filter:
-        """The filter of a complete copy: history belongs to it unless the caller says otherwise."""
-        return self._wires.asker.filter({"validity": "any", "archived": None, **which})

@@ -110,6 +110,14 @@ class PutSession:
 
 
 @record
+class ForgetSessions:
+    """Remove the sessions of a project with what was noticed in them: which events they were made
+    of, scratchpads and sightings. Memories are not touched."""
+
+    project: str
+
+
+@record
 class Advance:
     """Note how far a file of events was taken in, together with what was made of them."""
 
@@ -155,5 +163,15 @@ class PutExplanation:
 
 Observed: TypeAlias = PutScratchpad | PutSightings | PutExplanation
 Change: TypeAlias = (
-    Insert | Replace | Close | Rescore | Mark | Delete | PutSession | Advance | Announce | Observed
+    Insert
+    | Replace
+    | Close
+    | Rescore
+    | Mark
+    | Delete
+    | PutSession
+    | ForgetSessions
+    | Advance
+    | Announce
+    | Observed
 )

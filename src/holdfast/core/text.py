@@ -62,6 +62,11 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, such as "1 turn" or "1,200 memories"."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def said(text: str) -> str:
     """What a statement says, letter for letter: equal texts differ only in case, white space and
     the marks at their ends."""

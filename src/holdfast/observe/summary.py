@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.core.payloads import SessionSummary
 from holdfast.core.sessions import SessionRecord
-from holdfast.core.text import content_words, shorten
+from holdfast.core.text import content_words, counted, shorten
 from holdfast.observe.desk import Desk, Tale
 from holdfast.observe.naming import base, listed
 from holdfast.observe.results import short_test_name
@@ -70,7 +70,7 @@ def _unsolved(desk: Desk) -> Sequence[str]:
 def _notes(session: SessionRecord, tale: Tale) -> str:
     said = plain(tale.last_message or "")
     parts = [
-        f"{_counted(session.turn_count, 'turn')}, {_counted(session.tool_count, 'tool call')}",
+        f"{counted(session.turn_count, 'turn')}, {counted(session.tool_count, 'tool call')}",
         *([f"sub-agents: {listed(tale.agents, most=4)}"] if tale.agents else ()),
         *([f"last words: {shorten(said, limit=300)}"] if said else ()),
     ]
@@ -79,7 +79,3 @@ def _notes(session: SessionRecord, tale: Tale) -> str:
 
 def _part(text: str) -> str | None:
     return shorten(" ".join(text.split()), limit=MAX_PART_CHARS) or None
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.core.changes import (
     Delete,
+    ForgetSessions,
     PutExplanation,
     PutScratchpad,
     PutSession,
@@ -232,6 +233,22 @@ class ObserverConformance(Stage):
         assert other.explanations([one.memory.id]) == {}
         with pytest.raises(NotFoundError):
             store.apply([PutExplanation(explanation(one.memory.id))])
+
+    @pytest.mark.feature("D3", "A3")
+    def test_sessions_that_are_forgotten_take_what_was_noticed_in_them_along(
+        self, store: Store, other: Store
+    ) -> None:
+        there = session("session-2", project="there")
+        store.apply([PutSession(session(), ("event-1",)), PutSession(there, ("event-2",))])
+        store.apply([PutScratchpad(pad()), putting(sighting("a.py"))])
+        store.apply([PutScratchpad(pad("session-2", project="there"))])
+        store.apply([ForgetSessions("example")])
+        assert [s.id for s in other.sessions(project=None)] == ["session-2"]
+        assert other.taken_events(["event-1", "event-2"]) == {"event-2"}
+        assert [p.session_id for p in other.scratchpads(project=None)] == ["session-2"]
+        assert other.sightings(project="example", kinds=()) == []
+        store.apply([PutSession(session(), ("event-1",))])
+        assert other.taken_events(["event-1"]) == {"event-1"}
 
     @pytest.mark.feature("D3", "A3")
     def test_what_was_noticed_moves_with_its_project_and_into_a_backup(

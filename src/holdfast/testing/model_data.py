@@ -11,6 +11,7 @@ from holdfast.core.changes import (
     Change,
     Close,
     Delete,
+    ForgetSessions,
     IndexCard,
     Insert,
     Mark,
@@ -69,14 +70,8 @@ def make_change(data: ModelData, change: Change) -> None:
             _require_unsaid(data, memory, since)
             _put(data, memory)
             put_card(data, memory.id, card)
-        case Replace(memory, card, expected):
-            before = _find(data, memory.id)
-            if expected is not None and before.updated_at != expected:
-                raise ConflictError(f"The memory {memory.id} was changed meanwhile.")
-            _put(data, memory)
-            if card is not None:
-                _drop_vectors_of(data, memory.id)
-                put_card(data, memory.id, card)
+        case Replace():
+            _replace(data, change)
         case Close():
             _close(data, change)
         case Rescore(memory_id, importance, confidence):
@@ -91,6 +86,8 @@ def make_change(data: ModelData, change: Change) -> None:
             _delete(data, memory_id)
         case PutSession(session, taken):
             _put_session(data, session, taken)
+        case ForgetSessions(project):
+            _forget_sessions(data, project)
         case Advance(mark):
             _put_mark(data, mark)
         case Announce():
@@ -112,6 +109,24 @@ def _require_unsaid(data: ModelData, memory: Memory, since: int | None) -> None:
 
 def _reach(memory: Memory) -> tuple[str, Scope]:
     return "" if memory.scope is Scope.USER else memory.project, memory.scope
+
+
+def _replace(data: ModelData, change: Replace) -> None:
+    memory, expected = change.memory, change.expected_updated_at
+    before = _find(data, memory.id)
+    if expected is not None and before.updated_at != expected:
+        raise ConflictError(f"The memory {memory.id} was changed meanwhile.")
+    _put(data, memory)
+    if change.card is not None:
+        _drop_vectors_of(data, memory.id)
+        put_card(data, memory.id, change.card)
+
+
+def _forget_sessions(data: ModelData, project: str) -> None:
+    data.sessions = {i: s for i, s in data.sessions.items() if s.project != project}
+    data.taken = {event: i for event, i in data.taken.items() if i in data.sessions}
+    data.pads = {i: pad for i, pad in data.pads.items() if pad.project != project}
+    data.sightings = {key: s for key, s in data.sightings.items() if s.project != project}
 
 
 def _close(data: ModelData, change: Close) -> None:

@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli import options, output
 from holdfast.core.errors import UsageError
+from holdfast.core.text import counted
 
 
 @click.command()
@@ -13,7 +14,9 @@ from holdfast.core.errors import UsageError
 @click.option(
     "--keep-history", is_flag=True, help="Only close them: they stay as what was once believed."
 )
-@click.option("--all", "everything", is_flag=True, help="Every memory of this project.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Every memory of this project, and its sessions."
+)
 @options.dry_run_option
 @options.yes_option
 @options.project_option
@@ -57,11 +60,14 @@ def forget(
 
 def _clear(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
     with options.opened(project) as hf:
-        count = hf.clear_project(dry_run=True)
-        if not dry_run and count:
-            output.confirm(f"Delete all {count} memories of {hf.project} for good?", yes=yes)
-            hf.clear_project()
+        found = hf.clear_project(dry_run=True)
+        memories = counted(found.memories, "memory", "memories")
+        told = f"{memories} and {counted(found.sessions, 'session')}"
+        if not dry_run and (found.memories or found.sessions):
+            output.confirm(f"Delete {told} of {hf.project} for good?", yes=yes)
+            found = hf.clear_project()
     if as_json:
-        output.print_json({"dry_run": dry_run, "count": count, "items": []})
+        counts = {"count": found.memories, "sessions": found.sessions}
+        output.print_json({"dry_run": dry_run, **counts, "items": []})
     else:
-        click.echo(f"{'Would be forgotten' if dry_run else 'Forgotten'}: {count}")
+        click.echo(f"{'Would be forgotten' if dry_run else 'Forgotten'}: {told}")

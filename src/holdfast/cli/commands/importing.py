@@ -15,6 +15,7 @@ from holdfast.cli import output
 from holdfast.clients.backfill.sources import SOURCES as TRANSCRIPT_SOURCES
 from holdfast.core.errors import HoldfastError, NotFoundError
 from holdfast.core.records import record
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from holdfast.app.backfill import BackfillReport
@@ -116,10 +117,10 @@ def _print_transcripts(report: BackfillReport, *, home: str) -> None:
     click.echo(_what_came(report) if report.sessions else _nothing_came(report, left))
     for why, count in left:
         if count:
-            output.note(f"Left out: {_counted(count, 'session')} {why}.")
+            output.note(f"Left out: {counted(count, 'session')} {why}.")
     for project, count in report.projects.items():
         if project != home:
-            output.note(f"Of these {_counted(count, 'session')} in the project {project}.")
+            output.note(f"Of these {counted(count, 'session')} in the project {project}.")
     if report.sessions and not report.dry_run:
         output.note("`holdfast sessions` lists them, `holdfast recall` searches them.")
     _print_reading(report)
@@ -136,9 +137,9 @@ def _what_came(report: BackfillReport) -> str:
     more = f" and {report.continued} continued" if report.continued else ""
     return (
         f"{would} in {report.new} new{more} {'session' if report.sessions == 1 else 'sessions'}"
-        f" from {report.bytes_read / 1e6:.1f} MB: {_counted(report.prompts, 'prompt')},"
-        f" {_counted(report.observations, 'observation')};"
-        f" {_counted(report.redacted, 'secret')} redacted."
+        f" from {report.bytes_read / 1e6:.1f} MB: {counted(report.prompts, 'prompt')},"
+        f" {counted(report.observations, 'observation')};"
+        f" {counted(report.redacted, 'secret')} redacted."
     )
 
 
@@ -146,10 +147,6 @@ def _nothing_came(report: BackfillReport, left: Sequence[tuple[str, int]]) -> st
     if any(count for _, count in left) or report.unread:
         return "Nothing new."
     return f"No transcripts of {report.source} were found. Name a file or a folder that holds some."
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _print_reading(report: BackfillReport) -> None:
@@ -168,7 +165,7 @@ def _print_notes(report: NotesReport, *, home: str) -> None:
     would = "Would keep" if report.dry_run else "Kept"
     click.echo(
         f"{would} {report.new} new and {report.changed} changed of {report.found} found;"
-        f" in already: {report.unchanged}; {_counted(report.redacted, 'secret')} redacted."
+        f" in already: {report.unchanged}; {counted(report.redacted, 'secret')} redacted."
     )
     if report.too_old:
         output.note(f"{report.too_old} are older.")

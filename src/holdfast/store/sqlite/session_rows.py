@@ -61,6 +61,12 @@ def put_mark(db: Connection, mark: ReadingMark) -> None:
     )
 
 
+def drop_sessions(db: Connection, project: str) -> None:
+    """Remove the sessions of a project and all that was noticed in them."""
+    for table in ("sessions", "scratchpads", "sightings"):
+        db.execute(f"DELETE FROM {table} WHERE project = ?", (project,))
+
+
 def to_session(row: Row) -> SessionRecord:
     """The session of a row with the columns of `SELECTED`."""
     from holdfast.core.sessions import SessionRecord

@@ -18,6 +18,7 @@ from holdfast.core.changes import (
     Change,
     Close,
     Delete,
+    ForgetSessions,
     IndexCard,
     Insert,
     Mark,
@@ -39,7 +40,7 @@ from holdfast.store.sqlite.news import news_of, write_news
 from holdfast.store.sqlite.observer_rows import put_observed
 from holdfast.store.sqlite.rows import COLUMNS, require_unit, to_row
 from holdfast.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
-from holdfast.store.sqlite.session_rows import put_mark, put_session
+from holdfast.store.sqlite.session_rows import drop_sessions, put_mark, put_session
 
 if TYPE_CHECKING:
     from holdfast.store.sqlite.news import Told
@@ -55,9 +56,7 @@ def make_change(db: Connection, change: Change) -> None:
     """Make one change."""
     match change:
         case Insert(memory, card, since):
-            if since is not None:
-                _require_unsaid(db, memory, since)
-            _insert(db, memory, card)
+            _insert(db, memory, card, since)
         case Replace(memory, card, expected):
             _replace(db, memory, card, expected)
         case Close():
@@ -71,6 +70,8 @@ def make_change(db: Connection, change: Change) -> None:
             _delete(db, id)
         case PutSession(session, taken):
             put_session(db, session, taken)
+        case ForgetSessions(project):
+            drop_sessions(db, project)
         case Advance(mark):
             put_mark(db, mark)
         case PutScratchpad() | PutSightings() | PutExplanation():
@@ -132,7 +133,9 @@ def _require_unsaid(db: Connection, memory: Memory, since: int) -> None:
         )
 
 
-def _insert(db: Connection, memory: Memory, card: IndexCard) -> None:
+def _insert(db: Connection, memory: Memory, card: IndexCard, since: int | None) -> None:
+    if since is not None:
+        _require_unsaid(db, memory, since)
     try:
         row = db.execute(_INSERT, (*to_row(memory), card.extra)).lastrowid
     except sqlite3.IntegrityError as error:
