@@ -102,20 +102,37 @@ class Drawer:
         meaning = self._scopes.resolve(path, "", owner.split("."))
         return node_id(meaning.target) if meaning is not None else None
 
+    def meant(self, path: str, uses: Uses) -> dict[tuple[str, str], tuple[str, float]]:
+        """Who is called in a file and how sure that is, by the scope and the callee as written."""
+        names = self._outlook.names(path)
+        if names is None:
+            return {}
+        called = self._called(_Sheet(path), names, uses)
+        return {(scope, callee): (target, sure) for scope, callee, _, target, sure in called}
+
     def _calls(self, sheet: _Sheet, names: Names, uses: Uses) -> None:
+        for scope, _, line, target, confidence in self._called(sheet, names, uses):
+            source = sheet.id_of(scope, names) or sheet.path
+            sheet.add(source, target, EdgeKind.CALLS, confidence, line)
+
+    def _called(
+        self, sheet: _Sheet, names: Names, uses: Uses
+    ) -> Iterator[tuple[str, str, int, str, float]]:
+        """Scope, callee as written, line, who that is and how sure, for the calls that mean
+        something in this tree."""
         known = self._heads(sheet.path, names, uses)
         for caller, callee, line in uses.calls:
             scope = uses.callers[caller] if caller >= 0 else ""
             parts = callee.split(".")
-            source = sheet.id_of(scope, names) or sheet.path
             meaning = None
             if parts[0] != UNKNOWN and (known is None or parts[0] in known):
                 meaning = self._scopes.resolve(sheet.path, scope, parts, uses.bindings)
             if meaning is not None and meaning.target.qualname:
-                target = node_id(meaning.target)
-                sheet.add(source, target, EdgeKind.CALLS, meaning.confidence, line)
+                yield scope, callee, line, node_id(meaning.target), meaning.confidence
             elif meaning is None and len(parts) > 1:
-                self._by_member(sheet, source, parts, names, line)
+                target = self._by_member(sheet, parts, names)
+                if target is not None:
+                    yield scope, callee, line, target, _BY_MEMBER
 
     def _heads(self, path: str, names: Names, uses: Uses) -> frozenset[str] | None:
         """Names that can mean anything in a file at all, to pass over the many that cannot, such
@@ -134,18 +151,16 @@ class Drawer:
             | language.super_names
         )
 
-    def _by_member(
-        self, sheet: _Sheet, source: str, parts: list[str], names: Names, line: int
-    ) -> None:
+    def _by_member(self, sheet: _Sheet, parts: list[str], names: Names) -> str | None:
         """A method of a value whose type is unknown: only where one class in sight has it."""
         name = parts[-1]
         if name in _EVERYWHERE or parts[0] in names.imported or name.startswith("__"):
-            return
+            return None
         owners = sheet.owners(name, lambda: self._in_sight(sheet.path, names))
-        if len(owners) == 1:
-            path, owner = owners[0]
-            target = f"{path}{SYMBOL_MARK}{owner}.{name}"
-            sheet.add(source, target, EdgeKind.CALLS, _BY_MEMBER, line)
+        if len(owners) != 1:
+            return None
+        path, owner = owners[0]
+        return f"{path}{SYMBOL_MARK}{owner}.{name}"
 
     def _in_sight(self, path: str, names: Names) -> Methods:
         """Methods of the classes of a file and of those it imports, by name."""

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.codegraph.facts import UNKNOWN, Base, Binding, Call, Facts, Import, Names, Symbol
 from holdfast.codegraph.grammars import grammar
@@ -63,6 +63,22 @@ def extract(source: bytes, language: Language) -> Facts:
     return _Reader(source, language, loaded.captures(tree.root_node)).facts(tree.root_node)
 
 
+class Opened(NamedTuple):
+    """A file as its parser sees it: its functions by qualified name, and what is called as
+    written, by the syntax node of the call."""
+
+    root: Node
+    functions: dict[str, Node]
+    calls: dict[int, str]
+
+
+def opened(source: bytes, language: Language) -> Opened:
+    """The functions and calls of a file, to be looked into."""
+    loaded = grammar(language)
+    root = loaded.parser.parse(source).root_node
+    return _Reader(source, language, loaded.captures(root)).opened(root)
+
+
 class _Reader:
     """Turns the captures of one file into facts."""
 
@@ -106,6 +122,27 @@ class _Reader:
             import_lines=tuple(i.line for i in imports),
             has_errors=root.has_error,
         )
+
+    def opened(self, root: Node) -> Opened:
+        """The functions and calls themselves."""
+        self._define()
+        functions: dict[str, Node] = {}
+        for node in self._in_order("function"):
+            frame = self._around(node.start_byte)
+            if frame is not None and frame.kind is NodeKind.FUNCTION:
+                functions.setdefault(frame.qualname, node)
+        written = ((self._call_of(node), self._dotted(node)) for node in self._in_order("call"))
+        calls = {call.id: callee for call, callee in written if call is not None and callee}
+        return Opened(root, functions, calls)
+
+    def _call_of(self, callee: Node) -> Node | None:
+        """The node of the whole call, arguments and all."""
+        if callee.type in self._language.call_fields or callee.parent is None:
+            return callee
+        call = callee.parent
+        if call.type == "generic_function":
+            call = call.parent
+        return None if call is None or call.type in ("decorator", "body_statement") else call
 
     def _in_order(self, capture: str) -> list[Node]:
         """Captured nodes as they stand in the text; the query gives them in any order."""

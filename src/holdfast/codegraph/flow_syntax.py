@@ -1,0 +1,184 @@
+"""How languages write down that a value goes somewhere, by the types of syntax nodes.
+
+Grammars name the same things alike, so one table serves all; a type that a language does not have
+never occurs in it. Knows nothing of what values are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+NAMES: Final = frozenset(
+    "identifier variable_name shorthand_property_identifier shorthand_property_identifier_pattern"
+    " constant".split()
+)
+SELVES: Final = frozenset({"this", "self"})
+MEMBERS: Final = frozenset(
+    "attribute member_expression selector_expression field_expression field_access"
+    " member_access_expression nullsafe_member_access_expression".split()
+)
+ELEMENTS: Final = frozenset(
+    "subscript subscript_expression index_expression element_access_expression array_access"
+    " element_reference".split()
+)
+ASSIGNMENTS: Final = frozenset(
+    "assignment assignment_expression assignment_statement named_expression variable_declarator"
+    " short_var_declaration var_spec const_spec let_declaration let_condition init_declarator"
+    " range_clause as_pattern for_in_clause".split()
+)
+ADDITIONS: Final = frozenset(
+    "augmented_assignment augmented_assignment_expression compound_assignment_expr"
+    " operator_assignment".split()
+)
+"""Assignments that keep what was there."""
+ITERATIONS: Final = frozenset(
+    "for_statement for_in_statement enhanced_for_statement foreach_statement for_range_loop"
+    " for_expression for".split()
+)
+LOOPS: Final = ITERATIONS | frozenset(
+    "while_statement do_statement while_expression loop_expression while until".split()
+)
+ALTERNATIVES: Final = frozenset(
+    "block statement_block compound_statement elif_clause else_clause case_clause switch_case"
+    " switch_default match_arm except_clause catch_clause finally_clause then else elsif when"
+    " rescue ensure expression_case default_case type_case communication_case switch_section"
+    " switch_block_statement_group switch_rule in_clause".split()
+)
+"""Parts of a branch of which not every one is gone through."""
+BODIES: Final = ALTERNATIVES | {"body_statement", "block_body"}
+"""Statements one after the other; where that has a value, it is the last one's."""
+BRANCHES: Final = frozenset(
+    "if_statement if_expression elif_clause else_clause switch_statement switch_expression"
+    " switch_body switch_block match_statement match_expression match_block try_statement"
+    " conditional_expression ternary_expression expression_switch_statement"
+    " type_switch_statement select_statement if unless case begin conditional elsif".split()
+)
+MATCHES: Final = frozenset({"match_statement", "match_expression", "type_switch_statement", "case"})
+RETURNS: Final = frozenset(
+    "return_statement return_expression return yield yield_expression yield_statement".split()
+)
+CLOSURES: Final = frozenset(
+    "lambda arrow_function function_expression function closure_expression func_literal"
+    " lambda_expression anonymous_method_expression anonymous_function"
+    " anonymous_function_creation_expression do_block generator_function".split()
+)
+NESTED: Final = frozenset(
+    "function_definition function_declaration generator_function_declaration function_item"
+    " local_function_statement".split()
+)
+COMPREHENSIONS: Final = frozenset(
+    "list_comprehension set_comprehension dictionary_comprehension generator_expression".split()
+)
+PATTERNS: Final = frozenset({"match_pattern", "case_pattern"})
+SAID_NOTHING: Final = frozenset(
+    "type type_annotation type_arguments type_parameters comment line_comment block_comment"
+    " generic_type type_identifier primitive_type decorator string_content type_list"
+    " jsx_closing_element".split()
+)
+"""What is passed over: it holds no values."""
+OPERATIONS: Final = frozenset({"comparison_operator", "binary_expression", "binary"})
+COMPARISONS: Final = frozenset(
+    {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "instanceof", "in", "not in", "is", "is not"}
+)
+"""The outcome of a comparison says something about values but does not carry them."""
+
+_TARGETS = ("left", "pattern", "name", "declarator", "alias")
+_SOURCES = ("right", "value")
+_OWNERS = ("object", "operand", "value", "argument", "expression")
+_MEMBER_NAMES = ("attribute", "property", "field", "name")
+
+
+def first_of(node: Node, fields: tuple[str, ...]) -> Node | None:
+    """The child in the first of these fields that there is."""
+    return next((c for f in fields if (c := node.child_by_field_name(f)) is not None), None)
+
+
+def sides(node: Node) -> tuple[Node | None, Node | None]:
+    """What is assigned to, and what is assigned."""
+    target, source = first_of(node, _TARGETS), first_of(node, _SOURCES)
+    if source is None and node.named_child_count > 1:
+        # `expression as name` has its value first, a C# declaration last.
+        source = node.named_child(0 if node.type == "as_pattern" else node.named_child_count - 1)
+    if target is None and node.type == "foreach_statement" and node.named_child_count > 1:
+        return node.named_child(1), node.named_child(0)
+    return target, source if source != target else None
+
+
+def condition(branch: Node) -> Node | None:
+    """What a branch depends on; Python has it in the middle: `this if condition else that`."""
+    if branch.type == "conditional_expression" and branch.child_by_field_name("condition") is None:
+        return branch.named_child(1)
+    return branch.child_by_field_name("condition")
+
+
+def member(node: Node) -> tuple[Node | None, str]:
+    """The owner of a member and the member's name; no owner where it is a keyword."""
+    owner, name = first_of(node, _OWNERS), first_of(node, _MEMBER_NAMES)
+    if owner is None and node.child_count:
+        owner = node.child(0)
+    return owner, text_of(name) if name is not None else ""
+
+
+def text_of(node: Node) -> str:
+    """The text of a node."""
+    return (node.text or b"").decode("utf-8", "replace").lstrip("$")
+
+
+def names_in(node: Node) -> Iterator[str]:
+    """The variables that a pattern gives values to."""
+    if node.type in NAMES:
+        yield text_of(node)
+        return
+    if node.type in SAID_NOTHING or node.type in MEMBERS:
+        return
+    skip = {
+        child.id
+        for field in ("type", "key", "value" if "parameter" in node.type else "type")
+        for child in node.children_by_field_name(field)
+    }
+    for child in node.named_children:
+        if child.id not in skip:
+            yield from names_in(child)
+
+
+def function_part(node: Node) -> Node:
+    """The function itself, where it is the value of a variable or field."""
+    if node.child_by_field_name("parameters") is None:
+        value = first_of(node, ("value", "right"))
+        if value is not None and value.type in CLOSURES:
+            return value
+    return node
+
+
+def parameter_list(function: Node) -> Node | None:
+    """The parameters of a function, wherever its grammar has them."""
+    found = first_of(function, ("parameters", "parameter"))
+    declarator = function.child_by_field_name("declarator")
+    while found is None and declarator is not None:
+        found = declarator.child_by_field_name("parameters")
+        declarator = declarator.child_by_field_name("declarator")
+    return found
+
+
+def parameters(function: Node) -> list[tuple[str, ...]]:
+    """The names of each parameter; several where it is taken apart at once."""
+    listed = parameter_list(function)
+    if listed is None:
+        return []
+    if listed.type in NAMES:
+        return [(text_of(listed),)]
+    found: list[tuple[str, ...]] = []
+    for child in listed.named_children:
+        several = child.children_by_field_name("name")
+        if len(several) > 1:  # a, b int
+            found.extend((text_of(one),) for one in several)
+            continue
+        holder = first_of(child, ("name", "pattern", "declarator")) or child
+        names = ("self",) if child.type == "self_parameter" else tuple(names_in(holder))
+        if names:
+            found.append(names)
+    return found
