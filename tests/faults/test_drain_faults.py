@@ -14,8 +14,9 @@ import pytest
 
 import holdfast
 from bench.crash_scene import wait_until
-from holdfast.app.capture import take_waiting
+from holdfast.app.capture import sum_up, take_waiting
 from holdfast.app.live import Live, LivePace
+from holdfast.app.reindex import vector_coverage
 from holdfast.app.settings import Settings
 from holdfast.app.spool_folder import SpoolFolder
 from holdfast.cli.commands.spool import events_of
@@ -166,6 +167,42 @@ def test_an_embedder_that_is_down_is_asked_once_in_a_drain(home: Home) -> None:
         report = take_waiting(hf, translate=events_of, environment=home.environment)
     assert (report.prompts, report.set_aside) == (5, ())
     assert Down.asked == 1
+
+
+class Stuck(WordEmbedder):
+    """An embedder that gives no answer until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = threading.Event()
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        self.free.wait()
+        return super().embed_documents(texts)
+
+
+def test_an_embedder_that_hangs_holds_no_drain_up_and_gives_its_vectors_afterwards(
+    home: Home,
+) -> None:
+    stuck = Stuck()
+    with holdfast.open(
+        cwd=home.work, embedder=stuck, settings=Settings(), environment=home.environment
+    ) as hf:
+        for number in range(3):
+            home.catch(f"Look at part {number} of it", session=f"session-{number}")
+        report = take_waiting(
+            hf, translate=events_of, environment=home.environment, embedding_s=0.01
+        )
+        assert (report.prompts, report.set_aside, report.vectors_due) == (3, (), True)
+        assert hf.embedding_problem == f"{stuck.model_id} was not done within 0.01 s."
+        with home.spool.draining() as free:
+            assert free
+        stuck.free.set()
+        assert sum_up(hf, report).problems == ()
+        assert hf.embedding_problem is None
+        there, wanted = vector_coverage(hf.engine.store, stuck.model_id)
+        assert there == wanted
+        assert hf.fill_vectors() == 0
 
 
 def test_what_a_hook_left_that_died_before_its_first_write_goes_when_it_is_old(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.app.git import ask_git
+from holdfast.app.patience import PatientEmbedder
 from holdfast.app.projects import resolve_project
 from holdfast.app.settings import Settings, Sources, inspect_settings
 from holdfast.app.spool_folder import SpoolFolder, SpoolStatus
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 UNPLACED = "name:unplaced"
 MAX_SOURCE_BYTES = 512 << 10
+EMBEDDING_S = 5.0
 _GIT_TIMEOUT_S = 5.0
 _SHA = re.compile(r"[0-9a-f]{4,64}")
 _PROJECT_VARIABLE = "HOLDFAST_PROJECT"
@@ -45,46 +47,72 @@ def take_events(
 
 
 def take_waiting(
-    hf: Holdfast, *, translate: Translate, environment: Mapping[str, str] | None = None
+    hf: Holdfast,
+    *,
+    translate: Translate,
+    environment: Mapping[str, str] | None = None,
+    embedding_s: float = EMBEDDING_S,
 ) -> DrainReport:
-    """The part that one process does at a time: no model is asked while others wait."""
+    """The part that one process does at a time: no text model is asked while others wait, and an
+    embedder only for so long."""
     env = os.environ if environment is None else environment
     spool = SpoolFolder.of(env)
     with spool.draining() as mine:
         if not mine:
             return DrainReport(busy=True)
-        return drain(
-            _asking_until_it_fails(hf.engine),
+        hurried = _Hurried(hf.engine, embedding_s)
+        report = drain(
+            hurried.engine,
             spool,
             translate=translate,
             world=machine_world(hf.engine.store, env),
             rules=replace(drain_rules(hf.settings), daily_model_tokens=0),
         )
+        return replace(report, vectors_due=hurried.has_failed)
 
 
-def _asking_until_it_fails(engine: Engine) -> Engine:
-    """The engine for one drain, during which others wait: an embedder that failed is not asked
-    again. What is kept without a vector gets one by a re-index."""
-    failed: list[ProviderError] = []
+class _Hurried:
+    """The engine of one drain: an embedder that failed or was too slow is not asked again, and
+    what is kept without a vector gets it when nobody waits."""
 
-    def note(error: ProviderError) -> None:
-        failed.append(error)
-        engine.on_embedding_failure(error)
+    def __init__(self, engine: Engine, seconds: float) -> None:
+        self.has_failed = False
+        self.engine = replace(
+            engine, embedder=self._embedder, on_embedding_failure=self._note_failure
+        )
+        self._whole = engine
+        self._seconds = seconds
+        self._patient: PatientEmbedder | None = None
 
-    def embedder() -> Embedder | None:
-        return None if failed else engine.embedder()
+    def _embedder(self) -> Embedder | None:
+        if self.has_failed:
+            return None
+        if self._patient is None and (found := self._whole.embedder()) is not None:
+            self._patient = PatientEmbedder(found, seconds=self._seconds)
+        return self._patient
 
-    return replace(engine, embedder=embedder, on_embedding_failure=note)
+    def _note_failure(self, error: ProviderError) -> None:
+        self.has_failed = True
+        self._whole.on_embedding_failure(error)
 
 
 def sum_up(hf: Holdfast, report: DrainReport) -> DrainReport:
     """Let a model sum up the sessions that a drain found due, and learn from those whose work has
-    held up; this may take minutes."""
+    held up; this may take minutes. Vectors that the drain had no time for are made first."""
+    vectors = _fill_vectors(hf) if report.vectors_due else ()
     tokens = hf.settings.capture_daily_model_tokens
     model = consolidate(hf.engine, report.due, daily_tokens=tokens)
     learned = hf.observer.learn(report.due) if report.due else None
     problems = learned.problems if learned is not None else ()
-    return replace(report, model=model, problems=(*report.problems, *problems))
+    return replace(report, model=model, problems=(*report.problems, *vectors, *problems))
+
+
+def _fill_vectors(hf: Holdfast) -> tuple[str, ...]:
+    try:
+        hf.fill_vectors()
+    except ProviderError as error:
+        return (f"Vectors could not be made: {error}",)
+    return ()
 
 
 def learn_skills(

@@ -351,6 +351,14 @@ class Holdfast(Ageing, Exchange, Areas):
         self._wires.look_again()
         return done
 
+    def fill_vectors(self) -> int:
+        """Make the vectors that memories lack because no model answered when they were kept."""
+        from holdfast.app.reindex import fill_vectors
+
+        made = fill_vectors(self.engine)
+        self._wires.look_again()
+        return made
+
     def doctor(
         self, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
     ) -> Health:

@@ -86,6 +86,15 @@ def reindex(engine: Engine, *, force: bool = False, progress: Progress | None = 
     return Reindexed(model_id, indexed, dropped, resumed=place is not None)
 
 
+def fill_vectors(engine: Engine) -> int:
+    """Make the vectors that are missing, unless the store is between two models: to go over all of
+    it is a person's decision. Returns how many were made."""
+    embedder = engine.embedder()
+    if embedder is None or any(s.model_id != embedder.model_id for s in engine.store.models()):
+        return 0
+    return _fill(replace(engine, on_embedding_failure=_stop), embedder.model_id, None)
+
+
 def vector_coverage(store: Store, model_id: str | None) -> tuple[int, int]:
     """How many open memories have a vector of the model, and how many ought to."""
     kinds = tuple(kind for kind, rule in TYPE_RULES.items() if rule.embedded)

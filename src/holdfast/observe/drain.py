@@ -78,6 +78,7 @@ class DrainReport:
     problems: tuple[str, ...] = ()
     model: Consolidated | None = None
     due: tuple[str, ...] = ()
+    vectors_due: bool = False
 
 
 def drain(
