@@ -107,12 +107,20 @@ def test_a_shell_call_that_was_stopped_keeps_its_text() -> None:
     assert _shell("Command was cancelled by user.").output == "Command was cancelled by user."
 
 
-@pytest.mark.parametrize("name", ["fail", "slow"])
-def test_a_failed_mcp_tool_has_its_error(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("fail", "Error executing tool fail"), ("slow", "MCP error -32001: Request timed out")],
+)
+def test_a_failed_mcp_tool_has_its_error_without_what_it_was_given(name: str, error: str) -> None:
     call = _called(f"AfterTool-mcp_trivial_{name}")
-    assert (call.kind, call.name, call.output) == (ToolKind.MCP, f"mcp__trivial__{name}", "")
-    assert call.error is not None
-    assert call.error.startswith(f"MCP tool '{name}' reported tool error")
+    assert call.error == error
+    assert call.output == ""
+
+
+def test_a_report_of_a_failure_that_is_cut_off_says_which_tool_failed() -> None:
+    message = 'MCP tool \'type\' reported tool error for function call: {"text": "lily"} with response: [{'
+    call = _called("AfterTool-mcp_trivial_fail", tool_response={"error": {"message": message}})
+    assert call.error == "MCP tool 'type' reported tool error"
 
 
 def test_an_mcp_tool_is_named_as_by_other_clients() -> None:

@@ -16,8 +16,9 @@ from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Source
 from holdfast.memory.engine import Engine
 from holdfast.observe.learning.e2e import learn_screens
+from holdfast.observe.learning.screen_files import files_of_page
 from holdfast.observe.learning.screen_rules import ScreenFact, facts
-from holdfast.observe.learning.screens import ScreenStep, read_step
+from holdfast.observe.learning.screens import Screen, ScreenStep, read_step
 from holdfast.observe.taking import Taker
 from tests.observe.telling import Teller, world
 
@@ -30,13 +31,21 @@ def use(
     return say.call(name, ToolKind.MCP, input=json.dumps(given), output=output, error=error)
 
 
+def step_of(call: ToolCalled) -> ScreenStep:
+    read = read_step(call)
+    assert read is not None
+    return read[0]
+
+
 def told(*calls: ToolCalled) -> list[ScreenFact]:
     """The facts of calls in a row."""
     steps: list[ScreenStep] = []
+    screen = Screen()
     found: list[ScreenFact] = []
     for call in calls:
-        step = read_step(call)
-        assert step is not None
+        read = read_step(call, screen)
+        assert read is not None
+        step, screen = read
         found += facts(steps, step)
         steps.append(step)
     return found
@@ -55,8 +64,7 @@ def told(*calls: ToolCalled) -> list[ScreenFact]:
     ],
 )
 def test_tools_of_browsers_and_desktops_are_known_by_name(name: str) -> None:
-    step = read_step(use(Teller(), name, text="Save"))
-    assert step is not None
+    step = step_of(use(Teller(), name, text="Save"))
     assert step.deed == "act"
     assert step.target == "`Save`"
 
@@ -69,12 +77,29 @@ def test_other_tools_are_left_alone(name: str) -> None:
     assert read_step(use(Teller(), name, text="Save")) is None
 
 
-def test_what_is_typed_is_never_kept() -> None:
-    step = read_step(
-        use(Teller(), "mcp__playwright__browser_type", element="Password", text="hunter2secret")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"element": "Password", "text": "tiger-lily"},
+        {"target": "e3", "text": "tiger-lily"},
+        {"text": "tiger-lily"},
+        {"uid": "1_2", "value": "tiger-lily"},
+        {"key": "tiger-lily"},
+        {"fields": [{"name": "Password", "value": "tiger-lily"}]},
+    ],
+)
+@pytest.mark.parametrize("verb", ["type", "type_text", "fill", "fill_form", "press_key"])
+@pytest.mark.parametrize("failed", [True, False])
+def test_what_is_typed_is_never_kept(verb: str, given: dict[str, object], failed: bool) -> None:
+    echo = 'Call log:\n - fill("tiger-lily")\nPlease enable tiger-lily in the settings'
+    call = Teller().call(
+        f"mcp__playwright__browser_{verb}",
+        ToolKind.MCP,
+        input=json.dumps(given),
+        output="" if failed else echo,
+        error=echo if failed else None,
     )
-    assert step is not None
-    assert "hunter2secret" not in repr(step)
+    assert "tiger-lily" not in repr(read_step(call))
 
 
 @pytest.mark.parametrize(
@@ -101,12 +126,12 @@ def test_being_sent_to_the_login_is_a_precondition() -> None:
         )
     )
     assert fact.kind == "precondition"
-    assert fact.content == "/settings needs a login first: opening it leads to /login."
+    assert fact.content == "Opening /settings leads to /login: it needs a login first."
 
 
 def test_what_works_only_after_a_while_is_timing() -> None:
     say = Teller()
-    (fact,) = told(
+    *_, fact = told(
         use(say, "mcp__playwright__browser_click", element="Open dialog"),
         use(
             say,
@@ -125,17 +150,10 @@ def test_what_works_only_after_a_while_is_timing() -> None:
 
 
 def test_a_failure_below_a_heading_is_one_and_a_page_that_speaks_of_errors_is_none() -> None:
-    failed = read_step(
-        use(
-            Teller(),
-            "mcp__playwright__browser_click",
-            "### Result\nError: Timeout 5000ms exceeded.",
-        )
-    )
+    error = "### Result\nError: Timeout 5000ms exceeded."
+    failed = step_of(use(Teller(), "mcp__playwright__browser_click", error))
     page = "### Page\n- Page URL: http://x/help\n### Snapshot\n- heading: Error codes"
-    shown = read_step(use(Teller(), "mcp__playwright__browser_snapshot", page))
-    assert failed is not None
-    assert shown is not None
+    shown = step_of(use(Teller(), "mcp__playwright__browser_snapshot", page))
     assert (failed.ok, shown.ok) == (False, True)
 
 
@@ -152,7 +170,7 @@ def test_a_time_out_that_never_ends_says_nothing() -> None:
         ("Error: element is disabled", "Click `Delete`: the element is disabled"),
         (
             '### Modal state\n- ["confirm" dialog with message "Delete all data?"]',
-            "opens a dialog: Delete all data?",
+            'opens a dialog: "Delete all data?"',
         ),
     ],
 )
@@ -172,7 +190,7 @@ def test_a_quirk_of_the_tool_is_a_gotcha_of_the_tool() -> None:
         )
     )
     assert fact.kind == "mcp_gotcha"
-    assert "`click` can fail with" in fact.content
+    assert fact.content == "`Save` fits several elements: name one of them more exactly."
 
 
 def test_the_steps_to_a_place_are_a_test_sequence_without_what_was_typed() -> None:
@@ -186,7 +204,8 @@ def test_the_steps_to_a_place_are_a_test_sequence_without_what_was_typed() -> No
     )
     assert fact.kind == "test_sequence"
     assert fact.content == (
-        "To get to New project: navigate /, then click `Projects`, then type `Name`, then click `Create`."
+        'To get to "New project": open /, then click `Projects`, then type `Name`,'
+        " then click `Create`."
     )
 
 
@@ -281,3 +300,75 @@ def test_another_project_is_not_told(engine: Engine) -> None:
     assert learn_screens(engine, project="name:elsewhere", session_id="one") == []
     seen = engine.store.sightings(project="name:elsewhere", kinds=(SightingKind.E2E,))
     assert seen == []
+
+
+def test_what_works_later_in_the_session_is_not_out_of_use(engine: Engine) -> None:
+    session(engine, "one", DISABLED)
+    assert len(observed(engine)) == 1
+    session(engine, "one", DISABLED, "Clicked")
+    (timing,) = [memory for memory in observed(engine) if memory.is_open]
+    assert isinstance(timing.payload, E2EObservation)
+    assert timing.payload.observation_type == "timing"
+
+
+def test_another_action_in_between_is_a_precondition_and_waiting_is_not() -> None:
+    say = Teller()
+    click = "mcp__playwright__browser_click"
+    *_, fact = told(
+        use(say, click, DISABLED, element="Save"),
+        use(say, click, "Clicked", element="I agree"),
+        use(say, click, "Clicked", element="Save"),
+    )
+    assert fact.kind == "precondition"
+    assert fact.content == "Before click `Save` works: click `I agree`."
+
+
+def test_a_site_elsewhere_is_told_with_its_name() -> None:
+    (fact,) = told(
+        use(
+            Teller(),
+            "mcp__playwright__browser_navigate",
+            "- Page URL: https://shop.example.org/login",
+            url="https://shop.example.org/orders/17?token=abc",
+        )
+    )
+    assert fact.content == (
+        "Opening shop.example.org/orders/N leads to shop.example.org/login: it needs a login first."
+    )
+    assert files_of_page(fact.page, (), ["app/orders/page.tsx"]) == ()
+
+
+# -- Pages and files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "known", "expected"),
+    [
+        ("/settings", ["app/settings/page.tsx", "src/settings.py"], ["app/settings/page.tsx"]),
+        ("/settings", ["src/pages/Settings.vue"], ["src/pages/Settings.vue"]),
+        ("/settings", ["src/components/SettingsPanel.tsx"], ["src/components/SettingsPanel.tsx"]),
+        ("/orders/new", ["app/routes/orders.new.tsx"], ["app/routes/orders.new.tsx"]),
+        (
+            "/orders/N",
+            ["src/routes/orders/[id]/+page.svelte"],
+            ["src/routes/orders/[id]/+page.svelte"],
+        ),
+        ("/orders/N", ["app/(shop)/orders/[id]/page.tsx"], ["app/(shop)/orders/[id]/page.tsx"]),
+        ("/orders/new", ["app/views/orders/new.html.erb"], ["app/views/orders/new.html.erb"]),
+        ("/orders/new", ["shop/templates/orders/new.html"], ["shop/templates/orders/new.html"]),
+        ("/", ["app/page.tsx", "app/orders/page.tsx"], ["app/page.tsx"]),
+        ("/settings", ["src/pages/settings.test.tsx", "tests/pages/settings.tsx"], []),
+        ("/edit", ["a/Edit.tsx", "b/Edit.tsx", "c/Edit.tsx"], []),
+        ("", ["app/page.tsx"], []),
+    ],
+)
+def test_a_page_is_tied_to_the_file_it_comes_from(
+    page: str, known: list[str], expected: list[str]
+) -> None:
+    assert list(files_of_page(page, (), known)) == expected
+
+
+def test_files_that_a_tool_names_count_only_when_they_are_there() -> None:
+    known = ["web/src/Settings.tsx", "a/x.ts", "b/x.ts"]
+    named = ["src/Settings.tsx", "src/auth/keys.ts", "x.ts"]
+    assert files_of_page("", named, known) == ("web/src/Settings.tsx",)

@@ -6,6 +6,7 @@ It puts what hooks injected in front of the next prompt it reports, so prompts a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +16,7 @@ from typing import Final
 
 from holdfast.clients import claude_code
 from holdfast.clients.calls import Answer, answer_text, kind_of, tool_called, written
-from holdfast.clients.fields import Fields, as_fields, inner, optional, text, whole
+from holdfast.clients.fields import Fields, as_fields, inner, items, optional, text, whole
 from holdfast.clients.hook_set import Hook, Mode, Places, Scope
 from holdfast.clients.own_text import without_own
 from holdfast.core.events import Event, Origin, PromptSubmitted, ToolKind, TurnEnded
@@ -37,6 +38,7 @@ _LABEL = re.compile(
     r"|Process Group PGID): ?",
     re.MULTILINE,
 )
+_REPORTED = re.compile(r" with response: (\[.*)\Z", re.DOTALL)
 _NOTHING: Final = ("(empty)", "(none)")
 
 
@@ -95,10 +97,26 @@ def _answer(response: Fields, kind: ToolKind) -> Answer:
     output = wrapped[1] if wrapped else output
     failure = inner(response, "error")
     if failure:
-        return Answer("", text(failure, "message") or output or "failed")
+        return Answer("", _reported(text(failure, "message")) or output or "failed")
     if kind is ToolKind.SHELL:
         return _shell_answer(output)
     return Answer("" if kind in (ToolKind.EDIT, ToolKind.WRITE) else output)
+
+
+def _reported(message: str) -> str:
+    """What an MCP server said about a failure; the message repeats the call and what it was given,
+    which is nobody's error."""
+    found = _REPORTED.search(message)
+    if found is None:
+        return message
+    try:
+        answers = json.loads(found[1])
+    except ValueError:
+        return message[: found.start()].partition(" for function call: ")[0]
+    parts = [inner(as_fields(part), "functionResponse") for part in items({"it": answers}, "it")]
+    replies = [inner(part, "response") for part in parts]
+    said = [answer_text(reply) or text(inner(reply, "error"), "message") for reply in replies]
+    return "\n".join(filter(None, said)) or "failed"
 
 
 def _shell_answer(report: str) -> Answer:

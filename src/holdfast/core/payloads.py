@@ -69,13 +69,15 @@ class TaskCalibration(Payload):
 
 @record
 class E2EObservation(Payload):
-    """A fact about a running user interface, seen through a tool."""
+    """A fact about a running user interface, seen through a tool. `app_state` is the page that was
+    shown, `action` what was done there."""
 
     observation_type: Literal[
         "precondition", "timing", "ui_behavior", "test_sequence", "mcp_gotcha"
     ]
     mcp_tool: str | None = None
     app_state: str | None = None
+    action: str | None = None
 
 
 @record

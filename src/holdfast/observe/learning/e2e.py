@@ -3,16 +3,17 @@
 While events come in, the facts of a session are kept as its sightings, in the same transaction.
 Afterwards each becomes a memory of 0.75 confidence that waits for review; a second session that
 shows it lifts it to 0.9, and a session in which the same action works without trouble takes 0.2
-away. Invariant: learning twice from a session equals learning once.
+away. What a session itself finds out to be otherwise is withdrawn. Invariant: learning twice from a
+session equals learning once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import cast
+from typing import TypeAlias, cast
 
-from holdfast.core.changes import Change, PutExplanation, PutSightings, Rescore
+from holdfast.core.changes import Change, Close, PutExplanation, PutSightings, Rescore
 from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.events import Event, ToolCalled
@@ -21,7 +22,7 @@ from holdfast.core.observer import Explanation, Sighting, SightingKind
 from holdfast.core.payloads import E2EObservation
 from holdfast.core.ports import Store
 from holdfast.core.query import Filter
-from holdfast.core.records import record, replace
+from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
 from holdfast.memory.engine import Engine
@@ -33,7 +34,10 @@ from holdfast.observe.learning.screen_rules import (
     facts,
     worked_at_once,
 )
-from holdfast.observe.learning.screens import ScreenStep, read_step
+from holdfast.observe.learning.screens import Screen, ScreenStep, read_step
+
+FilesOf: TypeAlias = Callable[[str, Sequence[str]], tuple[str, ...]]
+"""The files of the project that a page, or files that a tool named, stand for."""
 
 FIRST_CONFIDENCE = 0.75
 CONFIRMED_CONFIDENCE = 0.9
@@ -47,10 +51,13 @@ _DOUBTED = "e2e_doubts"
 
 @record(kw_only=True)
 class _Trail:
-    """What is held of a session between two events: its last steps, and what worked at once."""
+    """What is held of a session between two events: its last steps, the screen after them, what
+    worked at once, and facts that turned out to be otherwise."""
 
     steps: tuple[ScreenStep, ...] = ()
+    screen: Screen = field(default_factory=Screen)
     worked: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
 
 # -- While events come in -------------------------------------------------------------------------
@@ -58,27 +65,52 @@ class _Trail:
 
 def screen_changes(store: Store, session: SessionRecord, events: Iterable[Event]) -> list[Change]:
     """The sightings of a session with what these events add; nothing when none is of a screen."""
-    steps = [s for e in events if isinstance(e, ToolCalled) and (s := read_step(e)) is not None]
-    if not steps:
+    calls = [event for event in events if isinstance(event, ToolCalled)]
+    if not any(read_step(call) for call in calls):
         return []
     known = store.sightings(
         project=session.project, kinds=(SightingKind.E2E,), sessions=(session.id,)
     )
     kept = {sighting.subject: sighting for sighting in known}
     trail = _load_trail(kept.pop(_TRAIL, None))
-    for step in steps:
+    for call in calls:
+        read = read_step(call, trail.screen)
+        if read is None:
+            continue
+        step, screen = read
         for fact in facts(trail.steps, step):
+            trail = _withdrawn(trail, kept, fact)
             kept[_subject(fact)] = _seen(session, fact, kept.get(_subject(fact)))
-        trail = _longer(trail, step)
+        trail = _longer(trail, step, screen)
     latest = list(kept.values())[-MOST_FACTS:]
     held = _sighting(session, _TRAIL, detail=cast("Json", payload_to_json(trail)))
     return [PutSightings(session.project, session.id, (SightingKind.E2E,), (*latest, held))]
 
 
-def _longer(trail: _Trail, step: ScreenStep) -> _Trail:
+def _withdrawn(trail: _Trail, kept: dict[str, Sighting], fact: ScreenFact) -> _Trail:
+    """What works after a while, or after something else was done, is not out of use."""
+    if fact.kind not in ("timing", "precondition") or not fact.about:
+        return trail
+    wrong = [
+        subject
+        for subject, one in kept.items()
+        if isinstance(one.detail, dict)
+        and (one.detail.get("kind"), one.detail.get("about")) == ("ui_behavior", fact.about)
+    ]
+    for subject in wrong:
+        del kept[subject]
+    return replace(trail, withdrawn=(*trail.withdrawn, *wrong)[-MOST_FACTS:])
+
+
+def _longer(trail: _Trail, step: ScreenStep, screen: Screen) -> _Trail:
     worked = worked_at_once(trail.steps, step)
     smooth = dict.fromkeys((*trail.worked, worked) if worked else trail.worked)
-    return _Trail(steps=(*trail.steps, step)[-MOST_STEPS:], worked=tuple(smooth)[-MOST_WORKED:])
+    return replace(
+        trail,
+        steps=(*trail.steps, step)[-MOST_STEPS:],
+        screen=screen,
+        worked=tuple(smooth)[-MOST_WORKED:],
+    )
 
 
 def _subject(fact: ScreenFact) -> str:
@@ -91,6 +123,7 @@ def _seen(session: SessionRecord, fact: ScreenFact, before: Sighting | None) -> 
         "content": fact.content,
         "about": fact.about,
         "tool": fact.tool,
+        "page": fact.page,
         "files": list(fact.files),
     }
     made = _sighting(session, _subject(fact), detail=detail)
@@ -120,29 +153,42 @@ def _load_trail(sighting: Sighting | None) -> _Trail:
 # -- Afterwards -----------------------------------------------------------------------------------
 
 
-def learn_screens(engine: Engine, *, project: str, session_id: str) -> list[str]:
+def learn_screens(
+    engine: Engine, *, project: str, session_id: str, files_of: FilesOf | None = None
+) -> list[str]:
     """Turn what a session showed into memories, or into trust in those there are; returns the ids
-    of what was touched."""
+    of what was touched. `files_of` ties them to files of the project."""
     seen = engine.store.sightings(
         project=project, kinds=(SightingKind.E2E,), sessions=(session_id,)
     )
     shown = [one for one in seen if one.subject != _TRAIL]
-    touched = [_keep(engine, sighting) for sighting in shown]
+    touched = [_keep(engine, sighting, files_of) for sighting in shown]
     trail = _load_trail(next((one for one in seen if one.subject == _TRAIL), None))
     said = {one.subject for one in shown}
+    _take_back(engine, project, session_id, [one for one in trail.withdrawn if one not in said])
     touched += _doubt(engine, project, session_id, frozenset(trail.worked), said)
     return [one for one in touched if one]
+
+
+def _take_back(engine: Engine, project: str, session_id: str, subjects: Sequence[str]) -> None:
+    """Close what only this session said and then found out to be otherwise."""
+    for subject in subjects:
+        memory = engine.store.find_key(_key(subject), project=project, user_scope=False)
+        if memory is None or memory.user_verified or memory.pinned:
+            continue
+        if set(memory.provenance_sessions) == {session_id}:
+            engine.store.apply([Close(memory.id, max(engine.clock(), memory.valid_from))])
 
 
 def _key(subject: str) -> str:
     return f"{_RULE}:{subject}"
 
 
-def _keep(engine: Engine, sighting: Sighting) -> str | None:
+def _keep(engine: Engine, sighting: Sighting, files_of: FilesOf | None) -> str | None:
     known = engine.store.find_key(
         _key(sighting.subject), project=sighting.project, user_scope=False
     )
-    draft = _draft(sighting)
+    draft = _draft(sighting, files_of)
     if draft is None or (known is not None and sighting.session_id in known.provenance_sessions):
         return None
     if known is None:
@@ -162,18 +208,19 @@ def _keep(engine: Engine, sighting: Sighting) -> str | None:
     return kept.id
 
 
-def _draft(sighting: Sighting) -> MemoryDraft | None:
+def _draft(sighting: Sighting, files_of: FilesOf | None) -> MemoryDraft | None:
     detail: Mapping[str, Json] = sighting.detail if isinstance(sighting.detail, dict) else {}
-    kind, content = detail.get("kind"), detail.get("content")
-    tool, about, files = detail.get("tool"), detail.get("about"), detail.get("files")
-    if not (isinstance(kind, str) and isinstance(content, str) and isinstance(tool, str)):
+    kind, content, tool = (_text(detail, name) for name in ("kind", "content", "tool"))
+    page, about, files = _text(detail, "page"), _text(detail, "about"), detail.get("files")
+    if not (kind and content and tool):
         return None
+    named = [f for f in files if isinstance(f, str)] if isinstance(files, list) else []
     return MemoryDraft(
         content=content,
         type=MemoryType.E2E_OBSERVATION,
         key=_key(sighting.subject),
         tags=("e2e", tool, kind),
-        files=tuple(f for f in files if isinstance(f, str)) if isinstance(files, list) else (),
+        files=files_of(page, named) if files_of is not None else (),
         confidence=FIRST_CONFIDENCE,
         scope=Scope.GLOBAL,
         source=Source.MCP_AUTO,
@@ -181,9 +228,14 @@ def _draft(sighting: Sighting) -> MemoryDraft | None:
         evidence=(Evidence(EvidenceKind.SESSION, sighting.session_id, at=sighting.at),),
         needs_review=True,
         payload=E2EObservation(
-            cast("FactKind", kind), tool, about if isinstance(about, str) else None
+            cast("FactKind", kind), tool, app_state=page or None, action=about or None
         ),
     )
+
+
+def _text(detail: Mapping[str, Json], name: str) -> str:
+    value = detail.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _explained(memory: Memory, sighting: Sighting, sessions: Sequence[str]) -> Change:
@@ -212,7 +264,7 @@ def _doubt(
     where = Filter(project=project, include_user=False, types=(MemoryType.E2E_OBSERVATION,))
     doubted: list[str] = []
     for memory in engine.store.iterate(where):
-        about = memory.payload.app_state if isinstance(memory.payload, E2EObservation) else None
+        about = memory.payload.action if isinstance(memory.payload, E2EObservation) else None
         subject = (memory.key or "").removeprefix(f"{_RULE}:")
         if about not in worked or subject in said or not _can_be_doubted(memory):
             continue

@@ -1,23 +1,23 @@
 """What steps on a screen say about the application: five kinds of facts, by rule, without a model.
 
-- precondition: something must hold before the application can be used;
+- precondition: something must hold, or be done, before the application can be used;
 - timing: something takes time before it can be used;
-- ui_behavior: how a part of the screen behaves, such as being disabled;
+- ui_behavior: how a part of the screen behaves, such as being out of use;
 - test_sequence: the steps that lead to a place;
 - mcp_gotcha: a quirk of the tool itself.
 
-A fact is told in words that are the same at every sighting: no times, no numbers, nothing typed.
-Pure; the steps so far are handed in with the new one.
+A fact is told in words that are the same at every sighting: no times, no numbers, nothing typed;
+what a page says stands in quotes. Pure; the steps so far are handed in with the new one.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from holdfast.core.records import record
 from holdfast.core.text import shorten
+from holdfast.observe.learning.screen_answers import Trouble
 from holdfast.observe.learning.screens import ScreenStep
 
 FactKind: TypeAlias = Literal[
@@ -25,42 +25,22 @@ FactKind: TypeAlias = Literal[
 ]
 MOST_STEPS = 16
 FEWEST_IN_SEQUENCE, MOST_IN_SEQUENCE = 3, 8
+LONG_WAIT_MS = 1_000
 _SOON = 6
 
-_QUIRKS = re.compile(
-    r"strict mode violation|resolved to \d+ elements|execution context was destroyed"
-    r"|target (?:page|closed|crashed)|browser (?:has been|was|is) (?:closed|already)|no open pages?"
-    r"|protocol error|not attached to the dom|\bref\b.{0,40}not found"
-    r"|stale (?:element|snapshot|ref)"
-    r"|take a (?:new )?snapshot|screenshot .{0,40}(?:failed|black|blank|empty)"
-    r"|exceeds? (?:the )?maximum|npx playwright install|unknown key|unsupported (?:key|selector)",
-    re.IGNORECASE,
-)
-_NEEDS = re.compile(
-    r"(?:log ?in|sign ?in|authentication) (?:is )?required|not (?:logged|signed) in"
-    r"|please (?:log|sign) in|unauthori[sz]ed|forbidden|connection refused|econnrefused"
-    r"|(?:server|service|backend|app(?:lication)?) (?:is )?not (?:running|started|reachable)"
-    r"|requires? [^.]{1,80}|must (?:be|have|first) [^.]{1,80}"
-    r"|please (?:enable|start|configure|select|choose|add|connect) [^.]{1,80}"
-    r"|[^.]{1,60} (?:is|are) (?:required|needed) (?:first|before)[^.]{0,40}",
-    re.IGNORECASE,
-)
-_NOT_YET = re.compile(
-    r"not (?:yet|stable)|still (?:loading|animating|opening|rendering)|is (?:loading|animating)"
-    r"|waiting for|timeout|timed out|not (?:visible|enabled|attached)",
-    re.IGNORECASE,
-)
-_CERTAINLY_NOT_YET = re.compile(
-    r"not stable|still (?:loading|animating|opening|rendering)|is (?:loading|animating)",
-    re.IGNORECASE,
-)
-_BLOCKED = re.compile(
-    r"is (?:disabled|read-?only|not editable)|intercepts pointer events|aria-disabled",
-    re.IGNORECASE,
-)
-_DIALOG = re.compile(r"\b(?:dialog|alert)\b[^\"“]{0,60}[\"“]([^\"”]{3,120})", re.IGNORECASE)
-_LOGIN = re.compile(r"/(?:log-?in|sign-?in|auth|sso)\b", re.IGNORECASE)
-_NUMBERS = re.compile(r"\b\d+(?:\.\d+)?(?:\s?ms|\s?s)?\b")
+_QUIRKS: Mapping[Trouble, str] = {
+    "stale": "`{tool}` fails with a reference from an old snapshot: take a new one once the page"
+    " has changed",
+    "dialog": "`{tool}` fails while a dialog is open: answer the dialog first",
+    "closed": "`{tool}` fails once its page or browser is closed: open it again",
+    "key": "`{tool}` knows keys by their own names only, such as Enter or ArrowLeft",
+}
+_BLOCKED: Mapping[Trouble, str] = {
+    "disabled": "is disabled",
+    "read_only": "cannot be edited",
+    "covered": "is covered by something else",
+}
+_PASSING: tuple[Trouble, ...] = ("not_ready", "moving", *_BLOCKED)
 
 
 @record(kw_only=True)
@@ -72,6 +52,7 @@ class ScreenFact:
     content: str
     about: str
     tool: str
+    page: str = ""
     files: tuple[str, ...] = ()
 
 
@@ -86,44 +67,57 @@ def facts(before: Sequence[ScreenStep], step: ScreenStep) -> list[ScreenFact]:
 
 def worked_at_once(before: Sequence[ScreenStep], step: ScreenStep) -> str | None:
     """The action that worked without trouble; it speaks against facts that say otherwise."""
-    trouble = any(one.action == step.action and not one.ok for one in before)
-    told = _BLOCKED.search(step.told) or _NOT_YET.search(step.told) or _led_to_login(step)
-    return step.action if step.ok and step.target and not trouble and not told else None
+    trouble = any(_about(one) == _about(step) and not one.ok for one in before)
+    smooth = step.ok and step.target and not trouble and not _led_to_login(step)
+    return _about(step) if smooth else None
 
 
 # -- The rules ------------------------------------------------------------------------------------
 
 
 def _quirk(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
-    found = _QUIRKS.search(step.told)
-    if found is None or step.ok:
-        return None
-    word = _plain(found[0])
-    return _fact("mcp_gotcha", step, f"`{step.verb}` can fail with: {_plain(step.told)}", word)
+    if step.trouble == "ambiguous" and step.target:
+        told = f"{step.target} fits several elements{_on(step)}: name one of them more exactly"
+        return _fact("mcp_gotcha", step, told, "ambiguous")
+    if told := _QUIRKS.get(step.trouble):
+        # A quirk is the tool's, whatever it was used on.
+        return _fact("mcp_gotcha", step, told.format(tool=step.tool), step.trouble, of_tool=True)
+    return None
 
 
 def _precondition(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
     if _led_to_login(step):
-        told = f"{step.target} needs a login first: opening it leads to {step.place}"
+        told = f"Opening {step.target} leads to {step.place}: it needs a login first"
         return _fact("precondition", step, told, "login")
-    found = _NEEDS.search(step.told)
-    if found is None or (step.ok and step.deed not in ("open", "act")):
+    if step.trouble == "refused" and step.deed == "open":
+        told = "The application must be running before it can be opened"
+        return _fact("precondition", step, told, "running", of_tool=True)
+    if step.trouble == "no_browser":
+        told = f"A browser must be installed before `{step.tool}` works"
+        return _fact("precondition", step, told, "browser", of_tool=True)
+    if not step.needs:
         return None
-    told = f"Before {step.action or step.verb} works: {_plain(found[0])}"
-    return _fact("precondition", step, told, _plain(found[0]).lower())
+    told = f'Before {step.action or step.verb}{_on(step)} works: it says "{step.needs}"'
+    if step.deed == "look":
+        told = f'The page {step.page} says: "{step.needs}"'
+    return _fact("precondition", step, told, step.needs.casefold())
 
 
-def _waited_for(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
-    """Something that failed as not ready and worked soon after; or says itself that it is not."""
-    if not step.ok and _CERTAINLY_NOT_YET.search(step.told):
+def _worked_later(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+    """What failed and works now: something was done in between, or it only took time."""
+    if step.trouble == "moving":
         return _timing(before, step)
     if not step.ok or step.deed != "act" or not step.target:
         return None
     recent = before[-_SOON:]
-    failed = [n for n, one in enumerate(recent) if one.action == step.action and not one.ok]
-    if not failed or not _NOT_YET.search(recent[failed[-1]].told):
+    failed = [n for n, one in enumerate(recent) if _about(one) == _about(step) and not one.ok]
+    if not failed or recent[failed[-1]].trouble not in _PASSING:
         return None
-    return _timing(recent[: failed[0]], recent[failed[-1]])
+    between = [one for one in recent[failed[-1] + 1 :] if one.deed in ("act", "open") and one.ok]
+    if between:
+        done = ", then ".join(dict.fromkeys(one.action for one in between))
+        return _fact("precondition", step, f"Before {step.action}{_on(step)} works: {done}", done)
+    return _timing(recent[: failed[0]], step)
 
 
 def _timing(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact:
@@ -133,63 +127,95 @@ def _timing(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact:
     return _fact("timing", step, told, last.action if last else "")
 
 
-def _blocked(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
-    found = _BLOCKED.search(step.told)
-    if found is not None and step.deed == "act" and step.target:
-        told = f"{step.action}: the element {_plain(found[0])}; that is how it behaves there"
-        return _fact("ui_behavior", step, told, _plain(found[0]).lower())
-    asked = _DIALOG.search(step.told)
-    if asked is None or step.deed == "look":
+def _waited(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+    """Something that was waited for, and took its time."""
+    done = [one for one in before if one.deed in ("open", "act") and one.ok]
+    if step.deed != "wait" or not (step.ok and step.target and done):
+        return None
+    if step.took_ms < LONG_WAIT_MS:
+        return None
+    told = f"After {done[-1].action} wait for {step.target}: it takes a moment"
+    return _fact("timing", step, told, done[-1].action)
+
+
+def _out_of_use(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+    """A part of the screen that cannot be used; withdrawn when it works later in the session."""
+    if step.deed != "act" or not step.target or step.trouble not in _BLOCKED:
+        return None
+    how = _BLOCKED[step.trouble]
+    told = f"{step.action}{_on(step)}: the element {how}; that is how it behaves there"
+    return _fact("ui_behavior", step, told, how)
+
+
+def _asked(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+    if not step.dialog or step.deed == "look" or not step.ok:
         return None
     doing = step if step.verb != "handle_dialog" else (before[-1] if before else step)
-    return _fact(
-        "ui_behavior", doing, f"{doing.action} opens a dialog: {_plain(asked[1])}", "dialog"
-    )
+    told = f'{doing.action}{_on(doing)} opens a dialog: "{step.dialog}"'
+    return _fact("ui_behavior", doing, told, "dialog")
 
 
 def _sequence(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
-    """Opening a place and at least three actions that all worked, then a look at where they led."""
-    if step.deed != "look" or not step.ok:
+    """Opening a place and at least three things done there, then a look at where they led."""
+    if step.deed != "look" or not step.ok or step.verb == "list_pages":
         return None
     starts = [n for n, one in enumerate(before) if one.deed == "open" and one.ok]
     if not starts:
         return None
-    path = [one for one in before[starts[-1] :] if one.deed in ("open", "act")]
-    acts = [one for one in path if one.deed == "act" and one.target]
-    if any(not one.ok for one in path) or not FEWEST_IN_SEQUENCE <= len(acts) <= MOST_IN_SEQUENCE:
+    path = [one for one in before[starts[-1] :] if one.ok and (one.deed == "open" or one.target)]
+    acts = [one for one in path if one.deed == "act"]
+    done = sum(one.target.count("`") // 2 for one in acts)
+    if not FEWEST_IN_SEQUENCE <= done <= MOST_IN_SEQUENCE:
         return None
     actions = [path[0].action, *dict.fromkeys(one.action for one in acts)]
     goal = step.title or step.place or acts[-1].action
-    told = f"To get to {_plain(goal)}: {', then '.join(actions)}"
-    return _fact("test_sequence", step, told, "\n".join(actions), about=goal)
+    told = f'To get to "{goal}": {", then ".join(actions)}'
+    return _fact("test_sequence", step, told, "\n".join(actions), of_tool=True)
 
 
 def _led_to_login(step: ScreenStep) -> bool:
-    asked_for_it = _LOGIN.search(step.target)
-    return step.deed == "open" and not asked_for_it and _LOGIN.search(step.place) is not None
+    words = ("login", "log-in", "signin", "sign-in", "auth", "sso")
+    asked_for = any(f"/{word}" in step.target.casefold() for word in words)
+    came_to = any(f"/{word}" in step.place.casefold() for word in words)
+    return step.deed == "open" and step.ok and came_to and not asked_for
 
 
 _Rule = Callable[[Sequence[ScreenStep], ScreenStep], ScreenFact | None]
-_RULES: tuple[_Rule, ...] = (_quirk, _precondition, _waited_for, _blocked, _sequence)
+_RULES: tuple[_Rule, ...] = (
+    _quirk,
+    _precondition,
+    _worked_later,
+    _waited,
+    _out_of_use,
+    _asked,
+    _sequence,
+)
 
 
 # -- Parts ----------------------------------------------------------------------------------------
 
 
 def _fact(
-    kind: FactKind, step: ScreenStep, content: str, detail: str, *, about: str | None = None
+    kind: FactKind, step: ScreenStep, content: str, detail: str, *, of_tool: bool = False
 ) -> ScreenFact:
-    subject = f"{kind}\n{step.action if kind != 'test_sequence' else ''}\n{detail}"
+    """A fact; one that is `of_tool` does not depend on the element it was met at."""
+    about = "" if of_tool else _about(step)
     return ScreenFact(
         kind=kind,
-        subject=subject.lower(),
+        subject=f"{kind}\n{about}\n{detail}".casefold(),
         content=f"{content[:1].upper()}{shorten(content[1:], limit=400).rstrip('.')}.",
-        about=step.action if about is None else about,
-        tool=step.verb,
+        about=about,
+        tool=step.tool,
+        page=step.page,
         files=step.files,
     )
 
 
-def _plain(text: str) -> str:
-    """Words that are the same at every sighting."""
-    return " ".join(_NUMBERS.sub("N", text).split()).strip(" .:;-#")
+def _about(step: ScreenStep) -> str:
+    """An action and where it was done: a button may be there on several pages."""
+    return f"{step.action}{_on(step)}"
+
+
+def _on(step: ScreenStep) -> str:
+    named = step.page and step.page != step.target
+    return f" on {step.page}" if named else ""
