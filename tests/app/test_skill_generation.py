@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,23 +20,20 @@ from holdfast.observe.consolidation import tokens_used_today
 from holdfast.skills.generation import require_valid
 from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from holdfast.testing.fakes import WordEmbedder
-from tests.app.working import FAILED, PASSED, Desk, add_route, events_of
+from tests.app.working import (
+    FAILED,
+    PASSED,
+    QUIET,
+    ROUTE_SKILL,
+    Desk,
+    add_route,
+    events_of,
+    route_skill,
+)
 
 pytestmark = pytest.mark.feature("F9")
 
-QUIET = Settings(skills_suggest="off")
-NAME = "add-api-route-discount-codes-shop"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
-@pytest.fixture
-def hf(desk: Desk) -> Iterator[holdfast.Holdfast]:
-    with desk.open(settings=QUIET) as opened:
-        yield opened
+NAME = ROUTE_SKILL
 
 
 def _only(made: tuple[GeneratedSkill, ...]) -> GeneratedSkill:
@@ -57,9 +53,7 @@ def _reason(hf: holdfast.Holdfast, session: str) -> str:
 def test_a_good_session_becomes_a_valid_skill_with_its_steps_in_the_form_that_worked(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    skill = _only(hf.skills.generate().made)
+    skill = route_skill(desk, hf)
     read = require_valid(skill.text, name=NAME)
     assert skill.name == NAME
     assert read.findings == ()
@@ -80,9 +74,7 @@ def test_a_good_session_becomes_a_valid_skill_with_its_steps_in_the_form_that_wo
 def test_a_skill_says_which_session_observations_and_commit_it_comes_from(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    skill = _only(hf.skills.generate("session-1").made)
+    skill = route_skill(desk, hf)
     told = dict(require_valid(skill.text, name=NAME).metadata)
     assert told["sessions"] == "session-1"
     assert told["commit"] == skill.commit_sha == "abc1234"
@@ -96,9 +88,7 @@ def test_a_skill_says_which_session_observations_and_commit_it_comes_from(
 def test_a_new_skill_is_listed_and_off_until_somebody_accepts_it(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     news = hf.engine.store.news(after=0, project=hf.project, limit=100)
     assert [one.subject for one in news if one.kind == "skill_generated"] == [NAME]
     waiting = hf.skills.get(NAME)
@@ -131,9 +121,7 @@ def test_a_dry_run_shows_the_document_and_keeps_nothing(desk: Desk, hf: holdfast
 def test_a_session_gives_one_skill_and_the_same_work_none_again(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     add_route(desk.session("session-2"))
     desk.drain(hf)
     assert _reason(hf, "session-1") == f"the skill {NAME!r} was made of it"
@@ -159,9 +147,7 @@ def test_likeness_is_found_by_words_and_by_meaning_and_other_work_is_not_alike(
 def test_what_was_rejected_is_not_offered_again_and_is_no_skill(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     hf.skills.review(NAME, "reject")
     assert hf.skills.list(source="generated") == []
     add_route(desk.session("session-2"))
@@ -441,7 +427,8 @@ def test_an_embedder_that_fails_leaves_the_words_to_tell(desk: Desk) -> None:
     add_route(desk.session("session-1"))
     add_route(desk.session("session-2"), "coupon")
     with desk.open(embedder=Failing(model_id="failing")) as hf:
-        assert desk.drain(hf).problems == ()
+        (problem,) = desk.drain(hf).problems
+        assert problem.startswith("Vectors could not be made: The server went away")
         assert len(hf.skills.library.all()) == 1
 
 

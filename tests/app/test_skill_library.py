@@ -2,41 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import holdfast
-from holdfast.app.settings import Settings
 from holdfast.app.skill_suggestions import skills_called
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
-from holdfast.core.skill_library import GeneratedSkill, SkillOrigin, SkillReview
+from holdfast.core.skill_library import SkillOrigin, SkillReview
 from holdfast.skills.generation import require_valid
 from holdfast.skills.generation_story import WorkStory
-from tests.app.working import FAILED, PASSED, Desk, Worker, add_route
+from tests.app.working import (
+    FAILED,
+    PASSED,
+    QUIET,
+    ROUTE_SKILL,
+    Desk,
+    Worker,
+    add_route,
+    route_skill,
+)
 
 pytestmark = pytest.mark.feature("F9")
 
-QUIET = Settings(skills_suggest="off")
-NAME = "add-api-route-discount-codes-shop"
+NAME = ROUTE_SKILL
 SECRET = "sk-ant-api03-" + "Zk3Jq9" * 15 + "AA"  # made up
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
-@pytest.fixture
-def hf(desk: Desk) -> Iterator[holdfast.Holdfast]:
-    with desk.open(settings=QUIET) as opened:
-        yield opened
-
-
-def _only(made: tuple[GeneratedSkill, ...]) -> GeneratedSkill:
-    (skill,) = made
-    return skill
 
 
 # -- Refinement -----------------------------------------------------------------------------------
@@ -45,9 +35,7 @@ def _only(made: tuple[GeneratedSkill, ...]) -> GeneratedSkill:
 def test_sessions_that_did_the_same_are_merged_counted_and_the_old_text_is_kept(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    first = _only(hf.skills.generate().made)
+    first = route_skill(desk, hf)
     hf.skills.review(NAME, "accept")
     for number, noun in ((2, "coupon"), (3, "voucher")):
         worker = add_route(desk.session(f"session-{number}"), noun, ends=False)
@@ -69,9 +57,7 @@ def test_sessions_that_did_the_same_are_merged_counted_and_the_old_text_is_kept(
 
 
 def test_one_session_is_too_little_to_refine(desk: Desk, hf: holdfast.Holdfast) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     with pytest.raises(UsageError, match="Only 1 good session"):
         hf.skills.refine(NAME)
     with pytest.raises(NotFoundError):
@@ -82,7 +68,7 @@ def test_what_a_person_wrote_is_replaced_only_on_request(desk: Desk, hf: holdfas
     add_route(desk.session("session-1"))
     add_route(desk.session("session-2"), "coupon")
     desk.drain(hf)
-    text = _only(hf.skills.generate().made).text
+    text = hf.skills.generate().made[0].text
     edited = text.replace("## Steps", "## Steps\n\n0. Think first.")
     hf.skills.review(NAME, "edit", text=edited)
     assert hf.skills.library.get(NAME).made_by == "person"
@@ -95,9 +81,7 @@ def test_what_a_person_wrote_is_replaced_only_on_request(desk: Desk, hf: holdfas
 
 
 def test_an_edit_must_validate_and_hold_no_secret(desk: Desk, hf: holdfast.Holdfast) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    text = _only(hf.skills.generate().made).text
+    text = route_skill(desk, hf).text
     for bad in ("no front matter", text.replace(f"name: {NAME}", "name: other"), ""):
         with pytest.raises(UsageError):
             hf.skills.review(NAME, "edit", text=bad)
@@ -112,9 +96,7 @@ def test_an_edit_must_validate_and_hold_no_secret(desk: Desk, hf: holdfast.Holdf
 def test_fields_are_edited_and_the_skill_is_exported_and_removed_like_any_other(
     desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     assert hf.skills.edit(NAME, {"version": "1.2.0"}).version == "1.2.0"
     target = hf.skills.export(NAME, tmp_path / "out")
     exported = (target / "SKILL.md").read_text(encoding="utf-8")
@@ -140,9 +122,7 @@ def _use(desk: Desk, name: str, *, works: bool) -> Worker:
 def test_the_success_rate_follows_the_sessions_that_used_it(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     hf.skills.enable(NAME)
     _use(desk, "use-1", works=True)
     _use(desk, "use-2", works=False)
@@ -160,9 +140,7 @@ def test_the_success_rate_follows_the_sessions_that_used_it(
 def test_a_skill_that_fails_twice_in_a_row_is_switched_off_with_a_note(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     hf.skills.review(NAME, "accept")
     desk.now_ms = _ms(hf.skills.library.get(NAME).updated_at.timestamp())
     for name in ("use-1", "use-2"):
@@ -193,9 +171,7 @@ def test_names_are_called_by_the_tool_or_after_a_slash() -> None:
 def test_an_export_carries_skills_and_they_wait_for_review_where_they_come_in(
     desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     hf.skills.review(NAME, "accept")
     known = hf.skills.library.get(NAME)
     file = tmp_path / "export.jsonl"
@@ -216,9 +192,7 @@ def test_an_export_carries_skills_and_they_wait_for_review_where_they_come_in(
 def test_a_skill_line_that_is_none_or_holds_a_secret_is_refused_by_number(
     desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     file = tmp_path / "export.jsonl"
     hf.export(file)
     head, *_, line = file.read_text(encoding="utf-8").splitlines()
@@ -239,9 +213,7 @@ def test_a_skill_line_that_is_none_or_holds_a_secret_is_refused_by_number(
 def test_a_partial_export_leaves_skills_behind(
     desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     hf.export(tmp_path / "some.jsonl", types=["prompt"])
     assert '"skill"' not in (tmp_path / "some.jsonl").read_text(encoding="utf-8")
 
@@ -249,9 +221,7 @@ def test_a_partial_export_leaves_skills_behind(
 def test_clearing_a_project_takes_its_sessions_and_the_skills_made_of_them_along(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     assert hf.clear_project(dry_run=True).sessions == 1
     assert len(hf.skills.library.all()) == len(hf.engine.store.sessions(project=hf.project)) == 1
     hf.clear_project()
@@ -274,9 +244,7 @@ def test_two_who_look_at_a_session_at_once_make_one_skill(desk: Desk) -> None:
 def test_a_run_of_the_command_counts_as_a_use_in_its_session(
     desk: Desk, hf: holdfast.Holdfast
 ) -> None:
-    add_route(desk.session("session-1"))
-    desk.drain(hf)
-    hf.skills.generate()
+    route_skill(desk, hf)
     hf.skills.review(NAME, "accept")
     hf.skills.commands.run(f"/{NAME}", session="session-9")
     (run,) = hf.engine.store.skill_runs()

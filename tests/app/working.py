@@ -13,11 +13,14 @@ from holdfast.clients.translate import translate
 from holdfast.core.events import Event
 from holdfast.core.ports import Embedder
 from holdfast.core.sessions import SpoolEntry
+from holdfast.core.skill_library import GeneratedSkill
 from holdfast.observe.drain import DrainReport
 from holdfast.store import spool
 
 START_MS = 1_790_000_000_000
 PASSED = "===== 3 passed in 0.02s ====="
+QUIET = Settings(skills_suggest="off")
+ROUTE_SKILL = "add-api-route-discount-codes-shop"
 FAILED = "E   AssertionError: 3 != 4\n===== 1 failed, 2 passed in 0.02s ====="
 
 
@@ -148,3 +151,11 @@ def add_route(worker: Worker, noun: str = "discount", *, ends: bool = True) -> W
     if ends:
         worker.end()
     return worker
+
+
+def route_skill(desk: Desk, hf: holdfast.Holdfast) -> GeneratedSkill:
+    """The skill that is made of one session in which a route was added."""
+    add_route(desk.session("session-1"))
+    desk.drain(hf)
+    (skill,) = hf.skills.generate().made
+    return skill

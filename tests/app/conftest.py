@@ -1,0 +1,22 @@
+"""A desk to work at, and its memory, which looks for no skills by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from tests.app.working import QUIET, Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def hf(desk: Desk) -> Iterator[holdfast.Holdfast]:
+    with desk.open(settings=QUIET) as opened:
+        yield opened
