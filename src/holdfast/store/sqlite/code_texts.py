@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from heapq import nlargest
 from math import log
-from pathlib import Path
 
-from holdfast.core.clock import Clock
 from holdfast.core.code_texts import (
     CommitHit,
     CommitText,
@@ -21,9 +19,9 @@ from holdfast.core.code_texts import (
     Together,
     Touch,
 )
-from holdfast.store.sqlite.database import Connection, Database
+from holdfast.store.sqlite.database import Connection
+from holdfast.store.sqlite.derived import DerivedFile
 from holdfast.store.sqlite.migrations import Step
-from holdfast.store.sqlite.opening import open_file
 
 # "HoWd": tells a file of code words from a file of memories.
 APPLICATION_ID = 0x486F5764
@@ -93,31 +91,11 @@ def _make(db: Connection) -> None:
 STEPS = (Step(1, "words of files and of commits", _make),)
 
 
-class SqliteCodeTexts:
+class SqliteCodeTexts(DerivedFile):
     """Words of source trees in one file."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    @classmethod
-    def open(
-        cls, path: Path, *, busy_timeout_ms: int, clock: Clock, read_only: bool = False
-    ) -> SqliteCodeTexts:
-        """Open the file, making or migrating it as needed; one that cannot be written is read."""
-        return cls(
-            open_file(
-                path,
-                busy_timeout_ms=busy_timeout_ms,
-                clock=clock,
-                read_only=read_only,
-                steps=STEPS,
-                application_id=APPLICATION_ID,
-            )
-        )
-
-    def close(self) -> None:
-        """Let go of every connection."""
-        self._database.close()
+    steps = STEPS
+    application_id = APPLICATION_ID
 
     # -- Files ------------------------------------------------------------------------------------
 

@@ -10,13 +10,13 @@ from array import array
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 
-from holdfast.core.clock import Clock, from_ms, to_ms
+from holdfast.core.clock import from_ms, to_ms
 from holdfast.core.graph import Edge, FileState, GraphStatus, Node, SourceFile
 from holdfast.core.graph_ports import KIND_ORDER, AnalysedFile, DrawnEdges, EdgeTable, NodeTable
 from holdfast.store.sqlite import graph_writing as writing
-from holdfast.store.sqlite.database import Connection, Database
+from holdfast.store.sqlite.database import Connection
+from holdfast.store.sqlite.derived import DerivedFile
 from holdfast.store.sqlite.graph_rows import (
     FILE_COLUMNS,
     NODE_COLUMNS,
@@ -27,7 +27,6 @@ from holdfast.store.sqlite.graph_rows import (
 )
 from holdfast.store.sqlite.graph_schema import APPLICATION_ID, STEPS
 from holdfast.store.sqlite.graph_writing import chunks
-from holdfast.store.sqlite.opening import open_file
 
 _READ_EDGES = """
     SELECT s.id, t.id, e.kind, max(e.confidence), min(e.line), 0
@@ -45,31 +44,11 @@ _TABLE = """
     JOIN nodes t ON t.tree = x.tree AND t.id = x.target WHERE x.tree = ?"""
 
 
-class SqliteGraph:
+class SqliteGraph(DerivedFile):
     """Graphs of source trees in one file."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    @classmethod
-    def open(
-        cls, path: Path, *, busy_timeout_ms: int, clock: Clock, read_only: bool = False
-    ) -> SqliteGraph:
-        """Open the file, making or migrating it as needed; one that cannot be written is read."""
-        return cls(
-            open_file(
-                path,
-                busy_timeout_ms=busy_timeout_ms,
-                clock=clock,
-                read_only=read_only,
-                steps=STEPS,
-                application_id=APPLICATION_ID,
-            )
-        )
-
-    def close(self) -> None:
-        """Let go of every connection."""
-        self._database.close()
+    steps = STEPS
+    application_id = APPLICATION_ID
 
     # -- Files ------------------------------------------------------------------------------------
 
