@@ -276,3 +276,77 @@ def test_importing_a_configuration_file_does_not_stop_the_build(tmp_path: Path) 
         },
     )
     assert "main.ts imports package.json" in edges(store)
+
+
+def test_specifiers_mean_what_the_compiler_takes_them_for(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "package.json": '{"name": "shop", "imports": {"#types/*": "./types/*.d.ts", "#db": {"node": "./src/db.ts"}}}',
+            "tsconfig.json": '{"extends": ["./base.json/../tsconfig.base.json", "@shop/tsconfig/strict.json"],'
+            ' "compilerOptions": {"baseUrl": "./src"}}',
+            "tsconfig.base.json": '{"compilerOptions": {"paths": {"~/*": ["gone/*", "lib/*"], "~/special/*": ["nowhere/*"]}}}',
+            "tools/tsconfig/package.json": '{"name": "@shop/tsconfig"}',
+            "tools/tsconfig/strict.json": '{"compilerOptions": {"strict": true}}',
+            "types/money.d.ts": "export type Money = number;\n",
+            "src/db.ts": "export const db = 1;\n",
+            "src/lib/tax.ts": "export const rate = 1;\n",
+            "src/lib/special/deal.ts": "export const deal = 1;\n",
+            "src/both.js": "module.exports = 1;\n",
+            "src/both/index.ts": "export const both = 1;\n",
+            "src/view.tsx": "export const View = () => null;\n",
+            "src/late.mts": "export const late = 1;\n",
+            "src/main.ts": "import type { Money } from '#types/money';\nimport { db } from '#db';\n"
+            "import { rate } from '~/tax';\nimport { deal } from '~/special/deal';\n"
+            "import { both } from './both';\nimport { View } from './view.jsx';\nimport late from 'late.mjs';\n"
+            "const lazy = import(/* chunk */ './lazy');\nconst quoted = import(`./quoted`);\n"
+            "let n: import('./typed').N;\n",
+            "src/lazy.ts": "export default 1;\n",
+            "src/quoted.ts": "export default 1;\n",
+            "src/typed.ts": "export type N = 1;\n",
+            "src/more.ts": "export {};\ndeclare module './db' { interface Db {} }\n",
+            "src/ambient.d.ts": "declare module './db' { interface Db {} }\n",
+        },
+    )
+    found = sorted(
+        line.removeprefix("src/")
+        for line in edges(store)
+        if " imports " in line and "::" not in line
+    )
+    assert found == [
+        "main.ts imports src/both/index.ts",
+        "main.ts imports src/db.ts",
+        "main.ts imports src/late.mts",
+        "main.ts imports src/lazy.ts",
+        "main.ts imports src/lib/tax.ts",
+        "main.ts imports src/quoted.ts",
+        "main.ts imports src/typed.ts",
+        "main.ts imports src/view.tsx",
+        "main.ts imports types/money.d.ts",
+        "more.ts imports src/db.ts",
+    ]
+
+
+def test_a_package_of_the_workspace_is_followed_to_its_sources(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "packages/kit/package.json": '{"name": "@acme/kit", "exports": {".": {"import": "./dist/index.mjs"},'
+            ' "./extra/*": "./dist/more/*.mjs"}}',
+            "packages/kit/src/index.ts": "export const tool = () => 1;\n",
+            "packages/kit/src/more/saw.ts": "export const saw = () => 1;\n",
+            "packages/app/main.ts": "import { tool } from '@acme/kit';\nimport { saw } from '@acme/kit/extra/saw';\n"
+            "import React from 'react';\n",
+            "test/fixtures/react/package.json": '{"name": "react"}',
+            "test/fixtures/react/index.ts": "export default 1;\n",
+            "web/tsconfig.json": '{"files": [], "references": [{"path": "./tsconfig.app.json"}]}',
+            "web/tsconfig.app.json": '{"compilerOptions": {"paths": {"@/*": ["./src/*"]}}}',
+            "web/src/a.ts": "import { b } from '@/b';\n",
+            "web/src/b.ts": "export const b = 1;\n",
+        },
+    )
+    assert {line for line in edges(store) if " imports " in line and "::" not in line} == {
+        "packages/app/main.ts imports packages/kit/src/index.ts",
+        "packages/app/main.ts imports packages/kit/src/more/saw.ts",
+        "web/src/a.ts imports web/src/b.ts",
+    }

@@ -57,7 +57,9 @@ class Drawer:
             for file in found.files:
                 sheet.add(sheet.path, file, EdgeKind.IMPORTS, found.confidence, line)
             for target in self._bound(item, found):
-                sheet.add(sheet.path, node_id(target), EdgeKind.IMPORTS, found.confidence, line)
+                # A whole file that another one passes on is not what was imported.
+                if target.qualname or target.path in found.files:
+                    sheet.add(sheet.path, node_id(target), EdgeKind.IMPORTS, found.confidence, line)
 
     def _bound(self, item: Import, found: Found) -> Iterator[Target]:
         """What the names of an import stand for, as far as it is there."""

@@ -109,10 +109,9 @@ class Outlook:
     def nearest(self, path: str, name: str) -> str | None:
         """The file of that name in the nearest folder above a path."""
         folder = dirname(path)
-        known = set(self.layout.basenames.get(name, ()))
-        while known:
+        while name in self.layout.basenames:
             candidate = f"{folder}/{name}" if folder else name
-            if candidate in known:
+            if candidate in self.layout:
                 return candidate
             if not folder:
                 return None

@@ -29,7 +29,8 @@ _MODULES: Final = MappingProxyType(
 """Extension -> module here, whose `LANGUAGES` has a record for it."""
 
 _CONFIGURATION: Final = re.compile(
-    r"(?:^|/)(?:[tj]sconfig(?:\.[\w.-]+)?\.json|package\.json|go\.mod|Cargo\.toml|composer\.json)$"
+    r"(?:^|/)(?:[tj]sconfig(?:[.-][\w.-]+)?\.json|package\.json|go\.mod|Cargo\.toml|composer\.json"
+    r"|[^/]*(?:tsconfig|ts-config|typescript-config)[^/]*/[\w.-]+\.json)$"
 )
 """Files that say what imports mean; they are kept whole."""
 

@@ -176,14 +176,18 @@ def submodule(module: Target, name: str, outlook: Outlook) -> Target | None:
 
 
 def _gives(module: Target, name: str, path: str, outlook: Outlook) -> bool:
-    """Whether a package itself defines or imports a name, which then hides a submodule.
+    """Whether a package gives something of its own under a name, which then hides a submodule.
 
     For the package's own `from . import name` it is the submodule that is meant.
     """
     if module.is_package or module.path == path:
         return False
     names = outlook.names(module.path)
-    return names is not None and (name in names.symbols or name in names.imported)
+    if names is None or name not in names.imported:
+        return names is not None and name in names.symbols
+    item = names.imports[names.imported[name]]
+    passes_on = item.form == "from" and (name, name) in item.names
+    return not (passes_on and dirname(module.path) in _spots(item.module, module.path, outlook)[0])
 
 
 _PYTHON = Language(

@@ -1,38 +1,40 @@
-"""TypeScript and JavaScript: ES modules, CommonJS, tsconfig paths, workspace packages."""
+"""TypeScript and JavaScript: ES modules, CommonJS, what a file gives away.
+
+`specifiers` knows which file a module specifier means.
+"""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
-from posixpath import dirname, normpath
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from holdfast.codegraph.facts import STAR, Import
 from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text
-from holdfast.codegraph.layout import joined
+from holdfast.codegraph.languages.specifiers import resolve_specifier
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from holdfast.codegraph.outlook import Outlook
 
-_ENDINGS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
-_WRITTEN = {".js": (".ts", ".tsx", ".d.ts", ".js", ".jsx"), ".jsx": (".tsx", ".jsx"),
-            ".mjs": (".mts", ".d.mts", ".mjs"), ".cjs": (".cts", ".d.cts", ".cjs")}  # fmt: skip
+_STRINGS = ("string", "template_string")
 _DEFAULT, _WHOLE = "default", "*"
-_CONDITIONS = ("types", "source", "import", "default", "require")
 _TESTS = r"(?:^|/)(?:tests?|__tests__|e2e|cypress)/|[._-](?:test|spec)\.[cm]?[jt]sx?$"
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TRAILING = re.compile(r",(\s*[}\]])")
 
 
 # -- Reading --------------------------------------------------------------------------------------
 
 
 def read_import(node: Node, text: Text) -> Iterable[Import]:
-    """`import … from`, `export … from`, `require(…)`, `import(…)`, `import a = require(…)`."""
+    """`import … from`, `export … from`, `require(…)`, `import(…)`, `import a = require(…)`, and
+    `declare module "…"`, which adds to another file."""
     line = node.start_point.row + 1
+    if node.type == "module":
+        name = node.child_by_field_name("name")
+        if name is not None and name.type == "string" and _is_module(node):
+            yield Import(_bare(text(name)), line=line)
+        return
     if node.type == "call_expression":
         yield from _required(node, text, line)
         return
@@ -52,6 +54,13 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
     yield Import(_bare(text(source)), pairs, alias=alias, form="from", line=line)
 
 
+def _is_module(node: Node) -> bool:
+    """Whether a file imports or exports; otherwise `declare module` declares a new one."""
+    while node.parent is not None:
+        node = node.parent
+    return any(c.type in ("import_statement", "export_statement") for c in node.children)
+
+
 def _bare(quoted: str) -> str:
     return quoted.strip("\"'`")
 
@@ -60,12 +69,13 @@ def _required(node: Node, text: Text, line: int) -> Iterable[Import]:
     function, arguments = (node.child_by_field_name(n) for n in ("function", "arguments"))
     if function is None or arguments is None or text(function) not in ("require", "import"):
         return
-    first = arguments.named_child(0)
+    given = (child for child in arguments.named_children if child.type != "comment")
+    first = next(given, None)
     parent = node.parent
     while parent is not None and parent.type in ("await_expression", "parenthesized_expression"):
         parent = parent.parent
     name = parent.child_by_field_name("name") if parent is not None else None
-    if first is None:
+    if first is None or first.type not in _STRINGS or "${" in text(first):
         return
     module = _bare(text(first))
     if name is None or parent is None or parent.type != "variable_declarator":
@@ -214,154 +224,6 @@ def find_import(item: Import, path: str, outlook: Outlook) -> Found:
         else:
             binds.append((here, (Target(file, name),)))
     return Found((file,), tuple(binds), stars)
-
-
-def resolve_specifier(module: str, path: str, outlook: Outlook) -> str | None:
-    """The file that a module specifier means for a file, if it is in the tree."""
-    if module.startswith(".") or module == "..":
-        return _file_at(normpath(joined(dirname(path), module)), outlook)
-    if module.startswith("/"):
-        return None
-    for spot in (*_by_paths(module, path, outlook), *_by_package(module, path, outlook)):
-        found = _file_at(spot, outlook)
-        if found is not None:
-            return found
-    return None
-
-
-def _file_at(spot: str, outlook: Outlook) -> str | None:
-    """The file for a path without or with its extension, or the index of a folder."""
-    if spot.startswith("../"):
-        return None
-    spot = "" if spot == "." else spot
-    for written, instead in _WRITTEN.items():
-        if spot.endswith(written):
-            for ending in instead:
-                if outlook.has(f"{spot[: -len(written)]}{ending}"):
-                    return f"{spot[: -len(written)]}{ending}"
-    for ending in _ENDINGS:
-        if spot and outlook.has(f"{spot}{ending}"):
-            return f"{spot}{ending}"
-    if spot and outlook.has(spot):
-        return spot
-    return _index_of(spot, outlook)
-
-
-def _index_of(folder: str, outlook: Outlook) -> str | None:
-    if folder and not outlook.has_folder(folder):
-        return None
-    manifest = _document(joined(folder, "package.json"), outlook)
-    for field in ("types", "typings", "source", "module", "main"):
-        entry = manifest.get(field)
-        if isinstance(entry, str) and folder:
-            spot = normpath(joined(folder, entry))
-            found = next((p for p in _spellings(spot) if outlook.has(p)), None)
-            if found is not None:
-                return found
-    candidates = (joined(folder, f"index{ending}") for ending in _ENDINGS)
-    return next((path for path in candidates if outlook.has(path)), None)
-
-
-def _spellings(spot: str) -> Iterable[str]:
-    yield spot
-    for written, instead in _WRITTEN.items():
-        if spot.endswith(written):
-            yield from (f"{spot[: -len(written)]}{ending}" for ending in instead)
-    yield from (f"{spot}{ending}" for ending in _ENDINGS)
-
-
-def _by_paths(module: str, path: str, outlook: Outlook) -> Iterable[str]:
-    """Places by `paths` and `baseUrl` of the nearest tsconfig."""
-    for name in ("tsconfig.json", "jsconfig.json"):
-        config = outlook.nearest(path, name)
-        if config is None:
-            continue
-        base, paths = _mapping(config, outlook, 0)
-        for pattern, targets in sorted(paths.items(), key=lambda kv: -len(kv[0].split("*")[0])):
-            head, star, tail = pattern.partition("*")
-            if star and module.startswith(head) and module.endswith(tail):
-                middle = module[len(head) : len(module) - len(tail)]
-                yield from (normpath(target.replace("*", middle)) for target in targets)
-            elif module == pattern:
-                yield from (normpath(target) for target in targets)
-        if base is not None:
-            yield normpath(joined(base, module))
-
-
-def _mapping(config: str, outlook: Outlook, steps: int) -> tuple[str | None, dict[str, list[str]]]:
-    """`baseUrl` and `paths` of a tsconfig from the root of the tree, with what it extends."""
-    document = _document(config, outlook)
-    options = cast("dict[str, Any]", document.get("compilerOptions") or {})
-    folder = dirname(config)
-    above: tuple[str | None, dict[str, list[str]]] = (None, {})
-    extended = document.get("extends")
-    if isinstance(extended, str) and extended.startswith(".") and steps < 5:
-        target = normpath(joined(folder, extended))
-        for spot in (target, f"{target}.json"):
-            if spot in outlook.layout:
-                above = _mapping(spot, outlook, steps + 1)
-    written = options.get("baseUrl")
-    base = normpath(joined(folder, written)) if isinstance(written, str) else above[0]
-    base = "" if base == "." else base
-    paths = options.get("paths")
-    if not isinstance(paths, dict):
-        return base, above[1]
-    start = base if isinstance(written, str) else folder
-    found: dict[str, list[str]] = {}
-    for pattern, targets in cast("dict[str, Any]", paths).items():
-        if isinstance(targets, list):
-            listed = [t for t in cast("list[object]", targets) if isinstance(t, str)]
-            found[pattern] = [joined(start or "", target) for target in listed]
-    return base, found
-
-
-def _by_package(module: str, path: str, outlook: Outlook) -> Iterable[str]:
-    """Places by the name of a package of the same workspace."""
-    parts = module.split("/")
-    name = "/".join(parts[:2]) if module.startswith("@") else parts[0]
-    rest = module[len(name) + 1 :]
-    del path
-    for manifest in outlook.layout.basenames.get("package.json", ()):
-        document = _document(manifest, outlook)
-        if document.get("name") == name:
-            folder = dirname(manifest)
-            if rest:
-                yield joined(folder, rest)
-                yield joined(folder, f"src/{rest}")
-            else:
-                yield from _entries(document, folder)
-                yield folder or "."
-                yield joined(folder, "src")
-
-
-def _entries(document: Mapping[str, Any], folder: str) -> Iterable[str]:
-    exports = document.get("exports")
-    main: object = (
-        cast("dict[str, object]", exports).get(".") if isinstance(exports, dict) else exports
-    )
-    while isinstance(main, dict):
-        inner = cast("dict[str, object]", main)
-        main = next((inner[k] for k in _CONDITIONS if k in inner), None)
-    if isinstance(main, str):
-        yield normpath(joined(folder, main))
-
-
-def _document(path: str, outlook: Outlook) -> dict[str, Any]:
-    found = outlook.document(path, _parsed)
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-
-def _parsed(data: bytes) -> object:
-    """JSON with comments and trailing commas; None for what is neither."""
-    text = data.decode("utf-8-sig", "replace")
-    try:
-        return json.loads(text)
-    except ValueError:
-        plain = _TRAILING.sub(r"\1", _COMMENT.sub(lambda m: m.group(1) or "", text))
-    try:
-        return json.loads(plain)
-    except ValueError:
-        return None
 
 
 _SHARED: dict[str, Any] = {

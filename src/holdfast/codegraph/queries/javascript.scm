@@ -9,8 +9,8 @@
 (class_heritage (_) @extends)
 (import_statement) @import
 (export_statement source: (string)) @import
-(call_expression function: (identifier) arguments: (arguments . (string))) @import
-(call_expression function: (import) arguments: (arguments . (string))) @import
+(call_expression function: (identifier) @_name arguments: (arguments . (comment)* . [(string) (template_string)]) (#eq? @_name "require")) @import
+(call_expression function: (import) arguments: (arguments . (comment)* . [(string) (template_string)])) @import
 (call_expression function: [(identifier) (member_expression)] @call)
 (new_expression constructor: [(identifier) (member_expression)] @call)
 (jsx_opening_element name: [(identifier) (member_expression)] @call)

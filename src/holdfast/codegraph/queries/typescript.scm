@@ -13,8 +13,8 @@
 (interface_declaration (extends_type_clause (generic_type name: (_) @extends)))
 (import_statement) @import
 (export_statement source: (string)) @import
-(call_expression function: (identifier) arguments: (arguments . (string))) @import
-(call_expression function: (import) arguments: (arguments . (string))) @import
+(call_expression function: (identifier) @_name arguments: (arguments . (comment)* . [(string) (template_string)]) (#eq? @_name "require")) @import
+(call_expression function: (import) arguments: (arguments . (comment)* . [(string) (template_string)])) @import
 (call_expression function: [(identifier) (member_expression)] @call)
 (new_expression constructor: [(identifier) (member_expression)] @call)
 (variable_declarator name: (identifier) value: [(call_expression) (new_expression) (await_expression)]) @bind
@@ -36,3 +36,4 @@
 (abstract_method_signature) @function
 (method_signature) @function
 (import_alias) @import
+(module name: (string)) @import
