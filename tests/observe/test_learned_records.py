@@ -206,8 +206,12 @@ def test_ten_sub_tasks_are_consolidated_into_insights_of_their_outcomes(engine: 
     outcomes = found(engine, MemoryType.WORK_UNIT_OUTCOME)
     assert len(outcomes) == 11
     insights = [m for m in found(engine, MemoryType.MODULE_INSIGHT) if "consolidation" in m.tags]
-    assert 2 <= len(insights) <= 5
-    assert any("`src/api.py` and `src/core.py` change together" in m.content for m in insights)
+    (insight,) = insights
+    assert insight.content.startswith("`src/api.py` and `src/core.py` change together: 11 of 11")
+    assert set(insight.files) == {"src/api.py", "src/core.py"}
+    why = engine.store.explanations([insight.id])[insight.id]
+    assert (why.rule, why.sessions) == ("consolidation", (w.session_id,))
+    assert len(why.signals) == 10
     ids = {m.id for m in outcomes}
     for memory in insights:
         assert (memory.confidence, memory.scope) == (0.85, Scope.GLOBAL)

@@ -21,6 +21,8 @@ KEPT_SESSIONS: Final = 30
 Verdict: TypeAlias = Literal["passed", "failed"]
 Proof: TypeAlias = Literal["test", "ci", "check", "commit", "qa"]
 Cause: TypeAlias = Literal["wrong_assumption", "missing_context", "cascading_change"]
+EndedBy: TypeAlias = Literal["instead", "first", "edit"]
+"""What ends an error: the command said in another way, another command first, or an edit."""
 
 
 class SightingKind(StrEnum):
@@ -93,11 +95,15 @@ class ErrorRetry:
     command: str | None = None
     resolved_how: str | None = None
     files: tuple[str, ...] = ()
+    ended_by: EndedBy | None = None
 
 
 @record
 class Backtrack:
-    """An edit that was made again soon after, and the likely cause."""
+    """An edit that was made again soon after, and the likely cause.
+
+    `files` are what was edited in between or read in between, `hint` what failed in between.
+    """
 
     path: str
     within_steps: int
@@ -119,7 +125,7 @@ class SequenceStep:
 
 @record
 class TimeAnomaly:
-    """A file that took long: how long it was dwelt on, and how often it was read."""
+    """A file that took long: how long it was dwelt on, and how often one part of it was read."""
 
     path: str
     dwell_ms: int

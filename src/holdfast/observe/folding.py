@@ -178,7 +178,7 @@ class _Folding:
         is_call = isinstance(event, ToolCalled)
         cost = call_tokens(event) if is_call else 0
         if is_call:
-            self._noticing.plan(event)
+            self._noticing.as_it_came(event)
         match cleaned(event, with_output=is_call and reads_output(event)):
             case SessionStarted() as start:
                 self._start(start)
@@ -277,6 +277,7 @@ class _Folding:
 
     def _compacted(self, event: Compacted) -> None:
         self._finish_all()
+        self._noticing.compacted()
         if event.summary:
             self._tell(compaction=shorten(event.summary, limit=4_000))
         self._trigger = "compaction"

@@ -129,9 +129,24 @@ _ERRORS = _rules(
     ),
     ("xpected", r"\s*(?P<line>(?:Expected|expected)\b.+)$"),
 )
+# A person, a rule or the client itself stopped the call; it says nothing about the command.
+_STOPPED = (
+    "interrupted by",
+    "request interrupted",
+    "doesn't want to",
+    "was rejected",
+    "permission to use",
+    "<tool_use_error>",
+)
 _EMPTY_LINE = re.compile(
     r"^(?:Exit code \d+|exit status:? \d+|Command failed.*|FAIL\b.*|=+.*=|\s*)$"
 )
+
+
+def was_stopped(error: str | None) -> bool:
+    """Whether a call never ran to its end by its own doing."""
+    head = (error or "")[:200].lower()
+    return any(phrase in head for phrase in _STOPPED)
 
 
 # Several readers ask about the call that came back last.

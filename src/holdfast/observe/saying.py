@@ -67,6 +67,7 @@ _STEP_SENTENCE = re.compile(
     r"(?:run|test|add|update|change|touch|implement))",
     re.I,
 )
+_TITLE = re.compile(r"^(?:implementation )?plan\s*[:–—-]\s*", re.I)
 _NOT_MADE = ("?", "...", "…", ":")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)]|\[ \])\s+(?P<text>.+)$")
 
@@ -77,7 +78,13 @@ def is_from_client(text: str) -> bool:
 
 
 def request_of(prompt: str) -> str | None:
-    """The first words of a prompt that say what is wanted."""
+    """The first words of a prompt that say what is wanted: its first line, and when that only
+    leads to a document ("Implement the following plan:"), the title of the document."""
+    first, _, rest = prompt.lstrip().partition("\n")
+    title = rest.lstrip().partition("\n")[0] if first.rstrip().endswith(":") else ""
+    if title.startswith("#"):
+        told = _TITLE.sub("", first_line(title, limit=REQUEST_CHARS))
+        return told or first_line(prompt, limit=REQUEST_CHARS)
     return first_line(prompt, limit=REQUEST_CHARS) or None
 
 

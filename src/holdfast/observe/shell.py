@@ -41,20 +41,21 @@ def _starting(*ways: str) -> re.Pattern[str]:
 
 
 _PACKAGER = r"(?:npm|pnpm|yarn|bun)(?: run)?"
+_TASKS = r"(?:mise|task|just|poe|invoke|inv|nx|turbo|moon|hatch|composer)(?: run)?"
 _TESTS = _starting(
     r"(?:pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|karma)\b",
     r"(?:playwright|dotnet|mix|swift|deno|go|sbt|bazel|zig build|rails|php artisan) test\b",
     r"cargo (?:test|nextest)\b",
     rf"{_PACKAGER} test\S*|npm t\b|node --test|cypress run",
     r"(?:\S*/)?(?:mvnw?|gradlew?) .*\b(?:test|verify|check)\b",
-    r"rake (?:test|spec)\b|make (?:-\S+ )*\S*(?:test|check)\S*|just \S*test\S*",
+    rf"rake (?:test|spec)\b|make (?:-\S+ )*\S*(?:test|check)\S*|{_TASKS} \S*test\S*",
     r"python\S* (?:-m (?:pytest|unittest)|manage\.py test)\b|\S*/?run[-_]?tests?\S*",
 )
 _CHECKS = _starting(
     r"(?:tsc|mypy|pyright|ruff|flake8|pylint|eslint|biome|prettier|black|isort|clippy)\b",
     r"(?:golangci-lint|make|cmake|ninja|gcc|clang|javac|msbuild|webpack|rollup|g\+\+)(?!\S)",
     r"cargo (?:build|check|clippy|fmt)\b|go (?:build|vet)\b|(?:dotnet|next|vite|swift) build\b",
-    rf"{_PACKAGER} (?:build|lint|typecheck|type-check|check|format)\S*",
+    rf"(?:{_PACKAGER}|{_TASKS}) (?:build|lint|typecheck|type-check|check|format|fmt)\S*",
     r"(?:\S*/)?(?:mvnw?|gradlew?)\b|docker(?: compose)? build\b|pre-commit run\b",
     r"python\S* -m (?:mypy|ruff|compileall|build)\b|terraform (?:plan|validate)\b",
 )
@@ -162,6 +163,14 @@ def installed_packages(run: Run) -> list[str]:
     return names
 
 
+def git_verb(words: Sequence[str]) -> str:
+    """The subcommand of a git call; "" when it has none."""
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in ("-C", "-c", "--git-dir", "--work-tree") else rest[1:]
+    return rest[0] if rest else ""
+
+
 def files_shown(found: Sequence[Run]) -> list[str]:
     """Files that a line prints."""
     shown = [run for run in found if run.words[0] in ("cat", "head", "tail", "less", "sed", "nl")]
@@ -233,6 +242,8 @@ def _parts(text: str) -> Iterator[str]:
 
 def _split_words(part: str) -> list[str]:
     part = part.strip().strip("()")
+    if part.startswith("#"):
+        return []
     try:
         words = shlex.split(part)
     except ValueError:
@@ -263,8 +274,7 @@ def _unwrapped(words: list[str]) -> tuple[str, ...]:
 def _purpose(words: tuple[str, ...]) -> Purpose:
     text = " ".join(words)
     if words[0] == "git":
-        plain = [w for w in words[1:] if not w.startswith("-")]
-        verb = plain[0] if plain else ""
+        verb = git_verb(words)
         if verb == "commit" and "--dry-run" not in words:
             return Purpose.COMMIT
         return Purpose.LOOK if verb in _GIT_LOOKING or not verb else Purpose.OTHER

@@ -28,7 +28,7 @@ from holdfast.observe.notes import (
     unsolved_note,
     works_notes,
 )
-from holdfast.observe.results import TestResult, error_line, read_tests
+from holdfast.observe.results import TestResult, error_line, read_tests, was_stopped
 from holdfast.observe.shell import (
     Purpose,
     Run,
@@ -42,14 +42,6 @@ from holdfast.observe.shell import (
 from holdfast.observe.steps import edit_steps, run_step, tool_step
 
 MAX_WORKS = 30
-# A person or a rule stopped the call; it says nothing about the command.
-_STOPPED = (
-    "interrupted by",
-    "request interrupted",
-    "doesn't want to",
-    "was rejected",
-    "permission to use",
-)
 
 Relative: TypeAlias = Callable[[str], "str | None"]
 CommitFiles: TypeAlias = Callable[[str], "tuple[str, ...]"]
@@ -185,7 +177,7 @@ def _take_shell(
         return _stepped(Taken(thread), call, found, ok=call.error is None)
     result = read_tests(call.output + "\n" + (call.error or "")) if _tests(found) else None
     if call.error is not None or (result is not None and result.is_failure):
-        if any(phrase in (call.error or "")[:200].lower() for phrase in _STOPPED):
+        if was_stopped(call.error):
             return Taken(thread)
         return _stepped(Taken(_failed(thread, call, main, result)), call, found, ok=False)
     taken = _worked(thread, call, found, result, scene=scene, around=around)

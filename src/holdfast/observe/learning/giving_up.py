@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from holdfast.core.observer import DeadEnd
 from holdfast.core.records import record
@@ -18,8 +19,14 @@ _UNDOES = re.compile(
     r"\bgit\s+(?:checkout\s+(?:HEAD\s+|\S+\s+)?--\s+(?P<checked>[^;&|\n]+)"
     r"|checkout\s+(?P<dot>\.)(?=\s|$)"
     r"|restore\s+(?!--staged\b)(?P<restored>[^;&|\n]+)"
-    r"|reset\s+--hard\b|revert\s+(?!--(?:abort|continue))\S+"
-    r"|stash(?:\s+(?:push|save|-u)\b[^;&|\n]*)?(?=\s*(?:$|[;&|\n])))"
+    r"|reset\s+--hard\b|revert\s+(?!--(?:abort|continue))\S+)"
+)
+_STASHES = re.compile(r"\bgit\s+stash\b(?:\s+(?P<verb>[a-z]+))?")
+_ASIDE, _BACK, _GONE = ("push", "save", None), ("pop", "apply", "branch"), ("drop", "clear")
+_TAKES_BACK = re.compile(
+    r"\b(?:revert|undo|roll ?back|back to|instead|don't|do not|not|rather|wrong|no|drop|remove"
+    r"|without|prefer|shouldn't|fine (?:to|with|as)|keep)\b",
+    re.I,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _TRIED = re.compile(
@@ -57,6 +64,26 @@ def undoing(command: str) -> Undoing | None:
     return Undoing(() if everything else tuple(words))
 
 
+def stashing(command: str) -> Literal["aside", "back", "gone"] | None:
+    """What a command line does to the stash in the end. Work that is set aside, to look whether a
+    failure is older, is not given up before the stash is dropped."""
+    done: Literal["aside", "back", "gone"] | None = None
+    for found in _STASHES.finditer(command):
+        verb = found["verb"]
+        if verb in _BACK:
+            done = "back"
+        elif verb in _GONE:
+            done = "gone"
+        elif verb in _ASIDE:
+            done = "aside"
+    return done
+
+
+def takes_back(text: str | None) -> bool:
+    """Whether a person's words can be why something is taken back."""
+    return text is not None and _TAKES_BACK.search(text) is not None
+
+
 def said_given_up(text: str | None) -> list[tuple[str, str]]:
     """(approach, why) for each sentence that tells of something tried and given up."""
     found: list[tuple[str, str]] = []
@@ -70,27 +97,21 @@ def said_given_up(text: str | None) -> list[tuple[str, str]]:
 
 
 def given_up(
-    approach: str | None,
-    why: str | None,
-    *,
-    files: Sequence[str],
-    first: int,
-    last: int,
-    said: bool,
+    approach: str, why: str, *, files: Sequence[str], first: int, last: int, said: bool
 ) -> DeadEnd:
     """A dead end on a sheet."""
-    named = ", ".join(f"`{path}`" for path in files[:4])
-    told = (
-        approach
-        if said
-        else " ".join(filter(None, (f"changing {named}", approach and f"for “{approach}”")))
-    )
-    reason = why or f"undone after {last - first} steps"
     return DeadEnd(
-        approach=shorten(told or "an approach", limit=_MOST_CHARS),
-        why=shorten(reason, limit=_MOST_CHARS),
+        approach=shorten(approach, limit=_MOST_CHARS),
+        why=shorten(why, limit=_MOST_CHARS),
         first_step=first,
         last_step=last,
         files=tuple(files[:8]),
         said=said,
     )
+
+
+def approach_of(files: Sequence[str], *, sample: str, request: str | None) -> str:
+    """What was tried, in words: something that was written, where, and what it was for."""
+    named = ", ".join(f"`{path}`" for path in files[:4])
+    wrote = f"writing “{sample}” in {named}" if sample else f"changing {named}"
+    return f"{wrote} for “{request}”" if request else wrote

@@ -6,9 +6,11 @@ promotion to decide.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import PurePosixPath
 
 from holdfast.core.codec import Json, Payload
 from holdfast.core.memory import Relation
@@ -16,12 +18,15 @@ from holdfast.core.module_names import module_of
 from holdfast.core.observer import Sighting, SightingKind
 from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from holdfast.core.records import record
-from holdfast.core.text import jaccard, shorten
+from holdfast.core.text import jaccard
 from holdfast.core.types import MemoryType, RelationType, Source
 from holdfast.observe.learning.thresholds import LINKED_WEIGHT, RULES, InferenceRule
 
 _SAME_INSTRUCTION = 0.6
-_MOST_PAIRED = 6
+_SEVERAL = 2
+_OF_TESTS = re.compile(
+    r"^(?:tests?|spec)[._-](?=.)|(?<=.)[._-](?:tests?|spec)$|(?<=[a-z0-9])(?:Tests?|Spec)$"
+)
 
 
 @record(kw_only=True)
@@ -108,6 +113,8 @@ def co_dependence(
     together = {s.session_id for s in group}
     if not edited or not file_b or len(together) <= LINKED_WEIGHT * len(either | together):
         return None
+    if names_say_it(file_a, file_b):
+        return None
     order = sum(_number(s, "a_first") * 2 - s.count for s in group)
     first, second = (file_a, file_b) if order >= 0 else (file_b, file_a)
     return _conclusion(
@@ -134,14 +141,20 @@ def confusing_file(group: Sequence[Sighting]) -> Conclusion:
     )
 
 
-def recurring_error(group: Sequence[Sighting]) -> Conclusion:
-    """The same error three times and more."""
+def recurring_error(group: Sequence[Sighting]) -> Conclusion | None:
+    """The same error three times and more, with a way out or in several sessions.
+
+    What one session met and mended by an edit was a bug, and it is gone; so were those that were
+    mended in another file each time.
+    """
+    fix, was_edited = _way_out(group)
+    if fix is None and (was_edited or len({s.session_id for s in group}) < _SEVERAL):
+        return None
     last = _detail(group[-1])
-    fix = next((d for s in reversed(group) if (d := _text(_detail(s), "resolved"))), None)
     tool, message = _text(last, "tool") or "", _text(last, "message") or group[0].subject
     command = _text(last, "command") or tool
     count = sum(s.count for s in group)
-    told = f"`{command}` keeps failing with: {message}."
+    told = f"`{command}` keeps failing with: {message.rstrip('.')}."
     return _conclusion(
         "recurring_error",
         group,
@@ -152,30 +165,52 @@ def recurring_error(group: Sequence[Sighting]) -> Conclusion:
     )
 
 
+def _way_out(group: Sequence[Sighting]) -> tuple[str | None, bool]:
+    """What ended an error, when that can be relied on, and whether edits did.
+
+    Another way to say the command speaks for itself. What was run in between may have been for
+    something else, and so may what was edited; it counts when it ended the error twice.
+    """
+    ways = Counter[tuple[str, str]]()
+    for sighting in group:
+        detail = _detail(sighting)
+        by = _text(detail, "by") or ("edit" if detail.get("files") else "instead")
+        if by == "edit":
+            ways.update((by, f"an edit of `{path}`") for path in _files([sighting]))
+        elif how := _text(detail, "resolved"):
+            ways[by, how] += 1
+    sure = [(n, how) for (by, how), n in ways.items() if by == "instead" or n >= _SEVERAL]
+    best = max(sure, key=lambda one: one[0], default=None)
+    return best[1] if best else None, any(by == "edit" for by, _ in ways)
+
+
 def going_back(group: Sequence[Sighting]) -> Conclusion | None:
-    """An edit that was made again within five steps, by its likely cause."""
-    cause, _, path = group[0].subject.partition("\n")
-    if cause not in ("wrong_assumption", "cascading_change") or not path:
-        return None
-    hints = list(dict.fromkeys(h for s in group if (h := _text(_detail(s), "hint"))))
-    paired = tuple(f for f in _files(group) if f != path)[:_MOST_PAIRED]
-    if cause == "cascading_change":
-        named = ", ".join(f"`{one}`" for one in paired)
-        content = f"A change in `{path}` has to be carried on in {named}; edit them together."
+    """An edit that was made again within five steps for the same reason, by its likely cause."""
+    cause, path, *_ = group[0].subject.split("\n")
+    detail = _detail(group[-1])
+    hint = _text(detail, "hint")
+    others = tuple(f for f in _files(group) if f != path)[:1]
+    if cause == "wrong_assumption" and hint:
+        rule, content = cause, f"A first edit of `{path}` tends to end in: {hint.rstrip('.')}."
+    elif cause == "missing_context" and others:
+        rule = "wrong_assumption"
+        content = f"Read `{others[0]}` before editing `{path}`: edits made without it did not last."
+    elif cause == "cascading_change" and others:
+        rule = cause
+        content = f"A change in `{path}` has to be carried on in `{others[0]}`; edit them together."
     else:
-        content = f"The first edit of `{path}` tends to be wrong and is made again soon after."
-    if hints:
-        content += f" It showed as: {shorten('; '.join(hints[-2:]), limit=240)}."
+        return None
+    is_carried = rule == "cascading_change"
     return _conclusion(
-        cause,
+        rule,
         group,
         content=content,
-        files=(path, *(paired if cause == "cascading_change" else ())),
+        files=(path, *others),
         relations=tuple(
             Relation(RelationType.REQUIRED_WITH, target_file=one, auto_extracted=True)
-            for one in (paired if cause == "cascading_change" else ())
+            for one in (others if is_carried else ())
         ),
-        told=lambda s: f"edited again within {_number(s, 'within_steps')} steps, {s.count} times",
+        told=lambda s: f"edited again within {_number(s, 'within_steps')} steps",
     )
 
 
@@ -303,6 +338,15 @@ def _text(detail: Mapping[str, Json], name: str) -> str | None:
 def _number(sighting: Sighting, name: str) -> int:
     value = _detail(sighting).get(name)
     return value if isinstance(value, int) else 0
+
+
+def names_say_it(file_a: str, file_b: str) -> bool:
+    """Whether the very names tell that two files belong together: a source and its test, a header
+    and what it declares. Nobody needs to be told."""
+    one, other = PurePosixPath(file_a), PurePosixPath(file_b)
+    stems = _OF_TESTS.sub("", one.stem), _OF_TESTS.sub("", other.stem)
+    is_test = (stems[0] != one.stem) != (stems[1] != other.stem)
+    return stems[0] == stems[1] and (is_test or one.parent == other.parent)
 
 
 def modules_of(files: Iterable[str]) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """What noticing holds open between two events: the last touches and edits, and where a task stands.
 
 Kept with the scratchpad as plain data, bounded, so that any process can go on where another
-stopped. Of texts only marks are held: enough to tell that the same lines were written again or
-that a file is back to what it was.
+stopped. Of texts only marks and one line are held: enough to tell that the same lines were written
+again or that a file is back to what it was, and what was tried.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from typing import cast
 from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.events import Edit
-from holdfast.core.records import record
+from holdfast.core.records import record, replace
+from holdfast.core.text import content_words, shorten
 
 MOST_TOUCHES = 24
 MOST_EDITS = 60
 MOST_RUNS = 8
+MOST_PAGES = 160
 _MOST_LINES = 40
 _SHORTEST_LINE = 4
+_SAMPLE_CHARS = 100
 
 
 @record
@@ -35,14 +38,16 @@ class Touch:
 
 @record
 class EditMark:
-    """An edit: marks of the text before and after it, and of the lines that it wrote."""
+    """An edit: marks of the text before and after it and of the lines that it wrote, and the most
+    telling of these lines. `void` when it was taken back, or takes another one back."""
 
     path: str
     step: int
     before: str
     after: str
     lines: tuple[str, ...] = ()
-    undone: bool = False
+    sample: str = ""
+    void: bool = False
 
 
 @record
@@ -55,7 +60,9 @@ class Ran:
 
 @record
 class Lookout:
-    """Everything held open. `failed_at` is the step of the last failure, with its words."""
+    """Everything held open. `failed_at` is the step of the last failure, with its words when they
+    tell something; `asked_at` that of what a person said last; `stashed_at` since when work is set
+    aside; `pages` the parts of files that were read."""
 
     touches: tuple[Touch, ...] = ()
     edits: tuple[EditMark, ...] = ()
@@ -63,8 +70,13 @@ class Lookout:
     settled_step: int = 0
     failed_at: int = 0
     failed_with: str | None = None
+    failed_check: bool = False
     next_note: int = 0
     ran: tuple[Ran, ...] = ()
+    asked_at: int = 0
+    asked: str | None = None
+    stashed_at: int = 0
+    pages: tuple[str, ...] = ()
 
 
 def load_lookout(work: Json) -> Lookout:
@@ -85,17 +97,37 @@ def edit_mark(edit: Edit, *, path: str, step: int) -> EditMark:
     old = set(edit.before.splitlines())
     written = [line for line in edit.after.splitlines() if line not in old]
     telling = [line.strip() for line in written if len(line.strip()) >= _SHORTEST_LINE]
-    lines = tuple(_mark(line) for line in telling[:_MOST_LINES])
-    return EditMark(path, step, _mark(edit.before), _mark(edit.after), lines)
+    lines = tuple(mark_of(line) for line in telling[:_MOST_LINES])
+    sample = max(telling[:_MOST_LINES], key=lambda line: len(set(content_words(line))), default="")
+    return EditMark(
+        path,
+        step,
+        mark_of(edit.before),
+        mark_of(edit.after),
+        lines,
+        shorten(sample, limit=_SAMPLE_CHARS),
+    )
+
+
+def with_edit(edits: tuple[EditMark, ...], mark: EditMark) -> tuple[EditMark, ...]:
+    """The edits and one more; with the latest that it takes back, both are void."""
+    for n in range(len(edits) - 1, -1, -1):
+        old = edits[n]
+        is_same = old.path == mark.path and not old.void
+        if is_same and mark.after and (old.before, old.after) == (mark.after, mark.before):
+            voided = (*edits[:n], replace(old, void=True), *edits[n + 1 :])
+            return (*voided, replace(mark, void=True))[-MOST_EDITS:]
+    return (*edits, mark)[-MOST_EDITS:]
 
 
 def lines_before(edit: Edit) -> frozenset[str]:
     """Marks of the lines that an edit takes away or writes anew."""
     new = set(edit.after.splitlines())
-    return frozenset(_mark(line.strip()) for line in edit.before.splitlines() if line not in new)
+    return frozenset(mark_of(line.strip()) for line in edit.before.splitlines() if line not in new)
 
 
-def _mark(text: str) -> str:
+def mark_of(text: str) -> str:
+    """A short mark of a text; "" of none."""
     if not text:
         return ""
     return blake2b(text.encode("utf-8", errors="replace"), digest_size=5).hexdigest()

@@ -7,7 +7,7 @@ no model is asked; what was noticed goes into the store in the same transaction 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from holdfast.core.clock import to_ms
@@ -28,9 +28,24 @@ from holdfast.core.observer import (
 from holdfast.core.records import replace
 from holdfast.core.text import content_words, shorten
 from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.giving_up import given_up, said_given_up, undoing
+from holdfast.observe.learning.errors import (
+    ending,
+    error_signature,
+    is_of_the_moment,
+    is_same_task,
+    is_telling,
+    shown,
+)
+from holdfast.observe.learning.giving_up import (
+    approach_of,
+    given_up,
+    said_given_up,
+    stashing,
+    takes_back,
+    undoing,
+)
 from holdfast.observe.learning.lookout import (
-    MOST_EDITS,
+    MOST_PAGES,
     MOST_RUNS,
     MOST_TOUCHES,
     EditMark,
@@ -40,17 +55,20 @@ from holdfast.observe.learning.lookout import (
     edit_mark,
     lines_before,
     load_lookout,
+    mark_of,
+    with_edit,
 )
 from holdfast.observe.learning.plans import read_plan
-from holdfast.observe.learning.proofs import error_signature, instructions, proof_of, scope_of
+from holdfast.observe.learning.proofs import instructions, proof_of, scope_of
 from holdfast.observe.learning.sheets import OpenSheet
-from holdfast.observe.results import error_line, read_tests, short_test_name
+from holdfast.observe.results import error_line, read_tests, short_test_name, was_stopped
 from holdfast.observe.saying import decisions
 from holdfast.observe.shell import Purpose, Run, files_shown, main_run, read_commit, runs
 from holdfast.observe.thread import Surroundings
 
 _HINT_CHARS = 160
 _LONGEST_PATH = 400
+_MOST_CARRIED = 3
 _TAKES_COMMIT_BACK = re.compile(r"\bgit\s+(?:revert\b|reset\s+(?:--\w+\s+)*(?:HEAD[~^]|@~))")
 
 
@@ -66,6 +84,7 @@ class Noticing:
         self._request = pad.request
         self._at = pad.updated_at
         self._seen = False
+        self._part = ""
 
     def result(self) -> Scratchpad:
         """The scratchpad as it is now; the very same when nothing was noticed."""
@@ -91,6 +110,7 @@ class Noticing:
         """A person said something; standing instructions are noted."""
         self._arrive(at)
         self._request = self._request or request
+        self._look = replace(self._look, asked=request, asked_at=self._step)
         for sentence in instructions(text):
             self._note(sentence, at=at)
         self._decide(text)
@@ -100,15 +120,18 @@ class Noticing:
         self._arrive(at)
         sheet = self._sheet
         for approach, why in said_given_up(text):
-            files = tuple(e.path for e in self._look.edits if e.step > self._look.settled_step)
+            open_edits = [e for e in self._look.edits if e.step > self._look.settled_step]
+            files = tuple(dict.fromkeys(e.path for e in open_edits))
             sheet.give_up(
                 given_up(approach, why, files=files, first=self._step, last=self._step, said=True)
             )
             sheet.changed = True
         self._decide(text)
 
-    def plan(self, call: ToolCalled) -> None:
-        """The agent wrote down its plan; what is under way names the sub-task."""
+    def as_it_came(self, call: ToolCalled) -> None:
+        """A call before it is cleaned: which part of a file it reads, and the agent's plan, in
+        which what is under way names the sub-task."""
+        self._part = call.input[:_LONGEST_PATH] if call.kind is ToolKind.READ else ""
         plan = read_plan(call)
         if plan is None:
             return
@@ -116,6 +139,11 @@ class Noticing:
         self._planned = self._planned or plan.items
         self._done = max(self._done, plan.done)
         self._look = replace(self._look, task=plan.current)
+
+    def compacted(self) -> None:
+        """The agent forgot what it has read; reading it again is no sign of anything."""
+        self._seen = True
+        self._look = replace(self._look, pages=())
 
     def call(
         self,
@@ -132,6 +160,7 @@ class Noticing:
         sheet.last_step = self._step
         if call.error is None and call.kind is ToolKind.READ:
             self._touch(call.files, call, around, edited=False)
+            self._page(call, around)
         elif call.error is None and call.kind in (ToolKind.EDIT, ToolKind.WRITE):
             self._edit(call, around)
         elif call.kind is ToolKind.SHELL and call.command:
@@ -153,6 +182,15 @@ class Noticing:
             self._pair(touch)
             kept = (*self._look.touches, touch)[-MOST_TOUCHES:]
             self._look = replace(self._look, touches=kept)
+
+    def _page(self, call: ToolCalled, around: Surroundings) -> None:
+        """Going through a long file part by part is one reading; the same part again is another."""
+        for name in filter(None, map(around.relative, call.files)):
+            page = mark_of(f"{call.origin.agent}\n{name}\n{self._part}")
+            if page in self._look.pages:
+                self._sheet.reread(name)
+            else:
+                self._look = replace(self._look, pages=(*self._look.pages, page)[-MOST_PAGES:])
 
     def _pair(self, touch: Touch) -> None:
         """Files that the same agent used within a few steps."""
@@ -191,10 +229,9 @@ class Noticing:
         for name, edit in named:
             self._go_back(name, edit)
             mark = edit_mark(edit, path=name, step=self._step)
-            if self._restores(mark):
+            self._look = replace(self._look, edits=with_edit(self._look.edits, mark))
+            if self._is_back(name):
                 self._give_up([name])
-            marks = (*self._look.edits, mark)[-MOST_EDITS:]
-            self._look = replace(self._look, edits=marks)
             self._sheet.follow(SequenceStep("edit", scope_of(name), name))
         if named:
             self._sheet.changed = True
@@ -213,21 +250,27 @@ class Noticing:
             ),
             None,
         )
-        cause = before and self._cause(path, before)
-        if before is None or cause is None:
+        if before is None:
             return
-        others = self._edited_since(before.step, but=path)
-        hint = self._look.failed_with if self._look.failed_at > before.step else None
         within = self._step - before.step
-        self._sheet.go_back(Backtrack(path, within, cause, 1, self._step, others, hint))
+        for cause, files, hint in self._causes(path, before):
+            self._sheet.go_back(Backtrack(path, within, cause, 1, self._step, files, hint))
 
-    def _cause(self, path: str, before: EditMark) -> Cause | None:
-        if self._edited_since(before.step, but=path):
-            return "cascading_change"
-        if self._look.failed_at > before.step:
-            return "wrong_assumption"
-        read = any(touch.step > before.step and touch.path != path for touch in self._look.touches)
-        return "missing_context" if read else None
+    def _causes(
+        self, path: str, before: EditMark
+    ) -> Iterator[tuple[Cause, tuple[str, ...], str | None]]:
+        """Why an edit was made again: what was edited, what failed or what was read meanwhile."""
+        others = self._edited_since(before.step, but=path)
+        if others:
+            for other in others[:_MOST_CARRIED]:
+                yield "cascading_change", (other,), None
+        elif self._look.failed_at > before.step:
+            if self._look.failed_with is not None:
+                yield "wrong_assumption", (), self._look.failed_with
+        else:
+            read = [touch.path for touch in self._look.touches if touch.step > before.step]
+            for other in [one for one in read if one != path][-1:]:
+                yield "missing_context", (other,), None
 
     def _edited_since(self, step: int, *, but: str) -> tuple[str, ...]:
         later = (mark.path for mark in self._look.edits if mark.step > step)
@@ -235,39 +278,43 @@ class Noticing:
 
     # -- Giving up --------------------------------------------------------------------------------
 
-    def _restores(self, mark: EditMark) -> bool:
-        """Whether an edit brings back the very text that an earlier edit replaced."""
-        return bool(mark.after) and any(
-            old.path == mark.path and old.before == mark.after and old.after == mark.before
-            for old in self._look.edits
-            if not old.undone
-        )
+    def _is_back(self, path: str) -> bool:
+        """Whether every edit of a file since the last settled state was taken back by another."""
+        mine = [m for m in self._unsettled() if m.path == path]
+        return bool(mine) and all(mark.void for mark in mine)
 
-    def _give_up(self, paths: Sequence[str] | None) -> None:
-        """Edits since the last settled state are undone; after real effort that is a dead end."""
+    def _unsettled(self) -> list[EditMark]:
+        return [mark for mark in self._look.edits if mark.step > self._look.settled_step]
+
+    def _give_up(self, paths: Sequence[str] | None, *, until: int | None = None) -> None:
+        """Edits since the last settled state are undone; after real effort, and when it is known
+        why, that is a dead end."""
         mine = [
             mark
-            for mark in self._look.edits
-            if mark.step > self._look.settled_step
-            and not mark.undone
-            and (paths is None or mark.path in paths)
+            for mark in self._unsettled()
+            if (paths is None or mark.path in paths) and (until is None or mark.step <= until)
         ]
         if not mine:
             return
-        first = mine[0].step
-        gone = {(mark.path, mark.step) for mark in mine}
-        edits = tuple(
-            replace(mark, undone=True) if (mark.path, mark.step) in gone else mark
-            for mark in self._look.edits
-        )
-        self._look = replace(self._look, edits=edits)
-        if self._step - first < t.DEAD_END_STEPS:
+        kept = tuple(mark for mark in self._look.edits if mark not in mine)
+        self._look = replace(self._look, edits=kept)
+        first, why = mine[0].step, self._why(mine[0].step)
+        if self._step - first < t.DEAD_END_STEPS or why is None:
             return
         files = tuple(dict.fromkeys(mark.path for mark in mine))
-        why = self._look.failed_with if self._look.failed_at > first else None
+        told = approach_of(files, sample=mine[0].sample, request=self._request)
         self._sheet.give_up(
-            given_up(self._request, why, files=files, first=first, last=self._step, said=False)
+            given_up(told, why, files=files, first=first, last=self._step, said=False)
         )
+
+    def _why(self, first: int) -> str | None:
+        """Why work since a step was given up: what failed, or what a person said a moment ago.
+        That it did not compile is a slip, not a reason."""
+        look = self._look
+        is_near = first <= look.asked_at and self._step - look.asked_at <= t.DEAD_END_STEPS
+        said = f"“{look.asked}”" if is_near and takes_back(look.asked) else None
+        failed = look.failed_with if look.failed_at > first and not look.failed_check else None
+        return said or failed if look.asked_at >= look.failed_at else failed or said
 
     # -- Commands ---------------------------------------------------------------------------------
 
@@ -279,14 +326,14 @@ class Noticing:
         verdict = proof_of(call, found)
         if verdict is not None:
             self._prove(verdict, call)
-        if call.error is None and (undone := undoing(command)) is not None:
-            self._undo(command, undone.paths, around)
-        if main is None:
+        if call.error is None:
+            self._undo(command, around)
+        if main is None or was_stopped(call.error):
             return
         if call.error is not None or (verdict is not None and verdict.verdict == "failed"):
-            self._fail(call, main)
+            self._fail(call, main, of_the_moment=any(map(is_of_the_moment, found)))
             return
-        self._sheet.follow(SequenceStep("run", main.subject, shorten(main.text, limit=120)))
+        self._sheet.follow(SequenceStep("run", main.subject, shown(main)))
         self._resolve(main)
         if any(run.purpose is Purpose.COMMIT for run in found):
             self._commit(call, command, around)
@@ -303,44 +350,60 @@ class Noticing:
         )
         sheet.changed = True
 
-    def _undo(self, command: str, paths: tuple[str, ...], around: Surroundings) -> None:
-        named = [name for path in paths if (name := around.relative(path))]
-        self._give_up(named if paths else None)
+    def _undo(self, command: str, around: Surroundings) -> None:
+        """What a command line takes back, sets aside or throws away."""
+        stashed, undone = stashing(command), undoing(command)
+        if stashed == "gone" and self._look.stashed_at:
+            self._give_up(None, until=self._look.stashed_at)
+        if stashed is not None:
+            since = self._step if stashed == "aside" else 0
+            self._look = replace(self._look, stashed_at=since)
+        if undone is not None:
+            named = [name for path in undone.paths if (name := around.relative(path))]
+            self._give_up(named if undone.paths else None)
         if _TAKES_COMMIT_BACK.search(command):
             for sheet in self._sheets.values():
                 if sheet.commits:
                     sheet.commits[-1] = replace(sheet.commits[-1], undone=True)
 
-    def _fail(self, call: ToolCalled, main: Run) -> None:
+    def _fail(self, call: ToolCalled, main: Run, *, of_the_moment: bool) -> None:
         line = error_line(call.output, call.error)
-        if line is None:
-            return
         is_test = main.purpose is Purpose.TEST
         tests = read_tests(f"{call.output}\n{call.error or ''}") if is_test else None
         # What a test says may be said by any other; which test it is tells them apart.
         which = f"{short_test_name(tests.names[0])}: " if tests is not None and tests.names else ""
-        told = shorten(which + line, limit=_HINT_CHARS)
-        self._look = replace(self._look, failed_at=self._step, failed_with=told)
-        command = shorten(main.text, limit=_HINT_CHARS)
+        told = shorten(f"{which}{line}", limit=_HINT_CHARS)
+        is_known = line is not None and is_telling(told, command=main.text) and not of_the_moment
+        self._look = replace(
+            self._look,
+            failed_at=self._step,
+            failed_with=told if is_known else None,
+            failed_check=main.purpose is Purpose.CHECK,
+        )
+        if line is None or not is_known:
+            return
         seen = ErrorRetry(
             error_signature(f"{main.subject}: {which}", line), main.subject, told, 1, self._step,
-            self._step, command,
+            self._step, shown(main),
         )  # fmt: skip
         # A test that fails while it is worked on is work in progress.
         self._sheet.fail(seen, counts_again=not is_test)
 
     def _resolve(self, main: Run) -> None:
         """What ended the errors of a command that works now."""
-        worked = shorten(main.text, limit=_HINT_CHARS)
         for signature, error in list(self._sheet.errors.items()):
-            if error.resolved_how is not None or not _is_same_task(error, main):
+            if error.resolved_how is not None or not is_same_task(error, main):
                 continue
             between = [ran.command for ran in self._look.ran if ran.step > error.last_step]
             edited = self._edited_since(error.last_step, but="")
-            how = _how(error, worked, between=between, edited=edited)
-            self._sheet.errors[signature] = replace(error, resolved_how=how, files=edited[:8])
+            end = ending(error, main, between=between, edited=edited)
+            if end is not None:
+                files = edited[:8] if end.by == "edit" else ()
+                self._sheet.errors[signature] = replace(
+                    error, resolved_how=end.how, ended_by=end.by, files=files
+                )
         if main.purpose not in (Purpose.TEST, Purpose.COMMIT):
-            ran = (*self._look.ran, Ran(worked, self._step))[-MOST_RUNS:]
+            ran = (*self._look.ran, Ran(shown(main), self._step))[-MOST_RUNS:]
             self._look = replace(self._look, ran=ran)
 
     def _commit(self, call: ToolCalled, command: str, around: Surroundings) -> None:
@@ -387,25 +450,3 @@ class Noticing:
     def _decide(self, text: str | None) -> None:
         for sentence in decisions(text):
             self._sheet.decisions[shorten(sentence, limit=200)] = None
-
-
-def _is_same_task(error: ErrorRetry, run: Run) -> bool:
-    """Whether a command does what failed before: any test run, or the same words but for options.
-    `docker compose down` is not a way to say `docker compose up`."""
-    if error.tool != run.subject:
-        return False
-    failed = [word for word in (error.command or "").split() if not word.startswith("-")]
-    return run.purpose is Purpose.TEST or failed == [w for w in run.words if w[:1] != "-"]
-
-
-def _how(
-    error: ErrorRetry, worked: str, *, between: Sequence[str], edited: tuple[str, ...]
-) -> str | None:
-    """In words: another command, one that came first, or an edit."""
-    if error.command is not None and worked != error.command and not edited:
-        return f"`{worked}` works"
-    if between and not edited:
-        return f"run `{between[-1]}` first"
-    if edited:
-        return f"an edit of {', '.join(f'`{path}`' for path in edited[:3])}"
-    return None

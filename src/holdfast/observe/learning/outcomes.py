@@ -12,9 +12,10 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import cast
 
+from holdfast.core.changes import PutExplanation
 from holdfast.core.codec import Json
 from holdfast.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUnitRef
-from holdfast.core.observer import Scratchpad, Sheet, Sighting, SightingKind
+from holdfast.core.observer import Explanation, Scratchpad, Sheet, Sighting, SightingKind
 from holdfast.core.payloads import ContextCost, TaskCalibration, WorkState, WorkUnitOutcome
 from holdfast.core.query import Filter, Order
 from holdfast.core.sessions import SessionRecord
@@ -23,13 +24,17 @@ from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, S
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import remember
 from holdfast.observe.learning import thresholds as t
+from holdfast.observe.learning.inference import names_say_it
 from holdfast.observe.learning.keeping import close_running, put_running
 from holdfast.observe.learning.synthesis import Synthesis, ask
 from holdfast.observe.methodology.port import Methodology, WorkContext
 
 _MOST_FILES = 40
 _MOST_SAID = 50
+_MOST_SIGNALS = 10
+_MIN_TOGETHER = 3
 _INSIGHTS = (2, 5)
+_INSIGHT_CONFIDENCE = 0.85
 _CONSOLIDATE = """Below are the outcomes of {count} finished sub-tasks of one piece of work.
 Name two to five lasting insights about the project: parts that depend on each other, ways of
 working that did or did not do, conventions, places that cost much. Each is one sentence that stands
@@ -258,55 +263,70 @@ def consolidate_outcomes(
     prompt = _CONSOLIDATE.format(count=len(told)) + shorten("\n".join(told), limit=12_000)
     said = ask(Synthesis(engine, daily_tokens), prompt, answer_tokens=400)[: _INSIGHTS[1]]
     insights = said if len(said) >= _INSIGHTS[0] else insights_by_rule(outcomes)
-    unit = outcomes[0].work_unit
-    spec = WorkUnitRef(unit.methodology, unit.hierarchy[:1], unit.hierarchy[0]) if unit else None
-    files = tuple(dict.fromkeys(f for m in outcomes for f in m.files))[:_MOST_FILES]
-    derived = tuple(
-        Relation(RelationType.DERIVED_FROM, target_id=m.id, auto_extracted=True)
-        for m in outcomes[:_MOST_FILES]
-    )
     return [
-        remember(
-            engine,
-            MemoryDraft(
-                content=insight,
-                type=MemoryType.MODULE_INSIGHT,
-                key=f"observer:insight:{_mark(pad.session_id, str(number))}",
-                tags=("consolidation", *(spec.hierarchy if spec else ())),
-                files=files,
-                confidence=0.85,
-                scope=Scope.GLOBAL,
-                source=Source.OBSERVER_INFERRED,
-                session_id=pad.session_id,
-                work_unit=spec,
-                relations=derived,
-                needs_review=True,
-            ),
-            project=pad.project,
-        ).memory
+        _keep_insight(engine, pad, insight, outcomes, number=number)
         for number, insight in enumerate(insights)
     ]
 
 
+def _keep_insight(
+    engine: Engine, pad: Scratchpad, insight: str, outcomes: Sequence[Memory], *, number: int
+) -> Memory:
+    """One insight with what it was derived from; it outlives the outcomes."""
+    unit = outcomes[0].work_unit
+    spec = WorkUnitRef(unit.methodology, unit.hierarchy[:1], unit.hierarchy[0]) if unit else None
+    files = tuple(dict.fromkeys(f for m in outcomes for f in m.files))[:_MOST_FILES]
+    draft = MemoryDraft(
+        content=insight,
+        type=MemoryType.MODULE_INSIGHT,
+        key=f"observer:insight:{_mark(pad.session_id, str(number))}",
+        tags=("consolidation", *(spec.hierarchy if spec else ())),
+        files=tuple(path for path in files if path in insight) or files,
+        confidence=_INSIGHT_CONFIDENCE,
+        scope=Scope.GLOBAL,
+        source=Source.OBSERVER_INFERRED,
+        session_id=pad.session_id,
+        work_unit=spec,
+        relations=tuple(
+            Relation(RelationType.DERIVED_FROM, target_id=m.id, auto_extracted=True)
+            for m in outcomes[:_MOST_FILES]
+        ),
+        needs_review=True,
+    )
+    kept = remember(engine, draft, project=pad.project).memory
+    why = Explanation(
+        memory_id=kept.id,
+        project=pad.project,
+        rule="consolidation",
+        subject=spec.label if spec else pad.session_id,
+        at=pad.updated_at,
+        validated_by=f"all {len(outcomes)} sub-tasks passed",
+        sessions=(pad.session_id,),
+        signals=tuple(map(_told, outcomes[:_MOST_SIGNALS])),
+        score=_INSIGHT_CONFIDENCE,
+    )
+    engine.store.apply([PutExplanation(why)])
+    return kept
+
+
 def insights_by_rule(outcomes: Sequence[Memory]) -> list[str]:
-    """What outcomes share, in numbers: files that changed together, and places worked on most."""
+    """What outcomes share: files that hardly change without each other though their names do not
+    say so, and work that needed more than one attempt. Where a single piece of work was done most
+    is no insight: that is what it was about."""
     sets = [set(m.files) for m in outcomes]
-    pairs = Counter(pair for files in sets for pair in combinations(sorted(files)[:20], 2))
     single = Counter(path for files in sets for path in files)
+    pairs = Counter(pair for files in sets for pair in combinations(sorted(files)[:20], 2))
     found = [
         f"`{a}` and `{b}` change together: {count} of {len(sets)} sub-tasks touched both."
-        for (a, b), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:2]
-        if count >= 3
-    ]
-    found += [
-        f"`{path}` is where much of the work lands: {count} of {len(sets)} sub-tasks changed it."
-        for path, count in sorted(single.items(), key=lambda item: (-item[1], item[0]))[:2]
-        if count * 3 >= len(sets)
-    ]
-    retried = [m for m in outcomes if _payload(m).retry_count]
-    if retried:
-        names = "; ".join(m.work_unit.label for m in retried[:4] if m.work_unit)
-        found.append(f"These sub-tasks needed more than one attempt: {names}.")
+        for (a, b), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+        if count >= max(_MIN_TOGETHER, len(sets) / 3)
+        and count > t.LINKED_WEIGHT * (single[a] + single[b] - count)
+        and not names_say_it(a, b)
+    ][:3]
+    for memory in [m for m in outcomes if _payload(m).retry_count and m.files][:2]:
+        named = ", ".join(f"`{path}`" for path in memory.files[:3])
+        label = f" (“{memory.work_unit.label}”)" if memory.work_unit else ""
+        found.append(f"Work on {named} needed more than one attempt{label}.")
     return found[: _INSIGHTS[1]]
 
 

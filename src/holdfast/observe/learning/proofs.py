@@ -1,4 +1,4 @@
-"""What single events prove: a run that passed or failed, the name of an error, an instruction.
+"""What single events prove: a run that passed or failed, and a person's standing instruction.
 
 Unknown output proves nothing rather than something.
 """
@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from holdfast.core.events import ToolCalled
 from holdfast.core.observer import Proof, Validation
 from holdfast.core.text import shorten
-from holdfast.observe.results import read_tests
+from holdfast.observe.results import read_tests, was_stopped
 from holdfast.observe.saying import plain
 from holdfast.observe.shell import Purpose, Run
 
@@ -23,29 +23,26 @@ _CI = re.compile(
 _CI_FAILED = re.compile(
     r"\b(?:fail(?:ed|ure|ing)|error|cancelled)\b|^X |\u2717|\u274c", re.I | re.M
 )
-_STOPPED = ("interrupted by", "request interrupted", "doesn't want to", "was rejected")
-_VARYING = re.compile(
-    r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\d+(?:\.\d+)*|(?<=['\"`])[^'\"`]{40,}(?=['\"`])", re.I
-)
-_FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\w.@-]*[/\\])+(?=[\w.@-])")
-_SIGNATURE_CHARS = 160
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _INSTRUCTION = re.compile(
     r"^(?:please\s+|remember[:,]?\s+|note[:,]?\s+|and\s+)*(?:"
-    r"(?:always|never)\b|(?:do not|don't) (?:ever |use|add|write|put|commit|touch|edit|import|call)"
+    r"(?:always|never(?! mind))\b"
+    r"|(?:do not|don't) (?:ever |use|add|write|put|commit|touch|edit|import|call)"
     r"|make sure (?:to|that|you)"
     r"|(?:in this (?:repo|project|codebase),? )?we (?:always|never|only)\b"
     r"|use \S.* (?:instead of|rather than|, not|not) \S|prefer \S.* (?:over|to) \S"
-    r"|(?:all|every|each) \S.* (?:must|should|needs? to|goes?)\b)",
+    r"|(?:all|every|each) \S.* (?:must|should|needs? to|goes?)\b"
+    r"|\S.* (?:should|must) (?:never|always)\b|\S.* should not \S.* ever\b)",
     re.I,
 )
 _LONGEST_INSTRUCTION = 220
+_LONGEST_PROMPT = 2_000
+"""A longer prompt is a document that was pasted in: what it asks for is asked of this work."""
 
 
 def proof_of(call: ToolCalled, found: Sequence[Run]) -> Validation | None:
     """What a command line says about the work: tests, CI and checks, by how they ended."""
-    error = (call.error or "")[:200].lower()
-    if any(phrase in error for phrase in _STOPPED):
+    if was_stopped(call.error):
         return None
     run, by = _proving(found)
     if run is None or by is None:
@@ -70,13 +67,6 @@ def _proving(found: Sequence[Run]) -> tuple[Run | None, Proof | None]:
     return (checks[-1], "check") if checks else (None, None)
 
 
-def error_signature(subject: str, line: str) -> str:
-    """An error without what varies: numbers, addresses, folders."""
-    text = _FOLDERS.sub("", line)
-    told = _VARYING.sub("#", text).lower()
-    return shorten(f"{subject.rstrip(': ')}: {told}", limit=_SIGNATURE_CHARS)
-
-
 def scope_of(path: str) -> str:
     """The scope that a file stands for in a sequence: its folder and its kind."""
     pure = PurePosixPath(path)
@@ -87,7 +77,7 @@ def scope_of(path: str) -> str:
 def instructions(text: str) -> list[str]:
     """Sentences of a person that ask for something once and for all."""
     found: list[str] = []
-    for part in _SENTENCE.split(text[:20_000]):
+    for part in _SENTENCE.split(text) if len(text) <= _LONGEST_PROMPT else ():
         sentence = plain(part)
         if 12 <= len(sentence) <= _LONGEST_INSTRUCTION and not sentence.endswith("?"):
             found += [sentence] if _INSTRUCTION.match(sentence) else []

@@ -185,16 +185,19 @@ def _step(token: Token, backers: Sequence[Sighting]) -> RecipeStep:
 
 
 def _pattern(backers: Sequence[Sighting]) -> str:
-    """What class of task it is: the words that most of the requests share."""
+    """What class of task it is: two words and more in a row that most of the requests share."""
     requests = [_request(s) for s in sorted(backers, key=lambda s: s.at)]
     told = [set(content_words(request)) for request in requests if request]
-    if told:
-        latest = content_words(next(r for r in reversed(requests) if r))
-        shared = [
-            w for w in dict.fromkeys(latest) if sum(w in words for words in told) * 2 > len(told)
-        ]
-        if shared:
-            return shorten(" ".join(shared[:_SPARE_WORDS]), limit=80)
+    shared: list[str] = []
+    for word in content_words(next((r for r in reversed(requests) if r), "")):
+        if sum(word in words for words in told) * 2 > len(told):
+            shared.append(word)
+        elif len(shared) > 1:
+            break
+        else:
+            shared = []
+    if len(shared) > 1:
+        return shorten(" ".join(shared[:_SPARE_WORDS]), limit=80)
     return f"work in {backers[0].subject}"
 
 

@@ -24,6 +24,7 @@ from holdfast.core.observer import (
 from holdfast.core.text import content_words
 from holdfast.core.types import MemoryType
 from holdfast.observe.learning import thresholds as t
+from holdfast.observe.learning.sheets import backtrack_subject
 
 OWN_KINDS: tuple[SightingKind, ...] = tuple(k for k in SightingKind if k is not SightingKind.E2E)
 READING_KINDS: tuple[SightingKind, ...] = (
@@ -118,20 +119,22 @@ def _pair(pad: Scratchpad, pair: CoAccess) -> Sighting:
 
 
 def _anomalies(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
-    """Files that were read again and again and never changed."""
-    dwell = {a.path: a.dwell_ms for sheet in sheets for a in sheet.anomalies}
-    for seen in _files(pad, sheets):
-        detail = seen.detail if isinstance(seen.detail, dict) else {}
-        reads, edits = detail.get("reads"), detail.get("edits")
-        if isinstance(reads, int) and reads >= t.CONFUSING_READS and edits == 0:
-            kept: Json = {"reads": reads, "dwell_ms": dwell.get(seen.subject, 0)}
+    """Files of which the same part was read again and again, and that were never changed."""
+    reads, dwell = defaultdict[str, int](lambda: 1), defaultdict[str, int](int)
+    for anomaly in (a for sheet in sheets for a in sheet.anomalies):
+        reads[anomaly.path] += anomaly.read_count - 1
+        dwell[anomaly.path] += anomaly.dwell_ms
+    edited = {file.path for sheet in sheets for file in sheet.files if file.edits}
+    for path, count in reads.items():
+        if count >= t.CONFUSING_READS and path not in edited:
+            detail: Json = {"reads": count, "dwell_ms": dwell[path]}
             yield _sighting(
                 pad,
                 SightingKind.TIME_ANOMALY,
-                seen.subject,
-                count=reads,
-                module=seen.module,
-                detail=kept,
+                path,
+                count=count,
+                module=module_of(path),
+                detail=detail,
             )
 
 
@@ -143,6 +146,7 @@ def _errors(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
                 "message": error.message,
                 "command": error.command,
                 "resolved": error.resolved_how,
+                "by": error.ended_by,
                 "files": list(error.files),
             }
             yield _sighting(
@@ -165,15 +169,11 @@ def _backtracks(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
             yield _sighting(
                 pad,
                 SightingKind.BACKTRACK,
-                f"{_turn(back.cause)}\n{back.path}",
+                backtrack_subject(back),
                 count=back.count,
                 module=module_of(back.path),
                 detail=detail,
             )
-
-
-def _turn(cause: str) -> str:
-    return "cascading_change" if cause == "cascading_change" else "wrong_assumption"
 
 
 def _dead_ends(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
@@ -201,7 +201,7 @@ def _dead_end_subject(end: DeadEnd) -> str:
 
 
 def _instead(later: Sequence[str], end: DeadEnd) -> str | None:
-    named = [f"`{path}`" for path in later if path not in end.files] or [f"`{p}`" for p in later]
+    named = [f"`{path}`" for path in later if path not in end.files]
     return f"changing {', '.join(named[:4])}" if named else None
 
 

@@ -24,6 +24,7 @@ from holdfast.core.observer import (
 )
 from holdfast.core.records import replace
 from holdfast.observe.learning import thresholds as t
+from holdfast.observe.learning.errors import error_signature
 
 _Key = TypeVar("_Key")
 _Signal = TypeVar("_Signal")
@@ -37,7 +38,7 @@ class OpenSheet:
         self.files = {one.path: one for one in sheet.files}
         self.pairs = {(one.file_a, one.file_b): one for one in sheet.pairs}
         self.errors = {one.signature: one for one in sheet.errors}
-        self.backtracks = {(one.path, one.cause): one for one in sheet.backtracks}
+        self.backtracks = {backtrack_subject(one): one for one in sheet.backtracks}
         self.dwells = {one.path: one for one in sheet.anomalies}
         self.sequence = {(one.tool, one.what): one for one in sheet.sequence}
         self.dead_ends = list(sheet.dead_ends)
@@ -87,19 +88,20 @@ class OpenSheet:
         _trim(self.errors, t.MOST_ERRORS)
 
     def go_back(self, seen: Backtrack) -> None:
-        """An edit was made again."""
-        key = (seen.path, seen.cause)
-        if known := self.backtracks.get(key):
-            files = tuple(dict.fromkeys((*known.files, *seen.files)))[:8]
-            seen = replace(seen, count=known.count + 1, files=files, hint=seen.hint or known.hint)
-        self.backtracks[key] = seen
+        """An edit was made again. However often for the same reason, it is one struggle."""
+        self.backtracks[backtrack_subject(seen)] = seen
         _trim(self.backtracks, t.MOST_BACKTRACKS)
 
     def dwell(self, path: str, ms: int) -> None:
         """Time was spent on a file."""
-        known = self.dwells.get(path) or TimeAnomaly(path, 0, 0)
-        reads = self.files[path].reads if path in self.files else known.read_count
-        self.dwells[path] = TimeAnomaly(path, known.dwell_ms + ms, reads)
+        known = self.dwells.get(path) or TimeAnomaly(path, 0, 1)
+        self.dwells[path] = replace(known, dwell_ms=known.dwell_ms + ms)
+        _trim(self.dwells, t.MOST_FILES)
+
+    def reread(self, path: str) -> None:
+        """The same part of a file was read again."""
+        known = self.dwells.get(path) or TimeAnomaly(path, 0, 1)
+        self.dwells[path] = replace(known, read_count=known.read_count + 1)
         _trim(self.dwells, t.MOST_FILES)
 
     def follow(self, step: SequenceStep) -> None:
@@ -116,7 +118,16 @@ class OpenSheet:
         self.commits = [*self.commits, made][-t.MOST_COMMITS :]
 
     def give_up(self, end: DeadEnd) -> None:
-        """An approach was given up."""
+        """An approach was given up; files that are undone one after the other are one approach."""
+        last = self.dead_ends[-1] if self.dead_ends else None
+        if last is not None and _is_one(last, end):
+            self.dead_ends[-1] = replace(
+                last,
+                files=tuple(dict.fromkeys((*last.files, *end.files)))[:8],
+                first_step=min(last.first_step, end.first_step),
+                last_step=end.last_step,
+            )
+            return
         others = [one for one in self.dead_ends if one.files != end.files or one.said != end.said]
         self.dead_ends = [*others, end][-t.MOST_DEAD_ENDS :]
 
@@ -138,7 +149,7 @@ class OpenSheet:
             errors=_most(self.errors, t.MOST_ERRORS, lambda e: (e.count, e.last_step)),
             backtracks=_most(self.backtracks, t.MOST_BACKTRACKS, lambda b: (b.count, b.step)),
             dead_ends=tuple(self.dead_ends),
-            anomalies=_most(self.dwells, t.MOST_FILES, lambda d: (d.dwell_ms,)),
+            anomalies=_most(self.dwells, t.MOST_FILES, lambda d: (d.read_count, d.dwell_ms)),
             sequence=tuple(self.sequence.values()),
             commits=tuple(self.commits),
             validations=tuple(self.validations),
@@ -146,6 +157,17 @@ class OpenSheet:
             decisions=tuple(self.decisions)[: t.MOST_DECISIONS],
             promoted=self._sheet.promoted and not self.changed,
         )
+
+
+def backtrack_subject(back: Backtrack) -> str:
+    """What makes two steps back one: the cause, the file, and what showed it."""
+    clue = error_signature("", back.hint) if back.hint else "\n".join(back.files)
+    return f"{back.cause}\n{back.path}\n{clue}"
+
+
+def _is_one(last: DeadEnd, end: DeadEnd) -> bool:
+    is_near = end.last_step - last.last_step <= t.RE_EDIT_STEPS
+    return is_near and last.why == end.why and not (last.said or end.said)
 
 
 def _trim(signals: dict[_Key, _Signal], most: int) -> None:

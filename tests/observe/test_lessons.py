@@ -1,0 +1,295 @@
+"""What real transcripts taught: look-alikes of signals that say nothing, and must not count (D1,
+D2). Each test is a pattern that was seen in the sessions of several projects."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.core.events import Event, ToolKind
+from holdfast.core.observer import Sheet
+from holdfast.core.types import MemoryType
+from holdfast.memory.engine import Engine
+from holdfast.observe.folding import fold
+from holdfast.observe.learning import thresholds as t
+from holdfast.observe.learning.errors import is_telling
+from holdfast.observe.learning.inference import names_say_it
+from holdfast.observe.learning.proofs import instructions
+from holdfast.observe.saying import request_of
+from tests.observe.learning_steps import PROJECT, Work, learn
+from tests.observe.telling import world
+
+pytestmark = pytest.mark.feature("D1", "D2")
+
+
+def sheet_of(*events: Event) -> Sheet:
+    pad = fold(None, list(events), world=world()).pad
+    assert pad is not None
+    return pad.sheets[0]
+
+
+def learned(engine: Engine, *, kind: MemoryType) -> list[str]:
+    found = [engine.store.get([e.memory_id]) for e in engine.store.explained(project=PROJECT)]
+    return [m.content for (m,) in found if m.type is kind]
+
+
+# -- Errors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("bun run lint", 'error: script "lint" exited with code 1'),
+        ("mise run lint", "[lint] ERROR task failed"),
+        ("mise run lint", "* typecheck: 1"),
+        ("gh api x", "}"),
+        ("go run .", "---"),
+        ("./setup.sh", "Installed 6 hooks for the client"),
+        ("playwright test", "9 passed (21.3s)"),
+        ("make all", "make: *** [all] Error 2"),
+    ],
+)
+def test_a_line_that_only_says_that_something_failed_is_no_error(command: str, line: str) -> None:
+    assert not is_telling(line, command=command)
+    w = Work()
+    assert sheet_of(w.run(command, line, error="Exit code 1")).errors == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("rtk bun run test", "error: unrecognized subcommand 'bun'"),
+        ("go build ./...", "e2e/env.go:561:22: undefined: getTestBinary"),
+        ("docker compose up", "Error: port 5432 is in use"),
+        ("npm install", "npm error peer dependency conflict"),
+        ("./开始", "无法连接到数据库 服务器 没有响应"),
+    ],
+)
+def test_a_line_that_says_what_went_wrong_is_one(command: str, line: str) -> None:
+    assert is_telling(line, command=command)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The user doesn't want to proceed with this tool use. The user said: oh wait, not now",
+        "[Request interrupted by user for tool use]",
+        "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        "Permission to use Bash has been denied.",
+    ],
+)
+def test_what_a_person_or_the_client_stopped_says_nothing_about_the_command(said: str) -> None:
+    w = Work()
+    sheet = sheet_of(w.run("npm run deploy", error=said), w.run("pytest -q", error=said))
+    assert (sheet.errors, sheet.validations) == ((), ())
+
+
+def test_what_git_says_of_the_moment_is_no_error_of_the_project() -> None:
+    w = Work()
+    conflict = "Automatic merge failed; fix conflicts and then commit the result."
+    assert sheet_of(w.run("git merge origin/main", conflict, error="Exit code 1")).errors == ()
+    rejected = "error: failed to push some refs to 'example.org:shop.git'"
+    assert sheet_of(w.run("git -C /src push", rejected, error="Exit code 1")).errors == ()
+
+
+def test_a_wrapper_that_is_left_out_is_another_way_to_say_it(engine: Engine) -> None:
+    for day in (1, 2, 3):
+        w = Work(day)
+        failed = w.run("rtk npm run gen", error="error: unrecognized subcommand 'npm'")
+        learn(engine, [w.prompt("Go"), w.change("a.py"), failed, w.change("a.py", mark="x"),
+                       w.run("npm run gen"), w.tests_pass(), w.end()])  # fmt: skip
+    (told,) = learned(engine, kind=MemoryType.ERROR_PATTERN)
+    assert told.endswith("What helped: `npm run gen` instead.")
+
+
+def test_an_error_that_each_session_mended_elsewhere_was_a_bug_and_is_gone(engine: Engine) -> None:
+    for day in (1, 2, 3, 4):
+        w = Work(day)
+        failed = w.run("tsc", "error TS2345: Argument is not assignable", error="Exit code 2")
+        events = [w.prompt("Go"), w.change(f"src/{day}.ts"), failed, w.change(f"src/{day}.ts"),
+                  w.run("tsc"), w.tests_pass(), w.end()]  # fmt: skip
+        learn(engine, events)
+    assert learned(engine, kind=MemoryType.ERROR_PATTERN) == []
+
+
+def test_an_error_that_the_same_file_mended_twice_tells_where_to_look(engine: Engine) -> None:
+    for day in (1, 2, 3):
+        w = Work(day)
+        failed = w.run("make gen", "Error: schema version mismatch in registry", error="Exit 2")
+        events = [w.prompt("Go"), w.change(f"src/{day}.py"), failed, w.change("schema/v.toml"),
+                  w.run("make gen"), w.tests_pass(), w.end()]  # fmt: skip
+        learn(engine, events)
+    (told,) = learned(engine, kind=MemoryType.ERROR_PATTERN)
+    assert "What helped: an edit of `schema/v.toml`." in told
+
+
+def test_an_error_of_one_session_without_a_way_out_stays_there(engine: Engine) -> None:
+    w = Work()
+    failed = [w.run("deploy now", error="fatal: signing key is not unlocked") for _ in range(4)]
+    learn(engine, [w.prompt("Go"), w.change("a.py"), *failed, w.tests_pass(), w.end()])
+    assert learned(engine, kind=MemoryType.ERROR_PATTERN) == []
+
+
+def test_what_happened_to_run_in_between_once_is_not_what_helped(engine: Engine) -> None:
+    for day, between in ((1, "curl -s localhost"), (2, "touch x"), (3, "mkdir y")):
+        w = Work(day)
+        failed = w.run("seed db", error="Error: cannot reach database host")
+        events = [w.prompt("Go"), w.change("a.py"), failed, w.run(between), w.run("seed db"),
+                  w.tests_pass(), w.end()]  # fmt: skip
+        learn(engine, events)
+    (told,) = learned(engine, kind=MemoryType.ERROR_PATTERN)
+    assert "What helped" not in told
+
+
+# -- Dead ends ------------------------------------------------------------------------------------
+
+
+def _long_try(w: Work, *, fail: bool = True) -> list[Event]:
+    looks = [w.tests_fail() if fail else w.run("ls") for _ in range(t.DEAD_END_STEPS)]
+    return [w.change("a.py"), *looks]
+
+
+def test_work_that_is_set_aside_is_given_up_only_when_it_is_thrown_away() -> None:
+    w = Work()
+    looked = w.run("git stash && pytest -q; git stash pop", "3 failed")
+    assert sheet_of(*_long_try(w), looked).dead_ends == ()
+    w = Work()
+    assert sheet_of(*_long_try(w), w.run("git stash"), w.run("git stash pop")).dead_ends == ()
+    w = Work()
+    popped = [w.run("git stash"), w.run("git stash pop"), w.run("git stash drop")]
+    assert sheet_of(*_long_try(w), *popped).dead_ends == ()
+    w = Work()
+    gone = sheet_of(*_long_try(w), w.run("git stash"), w.run("git stash drop")).dead_ends
+    assert [end.files for end in gone] == [("a.py",)]
+
+
+def test_one_edit_taken_back_among_others_is_no_dead_end() -> None:
+    w = Work()
+    tries = [w.edit("a.py", "x = 1", "x = log()"), *_long_try(w)]
+    assert sheet_of(*tries, w.edit("a.py", "x = log()", "x = 1")).dead_ends == ()
+
+
+def test_undoing_without_a_reason_is_no_dead_end_and_neither_is_a_slip() -> None:
+    w = Work()
+    assert sheet_of(*_long_try(w, fail=False), w.run("git checkout -- a.py")).dead_ends == ()
+    w = Work()
+    slip = w.run("go build ./...", "a.go:3:1: undefined: Settings", error="Exit code 1")
+    events = [*_long_try(w, fail=False), slip, w.run("git checkout -- a.py")]
+    assert sheet_of(*events).dead_ends == ()
+
+
+def test_a_persons_words_are_why_something_was_taken_back() -> None:
+    w = Work()
+    first = w.edit("a.py", "run()", "run_in_sequence()  # avoids rate limits")
+    second = w.edit("b.py", "run()", "run_in_sequence()")
+    events = [first, second, *(w.run("ls") for _ in range(t.DEAD_END_STEPS))]
+    asked = w.prompt("It is fine to run them in parallel, can you revert that?")
+    back = [w.edit("a.py", "run_in_sequence()  # avoids rate limits", "run()"),
+            w.edit("b.py", "run_in_sequence()", "run()")]  # fmt: skip
+    (end,) = sheet_of(w.prompt("Make it steady"), *events, asked, *back).dead_ends
+    assert end.files == ("a.py", "b.py")
+    assert end.why == "“It is fine to run them in parallel, can you revert that?”"
+    assert "run_in_sequence()  # avoids rate limits" in end.approach
+
+
+# -- Going back and reading again -----------------------------------------------------------------
+
+
+def _fail_and_mend(w: Work, failure: str) -> list[Event]:
+    return [
+        w.edit("a.py", "x = 1", "total = add(1)"),
+        w.run("run-it", failure, error="Exit code 1"),
+        w.edit("a.py", "total = add(1)", "total = add(2)"),
+    ]
+
+
+def test_going_back_for_another_reason_each_time_is_only_work(engine: Engine) -> None:
+    for day, what in ((1, "amount"), (2, "currency"), (3, "discount")):
+        w = Work(day)
+        failed = _fail_and_mend(w, f"ValueError: {what} must not be negative")
+        learn(engine, [w.prompt("Go"), *failed, w.tests_pass(), w.end()])
+    assert learned(engine, kind=MemoryType.GOTCHA) == []
+
+
+def test_one_session_that_goes_back_again_and_again_is_one_struggle(engine: Engine) -> None:
+    w = Work()
+    failed = [e for _ in range(4) for e in _fail_and_mend(w, "ValueError: amount must be set")]
+    learn(engine, [w.prompt("Go"), *failed, w.tests_pass(), w.end()])
+    assert learned(engine, kind=MemoryType.GOTCHA) == []
+
+
+def test_the_same_reason_in_two_sessions_is_a_gotcha_that_names_it(engine: Engine) -> None:
+    for day in (1, 2):
+        w = Work(day)
+        failed = _fail_and_mend(w, "ValueError: amount must not be negative")
+        learn(engine, [w.prompt("Go"), *failed, w.tests_pass(), w.end()])
+    (told,) = learned(engine, kind=MemoryType.GOTCHA)
+    assert told == (
+        "A first edit of `a.py` tends to end in: ValueError: amount must not be negative."
+    )
+
+
+def test_a_file_that_had_to_be_read_first_is_named(engine: Engine) -> None:
+    for day in (1, 2):
+        w = Work(day)
+        events = [
+            w.edit("a.py", "x = 1", "total = add(1)"),
+            w.read("rules.py"),
+            w.edit("a.py", "total = add(1)", "total = add(2)"),
+        ]
+        learn(engine, [w.prompt("Go"), *events, w.tests_pass(), w.end()])
+    (told,) = learned(engine, kind=MemoryType.GOTCHA)
+    assert told.startswith("Read `rules.py` before editing `a.py`")
+
+
+def _read_part(w: Work, path: str, part: int) -> Event:
+    return w.call("Read", ToolKind.READ, files=(path,), input=f'{{"offset": {part}}}')
+
+
+def test_going_through_a_long_file_is_one_reading() -> None:
+    w = Work()
+    paged = sheet_of(*(_read_part(w, "long.py", n * 200) for n in range(8)))
+    assert all(a.read_count == 1 for a in paged.anomalies)
+    w = Work()
+    again = sheet_of(*(_read_part(w, "long.py", 200) for _ in range(4)))
+    assert [a.read_count for a in again.anomalies] == [4]
+
+
+def test_reading_again_after_a_compaction_is_no_sign_of_anything() -> None:
+    w = Work()
+    events = [w.read("a.py"), w.compacted(), w.read("a.py"), w.compacted(), w.read("a.py")]
+    assert all(a.read_count == 1 for a in sheet_of(*events).anomalies)
+
+
+# -- What names and prompts say -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("src/explain.go", "src/explain_test.go", True),
+        ("src/gen.ts", "src/gen.test.ts", True),
+        ("app/cart.py", "tests/test_cart.py", True),
+        ("src/Cart.java", "test/CartTest.java", True),
+        ("src/pool.c", "src/pool.h", True),
+        ("src/index.ts", "web/index.ts", False),
+        ("src/rewind.go", "src/strategy/manual_rewind.go", False),
+        ("tests/test_a.py", "tests/test_b.py", False),
+    ],
+)
+def test_a_source_and_its_test_need_nobody_to_say_so(one: str, other: str, told: bool) -> None:
+    assert names_say_it(one, other) is told
+    assert names_say_it(other, one) is told
+
+
+def test_a_prompt_that_leads_to_a_document_is_called_by_its_title() -> None:
+    said = "Implement the following plan:\n\n# Plan: Sort the cart\n\n## Context\n…"
+    assert request_of(said) == "Sort the cart"
+    assert request_of("can you fix:\n1. the total") == "can you fix:"
+    assert request_of("# A heading\nand more") == "A heading"
+
+
+def test_a_document_that_was_pasted_in_holds_no_standing_instructions() -> None:
+    assert instructions("Never edit the schema by hand.") == ["Never edit the schema by hand."]
+    assert instructions("The schema should not be changed by hand ever.")
+    assert instructions("never mind, we will look at it later.") == []
+    assert instructions("Never edit the schema by hand.\n" + "More of the plan. " * 200) == []
