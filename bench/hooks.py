@@ -1,9 +1,9 @@
 """What the hook process costs a client, against the least that any Python process costs.
 
 `python -m bench.hooks [--memories 10000] [--rounds 40] [--json]` starts, in turns, the reference
-`python -I -S -c pass`, a capture, and the context of a session start and of a prompt, without
-(`alone`) and with (`asked`) a live Holdfast process, on a store of that many memories. Targets are
-on ratios of medians.
+`python -I -S -c pass`, a capture, and the context of a session start, of a prompt and before a
+command (about which nothing is known, as about most), without (`alone`) and with (`asked`) a live
+Holdfast process, on a store of that many memories. Targets are on ratios of medians.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ LIMITS = {
     "capture": 2.0,
     "alone_session": 8.0,
     "alone_prompt": 8.0,
+    "alone_before": 8.0,
     "asked_session": 3.0,
     "asked_prompt": 3.0,
+    "asked_before": 3.0,
 }
 
 
@@ -65,6 +67,8 @@ class Stage:
         }
         if event == "UserPromptSubmit":
             body["prompt"] = self.prompts[number % len(self.prompts)]
+        if event == "PreToolUse":
+            body |= {"tool_name": "Bash", "tool_input": {"command": "python -m pytest -q tests"}}
         if event == "PostToolUse":
             body |= {"tool_name": "Bash", "tool_response": {"stdout": "line of output\n" * 100}}
         return json.dumps(body).encode()
@@ -129,12 +133,14 @@ def measure(stage: Stage, rounds: int) -> dict[str, list[Run]]:
         took["capture"] = _hook(stage, "PostToolUse", "capture", number)
         took["alone_session"] = _hook(stage, "SessionStart", "both", number)
         took["alone_prompt"] = _hook(stage, "UserPromptSubmit", "both", number)
+        took["alone_before"] = _hook(stage, "PreToolUse", "answer", number)
         with AnswerServer(stage.home, answers) as server:
             if not server.wait_until_serving(10.0):
                 raise RuntimeError("the answer server did not start")
             far = number + rounds + 1
             took["asked_session"] = _hook(stage, "SessionStart", "both", far)
             took["asked_prompt"] = _hook(stage, "UserPromptSubmit", "both", far)
+            took["asked_before"] = _hook(stage, "PreToolUse", "answer", far)
         if number:  # the first round fills the page cache and writes byte code
             for name, one in took.items():
                 runs[name].append(one)

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.feature("C4", "D10", "B8", "H6")
 
 RULE = "Deploys go through the staging cluster first"
 TRAP = "The payment gateway times out after three retries"
+FAILS = "`make deploy` keeps failing with: no rule to make target"
 FAILURE = "payment gateway times out after retries"
 PATCH = "*** Begin Patch\n*** Update File: src/pay.py\n@@\n-a\n+b\n*** End Patch"
 
@@ -34,6 +35,7 @@ def known(machine: Machine) -> Machine:
     (machine.project / "src" / "pay.py").write_text("pass")
     machine.remember(RULE, type="convention")
     machine.remember(TRAP, type="gotcha", files=("src/pay.py",))
+    machine.remember(FAILS, type="error_pattern")
     return machine
 
 
@@ -77,7 +79,10 @@ MOMENTS: list[tuple[str, str, Callable[[Path], dict[str, Any]], str]] = [
     ("claude-code", "UserPromptSubmit", ASKING, RULE),
     ("claude-code", "PostToolUse", _tool("Read", FILE, tool_response="pass"), TRAP),
     ("claude-code", "PostToolUse", _tool("Edit", FILE, tool_response={}), TRAP),
-    ("claude-code", "PreToolUse", _tool("Edit", FILE), ""),
+    ("claude-code", "PreToolUse", _tool("Edit", FILE), TRAP),
+    ("claude-code", "PreToolUse", _tool("Read", FILE), ""),
+    ("claude-code", "PreToolUse", _tool("Bash", {"command": "cd x && make deploy -j2"}), FAILS),
+    ("claude-code", "PreToolUse", _tool("Bash", {"command": "make deployment"}), ""),
     (
         "claude-code",
         "PostToolUseFailure",
@@ -88,6 +93,8 @@ MOMENTS: list[tuple[str, str, Callable[[Path], dict[str, Any]], str]] = [
     ("codex", "SessionStart", _plain(source="startup"), RULE),
     ("codex", "UserPromptSubmit", ASKING, RULE),
     ("codex", "PostToolUse", _tool("apply_patch", {"command": PATCH}, tool_response="Done"), TRAP),
+    ("codex", "PreToolUse", _tool("apply_patch", {"command": PATCH}), TRAP),
+    ("codex", "PreToolUse", _tool("Bash", {"command": "make deploy"}), FAILS),
     ("codex", "SubagentStart", _plain(agent_id="a1", agent_type="worker"), RULE),
     ("gemini", "SessionStart", _plain(source="startup"), RULE),
     ("gemini", "BeforeAgent", ASKING, RULE),
@@ -142,7 +149,9 @@ def test_each_moment_brings_what_belongs_to_it(
 ) -> None:
     told = _told(known, client, event, **payload(known.project))
     assert wanted in told
-    if wanted:
+    if not wanted:
+        assert told == ""
+    else:
         assert re.search(r"\[m:\w{8}\]", told)
         assert told.startswith("<holdfast-memory>")
 

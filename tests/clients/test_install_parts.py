@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from holdfast.clients.install_targets import CLIENTS, files_of
 from holdfast.clients.own_text import is_own_command
 from holdfast.clients.slash_commands import COMMANDS
 from holdfast.core.errors import ConflictError, StoreError, UsageError
+from holdfast.core.records import replace
 
 pytestmark = pytest.mark.feature("C4", "C5", "H6")
 
+BEFORE = {"claude-code": "PreToolUse", "codex": "PreToolUse"}
 HOOK = ("/usr/bin/python3", "-I", "-S", "/opt/holdfast/clients/hook.py")
 SERVER = ("/opt/it's mine/python", "-P", "-m", "holdfast.cli", "mcp")
 FULL = Programs(hook=HOOK, server=SERVER, holdfast=("/opt/it's mine/holdfast",))
@@ -356,3 +359,31 @@ def test_the_commands_can_be_left_out_and_taken_out(tmp_path: Path, client: str)
 
 def test_codex_has_no_commands_that_could_be_installed(installer: Installer) -> None:
     assert _paths(installer, "codex", Part.COMMANDS) == []
+
+
+# -- Before a tool runs ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_nothing_is_started_before_a_tool_unless_that_is_asked_for(
+    tmp_path: Path, client: str
+) -> None:
+    _installer(tmp_path).install(client, scope=Scope.USER)
+    path = files_of(client).main(Scope.USER, _installer(tmp_path).places)
+    assert not re.search(r"PreToolUse|BeforeTool|preToolUse|tool.execute.before", path.read_text())
+
+
+@pytest.mark.parametrize("client", BEFORE)
+def test_the_moment_before_a_tool_is_hooked_when_asked_for_and_goes_again(
+    tmp_path: Path, client: str
+) -> None:
+    plain, asked = _installer(tmp_path), _installer(tmp_path, replace(FULL, before_tools=True))
+    plain.install(client, scope=Scope.USER)
+    path = files_of(client).main(Scope.USER, plain.places)
+    before = path.read_bytes()
+    assert asked.standing(client, scope=Scope.USER).state is State.OUTDATED
+    asked.install(client, scope=Scope.USER)
+    (entry,) = _read(path)["hooks"][BEFORE[client]]
+    assert entry["hooks"][0]["command"].endswith(f"{client} {BEFORE[client]} answer || exit 0")
+    plain.install(client, scope=Scope.USER)
+    assert path.read_bytes() == before

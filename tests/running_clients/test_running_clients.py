@@ -74,6 +74,27 @@ def test_claude_codes_plugin_does_what_its_hooks_do(machine: Machine, client: Cl
     assert [prompt["content"] for prompt in _memories(machine, "prompt")] == [PROMPT]
 
 
+@pytest.mark.parametrize("client", every_client()[:2])
+@pytest.mark.feature("D10")
+def test_before_a_tool_runs_the_model_is_warned_and_the_tool_runs_all_the_same(
+    machine: Machine, client: Client
+) -> None:
+    machine.holdfast("config", "set", "capture.before_tools", "on")
+    machine.holdfast("install", client.name)
+    machine.holdfast(
+        "remember", "--type", "error_pattern", "`make zoo` keeps failing with: MARKER-COMMAND"
+    )
+    machine.holdfast("remember", "--type", "gotcha", "--file", "hello.txt", "MARKER-FILE is a trap")
+    file = machine.project / "hello.txt"
+    turns = [client.edit(file), client.runs("make zoo || echo done > out.txt"), Say("Done.")]
+    with Endpoint(turns) as endpoint:
+        machine.start(client, endpoint, PROMPT)
+    assert file.read_text("utf-8") == "goodbye\n"
+    assert (machine.project / "out.txt").read_text("utf-8") == "done\n"
+    assert endpoint.last.count("MARKER-COMMAND") == 1
+    assert endpoint.last.count("MARKER-FILE") == 1
+
+
 @pytest.mark.parametrize("client", every_client())
 def test_what_is_private_is_not_remembered(machine: Machine, client: Client) -> None:
     machine.holdfast("install", client.name)

@@ -263,6 +263,15 @@ class Settings:
             high=1_000_000_000,
         ),
     )
+    capture_before_tools: str = field(
+        default="off",
+        metadata=_says(
+            "capture.before_tools",
+            str,
+            "Whether `holdfast install` also hooks the moment before a tool runs; it makes it wait",
+            choices=("on", "off"),
+        ),
+    )
     skills_suggest: str = field(
         default="on",
         metadata=_says(

@@ -16,7 +16,7 @@ from typing import Final
 from holdfast.clients.fields import Fields, as_fields, as_json, items, optional, text, texts
 from holdfast.clients.own_text import is_own_command, is_own_server, without_own
 from holdfast.clients.patches import read_patch
-from holdfast.core.events import Edit, Origin, ToolCalled, ToolKind
+from holdfast.core.events import Edit, Origin, ToolCalled, ToolKind, ToolStarting
 from holdfast.core.records import record
 
 _NAMES: Final[Mapping[ToolKind, str]] = MappingProxyType(
@@ -97,6 +97,15 @@ def tool_called(
         output="" if quiet else without_own(answer.output),
         error=None if answer.error is None else without_own(answer.error) or "failed",
         duration_ms=duration_ms if duration_ms is None or duration_ms >= 0 else None,
+    )
+
+
+def tool_starting(origin: Origin, name: str, given: Fields) -> ToolStarting:
+    """The event of a tool that is about to be called."""
+    kind = kind_of(name)
+    files, _ = _touched(given, kind)
+    return ToolStarting(
+        origin=origin, name=name, kind=kind, files=files, command=_command(given, kind)
     )
 
 

@@ -13,7 +13,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from holdfast.clients.calls import Answer, answer_text, failed_shell, kind_of, written
+from holdfast.clients.calls import (
+    Answer,
+    answer_text,
+    failed_shell,
+    kind_of,
+    tool_starting,
+    written,
+)
 from holdfast.clients.calls import tool_called as _tool_called
 from holdfast.clients.fields import Fields, as_fields, inner, optional, text, whole
 from holdfast.clients.hook_set import Hook, Mode, Places, Scope
@@ -33,13 +40,15 @@ from holdfast.core.events import (
 )
 
 CLIENT: Final = "claude-code"
-_FILE_TOOLS: Final = "Read|Edit|MultiEdit|Write|NotebookEdit"
+_CHANGING_TOOLS: Final = "Edit|MultiEdit|Write|NotebookEdit"
+_FILE_TOOLS: Final = f"Read|{_CHANGING_TOOLS}"
 HOOKS: Final = (
     Hook("SessionStart", Mode.BOTH),
     Hook("UserPromptSubmit", Mode.BOTH),
     Hook("PostToolUse"),
     Hook("PostToolUse", Mode.ANSWER, matcher=_FILE_TOOLS),
     Hook("PostToolUseFailure", Mode.BOTH),
+    Hook("PreToolUse", Mode.ANSWER, matcher=f"Bash|{_CHANGING_TOOLS}", before=True),
     Hook("SubagentStart", Mode.BOTH),
     Hook("SubagentStop"),
     Hook("PostCompact"),
@@ -156,6 +165,12 @@ def session_ended(payload: Fields, origin: Origin) -> Event:
     return SessionEnded(origin=origin, reason=text(payload, "reason") or "other")
 
 
+def tool_is_starting(payload: Fields, origin: Origin) -> Event | None:
+    """PreToolUse."""
+    name = text(payload, "tool_name")
+    return tool_starting(origin, name, inner(payload, "tool_input")) if name else None
+
+
 def tool_called(payload: Fields, origin: Origin, answer: Answer) -> Event | None:
     """PostToolUse, once its answer is read."""
     name = text(payload, "tool_name")
@@ -196,6 +211,7 @@ READERS: Final[Mapping[str, Reader]] = MappingProxyType(
     {
         "SessionStart": session_started,
         "UserPromptSubmit": prompt_submitted,
+        "PreToolUse": tool_is_starting,
         "PostToolUse": _tool_succeeded,
         "PostToolUseFailure": _tool_failed,
         "SubagentStart": subagent_started,

@@ -89,7 +89,7 @@ def _contents(programs: Programs) -> Iterator[tuple[str, str]]:
 def _hooks(programs: Programs) -> dict[str, Json]:
     by_event: dict[str, list[Handler]] = {}
     hooks = claude_code_hooks(Path("hooks.json"))
-    for event, entry in hooks.entries(programs.hook, windows=programs.windows):
+    for event, entry in hooks.entries(programs):
         by_event.setdefault(event, []).append(entry)
     return {event: list[Json](entries) for event, entries in by_event.items()}
 

@@ -26,6 +26,7 @@ HOOKS: Final = (
     Hook("UserPromptSubmit", Mode.BOTH),
     Hook("PostToolUse"),
     Hook("PostToolUse", Mode.ANSWER, matcher="apply_patch"),
+    Hook("PreToolUse", Mode.ANSWER, matcher="Bash|apply_patch", before=True),
     Hook("SubagentStart", Mode.BOTH),
     Hook("SubagentStop"),
     Hook("PostCompact"),
@@ -77,6 +78,7 @@ READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(
     {
         "SessionStart": claude_code.session_started,
         "UserPromptSubmit": claude_code.prompt_submitted,
+        "PreToolUse": claude_code.tool_is_starting,
         "PostToolUse": _tool_called,
         "SubagentStart": claude_code.subagent_started,
         "SubagentStop": claude_code.subagent_ended,

@@ -50,7 +50,8 @@ class Layout:
 def add_entries(text: str, layout: Layout, entries: Sequence[tuple[str, Handler]]) -> str:
     """The text with exactly these entries as ours; unchanged when they are there already."""
     text = text if text.strip() else "{}\n"
-    if sorted_entries(our_entries(text, layout)) == sorted_entries(entries):
+    before = our_entries(text, layout)
+    if sorted_entries(before) == sorted_entries(entries):
         return text
     text = remove_entries(text, layout, prune=False)
     _expect(jsonc.parse(text), "object", "the whole of it")
@@ -59,6 +60,9 @@ def add_entries(text: str, layout: Layout, entries: Sequence[tuple[str, Handler]
             text = jsonc.with_member(text, jsonc.parse(text), key, value)
     for event, entry in entries:
         text = _add(text, event, entry)
+    # An event that is hooked no longer leaves no empty list behind.
+    for event in {event for event, _ in before} - {event for event, _ in entries}:
+        text = jsonc.pruned(text, (_HOOKS, event), keep=())
     return text
 
 

@@ -45,11 +45,13 @@ class Shell(StrEnum):
 
 @record
 class Hook:
-    """One event to be told of. `matcher` narrows it to some tools."""
+    """One event to be told of. `matcher` narrows it to some tools; one that comes `before` a tool
+    makes the tool wait, and is installed only when that is asked for."""
 
     event: str
     mode: Mode = Mode.CAPTURE
     matcher: str | None = None
+    before: bool = False
 
 
 @record(kw_only=True)
@@ -71,10 +73,11 @@ class Programs:
     """What clients start, each as a program and its first arguments; empty for what is left out.
 
     `hook` gets client and event added to it, `server` speaks MCP, `holdfast` is the command line
-    that slash commands call.
+    that slash commands call. With `before_tools` the hook is also started before tools run.
     """
 
     hook: Sequence[str]
     server: Sequence[str] = ()
     holdfast: Sequence[str] = ()
     windows: bool = False
+    before_tools: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.clients import hook_entries
@@ -27,7 +26,7 @@ class HookTarget:
     def with_ours(self, seen: Snapshot, programs: Programs) -> str | None:
         """The settings with exactly our entries of today."""
         with reading(seen):
-            entries = self.entries(programs.hook, windows=programs.windows)
+            entries = self.entries(programs)
             return hook_entries.add_entries(seen.text, self.layout, entries)
 
     def without_ours(self, seen: Snapshot, record: Record | None) -> str | None:
@@ -42,12 +41,14 @@ class HookTarget:
         with reading(seen):
             return bool(hook_entries.our_entries(seen.text, self.layout))
 
-    def entries(self, command: Sequence[str], *, windows: bool) -> list[tuple[str, Handler]]:
+    def entries(self, programs: Programs) -> list[tuple[str, Handler]]:
         """Our entries, each with its event."""
-        shell = self.windows_shell if windows else Shell.SH
+        shell = self.windows_shell if programs.windows else Shell.SH
         found: list[tuple[str, Handler]] = []
         for hook in self.hooks:
+            if hook.before and not programs.before_tools:
+                continue
             mode = [] if hook.mode is Mode.CAPTURE else [hook.mode.value]
-            line = harmless_line([*command, self.layout.client, hook.event, *mode], shell)
+            line = harmless_line([*programs.hook, self.layout.client, hook.event, *mode], shell)
             found.append((hook.event, self.layout.entry(hook, line)))
         return found

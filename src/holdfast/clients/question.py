@@ -13,6 +13,7 @@ from holdfast.core.events import (
     SubagentStarted,
     ToolCalled,
     ToolKind,
+    ToolStarting,
 )
 from holdfast.core.records import record
 
@@ -20,7 +21,8 @@ MAX_QUERY_CHARS = 2_000
 MAX_OUTPUT_CHARS = 1_000
 # Sources of a session start after which the agent knows nothing of what it was told before.
 _FORGETFUL = frozenset({"startup", "clear", "compact"})
-_FILE_KINDS = frozenset({ToolKind.READ, ToolKind.EDIT, ToolKind.WRITE})
+_CHANGING = frozenset({ToolKind.EDIT, ToolKind.WRITE})
+_FILE_KINDS = _CHANGING | {ToolKind.READ}
 
 
 @record(kw_only=True)
@@ -45,6 +47,10 @@ def question_of(event: Event) -> Question | None:
             return _asked(origin, "session")
         case PromptSubmitted(origin=origin, text=text) if text.strip():
             return _asked(origin, "prompt", query=text)
+        case ToolStarting(origin=origin, kind=ToolKind.SHELL, command=str(command)):
+            return _asked(origin, "command", query=command)
+        case ToolStarting(origin=origin, kind=kind, files=files) if files and kind in _CHANGING:
+            return _asked(origin, "file", files=files)
         case ToolCalled(origin=origin, error=str(error)) if error.strip():
             # What went wrong stands at the end of a long output.
             said = f"{event.command or ''}\n{error}\n{event.output[-MAX_OUTPUT_CHARS:]}"

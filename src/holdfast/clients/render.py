@@ -26,7 +26,7 @@ CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
         "PostToolUseFailure",
         "SubagentStart",
     ),
-    "codex": ("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStart"),
+    "codex": ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart"),
     "gemini": ("SessionStart", "BeforeAgent", "AfterTool"),
     "cursor": ("sessionStart", "postToolUse"),
     "opencode": ("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStart"),

@@ -91,6 +91,17 @@ class ToolCalled:
 
 
 @record(kw_only=True)
+class ToolStarting:
+    """A tool is about to be called. A question to memory; what came of it is told by the call."""
+
+    origin: Origin
+    name: str
+    kind: ToolKind
+    files: tuple[str, ...] = ()
+    command: str | None = None
+
+
+@record(kw_only=True)
 class Compacted:
     """The client shortened its conversation; the summary is what it kept, when it tells."""
 
@@ -135,6 +146,7 @@ class SessionEnded:
 Event: TypeAlias = (
     SessionStarted
     | PromptSubmitted
+    | ToolStarting
     | ToolCalled
     | Compacted
     | TurnEnded

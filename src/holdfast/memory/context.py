@@ -1,9 +1,9 @@
 """What is worth saying now: memories ranked and packed into a token budget, each with its reason.
 
-One operation serves every moment: a session starts, a prompt comes in, a file is opened, a plan
-is made. Invariants: the rendered pack never exceeds its budget; the same store and request give
-the same pack; nothing is offered that is stale, closed, waiting for review, that only an
-automated source has seen once, or that is of another session alone.
+One operation serves every moment: a session starts, a prompt comes in, a file is opened, a command
+is run, a plan is made. Invariants: the rendered pack never exceeds its budget; the same store and
+request give the same pack; nothing is offered that is stale, closed, waiting for review, that only
+an automated source has seen once, or that is of another session alone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from holdfast.memory.offers import (
     changing_together,
     for_qa,
     is_about_qa,
+    known_to_fail,
     may_be_pushed,
     own_notes,
     prefetch,
@@ -57,7 +58,11 @@ class Moment(StrEnum):
     SESSION = "session"
     PROMPT = "prompt"
     FILE = "file"
+    COMMAND = "command"
     PLAN = "plan"
+
+
+_MAX_SAID = {Moment.FILE: MAX_AT_FILE, Moment.COMMAND: 2}
 
 
 @record(kw_only=True)
@@ -89,8 +94,8 @@ def build_context(
     _check(request)
     offers = sorted(_gather(engine, request), key=lambda o: (-o.weight, o.memory.id))
     chosen = [o for o in _distinct(offers) if _worth_saying(o.memory, request, exists)]
-    if request.moment is Moment.FILE:
-        chosen = _few(chosen)
+    if request.moment in _MAX_SAID:
+        chosen = _few(chosen, _MAX_SAID[request.moment])
     items = [_item(engine, offer) for offer in chosen[:MAX_OFFERS]]
     pack = pack_items(
         items,
@@ -111,9 +116,9 @@ def _item(engine: Engine, offer: Offer) -> ContextItem:
     return replace(item, citation="noted in this session") if offer.own else item
 
 
-def _few(offers: Sequence[Offer]) -> list[Offer]:
+def _few(offers: Sequence[Offer], most: int) -> list[Offer]:
     """Opening a file is no question: only the strongest are said, and what the session noted."""
-    few = [offer.memory.id for offer in offers if not offer.own][:MAX_AT_FILE]
+    few = [offer.memory.id for offer in offers if not offer.own][:most]
     return [offer for offer in offers if offer.own or offer.memory.id in few]
 
 
@@ -122,8 +127,10 @@ def _check(request: ContextRequest) -> None:
         raise UsageError(
             f"A budget of {request.budget_tokens} tokens makes no sense.", hint="Give 0 or more."
         )
-    if request.moment is Moment.PROMPT and not request.query.strip():
-        raise UsageError("Context for a prompt needs the prompt.", hint="Give a query.")
+    if request.moment in (Moment.PROMPT, Moment.COMMAND) and not request.query.strip():
+        raise UsageError(
+            f"Context for a {request.moment.value} needs its words.", hint="Give a query."
+        )
     if request.moment is Moment.FILE and not request.files:
         raise UsageError("Context for a file needs its path.", hint="Give at least one file.")
 
@@ -135,7 +142,7 @@ def _worth_saying(
         return False
     if memory.scope is Scope.SESSION and memory.session_id != request.session:
         return False
-    return exists is None or not memory.files or any(exists(path) for path in memory.files)
+    return exists is None or all(exists(path) for path in memory.files)
 
 
 def _distinct(offers: Sequence[Offer]) -> Iterator[Offer]:
@@ -163,6 +170,9 @@ def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
 
 
 def _gather(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
+    if request.moment is Moment.COMMAND:
+        yield from known_to_fail(engine, request.project, request.query, mode=request.mode)
+        return
     if request.moment is Moment.SESSION:
         yield from _standing(engine, request)
         yield from _unfinished(engine, request)

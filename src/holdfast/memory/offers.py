@@ -36,6 +36,8 @@ _TOGETHER_CAP = 5
 _LOOKED_AT = 40
 _PREFETCH_CAP = 2
 _QA_CAP = 8
+_COMMAND_CHARS = 2_000
+_BETWEEN = r"&&|\|\||[;|\n]"
 _QA_CHARS = 2_000
 _QA_KINDS = ("precondition", "test_sequence", "timing", "mcp_gotcha", "ui_behavior")
 _QA = (
@@ -151,6 +153,34 @@ def prefetch(
         found = engine.store.list(where, order=Order.UPDATED, limit=_PREFETCH_CAP).items
     for memory in found:
         yield Offer(memory, 1.6 + weight(memory), "usually read for such work")
+
+
+# -- At a command ---------------------------------------------------------------------------------
+
+
+def known_to_fail(engine: Engine, project: str, command: str, *, mode: Mode) -> Iterator[Offer]:
+    """Warnings that name the very command that is about to run, or a part of it."""
+    parts = {" ".join(part.split()) for part in re.split(_BETWEEN, command[:_COMMAND_CHARS])}
+    where = Filter(
+        project=project, types=TYPES_THAT_WARN, stale=False, min_confidence=MIN_WARNING_CONFIDENCE
+    )
+    request = RecallRequest(
+        query=command[:_COMMAND_CHARS],
+        where=where,
+        limit=_LOOKED_AT,
+        mode=mode,
+        read_dates=False,
+        count_access=False,
+    )
+    for hit in recall(engine, request):
+        named = {" ".join(one.split()) for one in re.findall(r"`([^`\n]+)`", hit.memory.content)}
+        if any(_is_command(part, one) for part in parts for one in named):
+            yield Offer(hit.memory, 3.0 + weight(hit.memory), "about this command")
+
+
+def _is_command(command: str, named: str) -> bool:
+    """Whether a command is the one that is named, perhaps with more arguments."""
+    return command == named or (" " in named and command.startswith(f"{named} "))
 
 
 # -- Of the session itself ------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from holdfast.core.events import (
     SubagentEnded,
     SubagentStarted,
     ToolCalled,
+    ToolStarting,
     TurnEnded,
 )
 from holdfast.core.memory import MemoryDraft
@@ -197,6 +198,8 @@ class _Folding:
                 self._end(end)
             case ToolCalled() as call:
                 self._call(call, cost=cost)
+            case ToolStarting():
+                pass  # what came of it is told by the call
 
     # -- Events -----------------------------------------------------------------------------------
 

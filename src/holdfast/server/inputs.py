@@ -155,7 +155,7 @@ class Context(Input):
         default="", description="The prompt or task at hand; empty at a session's start."
     )
     files: Texts = Field(default_factory=list, description="Files at hand.")
-    moment: Literal["", "session", "prompt", "file", "plan"] = ""
+    moment: Literal["", "session", "prompt", "file", "command", "plan"] = ""
     phase: str = Field(
         default="",
         description="define, implement, validate, refine, explore, reflect, or the methodology's.",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, metavar="[PROMPT]...")
 @click.option(
     "--moment",
-    type=click.Choice(["session", "prompt", "file", "plan"]),
+    type=click.Choice(["session", "prompt", "file", "command", "plan"]),
     help="What it is for; told from the rest when left out.",
 )
 @click.option("--file", "files", multiple=True, metavar="PATH", help="A file at hand.")

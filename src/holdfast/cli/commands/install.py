@@ -129,7 +129,16 @@ def our_programs(*, server: bool = True, commands: bool = True) -> Programs:
         server=(*itself, "mcp") if server and find_spec("mcp") else (),
         holdfast=holdfast if commands else (),
         windows=sys.platform == "win32",
+        before_tools=_before_tools(),
     )
+
+
+def _before_tools() -> bool:
+    """Whether the person wants the hook to be started before tools too."""
+    from holdfast.app.settings import Sources, load_settings
+
+    settings = load_settings(Sources.of(os.environ, cwd=Path.cwd()))
+    return settings.capture_before_tools == "on"
 
 
 def note_drainer(environment: Mapping[str, str]) -> None:
