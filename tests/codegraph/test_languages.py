@@ -350,3 +350,45 @@ def test_a_package_of_the_workspace_is_followed_to_its_sources(tmp_path: Path) -
         "packages/app/main.ts imports packages/kit/src/more/saw.ts",
         "web/src/a.ts imports web/src/b.ts",
     }
+
+
+def test_macros_and_conditions_do_not_hide_what_stands_between_them(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "api.h": "#pragma once\nSHOP_BEGIN_NAMESPACE\nnamespace shop {\nclass SHOP_API Cart SHOP_FINAL(1) {\n"
+            " public:\n  SHOP_INLINE const Item& at(int i) const SHOP_NOEXCEPT { return get(i); }\n"
+            "  Item& get(int i) { return items[i]; }\n#ifdef WIDE\n  int wide() {\n#else\n  int narrow() {\n#endif\n"
+            "    return 1;\n  }\n};\n}\nSHOP_END_NAMESPACE\n",
+            "cart.cc": '#include "api.h"\ntemplate <> struct Tax<int> { operator bool() const { return true; } };\n'
+            "TEST_F(CartTest, Adds) { shop::Cart c; c.at(1); }\n",
+            "Log.cs": "namespace Shop;\npublic interface ILog\n#if NET\n  : IDisposable {\n#else\n  {\n#endif\n  void Write();\n}\n",
+        },
+    )
+    names = {n.id for n in store.symbols(NAME, ["api.h", "cart.cc", "Log.cs"])}
+    assert names == {
+        "api.h::Cart", "api.h::Cart.at", "api.h::Cart.get", "api.h::Cart.wide",
+        "cart.cc::Tax", "cart.cc::Tax.operator bool", "cart.cc::CartTest.Adds",
+        "Log.cs::ILog", "Log.cs::ILog.Write",
+    }  # fmt: skip
+    found = edges(store)
+    assert "api.h::Cart.at calls api.h::Cart.get" in found
+    assert "cart.cc::CartTest.Adds calls api.h::Cart.at" in found
+
+
+def test_interface_methods_and_aliases_of_go_and_compact_names_of_ruby_are_symbols(
+    tmp_path: Path,
+) -> None:
+    store = built(
+        tmp_path,
+        {
+            "a.go": "package a\n\ntype Reader interface { Read() int }\ntype ID [4]byte\ntype Old = ID\n\n"
+            "func use(r Reader) { r.Read() }\n",
+            "b.rb": "module Shop; end\nclass Shop::Cart\n  def total; end\nend\n",
+        },
+    )
+    assert {n.id for n in store.symbols(NAME, ["a.go", "b.rb"])} == {
+        "a.go::Reader", "a.go::Reader.Read", "a.go::ID", "a.go::Old", "a.go::use",
+        "b.rb::Shop", "b.rb::Shop.Cart", "b.rb::Shop.Cart.total",
+    }  # fmt: skip
+    assert "a.go::use calls a.go::Reader.Read" in edges(store)

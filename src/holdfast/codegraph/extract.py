@@ -59,8 +59,11 @@ class _Frame:
 def extract(source: bytes, language: Language) -> Facts:
     """The facts of one file."""
     loaded = grammar(language)
-    tree = loaded.parser.parse(source)
-    return _Reader(source, language, loaded.captures(tree.root_node)).facts(tree.root_node)
+    root = loaded.parser.parse(source).root_node
+    if root.has_error and language.simplified is not None:
+        simpler = loaded.parser.parse(language.simplified(source)).root_node
+        root = min(root, simpler, key=loaded.error_bytes)
+    return _Reader(source, language, loaded.captures(root)).facts(root)
 
 
 class Opened(NamedTuple):

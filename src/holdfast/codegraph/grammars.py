@@ -38,12 +38,20 @@ class Grammar:
 
     parser: tree_sitter.Parser
     query: tree_sitter.Query
+    errors: tree_sitter.Query
 
     def captures(self, root: tree_sitter.Node) -> dict[str, list[tree_sitter.Node]]:
         """The nodes that the query finds, by capture."""
         import tree_sitter
 
         return tree_sitter.QueryCursor(self.query).captures(root)
+
+    def error_bytes(self, root: tree_sitter.Node) -> int:
+        """How much of the text fits nowhere in the grammar."""
+        import tree_sitter
+
+        found = tree_sitter.QueryCursor(self.errors).captures(root).get("error", ())
+        return sum(node.end_byte - node.start_byte for node in found)
 
 
 def require_grammars() -> None:
@@ -77,7 +85,8 @@ def grammar_of(language_name: str, module: str, function: str, query: str) -> Gr
     else:
         folder = files("holdfast.codegraph") / "queries"
         text = "\n".join((folder / name).read_text("utf-8") for name in query.split())
-    return Grammar(tree_sitter.Parser(loaded), tree_sitter.Query(loaded, text))
+    errors = tree_sitter.Query(loaded, "(ERROR) @error")
+    return Grammar(tree_sitter.Parser(loaded), tree_sitter.Query(loaded, text), errors)
 
 
 def definitions_of(node_kinds: Iterable[str]) -> str:

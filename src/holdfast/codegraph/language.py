@@ -114,6 +114,8 @@ class Language:
     super_names: frozenset[str] = frozenset()
     dialect: Callable[[bytes], Language | None] | None = None
     """Another language that a file with such a name may be written in, told by its text."""
+    simplified: Callable[[bytes], bytes] | None = None
+    """The text in a form that is easier to parse, every byte in its place, for files with errors."""
     implicit_self: bool = False
     """Whether a bare name may mean a member of the enclosing class."""
     submodule: Callable[[Target, str, Outlook], Target | None] | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.codegraph.facts import STAR, Import
 from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text
+from holdfast.codegraph.languages.preprocessing import without_macros
 from holdfast.codegraph.layout import joined
 from holdfast.codegraph.outlook import stem
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl")
 _NAMED = ("identifier", "field_identifier", "qualified_identifier", "type_identifier",
-          "destructor_name", "operator_name")  # fmt: skip
+          "destructor_name", "operator_name", "operator_cast")  # fmt: skip
+_TESTS = frozenset({"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P"})
+"""Macros that define a test: the names of the group and of the test are their arguments."""
+_ARGUMENTS = re.compile(r"\w+\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 
 
 def read_import(node: Node, text: Text) -> Iterable[Import]:
@@ -70,16 +74,21 @@ def name_of(node: Node, text: Text) -> str:
     """The name inside a declarator; `Class::method` as `Class.method`."""
     named = node.child_by_field_name("name")
     if named is not None:
-        return text(named)
+        return text(named).partition("<")[0].rstrip().rpartition("::")[2]
     inner = node.child_by_field_name("declarator")
     while inner is not None and inner.type not in _NAMED:
         inner = inner.child_by_field_name("declarator") or next(
-            (child for child in inner.named_children if child.type in _NAMED), None
+            (c for c in inner.named_children if c.type in _NAMED or c.type.endswith("declarator")),
+            None,
         )
     if inner is None:
         return ""
-    parts = re.sub(r"<[^()]*>", "", text(inner)).split("::")
-    return ".".join(parts[-2:])
+    written = text(inner)
+    if written in _TESTS and node.type == "function_definition":
+        given = _ARGUMENTS.match(text(node))
+        return f"{given[1]}.{given[2]}" if given is not None else written
+    parts = re.sub(r"<[^()]*>", "", written.partition("(")[0] or written).split("::")
+    return ".".join(part.strip() for part in parts[-2:])
 
 
 def is_exported(node: Node, _: str, text: Text) -> bool:
@@ -93,6 +102,7 @@ _SHARED: dict[str, Any] = {
     "name_of": name_of,
     "is_exported": is_exported,
     "spread": companions,
+    "simplified": without_macros,
     "skips_namespaces": True,
     "details": {"struct_specifier": "struct", "enum_specifier": "enum",
                 "union_specifier": "union"},

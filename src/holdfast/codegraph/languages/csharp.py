@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from holdfast.codegraph.facts import STAR, Import, Names
 from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text, package_target
 from holdfast.codegraph.languages.packages import Packages
+from holdfast.codegraph.languages.preprocessing import without_conditions
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -83,6 +84,7 @@ LANGUAGES = (
         find_import=find_import,
         package_of=package_of,
         is_exported=is_exported,
+        simplified=without_conditions,
         scope_of=scope_of,
         files_of=_PACKAGES.files_of,
         spread=_PACKAGES.spread,

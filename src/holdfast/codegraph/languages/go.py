@@ -113,7 +113,7 @@ LANGUAGES = (
         scope_of=scope_of,
         files_of=files_of,
         spread=spread,
-        details={"method_declaration": "method", "type_spec": "type"},
+        details={"method_declaration": "method", "type_spec": "type", "type_alias": "type"},
         binding_fields={
             "short_var_declaration": ("left", "right"),
             "field_declaration": ("name", "type"),

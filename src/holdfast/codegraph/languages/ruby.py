@@ -61,6 +61,12 @@ def autoload(name: str, path: str, outlook: Outlook) -> tuple[Target, ...]:
     return tuple(found) if len(found) == 1 else ()
 
 
+def name_of(node: Node, text: Text) -> str:
+    """The name of a definition; `class A::B` stands in A."""
+    name = node.child_by_field_name("name")
+    return text(name).replace("::", ".").lstrip(".") if name is not None else ""
+
+
 LANGUAGES = (
     Language(
         name="ruby",
@@ -70,6 +76,7 @@ LANGUAGES = (
         read_import=read_import,
         find_import=find_import,
         autoload=autoload,
+        name_of=name_of,
         call_fields={"call": ("receiver", "method")},
         binding_fields={"assignment": ("left", "right")},
         rewrites=(

@@ -2,7 +2,9 @@
 (method_declaration) @function
 (type_spec type: (interface_type)) @interface
 (type_spec type: (struct_type)) @class
-(type_spec type: [(type_identifier) (function_type) (map_type) (slice_type)]) @class
+(type_spec type: [(type_identifier) (function_type) (map_type) (slice_type) (array_type) (pointer_type) (channel_type) (qualified_type) (generic_type)]) @class
+(type_alias) @class
+(method_elem) @function
 (import_spec) @import
 (call_expression function: [(identifier) (selector_expression)] @call)
 (composite_literal type: [(type_identifier) (qualified_type)] @call)
