@@ -115,7 +115,7 @@ class Language:
     dialect: Callable[[bytes], Language | None] | None = None
     """Another language that a file with such a name may be written in, told by its text."""
     simplified: Callable[[bytes], bytes] | None = None
-    """The text in a form that is easier to parse, every byte in its place, for files with errors."""
+    """The text of a file with errors in an easier form, every byte in its place."""
     implicit_self: bool = False
     """Whether a bare name may mean a member of the enclosing class."""
     submodule: Callable[[Target, str, Outlook], Target | None] | None = None

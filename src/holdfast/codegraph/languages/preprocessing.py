@@ -31,7 +31,7 @@ _TEXT = re.compile(rb"[^\n]")
 
 
 def without_macros(source: bytes) -> bytes:
-    """One branch of each condition, and no macros in capitals where a declaration begins or ends."""
+    """One branch of each condition, and no macros where a declaration begins or ends."""
     text = without_conditions(source)
     for pattern in _MACROS:
         text = pattern.sub(_blanked, text)
