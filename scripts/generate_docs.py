@@ -42,7 +42,16 @@ fields of each command's document.
 _UPKEEP = ("action", "dry_run", "examined", "items", "notes", "removed")
 _DRAIN = (
     *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
-    *("damaged_bytes", "removed", "sessions", "set_aside", "problems", "model", "due"),
+    *(
+        "damaged_bytes",
+        "removed",
+        "sessions",
+        "set_aside",
+        "problems",
+        "model",
+        "due",
+        "vectors_due",
+    ),
 )
 JSON_FIELDS = {
     "remember": ("outcome", "memory", "reason", "previous"),

@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import places
-from holdfast.app.settings import (
-    Settings,
+from holdfast.app.setting_sources import (
     Sources,
     inspect_settings,
     load_settings,
     parse_value,
-    rule_of,
-    rules,
     unknown_variables,
 )
+from holdfast.app.settings import Settings, rule_of, rules
 from holdfast.app.toml_file import read_entries, write_entry
 from holdfast.core.errors import UsageError
 from holdfast.memory.requests import DEFAULT_PROFILE, Mode

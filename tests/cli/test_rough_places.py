@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from holdfast.cli.exits import SYSTEM_REFUSED, USAGE
+from holdfast.cli.exits import EXIT_CODES, SYSTEM_REFUSED, USAGE
+from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.feature("A3")
@@ -73,3 +75,44 @@ def test_the_home_of_an_unknown_user_is_a_clear_error(
     ended = cli("list")
     assert ended.code == USAGE
     assert "~no-such-user-here" in ended.err
+
+
+def test_a_listing_of_nothing_says_what_to_do(cli: Cli) -> None:
+    assert "`holdfast remember`" in cli("list").err
+    assert "`holdfast install`" in cli("sessions").err
+    assert "Nothing is known" in cli("projects").err
+
+
+def test_a_file_that_is_not_there_is_told_when_a_memory_is_tied_to_it(cli: Cli) -> None:
+    Path("there.py").touch()
+    assert cli("remember", "Ships on Monday", "--file", "there.py").err == ""
+    assert "Not there: gone.py." in cli("remember", "Ships on Tuesday", "--file", "gone.py").err
+
+
+def test_a_word_that_is_neither_source_nor_file_is_answered_with_the_sources(cli: Cli) -> None:
+    ended = cli("import", "claude")
+    assert ended.code == EXIT_CODES[NotFoundError]
+    assert "claude-code, codex" in ended.err
+
+
+def test_a_narrow_terminal_still_shows_what_is_remembered(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("HOLDFAST_OUTPUT_COLOUR", "always")
+    cli("remember", "The parser is slow on large files", "--type", "gotcha")
+    shown = click.unstyle(cli("list").out)
+    assert "gotcha" in shown
+    assert "  The parser is slow on large files\n" in shown
+    assert all(len(line) <= 40 for line in shown.splitlines())
+
+
+def test_a_damaged_database_is_told_with_a_way_out_that_is_not_the_doctor_again(
+    cli: Cli, home: Path
+) -> None:
+    cli("remember", "The parser is slow")
+    (home / "memory.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
+    (home / "memory.db.before-v3").touch()
+    told = cli("doctor").out
+    assert "put a backup there (memory.db.before-v3 beside it is one)" in told
+    assert "holdfast doctor" not in told

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from holdfast.app.git import ask_git
 from holdfast.app.patience import PatientEmbedder
 from holdfast.app.projects import resolve_project
-from holdfast.app.settings import Settings, Sources, inspect_settings
+from holdfast.app.setting_sources import Sources, inspect_settings
+from holdfast.app.settings import Settings
 from holdfast.app.spool_folder import SpoolFolder, SpoolStatus
 from holdfast.core.errors import ProviderError
 from holdfast.core.ports import Embedder, Store

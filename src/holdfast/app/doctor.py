@@ -10,10 +10,10 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
-from holdfast.app import settings as settings_module
 from holdfast.app.reindex import index_version, vector_coverage
+from holdfast.app.setting_sources import Sources, inspect_settings, unknown_variables
 from holdfast.app.spool_folder import SpoolFolder
-from holdfast.core.errors import ProviderError, StoreError, UsageError
+from holdfast.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
 from holdfast.core.query import Finding, Severity
 from holdfast.core.records import record, replace
 from holdfast.memory.indexing import INDEX_VERSION
@@ -72,7 +72,8 @@ def examine(
     try:
         return _with_store(wires, health, deep=deep, repair=repair, progress=progress)
     except StoreError as error:
-        return replace(health, findings=(*health.findings, _store_failed(error)))
+        failed = _error("store", _what_failed(wires, error))
+        return replace(health, findings=(*health.findings, failed))
 
 
 def embedding_note(wires: Wires) -> str | None:
@@ -215,17 +216,24 @@ def _plugin_findings(wires: Wires) -> list[Finding]:
 
 
 def _settings_findings(wires: Wires) -> list[Finding]:
-    sources = settings_module.Sources.of(wires.environment, cwd=wires.folder)
-    _, problems = settings_module.inspect_settings(sources)
-    unknown = settings_module.unknown_variables(wires.environment)
+    sources = Sources.of(wires.environment, cwd=wires.folder)
+    _, problems = inspect_settings(sources)
+    unknown = unknown_variables(wires.environment)
     return [
         *(_error("settings", str(problem)) for problem in problems),
         *(_warning("settings", f"{name} is set, but no such setting exists.") for name in unknown),
     ]
 
 
-def _store_failed(error: StoreError) -> Finding:
-    return _error("store", str(error))
+def _what_failed(wires: Wires, error: StoreError) -> str:
+    if not isinstance(error, StoreCorruptError):
+        return str(error)
+    copies = sorted(file.name for file in wires.path.parent.glob(f"{wires.path.name}.before-v*"))
+    beside = f" ({copies[-1]} beside it is one)" if copies else ""
+    return (
+        f"{error.message} It cannot be mended in place: put a backup there{beside}, or move it away"
+        " and import what was exported."
+    )
 
 
 def _error(check: str, message: str) -> Finding:

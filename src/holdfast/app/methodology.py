@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.app.settings import Sources, inspect_settings
+from holdfast.app.setting_sources import Sources, inspect_settings
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.query import Filter, Order
 from holdfast.core.types import Phase

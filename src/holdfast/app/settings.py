@@ -1,21 +1,19 @@
-"""What a person can set, in one frozen record, and where each value came from.
+"""What a person can set, in one frozen record, and what may stand in each setting.
 
-Later sources win: defaults, the user's file, the project's file, the environment, explicit
-arguments. A project's file comes with a checkout, so a stranger may have written it: it can tune
-how memory is used there, but never say where data lies, where text is sent, or with which key.
-Read only in `app`; other packages get plain values.
+A rule also says whether a project's file may have a setting: that file comes with a checkout, so a
+stranger may have written it. It can tune how memory is used there, but never say where data lies,
+where text is sent, or with which key. Knows nothing of files; see `setting_sources`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from holdfast.app import places
-from holdfast.app.toml_file import Entry, Scalar, read_entries
+from holdfast.app.toml_file import Scalar
 from holdfast.core.errors import UsageError
 from holdfast.core.records import field, fields, record
 
@@ -308,21 +306,7 @@ class Settings:
 
     def value(self, key: str) -> Scalar | Path | None:
         """The value of a key such as `recall.limit`."""
-        return getattr(self, _attribute(key))
-
-
-@record
-class Sources:
-    """Where settings are read from."""
-
-    environment: Mapping[str, str]
-    user_file: Path
-    project_file: Path | None = None
-
-    @classmethod
-    def of(cls, environment: Mapping[str, str], *, cwd: Path) -> Sources:
-        """The places that count for a process with that environment in that folder."""
-        return cls(environment, places.config_file(environment), places.project_file(cwd))
+        return getattr(self, attribute_of(key))
 
 
 def _rules() -> dict[str, tuple[str, Rule]]:
@@ -338,146 +322,28 @@ def rules() -> list[Rule]:
     return [rule for _, rule in _RULES.values()]
 
 
+def find_rule(key: str) -> Rule | None:
+    """The rule of a key, if it is one."""
+    return _RULES[key][1] if key in _RULES else None
+
+
 def rule_of(key: str) -> Rule:
     """The rule of a key; an unknown key is answered with the nearest known ones."""
-    found = _RULES.get(key)
+    found = find_rule(key)
     if found is None:
-        raise UsageError(f"There is no setting {key!r}.", hint=_nearest(key))
-    return found[1]
+        raise UsageError(f"There is no setting {key!r}.", hint=nearest(key))
+    return found
 
 
-def load_settings(sources: Sources, *, explicit: Mapping[str, Scalar] | None = None) -> Settings:
-    """The settings in force; the first value that cannot be used raises UsageError."""
-    settings, problems = inspect_settings(sources, explicit=explicit)
-    if problems:
-        raise problems[0]
-    return settings
-
-
-def inspect_settings(
-    sources: Sources, *, explicit: Mapping[str, Scalar] | None = None
-) -> tuple[Settings, list[UsageError]]:
-    """The settings in force without the values that cannot be used, and why those cannot."""
-    values: dict[str, Scalar | Path] = {}
-    origins: dict[str, str] = {}
-    problems: list[UsageError] = []
-    for key, raw, origin, by_project in _offers(sources, explicit or {}, problems):
-        value = _accepted(key, raw, where=origin, by_project=by_project)
-        if isinstance(value, UsageError):
-            problems.append(value)
-        else:
-            values[_attribute(key)] = value
-            origins[key] = origin
-    return Settings(**cast("dict[str, Any]", values), origins=MappingProxyType(origins)), problems
-
-
-def parse_value(rule: Rule, text: str) -> Scalar | Path:
-    """The value that a typed text stands for; UsageError says what would fit."""
-    value = _checked(rule, _from_text(rule, text), where=rule.key)
-    if isinstance(value, UsageError):
-        raise value
-    return value
-
-
-# -- From the sources to offers -------------------------------------------------------------------
-
-
-def _offers(
-    sources: Sources, explicit: Mapping[str, Scalar], problems: list[UsageError]
-) -> Iterator[tuple[str, object, str, bool]]:
-    """Every value that some source offers, weakest source first: key, value, origin, by project."""
-    yield from ((e.key, e.value, w, False) for e, w in _entries(sources.user_file, problems))
-    if sources.project_file is not None:
-        yield from ((e.key, e.value, w, True) for e, w in _entries(sources.project_file, problems))
-    for key, (_, rule) in _RULES.items():
-        text = sources.environment.get(rule.variable, "")
-        if text:
-            yield key, _from_text(rule, text), rule.variable, False
-    yield from ((key, value, "argument", False) for key, value in explicit.items())
-
-
-def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[Entry, str]]:
-    try:
-        entries = read_entries(path)
-    except UsageError as error:
-        problems.append(error)
-        return []
-    return [(e, f"{path}, line {e.line}" if e.line else str(path)) for e in entries]
-
-
-def unknown_variables(environment: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings of Holdfast but are none."""
-    known = {rule.variable for rule in rules()} | set(SWITCHES)
-    return sorted(v for v in environment if v.startswith(VARIABLE_PREFIX) and v not in known)
-
-
-# -- Checking a value -----------------------------------------------------------------------------
-
-
-def _accepted(key: str, raw: object, *, where: str, by_project: bool) -> Scalar | Path | UsageError:
-    if key not in _RULES:
-        return UsageError(f"{where}: there is no setting {key!r}.", hint=_nearest(key))
-    rule = _RULES[key][1]
-    if by_project and not rule.by_project:
-        allowed = ", ".join(r.key for r in rules() if r.by_project)
-        return UsageError(
-            f"{where}: a project's file may not set {key!r}, since it comes with the checkout.",
-            hint=f"Set it in your own file or environment. A project may set: {allowed}.",
-        )
-    return _checked(rule, raw, where=where)
-
-
-def _checked(rule: Rule, raw: object, *, where: str) -> Scalar | Path | UsageError:
-    """The value as its rule has it, or the error that says what would fit (not raised)."""
-    value = float(raw) if rule.kind is float and type(raw) is int else raw
-    if rule.kind is Path and isinstance(value, str) and value:
-        return _expanded(value, where=where)
-    if not _fits(rule, value):
-        return UsageError(f"{where}: {rule.key} must be {_wanted(rule)}, not {raw!r}.")
-    return cast("Scalar | Path", value)
-
-
-def _expanded(value: str, *, where: str) -> Path | UsageError:
-    try:
-        return places.expanded(value)
-    except UsageError as error:
-        return UsageError(f"{where}: {error.message}", hint=error.hint)
-
-
-def _fits(rule: Rule, value: object) -> bool:
-    if type(value) is not rule.kind or value == "" or (rule.choices and value not in rule.choices):
-        return False
-    return not isinstance(value, (int, float)) or (math.isfinite(value) and _in_range(rule, value))
-
-
-def _in_range(rule: Rule, value: float) -> bool:
-    return (rule.low is None or value >= rule.low) and (rule.high is None or value <= rule.high)
-
-
-def _from_text(rule: Rule, text: str) -> object:
-    """Numbers as numbers; what is none stays text and fails the check with a clear message."""
-    try:
-        return rule.kind(text.strip()) if rule.kind in (int, float) else text.strip()
-    except ValueError:
-        return text
-
-
-def _wanted(rule: Rule) -> str:
-    if rule.choices:
-        return f"one of {', '.join(rule.choices)}"
-    noun = {int: "a whole number", float: "a number", Path: "a path", str: "a text"}[rule.kind]
-    if rule.low is None:
-        return noun
-    return f"{noun} from {rule.low:g} to {rule.high:g}" if rule.high is not None else noun
-
-
-def _nearest(key: str) -> str:
+def nearest(key: str) -> str:
+    """A hint for a key that is none."""
     from difflib import get_close_matches
 
     close = get_close_matches(key, list(_RULES), n=1, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}?" if close else "`holdfast config show` lists them."
 
 
-def _attribute(key: str) -> str:
+def attribute_of(key: str) -> str:
+    """The field of `Settings` that holds a key."""
     rule_of(key)
     return _RULES[key][0]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, cast
 
 from holdfast.app import places
 from holdfast.app.asking import Asker
-from holdfast.app.settings import Settings, Sources, load_settings
+from holdfast.app.setting_sources import Sources, load_settings
+from holdfast.app.settings import Settings
 from holdfast.core.clock import Clock, system_clock, to_ms
 from holdfast.core.errors import (
     ProviderError,

@@ -11,7 +11,7 @@ import click
 
 import holdfast
 from holdfast.app.places import current_folder
-from holdfast.app.settings import Sources, inspect_settings, load_settings
+from holdfast.app.setting_sources import Sources, inspect_settings, load_settings
 from holdfast.core.query import Order
 from holdfast.core.types import MemoryType, Phase, Scope, Source
 

@@ -152,26 +152,70 @@ def indented(text: str, *, by: int = 4) -> str:
 # -- Tables ---------------------------------------------------------------------------------------
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on a terminal; elsewhere the same cells, tab-separated, one row a line."""
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str = "") -> None:
+    """A table on a terminal; elsewhere the same cells, tab-separated, one row a line.
+
+    A terminal too narrow for its columns gets each row as lines; no row at all gets `empty`.
+    """
     if not rows:
+        if empty:
+            note(empty)
         return
     if not sys.stdout.isatty() and not _colour_is_forced():
         for row in rows:
             click.echo("\t".join(one_line(cell) for cell in row))
         return
+    columns = list(zip(*rows, strict=True))
+    whole = [all(len(cell) <= _WHOLE_CELL for cell in cells) for cells in columns]
+    if _least_width(headings, columns, whole) > width():
+        for row in rows:
+            _print_stacked(headings, row, whole)
+    else:
+        _print_rich(headings, rows, whole)
+
+
+def _least_width(
+    headings: Sequence[str], columns: Sequence[Sequence[str]], whole: Sequence[bool]
+) -> int:
+    """What a table needs: columns of short cells as they are, and some room for each other one."""
+    longest = (
+        max(len(name), *map(len, cells)) for name, cells in zip(headings, columns, strict=True)
+    )
+    return sum(
+        2 + (room if short else min(room, _WHOLE_CELL))
+        for room, short in zip(longest, whole, strict=True)
+    )
+
+
+def _print_stacked(headings: Sequence[str], row: Sequence[str], whole: Sequence[bool]) -> None:
+    cells = [one for one in zip(headings, row, whole, strict=True) if one[1]]
+    short = [
+        click.style(one_line(cell), fg="cyan" if name == "id" else None)
+        for name, cell, fits in cells
+        if fits
+    ]
+    if short:
+        click.echo("  ".join(short))
+    for _, cell, fits in cells:
+        if not fits:
+            click.echo(indented(cell, by=2))
+
+
+def _print_rich(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], whole: Sequence[bool]
+) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=any(headings))
-    for name, cells in zip(headings, zip(*rows, strict=True), strict=True):
+    for name, fits in zip(headings, whole, strict=True):
         table.add_column(
             name,
             header_style="bold",
             style="cyan" if name == "id" else "",
             overflow="fold",
-            no_wrap=all(len(cell) <= _WHOLE_CELL for cell in cells),
+            no_wrap=fits,
         )
     for row in rows:
         table.add_row(*(Text(safe(cell)) for cell in row))

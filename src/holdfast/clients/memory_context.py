@@ -103,7 +103,7 @@ def existing_memory(
     Skills are for a process that lives on: to find and read them takes longer than everything else
     that a hook process does.
     """
-    from holdfast.app.settings import Sources, load_settings
+    from holdfast.app.setting_sources import Sources, load_settings
     from holdfast.app.wiring import open as open_memory
     from holdfast.app.wiring import store_path
 

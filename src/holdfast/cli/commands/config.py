@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from holdfast.app import places
-from holdfast.app import settings as app_settings
+from holdfast.app.setting_sources import Sources, inspect_settings, load_settings, parse_value
+from holdfast.app.settings import Rule, rule_of, rules
 from holdfast.app.toml_file import write_entry
 from holdfast.cli import options, output
 from holdfast.core.errors import UsageError
@@ -26,11 +27,11 @@ def config(ctx: click.Context) -> None:
         ctx.invoke(show)
 
 
-def _sources() -> app_settings.Sources:
-    return app_settings.Sources.of(os.environ, cwd=places.current_folder())
+def _sources() -> Sources:
+    return Sources.of(os.environ, cwd=places.current_folder())
 
 
-def _shown(rule: app_settings.Rule, value: object) -> object:
+def _shown(rule: Rule, value: object) -> object:
     """A key is never printed, only whether there is one."""
     return "(set)" if rule.secret and value is not None else value
 
@@ -39,10 +40,9 @@ def _shown(rule: app_settings.Rule, value: object) -> object:
 @options.json_option
 def show(*, as_json: bool = False) -> None:
     """Show every setting, and where its value comes from."""
-    known, problems = app_settings.inspect_settings(_sources())
+    known, problems = inspect_settings(_sources())
     rows = [
-        (rule.key, _shown(rule, known.value(rule.key)), known.origin(rule.key))
-        for rule in app_settings.rules()
+        (rule.key, _shown(rule, known.value(rule.key)), known.origin(rule.key)) for rule in rules()
     ]
     if as_json:
         items = [{"key": k, "value": v, "origin": o} for k, v, o in rows]
@@ -59,8 +59,8 @@ def show(*, as_json: bool = False) -> None:
 @options.json_option
 def get(*, key: str, as_json: bool) -> None:
     """Print the value of one setting."""
-    rule = app_settings.rule_of(key)
-    known = app_settings.load_settings(_sources())
+    rule = rule_of(key)
+    known = load_settings(_sources())
     value = _shown(rule, known.value(key))
     if as_json:
         output.print_json({"key": key, "value": value, "origin": known.origin(key)})
@@ -74,8 +74,8 @@ def get(*, key: str, as_json: bool) -> None:
 @project_file_option
 def set_(*, key: str, value: str, project_file: bool) -> None:
     """Write a setting to your file; comments and other lines stay as they are."""
-    rule = app_settings.rule_of(key)
-    parsed = app_settings.parse_value(rule, value)
+    rule = rule_of(key)
+    parsed = parse_value(rule, value)
     path = _target(rule, project_file=project_file)
     write_entry(path, key, str(parsed) if isinstance(parsed, Path) else parsed)
     output.note(f"{key} is set in {path}")
@@ -87,7 +87,7 @@ def set_(*, key: str, value: str, project_file: bool) -> None:
 @project_file_option
 def unset(*, key: str, project_file: bool) -> None:
     """Take a setting out of your file."""
-    path = _target(app_settings.rule_of(key), project_file=project_file)
+    path = _target(rule_of(key), project_file=project_file)
     write_entry(path, key, None)
     output.note(f"{key} is not set in {path}")
 
@@ -109,12 +109,12 @@ def path(*, as_json: bool) -> None:
             click.echo(f"{name}\t{file or ''}")
 
 
-def _target(rule: app_settings.Rule, *, project_file: bool) -> Path:
+def _target(rule: Rule, *, project_file: bool) -> Path:
     sources = _sources()
     if not project_file:
         return sources.user_file
     if not rule.by_project:
-        allowed = ", ".join(r.key for r in app_settings.rules() if r.by_project)
+        allowed = ", ".join(r.key for r in rules() if r.by_project)
         raise UsageError(
             f"{rule.key} may not stand in a project's file, since that comes with the checkout.",
             hint=f"A project may set: {allowed}.",
@@ -127,7 +127,7 @@ def _target(rule: app_settings.Rule, *, project_file: bool) -> Path:
 
 
 def _tell_if_overruled(key: str, path: Path) -> None:
-    known, _ = app_settings.inspect_settings(_sources())
+    known, _ = inspect_settings(_sources())
     origin = known.origin(key)
     if not origin.startswith(str(path)):
         output.note(f"But {origin} says otherwise, and that counts more.")

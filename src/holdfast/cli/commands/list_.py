@@ -68,8 +68,14 @@ def list_(
     everywhere = which.get("all_projects", False)
     rows = [_cells(memory, everywhere=everywhere) for memory in page.items]
     headings = ("id", "type", "date", "weight", "memory")
-    output.print_table((*headings, "project") if everywhere else headings, rows)
-    output.note(f"{len(page.items)} of {page.total}")
+    output.print_table(
+        (*headings, "project") if everywhere else headings,
+        rows,
+        empty="Nothing of that kind is known here: `holdfast remember` keeps a statement,"
+        " `holdfast init` takes in this project's documents and history.",
+    )
+    if rows:
+        output.note(f"{len(page.items)} of {page.total}")
     if page.next_cursor:
         output.note(f"More: --cursor {page.next_cursor}")
 

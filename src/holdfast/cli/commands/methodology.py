@@ -86,19 +86,19 @@ def _told(one: Methodology) -> dict[str, object]:
 def use(*, id: str, project_file: bool, as_json: bool) -> None:
     """Choose the way of working; every memory stays and is found as before."""
     from holdfast.app import places
-    from holdfast.app import settings as app_settings
     from holdfast.app.projects import resolve_project
+    from holdfast.app.setting_sources import Sources, inspect_settings
     from holdfast.app.toml_file import write_entry
 
     with options.opened() as hf:
         one = hf.methodology.plugins.methodology(id)
     folder = places.current_folder()
-    sources = app_settings.Sources.of(os.environ, cwd=folder)
+    sources = Sources.of(os.environ, cwd=folder)
     path = sources.user_file
     if project_file:
         path = sources.project_file or resolve_project(folder).root / places.PROJECT_FILE
     write_entry(path, "methodology", one.id)
-    known, _ = app_settings.inspect_settings(app_settings.Sources.of(os.environ, cwd=folder))
+    known, _ = inspect_settings(Sources.of(os.environ, cwd=folder))
     if as_json:
         output.print_json({"id": one.id, "file": str(path), "in_use": known.methodology})
         return

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from holdfast.app.places import expanded
+from holdfast.app.projects import is_there
 from holdfast.cli import options, output
 from holdfast.core.codec import Json
-from holdfast.core.errors import UsageError
+from holdfast.core.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from holdfast.app.arguments import Which
@@ -128,6 +130,11 @@ def import_(
         return
     if paths:
         raise UsageError(f"{source!r} is no source.", hint=f"Known: {', '.join(NAMES)}.")
+    if source != "-" and not is_there(expanded(source)):
+        raise NotFoundError(
+            f"There is no file {source}, and no source of that name.",
+            hint=f"Sources are: {', '.join(NAMES)}.",
+        )
     kind = form or ("markdown" if source != "-" and Path(source).is_dir() else "jsonl")
     report: ImportReport | MarkdownReport
     with options.opened(project) as hf, output.progress_bar("Reading") as progress:

@@ -29,7 +29,7 @@ def list_(*, as_json: bool = False) -> None:
         output.print_json({"items": items, "here": here})
         return
     rows = [("→" if name == here else "", name, str(count)) for name, count in found]
-    output.print_table(("", "project", "memories"), rows)
+    output.print_table(("", "project", "memories"), rows, empty="Nothing is known of any project.")
 
 
 @projects.command()

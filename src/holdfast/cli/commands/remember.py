@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.app.arguments import Details
+from holdfast.app.projects import is_there
 from holdfast.cli import options, output
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
@@ -89,6 +90,7 @@ def remember(
         content = output.read_input(words, what="statement")
         kept = hf.remember(content, merge_similar=not no_merge, **said)
         problem = hf.embedding_problem
+        missing = [name for name in kept.memory.files if not is_there(hf.root / name)]
     if as_json:
         output.print_json(kept)
     else:
@@ -96,6 +98,11 @@ def remember(
         output.print_memory_line(kept.memory, mark=f"{outcome} ")
         if kept.previous is not None:
             output.note(kept.reason)
+    if missing:
+        output.note(
+            f"Not there: {', '.join(missing)}. A memory of files that are gone is found when asked"
+            " for, but not pushed."
+        )
     if problem:
         output.note(f"Kept without a vector: {problem} `holdfast reindex` adds it later.")
 

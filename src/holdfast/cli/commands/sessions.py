@@ -33,7 +33,9 @@ def sessions(
         output.print_json({"items": [_plain(record) for record in found]})
         return
     headings = ("id", "when", "client", "title", "prompts", "tools", "observed", "state")
-    output.print_table(headings, [_cells(record) for record in found])
+    cells = [_cells(record) for record in found]
+    empty = "No session was caught yet; `holdfast install` puts Holdfast into a coding client."
+    output.print_table(headings, cells, empty=empty)
 
 
 @sessions.command()
