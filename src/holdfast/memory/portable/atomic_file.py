@@ -56,7 +56,7 @@ def write_text(path: Path, text: str, *, overwrite: bool = False) -> None:
 def _refuse_existing(path: Path) -> None:
     if path.exists():
         raise ConflictError(
-            f"{path} is already there.", hint="Choose another name, or ask to overwrite it."
+            f"{path} is already there.", hint="Choose another name, or overwrite it (--overwrite)."
         )
 
 

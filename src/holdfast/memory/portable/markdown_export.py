@@ -101,7 +101,7 @@ def _require_free(folder: Path, *, overwrite: bool) -> None:
     if not overwrite and folder.is_dir() and any(folder.iterdir()):
         raise ConflictError(
             f"The folder {folder} is not empty.",
-            hint="Name another one, or ask to overwrite the earlier export.",
+            hint="Name another one, or overwrite the earlier export (--overwrite).",
         )
 
 
