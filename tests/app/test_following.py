@@ -10,9 +10,10 @@ import pytest
 import holdfast
 from holdfast.app.capture import machine_world
 from holdfast.app.settings import Settings
-from holdfast.core.events import Event, ToolKind
+from holdfast.core.events import Event, ToolCalled, ToolKind
 from holdfast.core.memory import WorkUnitRef
-from holdfast.core.payloads import WorkState
+from holdfast.core.payloads import PrefetchPattern, WorkState
+from holdfast.core.records import replace
 from holdfast.core.types import Phase
 from holdfast.observe.taking import Taker
 from holdfast.testing.fakes import ManualClock
@@ -54,6 +55,25 @@ def work(root: Path, number: int) -> list[Event]:
         say.turn_end("Done."),
         say.end(),
     ]
+
+
+def learned(hf: holdfast.Holdfast) -> dict[str, str]:
+    """What was concluded about files."""
+    types = ("causal_dependency", "prefetch_pattern", "gotcha", "module_insight")
+    return {m.id: m.content for m in hf.list(types=types, limit=50).items}
+
+
+def replace_paths(event: Event, names: dict[str, str]) -> Event:
+    """An event that speaks of files under other names."""
+    if not isinstance(event, ToolCalled):
+        return event
+
+    def named(path: str) -> str:
+        folder, _, name = path.rpartition("/")
+        return f"{folder}/{names.get(name, name)}"
+
+    edits = tuple(replace(edit, path=named(edit.path)) for edit in event.edits)
+    return replace(event, files=tuple(map(named, event.files)), edits=edits)
 
 
 def test_what_sessions_read_together_is_linked_and_told_at_the_next_start(
@@ -117,6 +137,54 @@ def test_memories_follow_what_a_session_committed(repository: GitRepository) -> 
         take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
         assert hf.get(moved.id).files == ("src/pay/charging.py",)
         assert hf.get(gone.id).stale_at is not None
+
+
+def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(
+    repository: GitRepository,
+) -> None:
+    root = repository.root
+    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+        for number in range(4):
+            take(hf, work(root, number))
+        before = learned(hf)
+        assert any("`src/pay/charge.py`" in content for content in before.values())
+        repository.git("mv", "src/pay/charge.py", "src/pay/a_charge.py")
+        repository.git("mv", "src/pay/rates.py", "src/pay/tables.py")
+        repository.commit("Move both")
+        say = Teller("mover", cwd=str(root))
+        take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
+        (fellow,) = hf.observer.together("src/pay/a_charge.py")
+        assert (fellow.path, fellow.sessions) == ("src/pay/tables.py", 4)
+        assert fellow.opened_first == "src/pay/tables.py"
+        assert hf.observer.together("src/pay/charge.py") == []
+        after = learned(hf)
+        assert set(after) == set(before)
+        assert "src/pay/charge.py" not in str(after)
+        for number in range(5, 8):
+            moved = [
+                replace_paths(event, {"charge.py": "a_charge.py", "rates.py": "tables.py"})
+                for event in work(root, number)
+            ]
+            take(hf, moved)
+        assert len(learned(hf)) == len(before)
+
+
+def test_a_module_that_moved_is_read_first_under_its_new_name_alone(
+    repository: GitRepository,
+) -> None:
+    root = repository.root
+    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+        for number in range(4):
+            take(hf, work(root, number))
+        repository.git("mv", "src/pay", "src/billing")
+        repository.commit("Rename the module")
+        for name in ("mover", "later"):
+            say = Teller(name, cwd=str(root))
+            take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
+        (pattern,) = hf.list(types="prefetch_pattern").items
+        assert isinstance(pattern.payload, PrefetchPattern)
+        assert pattern.payload.module_trigger == "src/billing"
+        assert all(path.startswith("src/billing/") for path in pattern.files)
 
 
 def test_a_folder_that_is_gone_stops_nothing(repository: GitRepository) -> None:

@@ -8,7 +8,7 @@ taking the same history and sessions in again changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -103,6 +103,26 @@ def link_history(engine: Engine, project: str, links: Sequence[FileLink]) -> int
     value: dict[str, Json] = {f"{x.file_a}\n{x.file_b}": [x.weight, x.count] for x in links}
     engine.store.put_value(_SHELF, project, value or None)
     return _write(engine, project, gone=before)
+
+
+def move_history(engine: Engine, project: str, moves: Mapping[str, str]) -> None:
+    """Let the history's share follow renames, and set what both say anew."""
+    value: dict[str, Json] = {}
+    for (file_a, file_b), link in _of_history(engine, project).items():
+        low, high = sorted((moves.get(file_a, file_a), moves.get(file_b, file_b)))
+        if low != high:
+            value[f"{low}\n{high}"] = [link.weight, link.count]
+    engine.store.put_value(_SHELF, project, value or None)
+    _write(engine, project)
+
+
+def forget_links(engine: Engine, project: str, files: Iterable[str]) -> None:
+    """Let links of these names weigh nothing."""
+    for name in files:
+        links = engine.store.linked_files(project, [name], min_weight=0.0, limit=_LOOKED_AT)
+        gone = [FileLink(*sorted((x.file_a, x.file_b)), 0.0, 0) for x in links if x.weight]
+        if gone:
+            engine.store.put_file_links(project, gone)
 
 
 # -- From sessions --------------------------------------------------------------------------------

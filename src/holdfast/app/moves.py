@@ -14,6 +14,7 @@ from pathlib import Path
 
 from holdfast.app.git import ask_git
 from holdfast.app.history import read_past
+from holdfast.app.moved_learning import follow_learning
 from holdfast.codegraph.past import PastCommit, Status
 from holdfast.core.changes import Mark
 from holdfast.core.clock import to_ms
@@ -94,7 +95,8 @@ class _Trail:
         """A name is in use."""
         place = self.now.pop(name, None)
         if place is not None:
-            self._names[place].discard(name)
+            # There are none left of a file that goes back to this very name.
+            self._names.get(place, set[str]()).discard(name)
 
 
 def follow_history(
@@ -121,6 +123,8 @@ def follow_history(
         if renames
         else None
     )
+    if renames and not dry_run:
+        follow_learning(engine, project, renames)
     if mark_deleted and not dry_run:
         _mark_deleted(engine, project, [path for path in moves.deleted if not exists(path)])
     # What changed meanwhile is looked at again the next time.

@@ -10,6 +10,7 @@ calls `follow_renames`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -22,7 +23,7 @@ from holdfast.core.memory import Memory, Relation
 from holdfast.core.payloads import WorkflowRecipe
 from holdfast.core.ports import Progress
 from holdfast.core.records import replace
-from holdfast.core.types import MemoryType
+from holdfast.core.types import MemoryType, Source
 from holdfast.memory.ageing.presence import Exists, exists_below, project_path
 from holdfast.memory.ageing.upkeep import (
     UpkeepAction,
@@ -33,6 +34,10 @@ from holdfast.memory.ageing.upkeep import (
     write_each,
 )
 from holdfast.memory.engine import Engine
+
+# A person's own words stay as they are; a sentence that a rule made names its files in quotes.
+_WORDED_BY_RULE = (Source.OBSERVER_INFERRED, Source.QA_AUTO, Source.COMMIT_AUTO)
+_NAMED = re.compile(r"`([^`\s]+)`")
 
 StaleReason = Callable[[Memory], str | None]
 """Why a memory is stale although its files are there; None when it is not."""
@@ -130,8 +135,8 @@ def follow_renames(
 ) -> UpkeepReport:
     """Let memories follow several renames (old path -> new path) in one pass over the project.
 
-    Related files, relations to files and paths in typed payloads follow. The stale mark is left to
-    the next sweep, which looks at what is really there.
+    Related files, relations to files, paths in typed payloads and in sentences that a rule made
+    follow. The stale mark is left to the next sweep, which looks at what is really there.
     """
     moves = {_inside(old): _inside(new) for old, new in renames.items()}
     now = engine.clock()
@@ -176,7 +181,10 @@ def _moved(memory: Memory, moves: Mapping[str, str], now: datetime) -> Memory | 
     if payload is not None:
         fields = {k: _moved_json(v, moves) for k, v in payload_to_json(payload).items()}
         payload = payload_from_json(type(payload), fields)
-    moved = replace(memory, files=files, relations=relations, payload=payload)
+    content = memory.content
+    if memory.source in _WORDED_BY_RULE:
+        content = _NAMED.sub(lambda name: f"`{_new_path(name[1], moves)}`", content)
+    moved = replace(memory, content=content, files=files, relations=relations, payload=payload)
     return None if moved == memory else replace(moved, updated_at=max(now, memory.updated_at))
 
 
