@@ -54,7 +54,7 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
     impact = json.loads(_run(root, "impact", "b.py", "--json").stdout)
     assert set(impact["files"]) == {"a.py", "tests/test_b.py"}
     assert "b.py::f" in _run(root, "deps", "a.py").stdout
-    assert "a.py::go -calls-> b.py::f" in _run(root, "trace", "a.py::go").stdout
+    assert "-> b.py::f (calls)" in _run(root, "trace", "a.py::go").stdout
     assert "1 of 1 functions" in _run(root, "coverage", "b.py").stdout
     assert json.loads(_run(root, "show", "b.py", "--json").stdout)["symbols"][0]["name"] == "f"
     assert _run(root, "impact", "nothing.py").returncode != 0

@@ -168,11 +168,20 @@ class Graph:
         return self._questions.dependents(self.node(name).id, depth=depth, limit=limit)
 
     def trace(
-        self, name: str, *, to: str | None = None, depth: int = DEEPEST, limit: int = 20
+        self,
+        name: str,
+        *,
+        to: str | None = None,
+        value: str = "",
+        depth: int = DEEPEST,
+        limit: int = 20,
     ) -> Trace:
-        """The ways that calls and noted flows take from a file or symbol."""
+        """The ways that values take from a file or symbol: through assignments, arguments, results
+        and fields, and over noted flows. `value` follows one parameter, variable or field only."""
         target = None if to is None else self.node(to).id
-        return self._questions.trace(self.node(name).id, to=target, depth=depth, limit=limit)
+        return self._questions.trace(
+            self.node(name).id, to=target, value=value, depth=depth, limit=limit
+        )
 
     def coverage(self, name: str, *, depth: int = DEEPEST) -> Coverage:
         """The tests that reach a file or symbol, and what none of them reaches."""
@@ -264,7 +273,7 @@ class Graph:
     def _questions(self) -> Questions:
         from holdfast.codegraph.questions import Questions
 
-        return Questions(self.store, self.tree, linked=self._memories)
+        return Questions(self.store, self.tree, root=self._root, linked=self._memories)
 
     @contextmanager
     def _alone(self, tell: Callable[[BuildProgress], None] | None) -> Generator[None]:

@@ -104,6 +104,12 @@ class Drawer:
         meaning = self._scopes.resolve(path, "", owner.split("."))
         return node_id(meaning.target) if meaning is not None else None
 
+    def class_named(self, path: str, name: str) -> str | None:
+        """The id of the class or interface that a name means in a file."""
+        meaning = self._scopes.resolve(path, "", name.split("."))
+        is_class = meaning is not None and self._scopes.kind(meaning.target) in _DECLARED
+        return node_id(meaning.target) if meaning is not None and is_class else None
+
     def meant(self, path: str, uses: Uses) -> dict[tuple[str, str], tuple[str, float]]:
         """Who is called in a file and how sure that is, by the scope and the callee as written."""
         names = self._outlook.names(path)

@@ -86,6 +86,12 @@ COMPARISONS: Final = frozenset(
 )
 """The outcome of a comparison says something about values but does not carry them."""
 
+SPREAD: Final = "*"
+"""The name of an argument that may become any parameter."""
+_KEYED = frozenset(
+    "keyword_argument pair jsx_attribute field_initializer keyed_element named_argument".split()
+)
+_SPREAD = frozenset("list_splat dictionary_splat spread_element splat_argument".split())
 _TARGETS = ("left", "pattern", "name", "declarator", "alias")
 _SOURCES = ("right", "value")
 _OWNERS = ("object", "operand", "value", "argument", "expression")
@@ -154,6 +160,12 @@ def function_part(node: Node) -> Node:
     return node
 
 
+def given_type(function: Node) -> str:
+    """The type of what a function gives back, as written; empty where nothing says it."""
+    found = first_of(function_part(function), ("return_type", "result", "returns", "type"))
+    return text_of(found) if found is not None else ""
+
+
 def parameter_list(function: Node) -> Node | None:
     """The parameters of a function, wherever its grammar has them."""
     found = first_of(function, ("parameters", "parameter"))
@@ -182,3 +194,31 @@ def parameters(function: Node) -> list[tuple[str, ...]]:
         if names:
             found.append(names)
     return found
+
+
+def arguments(call: Node) -> Iterator[tuple[str, Node]]:
+    """The arguments of a call: the keyword, if any, and the value."""
+    listed = first_of(call, ("arguments", "body")) or next(
+        (child for child in call.named_children if child.type == "arguments"), None
+    )
+    children = listed.named_children if listed is not None else call.children_by_field_name(
+        "attribute"
+    )  # fmt: skip
+    for child in children:
+        yield _argument(child)
+    block = call.child_by_field_name("block")
+    if block is not None:
+        yield "", block
+
+
+def _argument(node: Node) -> tuple[str, Node]:
+    if node.type in _SPREAD or (node.type == "jsx_expression" and node.named_child_count):
+        return SPREAD, node
+    if node.type == "shorthand_field_initializer":
+        return text_of(node), node.named_children[0]
+    if node.type in _KEYED and node.named_child_count > 1:
+        return text_of(node.named_children[0]).strip(":"), node.named_children[-1]
+    if node.type == "argument" and node.named_child_count:
+        name = node.child_by_field_name("name")
+        return (text_of(name) if name is not None else ""), node.named_children[-1]
+    return "", node

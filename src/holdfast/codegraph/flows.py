@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 RECEIVER = "."
-SPREAD = "*"
-"""The name of an argument that may become any parameter."""
 SELF = "self"
 
 
@@ -60,6 +58,8 @@ class Flow:
 
     parameters: tuple[tuple[str, ...], ...]
     """The names of each, without the object that a method belongs to."""
+    gives: bool
+    """Whether it gives anything back."""
     sites: tuple[Site, ...]
     moves: Mapping[Origin, tuple[Move, ...]]
 
@@ -102,6 +102,7 @@ def read_flow(
         moves.setdefault(origin, []).append(Move(sink, line))
     return Flow(
         parameters=tuple(walk.parameters),
+        gives=walk.gives,
         sites=tuple(walk.sites),
         moves={origin: tuple(found) for origin, found in moves.items()},
     )
@@ -127,6 +128,7 @@ class _Walk:
         self._numbers: dict[int, int] = {}
         self._is_file = False
         self._rules = self._rules_by_type()
+        self.gives = False
         self.parameters: list[tuple[str, ...]] = []
         self.sites: list[Site] = []
         self.moves: dict[tuple[Origin, Sink], int] = {}
@@ -168,6 +170,7 @@ class _Walk:
             return
         given = self._value(body)
         if body.type not in ("statement_block", "compound_statement") and self._gives_last():
+            self.gives = self._language.name != "rust" or bool(syntax.given_type(function))
             self._emit(given, Sink("return"), body.end_point.row + 1)
 
     def _gives_last(self) -> bool:
@@ -372,6 +375,7 @@ class _Walk:
         if self._closures:
             self._closures[-1].update(value)
         else:
+            self.gives = self.gives or node.named_child_count > 0
             self._emit(value, Sink("return"), node.start_point.row + 1)
         return value if node.type.startswith("yield") else _NONE
 
@@ -402,7 +406,10 @@ class _Walk:
         number = self._numbers[node.id]
         receiver = self._receiver(node)
         self._emit(receiver, Sink("argument", RECEIVER, number), line)
-        self._arguments(node, number, receiver)
+        given = self._arguments(node, number, receiver)
+        holder, _, verb = self._calls[node.id].rpartition(".")
+        if verb.lower() in _TAKES_IN and holder in self._env:
+            self._bind(holder, given, adds=True)
         return frozenset({Origin("result", str(number))})
 
     def _receiver(self, node: Node) -> _Origins:
@@ -421,31 +428,36 @@ class _Walk:
         """The object that a method is called on; a call on the own object moves nothing."""
         return _NONE if node is None or self._is_self(node) else self._value(node)
 
-    def _arguments(self, node: Node, number: int, receiver: _Origins) -> None:
+    def _arguments(self, node: Node, number: int, receiver: _Origins) -> _Origins:
+        """Note where the arguments come from; returns all of that."""
         handed = self._handed
+        given: _Origins = _NONE
         self._handed = receiver
         waiting: list[tuple[str, Node]] = []
-        for place, (key, value) in enumerate(_arguments_of(node)):
+        for place, (key, value) in enumerate(syntax.arguments(node)):
             if value.type in syntax.CLOSURES or value.type == "block":
                 waiting.append((key or str(place), value))
                 continue
             origins = self._value(value)
             self._handed |= origins
+            given |= origins
             self._emit(origins, Sink("argument", key or str(place), number), _line(value))
         for key, value in waiting:
             closure = self._closure(value)
             self._emit(closure, Sink("argument", key, number), _line(value))
         self._handed = handed
+        return given
 
 
 _LISTS = frozenset(
     "pattern_list tuple_pattern expression_list tuple list left_assignment_list"
     " right_assignment_list array_pattern list_pattern tuple_expression array".split()
 )
-_KEYED = frozenset(
-    "keyword_argument pair jsx_attribute field_initializer keyed_element named_argument".split()
+_TAKES_IN = frozenset(
+    "append add push extend update insert put set write unshift push_back push_str emplace_back"
+    " addall addrange setdefault enqueue prepend".split()
 )
-_SPREAD = frozenset("list_splat dictionary_splat spread_element splat_argument".split())
+"""What a container's methods are called that keep their arguments in it."""
 
 
 def _is_list(node: Node) -> bool:
@@ -454,31 +466,3 @@ def _is_list(node: Node) -> bool:
 
 def _line(node: Node) -> int:
     return node.start_point.row + 1
-
-
-def _arguments_of(call: Node) -> Iterable[tuple[str, Node]]:
-    """The arguments of a call: the keyword, if any, and the value."""
-    listed = syntax.first_of(call, ("arguments", "body")) or next(
-        (child for child in call.named_children if child.type == "arguments"), None
-    )
-    children = listed.named_children if listed is not None else call.children_by_field_name(
-        "attribute"
-    )  # fmt: skip
-    for child in children:
-        yield _argument(child)
-    block = call.child_by_field_name("block")
-    if block is not None:
-        yield "", block
-
-
-def _argument(node: Node) -> tuple[str, Node]:
-    if node.type in _SPREAD or (node.type == "jsx_expression" and node.named_child_count):
-        return SPREAD, node
-    if node.type == "shorthand_field_initializer":
-        return syntax.text_of(node), node.named_children[0]
-    if node.type in _KEYED and node.named_child_count > 1:
-        return syntax.text_of(node.named_children[0]).strip(":"), node.named_children[-1]
-    if node.type == "argument" and node.named_child_count:
-        name = node.child_by_field_name("name")
-        return (syntax.text_of(name) if name is not None else ""), node.named_children[-1]
-    return "", node

@@ -1,21 +1,26 @@
 """Questions to a graph: impact, dependencies, data flow, coverage.
 
-A question about a file means the file and everything in it; about a class, the class and its
+Only data flow needs the files themselves, below `root`; the graph answers everything else. A
+question about a file means the file and everything in it; about a class, the class and its
 members; about a directory or a module, all of its files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from holdfast.codegraph.flow_files import FlowFiles
+from holdfast.codegraph.tracing import CONSTRUCTORS, Tracer, Way
 from holdfast.codegraph.walking import Atlas, Map, Steps
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.graph import (
     DEEPEST,
     MODULE_PREFIX,
+    SYMBOL_MARK,
     Coverage,
     EdgeKind,
     Impact,
@@ -36,24 +41,27 @@ Linked = Callable[[Sequence[str]], Sequence[LinkedMemory]]
 """Memories that are tied to any of these files."""
 
 E2E_TYPE = "e2e_observation"
-FLOW_KINDS = frozenset(
-    {EdgeKind.CALLS, EdgeKind.FLOWS_TO, EdgeKind.IS_ENTRYPOINT_FOR, EdgeKind.HANDLES_ERRORS_FROM}
-)
 _HALF_SCORE_FILES = 8.0
 """So many files that certainly feel a change give an impact score of one half."""
 _LONGEST_TRACE = 6
 _EXERCISES = frozenset({EdgeKind.CALLS, EdgeKind.EXTENDS, EdgeKind.IMPLEMENTS})
 """A test that only imports something does not exercise it."""
-_CONSTRUCTORS = frozenset({"__init__", "constructor", "initialize", "__construct"})
-"""Called through their class."""
 
 
 class Questions:
     """Asks the graph of one tree."""
 
-    def __init__(self, store: GraphStore, tree: str, *, linked: Linked | None = None) -> None:
+    def __init__(
+        self,
+        store: GraphStore,
+        tree: str,
+        *,
+        root: Path | None = None,
+        linked: Linked | None = None,
+    ) -> None:
         self._store = store
         self._tree = tree
+        self._root = root
         self._atlas = Atlas(store, tree)
         self._linked = linked
 
@@ -123,30 +131,105 @@ class Questions:
     # -- Flow and coverage ------------------------------------------------------------------------
 
     def trace(
-        self, name: str, *, to: str | None = None, depth: int = DEEPEST, limit: int = 20
+        self,
+        name: str,
+        *,
+        to: str | None = None,
+        value: str = "",
+        depth: int = DEEPEST,
+        limit: int = 20,
     ) -> Trace:
-        """The ways that calls and noted flows take from something, or from it to something."""
+        """The ways that values take from something, or from it to something; only those of one
+        parameter, variable or field if `value` names it. Ways of calls where there is none."""
         _require_depth(depth, most=_LONGEST_TRACE)
-        start, chart = self.node(name), self._atlas.map()
+        start = self.node(name)
         target = self.node(to) if to is not None else None
-        steps = chart.walk(
-            self._starts(chart, start), depth=depth, backwards=False, kinds=FLOW_KINDS
+        files = FlowFiles(self._store, self._tree, self._root) if self._root else None
+        paths, is_whole = (
+            self._flow_paths(files, start, target, value=value, depth=depth, limit=limit)
+            if files is not None
+            else ([], True)
         )
+        if not paths and not value:
+            paths = self._call_paths(start, target, depth=depth, limit=limit)
+        seen = [step.node for path in paths for step in path]
+        stale = {*self._stale(seen), *(files.stale if files is not None else ())}
+        return Trace(
+            start=start,
+            target=target,
+            paths=tuple(paths),
+            is_whole=is_whole,
+            stale_files=tuple(sorted(stale)),
+        )
+
+    def _flow_paths(
+        self,
+        files: FlowFiles,
+        start: Node,
+        target: Node | None,
+        *,
+        value: str,
+        depth: int,
+        limit: int,
+    ) -> tuple[list[tuple[Step, ...]], bool]:
+        """Ways of values, and whether all were followed. Tests use everything, so they are passed
+        over unless one is asked about."""
+        chart = self._atlas.map()
+        asked = [node for node in (start, target) if node is not None]
+        is_about_tests = any(n.is_test or chart.is_test_file(n.path or "") for n in asked)
+
+        def is_left_out(node: str) -> bool:
+            return not is_about_tests and chart.is_test_file(node.partition(SYMBOL_MARK)[0])
+
+        tracer = Tracer(self._store, self._tree, files, is_left_out=is_left_out)
+        ends = None if target is None else self._inside(target)
+        ways = tracer.ways(self._inside(start), ends=ends, depth=depth, value=value)
+        return self._as_paths(ways[:limit]), not tracer.cut
+
+    def _inside(self, node: Node) -> list[str]:
+        """A node and the functions in it."""
+        chart = self._atlas.map()
+        found = self._nodes(chart, set(map(int, self._starts(chart, node))))
+        kinds = (NodeKind.FUNCTION, NodeKind.FILE)
+        return [node.id, *sorted(n.id for n in found.values() if n.kind in kinds and n != node)]
+
+    def _as_paths(self, ways: Sequence[Way]) -> list[tuple[Step, ...]]:
+        ids = {hop.node for way in ways for hop in way.hops}
+        nodes = self._store.nodes(self._tree, ids)
+        return [
+            tuple(
+                Step(
+                    kind=hop.kind,
+                    node=nodes[hop.node],
+                    line=hop.line,
+                    how=hop.how,
+                    confidence=round(hop.confidence, 3),
+                )
+                for hop in way.hops
+            )
+            for way in ways
+            if all(hop.node in nodes for hop in way.hops)
+        ]
+
+    def _call_paths(
+        self, start: Node, target: Node | None, *, depth: int, limit: int
+    ) -> list[tuple[Step, ...]]:
+        chart = self._atlas.map()
+        kinds = (EdgeKind.CALLS, EdgeKind.IS_ENTRYPOINT_FOR)
+        steps = chart.walk(self._starts(chart, start), depth=depth, backwards=False, kinds=kinds)
         ends = self._starts(chart, target) if target is not None else _leaves(steps)
         ranked = np.flatnonzero(np.isin(steps.places, ends))
         ranked = ranked[np.lexsort((steps.places[ranked], -steps.scores[ranked]))][:limit]
         before = {int(p): i for i, p in enumerate(steps.places)}
         chains = [_chain(int(i), steps, before) for i in ranked]
         nodes = self._nodes(chart, {int(steps.places[i]) for chain in chains for i in chain})
-        paths = tuple(
+        return [
             tuple(
                 Step(kind=KIND_ORDER[int(steps.kinds[i])], node=nodes[int(steps.places[i])])
                 for i in chain
             )
             for chain in chains
-        )
-        seen = [step.node for path in paths for step in path]
-        return Trace(start=start, target=target, paths=paths, stale_files=self._stale(seen))
+        ]
 
     def coverage(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Coverage:
         """The tests that reach something, and what inside it none of them reaches."""
@@ -160,9 +243,7 @@ class Questions:
         functions = {
             place: node
             for place, node in own.items()
-            if node.kind is NodeKind.FUNCTION
-            and not node.is_test
-            and node.name not in _CONSTRUCTORS
+            if node.kind is NodeKind.FUNCTION and not node.is_test and node.name not in CONSTRUCTORS
         }
         uncovered = functions.keys() - set(map(int, reached.places))
         return Coverage(

@@ -202,20 +202,27 @@ class Neighbours:
 
 @record(kw_only=True)
 class Step:
-    """One step of a trace: over which kind of edge, to which node."""
+    """One step of a trace: over which kind of edge, to which node. `how` says how a value gets
+    there, such as "passed as url"; `line` is where, in the function before or, for "returned", in
+    this one."""
 
     kind: EdgeKind
     node: Node
     line: int = 0
+    how: str = ""
+    confidence: float = 1.0
 
 
 @record(kw_only=True)
 class Trace:
-    """Ways that calls and noted flows take from a node, strongest first."""
+    """Ways that values take from a node, the surest first. Where no value could be followed they
+    are ways of calls: then every step is of that kind."""
 
     start: Node
     target: Node | None
     paths: tuple[tuple[Step, ...], ...]
+    is_whole: bool = True
+    """Not when there was more to look into than anybody waits for."""
     stale_files: tuple[str, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from holdfast.server.outputs import Output
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
-    from holdfast.core.graph import LinkedMemory, Reached
+    from holdfast.core.graph import LinkedMemory, Reached, Step
 
 _LISTED = 40
 
@@ -40,9 +41,10 @@ class DependenciesOf(About):
 
 
 class FlowFrom(About):
-    """A question for where calls lead."""
+    """A question for where values go."""
 
     to: str = Field(default="", description="Only ways that lead to this file or symbol.")
+    value: str = Field(default="", description="Only this parameter, variable or field of it.")
     max_depth: int = Field(default=3, ge=1, le=6)
 
 
@@ -113,23 +115,53 @@ class DependenciesFound(Output):
     touched: list[Touched]
     file_count: int
     files: list[str]
+    stale_files: list[str] = Field(default_factory=list)
 
     def text(self) -> str:
-        return "\n".join(
-            [f"{self.target}: {self.file_count} files", *(item.line() for item in self.touched)]
-        )
+        lines = [f"{self.target}: {self.file_count} files", *(t.line() for t in self.touched)]
+        lines += [f"changed since it was read: {path}" for path in self.stale_files]
+        return "\n".join(lines)
+
+
+class FlowStep(Model):
+    """A value comes to a function. The line is in the function before, or for a result in this."""
+
+    id: str
+    how: str
+    line: int
+
+    @classmethod
+    def of(cls, step: Step) -> FlowStep:
+        """The same as the library gives it."""
+        return cls(id=step.node.id, how=step.how or step.kind.value, line=step.line)
+
+
+class FlowWay(Model):
+    """One way, as sure as all of its steps together."""
+
+    confidence: float
+    steps: list[FlowStep]
 
 
 class FlowFound(Output):
-    """Ways that calls take."""
+    """Ways that values take."""
 
     start: str
-    paths: list[list[str]]
+    ways: list[FlowWay]
+    is_whole: bool = Field(default=True, description="Not when there was too much to follow.")
+    stale_files: list[str] = Field(default_factory=list)
 
     def text(self) -> str:
-        if not self.paths:
+        if not self.ways:
             return f"{self.start}: no way was found."
-        return "\n".join(" -> ".join([self.start, *path]) for path in self.paths)
+        lines = [
+            f"{way.confidence:.2f} "
+            + " -> ".join([self.start, *(f"{s.id} ({s.how})" for s in way.steps)])
+            for way in self.ways
+        ]
+        lines += [] if self.is_whole else ["(more than this was not followed)"]
+        lines += [f"changed since it was read: {path}" for path in self.stale_files]
+        return "\n".join(lines)
 
 
 def analyze_impact(hf: Holdfast, asked: ImpactOf) -> ImpactFound:
@@ -157,12 +189,25 @@ def get_dependencies(hf: Holdfast, asked: DependenciesOf) -> DependenciesFound:
         touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
         file_count=len(found.files),
         files=list(found.files[:_LISTED]),
+        stale_files=list(found.stale_files),
     )
 
 
 def trace_data_flow(hf: Holdfast, asked: FlowFrom) -> FlowFound:
-    """Where calls and noted flows lead."""
-    found = hf.graph.trace(asked.name, to=asked.to or None, depth=asked.max_depth)
+    """Where values go: as arguments, results and fields, and over noted flows."""
+    found = hf.graph.trace(
+        asked.name, to=asked.to or None, value=asked.value, depth=asked.max_depth
+    )
+    ways = [
+        FlowWay(
+            confidence=round(prod(step.confidence for step in path), 2),
+            steps=[FlowStep.of(step) for step in path],
+        )
+        for path in found.paths
+    ]
     return FlowFound(
-        start=found.start.id, paths=[[step.node.id for step in path] for path in found.paths]
+        start=found.start.id,
+        ways=ways,
+        is_whole=found.is_whole,
+        stale_files=list(found.stale_files),
     )

@@ -226,9 +226,10 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
     ),
     Operation(
         name="trace_data_flow",
-        title="Trace calls and flows",
-        description="Where calls and noted data flows lead from a file or symbol, as paths; with "
-        "to, only those that end there.",
+        title="Trace data flow",
+        description="Where the values of a file or symbol go, through assignments, arguments, "
+        "results and fields of functions, each way with how sure it is; with to, only those that "
+        "end there; with value, only those of one parameter or variable.",
         takes=graph_verbs.FlowFrom,
         gives=graph_verbs.FlowFound,
         run=graph_verbs.trace_data_flow,

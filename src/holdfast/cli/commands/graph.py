@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +16,14 @@ from holdfast.cli.commands.graph_search import related, search
 from holdfast.core.graph import Stage
 
 if TYPE_CHECKING:
-    from holdfast.core.graph import BuildProgress, BuildReport, GraphStatus, Reached, SourceFile
+    from holdfast.core.graph import (
+        BuildProgress,
+        BuildReport,
+        GraphStatus,
+        Reached,
+        SourceFile,
+        Step,
+    )
 
 _depth_option = click.option(
     "--depth", type=click.IntRange(1, 3), default=3, show_default=True, help="How far to follow."
@@ -122,25 +130,40 @@ def deps(
 @graph.command()
 @click.argument("name")
 @click.option("--to", metavar="NAME", help="Only the ways that lead there.")
+@click.option("--value", default="", help="Only one parameter, variable or field of NAME.")
 @click.option("--depth", type=click.IntRange(1, 6), default=3, show_default=True,
               help="How far to follow.")  # fmt: skip
 @_limit_option
 @options.project_option
 @options.json_option
 def trace(
-    *, name: str, to: str | None, depth: int, limit: int, project: str | None, as_json: bool
+    *,
+    name: str,
+    to: str | None,
+    value: str,
+    depth: int,
+    limit: int,
+    project: str | None,
+    as_json: bool,
 ) -> None:
-    """Show where calls and noted flows lead from NAME."""
+    """Show where the values of NAME go: as arguments, results and fields, and over noted flows.
+
+    Where none can be followed, the ways of calls are shown instead. A way is as sure as all of its
+    steps together.
+    """
     with options.opened(project) as hf:
-        found = hf.graph.trace(name, to=to, depth=depth, limit=limit)
+        found = hf.graph.trace(name, to=to, value=value, depth=depth, limit=limit)
     if as_json:
         output.print_json(found)
         return
     if not found.paths:
-        output.note("No way was found." if to else "Nothing in this project is called from there.")
+        output.note("No way was found.")
     for path in found.paths:
-        steps = "".join(f" -{s.kind.value}-> {output.one_line(s.node.id)}" for s in path)
-        click.echo(f"{output.one_line(found.start.id)}{steps}")
+        click.echo(f"{prod(s.confidence for s in path):.2f} {output.one_line(found.start.id)}")
+        for step in path:
+            click.echo(f"     {output.one_line(_step_line(step))}")
+    if not found.is_whole:
+        output.note("There is more than was followed: ask about less, or with --to.")
     _warn_stale(found.stale_files)
 
 
@@ -214,6 +237,11 @@ def _progress_line(at: BuildProgress) -> str:
     filled = _BAR_WIDTH * at.done // max(at.total, 1)
     bar = f"[{'#' * filled}{'-' * (_BAR_WIDTH - filled)}]"
     return f"{verb} {bar} {at.done}/{at.total} files  {output.one_line(at.module)}"
+
+
+def _step_line(step: Step) -> str:
+    where = f", line {step.line}" if step.line else ""
+    return f"-> {step.node.id}  ({step.how or step.kind.value}{where})"
 
 
 def print_report(report: BuildReport) -> None:
