@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from click.testing import CliRunner
 
 import holdfast
 from holdfast.app.facade import Holdfast
-from holdfast.app.observer import commit_stays
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.observer import PadState, QaIssue
 from holdfast.core.query import Filter
@@ -151,23 +149,3 @@ def test_the_commands_show_the_same(hf: Holdfast, tmp_path: Path) -> None:
     assert "co_dependence" in ran("observer", "status")
     assert len(json.loads(ran("observer", "status", "--json"))["sessions"]) == 3
     assert "discarded" in ran("observer", "verdict", "session-003", "failed")
-
-
-def test_a_commit_stays_as_long_as_a_branch_holds_it(tmp_path: Path) -> None:
-    def git(*words: str) -> str:
-        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        done = subprocess.run(
-            ["git", "-C", str(tmp_path), *who, *words], capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
-
-    git("init", "-q")
-    git("commit", "-q", "--allow-empty", "-m", "first")
-    git("commit", "-q", "--allow-empty", "-m", "second")
-    sha = git("rev-parse", "HEAD")
-    assert commit_stays(str(tmp_path), sha)
-    git("reset", "-q", "--hard", "HEAD~1")
-    assert not commit_stays(str(tmp_path), sha)
-    assert commit_stays(str(tmp_path / "nowhere"), sha)
-    assert commit_stays(None, sha)
-    assert commit_stays(str(tmp_path), "0" * 40)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.app.following import follow_sessions
-from holdfast.app.git import ask_git
 from holdfast.app.methodology import methodology_of
+from holdfast.app.session_commits import commit_stays, committed_afterwards
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.observer import (
@@ -45,9 +44,9 @@ if TYPE_CHECKING:
     from holdfast.app.recipes import FoundRecipe
     from holdfast.app.wiring import Wires
 
-_GIT_TIMEOUT_S = 5.0
 _LISTED = 20
 _MOST_LEFT = 1_000
+_MOST_WAITING = 20
 
 
 @record(kw_only=True)
@@ -223,17 +222,22 @@ class Observer:
         )
 
     def _left_behind(self) -> list[str]:
-        """Sessions that are over and that nobody has looked at."""
+        """Sessions that are over and that nobody has looked at, and the latest that wait for a
+        word: somebody may have committed their work meanwhile."""
         engine, idle = self._wires.engine, self._wires.settings.capture_idle_minutes
         pads = engine.store.scratchpads(project=None, states=(PadState.OPEN,), limit=_MOST_LEFT)
+        waiting = (PadState.WAITING,)
+        pads += engine.store.scratchpads(project=None, states=waiting, limit=_MOST_WAITING)
         sessions = map(engine.store.get_session, [pad.session_id for pad in pads])
         return [one.id for one in sessions if one and is_over(engine, one, idle_minutes=idle)]
 
     def _observed(self, pad: Scratchpad) -> ObservedSession:
+        session = self._wires.engine.store.get_session(pad.session_id)
+        rules = self._rules(session) if session else PromotionRules()
         return ObservedSession(
             session_id=pad.session_id,
             state=pad.state,
-            standing=standing(pad, over=True, stays=lambda _: True),
+            standing=standing(pad, over=True, stays=rules.stays, committed=rules.committed),
             steps=pad.step,
             files=len({file.path for sheet in pad.sheets for file in sheet.files}),
             errors=sum(len(sheet.errors) for sheet in pad.sheets),
@@ -253,6 +257,7 @@ class Observer:
         return PromotionRules(
             idle_minutes=settings.capture_idle_minutes,
             stays=lambda sha: commit_stays(session.cwd, sha),
+            committed=lambda files, since: committed_afterwards(session.cwd, files, since=since),
             complexity=complexity,
             daily_model_tokens=settings.capture_daily_model_tokens if tokens is None else tokens,
             way=methodology_of(self._wires, session),
@@ -265,16 +270,3 @@ class Observer:
         settled = (PadState.PROMOTED, PadState.FAILED)
         store.drop_scratchpads(before=now - timedelta(days=SIGNAL_DAYS), states=settled)
         store.drop_scratchpads(before=now - timedelta(days=UNSETTLED_DAYS))
-
-
-def commit_stays(cwd: str | None, sha: str) -> bool:
-    """Whether a commit is still on a branch; where git cannot tell, the session's word counts."""
-    folder = Path(cwd) if cwd else None
-    if folder is None or "\0" in str(folder) or not folder.is_dir():
-        return True
-    known = ask_git(folder, ("cat-file", "-e", f"{sha}^{{commit}}"), timeout_s=_GIT_TIMEOUT_S)
-    if known is None:
-        return True
-    arguments = ("for-each-ref", "--contains", sha, "--count=1", "refs/heads", "refs/remotes")
-    found = ask_git(folder, arguments, timeout_s=_GIT_TIMEOUT_S)
-    return found is None or bool(found.strip())

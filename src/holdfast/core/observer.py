@@ -173,6 +173,7 @@ class CommitMade:
     step: int
     files: tuple[str, ...] = ()
     undone: bool = False
+    edits_before: int = 0
 
 
 @record

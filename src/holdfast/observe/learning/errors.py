@@ -1,7 +1,8 @@
 """What a failing command teaches: whether its line tells anything, and what ended the failure.
 
 Precise before complete: a line that only says that something failed ("task failed", "exit code 1"),
-and what git says of the moment (a conflict, a rejected push), is no error to learn from.
+and what git or its hooks say of the moment (a conflict, a rejected push, a commit that is not clean
+yet), is no error to learn from.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _LIKE_ERROR = re.compile(
     re.I,
 )
 _OF_THE_MOMENT = frozenset(
-    "merge rebase pull push cherry-pick am apply checkout switch restore stash reset clone".split()
+    "merge rebase pull push cherry-pick am apply checkout switch restore stash reset clone commit"
+    " add tag worktree".split()
 )
 
 

@@ -415,7 +415,13 @@ class Noticing:
             dict.fromkeys(m.path for m in self._look.edits if m.step > self._look.settled_step)
         )
         self._sheet.commit(
-            CommitMade(made.sha, shorten(made.subject, limit=120), self._step, mine[:40])
+            CommitMade(
+                made.sha,
+                shorten(made.subject, limit=120),
+                self._step,
+                mine[:40],
+                edits_before=self._sheet.edit_count,
+            )
         )
         self._look = replace(self._look, settled_step=self._step)
         self._sheet.changed = True

@@ -41,8 +41,10 @@ from holdfast.observe.learning.thresholds import (
     Complexity,
 )
 from holdfast.observe.learning.validation import (
+    Committed,
     Standing,
     Stays,
+    nobody_committed,
     promotable,
     sheet_standing,
     standing,
@@ -59,12 +61,13 @@ def _always(sha: str) -> bool:  # noqa: ARG001
 
 @record(kw_only=True)
 class PromotionRules:
-    """What is told from outside: when a quiet session is over, whether a commit is still there,
-    how large the work was when somebody knows, what a model may cost today, and the way of working
-    that names its units."""
+    """What is told from outside: when a quiet session is over, whether a commit is still there and
+    which one holds its files, how large the work was when somebody knows, what a model may cost
+    today, and the way of working that names its units."""
 
     idle_minutes: float = 10.0
     stays: Stays = _always
+    committed: Committed = nobody_committed
     complexity: Complexity | None = None
     daily_model_tokens: int = 0
     way: Methodology = NATIVE
@@ -97,10 +100,10 @@ def promote(
     """Promote what a session showed, if its work has held up; None when there is nothing to do."""
     known = rules or PromotionRules()
     session, pad = engine.store.get_session(session_id), engine.store.scratchpad(session_id)
-    if session is None or pad is None or pad.state is not PadState.OPEN:
+    if session is None or pad is None or pad.state not in (PadState.OPEN, PadState.WAITING):
         return None
     over = is_over(engine, session, idle_minutes=known.idle_minutes)
-    word = standing(pad, over=over, stays=known.stays)
+    word = standing(pad, over=over, stays=known.stays, committed=known.committed)
     sheets = promotable(pad, word)
     work = _Promotion(engine, session, pad, word, known)
     if sheets:
@@ -109,7 +112,7 @@ def promote(
         return work.discard()
     if word.word == "nothing" and over:
         return work.read_only()
-    if over:
+    if over and pad.state is PadState.OPEN:
         work.wait()
     return None
 

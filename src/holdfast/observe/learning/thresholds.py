@@ -137,6 +137,8 @@ RECENCY_HALF_LIFE_DAYS: Final = 30.0
 CAPS: Final[Mapping[Complexity, int]] = MappingProxyType(
     {Complexity.TRIVIAL: 2, Complexity.STANDARD: 10, Complexity.COMPLEX: 25}
 )
+CLOSING_SHARE: Final = 8
+"""A proof stands for all of the work when it saw this many edits for each that came after it."""
 INCREMENTAL_ABOVE_TASKS: Final = 5
 CONSOLIDATED_FROM_TASKS: Final = 10
 TRIVIAL_FILES, TRIVIAL_STEPS = 1, 15
