@@ -264,3 +264,32 @@ def test_files_that_go_together_are_listed_with_what_says_so(repository: GitRepo
         assert (best.commits, best.sessions) == (4, 3)
         assert best.opened_first == "src/pay/rates.py"
         assert best.last_seen is not None
+
+
+@pytest.mark.feature("A6", "D7")
+def test_what_belongs_to_a_merged_branch_is_archived_and_goes_after_90_days(
+    repository: GitRepository,
+) -> None:
+    root, clock = repository.root, ManualClock(START)
+    repository.git("checkout", "-q", "-b", "spec-42")
+    repository.write("src/pay/charge.py", "def f():\n    return 2\n")
+    sha = repository.commit("Charge twice")
+    with open_in(root, project=None, clock=clock) as hf:
+        events = work(root, 1)
+        say = Teller("session-1", cwd=str(root))
+        for _ in events:
+            say.origin()
+        commit = say.run("git commit -am 'Charge twice'", f"[spec-42 {sha[:7]}] Charge twice")
+        take(hf, [*events[:-2], commit, *events[-2:]])
+        (outcome,) = hf.list(types="work_unit_outcome").items
+        assert outcome.commit_sha is not None
+        assert [i.rule for i in hf.upkeep().items if i.after == "archived"] == []
+        repository.git("checkout", "-q", "main")
+        repository.git("merge", "-q", "--no-ff", "-m", "Merge", "spec-42")
+        assert [i.id for i in hf.upkeep(dry_run=True).items if i.after == "archived"] == [
+            outcome.id
+        ]
+        hf.upkeep()
+        assert hf.get(outcome.id).archived_at is not None
+        clock.advance(days=91)
+        assert outcome.id in {memory.id for memory in hf.upkeep().removed}

@@ -69,7 +69,7 @@ class Ageing:
         return swept(self._wires, dry_run=dry_run, progress=progress)
 
     def upkeep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
-        """Follow renames, sweep, decay and prune, in this order."""
+        """Follow renames, archive merged work, sweep, decay and prune, in this order."""
         return self._kept_up(dry_run=dry_run, progress=progress)
 
     def upkeep_if_due(self, *, session_count: int | None = None) -> UpkeepReport | None:
@@ -93,6 +93,7 @@ class Ageing:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> UpkeepReport:
+        from holdfast.app.merged_units import archive_merged
         from holdfast.app.moves import follow_history
         from holdfast.app.staleness import reasons
         from holdfast.memory.ageing.lifecycle import run_upkeep
@@ -100,6 +101,7 @@ class Ageing:
 
         engine, project, root = self._wires.engine, self._wires.project, self._wires.identity.root
         moved = follow_history(engine, project=project, root=root, dry_run=dry_run)
+        before = [*([moved] if moved else ()), *archive_merged(self._wires, dry_run=dry_run)]
         with reasons(self._wires) as also_stale:
             kept = run_upkeep(
                 engine,
@@ -111,7 +113,7 @@ class Ageing:
                 dry_run=dry_run,
                 progress=progress,
             )
-        return joined(UpkeepAction.UPKEEP, (moved, kept), dry_run=dry_run) if moved else kept
+        return joined(UpkeepAction.UPKEEP, (*before, kept), dry_run=dry_run) if before else kept
 
     def upkeep_is_due(self, *, session_count: int | None = None) -> bool:
         """Whether `upkeep_if_due` would do anything; costs next to nothing."""

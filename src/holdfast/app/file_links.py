@@ -120,7 +120,11 @@ def forget_links(engine: Engine, project: str, files: Iterable[str]) -> None:
     """Let links of these names weigh nothing."""
     for name in files:
         links = engine.store.linked_files(project, [name], min_weight=0.0, limit=_LOOKED_AT)
-        gone = [FileLink(*sorted((x.file_a, x.file_b)), 0.0, 0) for x in links if x.weight]
+        gone = [
+            FileLink(min(x.file_a, x.file_b), max(x.file_a, x.file_b), 0.0, 0)
+            for x in links
+            if x.weight
+        ]
         if gone:
             engine.store.put_file_links(project, gone)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeAlias, cast
 
-from holdfast.core.changes import Change, Close, PutExplanation, PutSightings, Rescore
+from holdfast.core.changes import Change, Close, PutExplanation, PutSightings
 from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.events import Event, ToolCalled
@@ -25,6 +25,7 @@ from holdfast.core.query import Filter
 from holdfast.core.records import field, record, replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
+from holdfast.memory.ageing.confidence import set_confidence
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import remember
 from holdfast.observe.learning.screen_rules import (
@@ -199,12 +200,8 @@ def _keep(engine: Engine, sighting: Sighting, files_of: FilesOf | None) -> str |
     again = replace(draft, content=known.content, payload=known.payload, confidence=None)
     kept = remember(engine, again, project=sighting.project).memory
     confidence = max(kept.confidence, CONFIRMED_CONFIDENCE)
-    engine.store.apply(
-        [
-            Rescore(kept.id, confidence=confidence),
-            _explained(kept, sighting, kept.provenance_sessions),
-        ]
-    )
+    set_confidence(engine, id=kept.id, confidence=confidence)
+    engine.store.apply([_explained(kept, sighting, kept.provenance_sessions)])
     return kept.id
 
 
@@ -274,7 +271,7 @@ def _doubt(
             continue
         lower = max(0.0, round(memory.confidence - CONTRADICTED_BY, 3))
         engine.store.put_value(space, memory.id, [*sessions, session_id][-20:])
-        engine.store.apply([Rescore(memory.id, confidence=lower)])
+        set_confidence(engine, id=memory.id, confidence=lower)
         doubted.append(memory.id)
     return doubted
 
