@@ -10,6 +10,7 @@ import pytest
 import holdfast
 from holdfast.app.settings import Settings
 from holdfast.core.query import Severity
+from holdfast.observe.consolidation import take_tokens
 from holdfast.testing.fakes import WordEmbedder
 from tests.app.opening import FailingEmbedder, open_in
 
@@ -126,3 +127,13 @@ def test_damaged_newer_and_foreign_code_files_are_named_with_their_cure(tmp_path
         hf.graph.build(workers=1)
         assert hf.code.find("take pool")
         assert hf.doctor(deep=True).findings == ()
+
+
+def test_what_a_text_model_took_today_is_shown_where_there_is_one(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        hf.remember("x")
+        assert "model tokens" not in hf.doctor().facts
+    named = Settings(text_model_name="some-model", capture_daily_model_tokens=5_000)
+    with open_in(tmp_path, settings=named) as hf:
+        assert take_tokens(hf.engine, 1_200, daily_tokens=5_000)
+        assert hf.doctor().facts["model tokens"] == "1,200 of 5,000 today"

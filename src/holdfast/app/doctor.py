@@ -112,8 +112,19 @@ def _with_store(
         "memories": f"{sum(count for _, count in wires.store.projects()):,}",
         "index version": str(index_version(wires.store)),
         "project": wires.project,
+        **_meter(wires),
     }
     return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
+
+
+def _meter(wires: Wires) -> dict[str, str]:
+    """What the text model has taken today, where there is one."""
+    if not wires.settings.text_model_name:
+        return {}
+    from holdfast.observe.consolidation import tokens_used_today
+
+    limit = wires.settings.capture_daily_model_tokens
+    return {"model tokens": f"{tokens_used_today(wires.engine):,} of {limit:,} today"}
 
 
 def _model_in_use(wires: Wires) -> ModelInUse:

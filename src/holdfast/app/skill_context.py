@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from holdfast.memory.context import ContextRequest
     from holdfast.skills.selection import SkillChoice
 
-ON: Final = "names"
 LINE_CHARS: Final = 220
 _ID_CHARS: Final = 16
 _PHASES: Final = {Moment.SESSION: None, Moment.PROMPT: None, Moment.PLAN: "planning"}

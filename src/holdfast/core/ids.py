@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _MISREAD = str.maketrans({"o": "0", "i": "1", "l": "1"})
-SHORT_LENGTH = 8
 
 
 def short_id(full_id: str) -> str:

@@ -106,11 +106,6 @@ class Definition:
     end: int
 
 
-def knows(path: str) -> bool:
-    """Whether there are rules for a file's language."""
-    return bool(_rules_for(path))
-
-
 def definitions(text: str, *, path: str) -> list[Definition]:
     """The definitions in a text, in order; members are named after what holds them."""
     rules = _rules_for(path)

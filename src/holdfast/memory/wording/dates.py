@@ -39,10 +39,6 @@ class DateWindow:
     span_text: str
     certainty: float
 
-    def contains(self, moment: datetime) -> bool:
-        """Whether the moment lies in the window."""
-        return self.since <= moment < self.until
-
 
 def parse_window(text: str, *, now: datetime) -> DateWindow | None:
     """The window that the text names most surely, if it names a time at all."""
