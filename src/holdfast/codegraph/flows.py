@@ -28,6 +28,8 @@ class Origin(NamedTuple):
 
     kind: Literal["parameter", "result", "field", "variable", "local"]
     name: str
+    is_part: bool = False
+    """Only a member of it; while a function is gone through, never in its flow."""
 
 
 class Sink(NamedTuple):
@@ -46,10 +48,11 @@ class Site(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A value goes from its origin to a sink, in a line."""
+    """A value goes from its origin to a sink, in a line; or only a part of it does."""
 
     sink: Sink
     line: int
+    is_part: bool = False
 
 
 @record(kw_only=True)
@@ -99,7 +102,9 @@ def read_flow(
     walk.enter(syntax.function_part(function))
     moves: dict[Origin, list[Move]] = {}
     for (origin, sink), line in walk.moves.items():
-        moves.setdefault(origin, []).append(Move(sink, line))
+        whole = origin._replace(is_part=False)
+        if not origin.is_part or (whole, sink) not in walk.moves:
+            moves.setdefault(whole, []).append(Move(sink, line, origin.is_part))
     return Flow(
         parameters=tuple(walk.parameters),
         gives=walk.gives,
@@ -235,7 +240,7 @@ class _Walk:
             return _NONE
         if self._is_self(owner):
             return self._field(name) | {Origin("parameter", SELF)}
-        return self._value(owner)
+        return frozenset(origin._replace(is_part=True) for origin in self._value(owner))
 
     def _is_self(self, node: Node) -> bool:
         return node.type in syntax.SELVES or syntax.text_of(node) in self._selves

@@ -32,6 +32,8 @@ _THROUGH_UNKNOWN = 0.8
 _GIVEN_BACK = 0.95
 _BY_FIELD = 0.7
 """Nobody knows whether the reader of a field runs after its writer, and on the same object."""
+_BY_PART = 0.75
+"""A member of an object that holds a value need not be that value."""
 _BY_OVERRIDE = 0.5
 _BY_TYPE = 0.85
 _LEAST = 0.05
@@ -134,14 +136,22 @@ class Tracer:
         if at.origin == _ANY and flow.gives:  # what it gives need not come from anywhere
             yield from self._returned(at)
         for move in _moves(flow, at.origin):
-            if move.sink.kind == "argument":
+            sure = _BY_PART if move.is_part else 1.0
+            for step in self._moved(at, flow, move):
+                yield step._replace(confidence=step.confidence * sure)
+
+    def _moved(self, at: _At, flow: Flow, move: Move) -> Iterator[_Next]:
+        match move.sink.kind:
+            case "argument":
                 yield from self._passed(at, flow, move)
-            elif move.sink.kind == "return" and at.rises and at.origin != _ANY:
+            case "return" if at.rises and at.origin != _ANY:
                 yield from self._returned(at)
-            elif move.sink.kind == "field":
+            case "field":
                 yield from self._kept(at, move)
-            elif move.sink.kind == "variable":
+            case "variable":
                 yield from self._shared(at, move)
+            case _:
+                return
 
     def _noted(self, at: _At) -> Iterator[_Next]:
         """What somebody noted about a function or about its file."""
