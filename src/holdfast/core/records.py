@@ -277,7 +277,9 @@ class _Constructor(_Late):
 
     def __get__(self, instance: object, kind: type[Any]) -> Any:
         self._uses += 1
-        if instance is not None and self._uses <= _FILLED_BY_HAND:
+        # From Python 3.13 on, `inspect` asks with the class in the place of a record.
+        of_record = instance is not None and not isinstance(instance, type)
+        if of_record and self._uses <= _FILLED_BY_HAND:
             return MethodType(self._fill, instance)
         made = self._made()
         return made if instance is None else MethodType(made, instance)
