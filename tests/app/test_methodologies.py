@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
+from sysconfig import get_path
+from venv import create
+from zipfile import ZipFile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import holdfast
 from holdfast.app.plugins import installed_plugins, load_plugins
 from holdfast.app.settings import Settings
 from holdfast.core.errors import NotFoundError, UsageError
@@ -280,3 +287,75 @@ def test_nothing_on_the_way_of_a_recall_or_a_context_loads_plugins(tmp_path: Pat
 
 def test_the_installed_plugins_are_looked_for_once() -> None:
     assert installed_plugins() is installed_plugins()
+
+
+# -- As a person would install it ------------------------------------------------------------------
+
+
+def _wheel(folder: Path) -> Path:
+    """The stranger's package as it would lie on an index."""
+    info = "holdfast_kanban-1.0.dist-info"
+    made = folder / "holdfast_kanban-1.0-py3-none-any.whl"
+    tag = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    with ZipFile(made, "w") as wheel:
+        wheel.write(STRANGERS / "holdfast_kanban.py", "holdfast_kanban.py")
+        for name in ("METADATA", "entry_points.txt"):
+            wheel.write(STRANGERS / info / name, f"{info}/{name}")
+        wheel.writestr(f"{info}/WHEEL", tag)
+        wheel.writestr(f"{info}/RECORD", "")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Venv:
+    """An environment of its own that sees Holdfast and what that needs."""
+
+    folder: Path
+
+    @classmethod
+    def create(cls, folder: Path) -> Venv:
+        create(folder, symlinks=True)
+        made = cls(folder)
+        (site,) = folder.glob("**/site-packages")
+        # Where this interpreter found them: packages of its own, and whatever it was told of.
+        here = (Path(holdfast.__file__), Path(pytest.__file__))
+        seen = dict.fromkeys([*(str(path.parents[1]) for path in here), get_path("platlib")])
+        (site / "here.pth").write_text("\n".join(seen) + "\n", "utf-8")
+        return made
+
+    @property
+    def python(self) -> str:
+        return str(next(self.folder.glob("*/python")))
+
+    def pip(self, *words: str) -> None:
+        pip = [sys.executable, "-m", "pip", "--python", self.python, "-q"]
+        subprocess.run([*pip, *words], check=True, capture_output=True)
+
+    def holdfast(self, *words: str) -> subprocess.CompletedProcess[str]:
+        home = {"HOLDFAST_HOME": str(self.folder / "home"), "HOLDFAST_EMBEDDING_PROVIDER": "none"}
+        return subprocess.run(
+            [self.python, "-m", "holdfast.cli", *words],
+            cwd=self.folder,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **home},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.mark.skipif(find_spec("pip") is None, reason="pip is not installed")
+def test_a_package_that_pip_installs_is_there_and_one_that_pip_removes_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    venv = Venv.create(tmp_path / "venv")
+    assert "kanban" not in venv.holdfast("methodology", "list").stdout
+    venv.pip("install", "--no-index", "--no-deps", str(_wheel(tmp_path)))
+    listed = json.loads(venv.holdfast("methodology", "list", "--json").stdout)["items"]
+    assert [one["id"] for one in listed] == ["native", "bmad", "tdd", "agile", "kanban"]
+    assert venv.holdfast("methodology", "use", "kanban").returncode == 0
+    assert venv.holdfast("remember", "--type", "wip_limit", "Three cards").returncode == 0
+    venv.pip("uninstall", "-y", "holdfast-kanban")
+    assert "not installed" in venv.holdfast("methodology").stderr
+    assert "Three cards" in venv.holdfast("recall", "cards").stdout
+    assert venv.holdfast("methodology", "use", "tdd").returncode == 0
+    assert "Three cards" in venv.holdfast("recall", "--phase", "red", "cards").stdout

@@ -142,8 +142,8 @@ def archive(
 def upkeep(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
     """Follow renames, archive merged work, sweep, decay and prune in one go.
 
-    A unit of work is merged when git says that its branch is. The same happens by itself, at most once a day, when a project is taken in and when context
-    for the start of a session is asked for.
+    A unit of work is merged when git says that its branch is. The same happens by itself, at most
+    once a day, when a project is taken in and when context for the start of a session is asked for.
     """
     if if_due and not dry_run:
         _upkeep_if_due(project, as_json=as_json)
