@@ -12,6 +12,19 @@ from functools import lru_cache
 
 from holdfast.core.records import record
 
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "upper": "A-Z",
+    "space": r"\s",
+    "xdigit": "0-9A-Fa-f",
+}
+_CLASS = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
+_SET = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
+"""What stands between brackets; a closing one may be the first."""
+
 
 @record
 class Pattern:
@@ -38,6 +51,17 @@ def is_ignored(
             if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(below):
                 return not pattern.keeps
     return False
+
+
+def is_below_ignored(path: str, patterns: tuple[Pattern, ...]) -> bool:
+    """Whether one ignore file at the root ignores a file or any folder that it is in."""
+    levels = [("", patterns)]
+    folder = ""
+    for part in path.split("/")[:-1]:
+        folder = f"{folder}/{part}" if folder else part
+        if is_ignored(folder, is_folder=True, levels=levels):
+            return True
+    return is_ignored(path, is_folder=False, levels=levels)
 
 
 def _pattern(line: str) -> Pattern | None:
@@ -83,9 +107,9 @@ def _translated(text: str, place: int) -> tuple[str, int]:
     if character == "\\" and place + 1 < len(text):
         return re.escape(text[place + 1]), place + 2
     if character == "[":
-        end = text.find("]", place + 2)
-        if end > 0:
-            inner = text[place + 1 : end].replace("\\", "\\\\")
-            inner = f"^{inner[1:]}" if inner[0] in "!^" else inner
-            return f"(?!/)[{inner}]", end + 1
+        found = _SET.match(text, place)
+        if found is not None:
+            named = _CLASS.sub(lambda name: _CLASSES[name[1]], found[2].replace("\\", ""))
+            inner = re.sub(r"([\[\]&~|^])", r"\\\1", named)
+            return f"(?!/)[{'^' if found[1] else ''}{inner}]", found.end()
     return re.escape(character), place + 1

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.codegraph.ignoring import Pattern, is_ignored, read_patterns
+from holdfast.codegraph.ignoring import Pattern, is_below_ignored, is_ignored, read_patterns
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".holdfastignore")
 _NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox"})
@@ -38,7 +38,7 @@ def list_files(root: Path) -> list[Listed]:
     own = _own_patterns(root)
     found: list[Listed] = []
     for name in sorted(set(names)):
-        if own and is_ignored(name, is_folder=False, levels=[("", own)]):
+        if own and is_below_ignored(name, own):
             continue
         listed = look(root, name)
         if listed is not None:

@@ -1,0 +1,74 @@
+"""Which files belong to a tree: ignore files read as git reads them, with git and without."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.codegraph.listing import list_files
+from tests.codegraph.trees import write
+
+pytestmark = pytest.mark.feature("E2")
+
+_FILES = [
+    "a.py", "b.py", "A.py", "x/a.py", "x/b.py", "x/y/a.py", "x/y/b.log.py", "y/a.py", "y/x/a.py",
+    "build/a.py", "x/build/c.py", "[1].py", "sp ace.py", "x/#h.py", "!n.py", "école.py",
+]  # fmt: skip
+_PATTERNS = [
+    "a.py", "/a.py", "*.py", "!a.py", "!/x/a.py", "x/", "/x/", "!x/", "x/*", "!x/y", "**/a.py",
+    "x/**", "**/y/**", "x/**/a.py", "/*", "!/*/", "?.py", "[ab].py", "[!a].py", "[a-b].py", "build",
+    "build/", "*.log.py", "x/y/", r"\!n.py", r"\#h.py", "#h.py", "sp ace.py", "sp ace.py  ", r"[1].py",
+    r"\[1\].py", "", "   ", "école.py", "**", "*", "!*", "x/y/../a.py", "/", "a.py/", "x//a.py", "[[:alpha:]].py",
+]  # fmt: skip
+
+
+def _git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    top=st.lists(st.sampled_from(_PATTERNS), max_size=5),
+    inner=st.lists(st.sampled_from(_PATTERNS), max_size=3),
+)
+def test_without_git_the_same_files_are_found_as_with_it(top: list[str], inner: list[str]) -> None:
+    root = Path(tempfile.mkdtemp())
+    try:
+        write(root, dict.fromkeys(_FILES, ""))
+        write(root, {".gitignore": "\n".join(top), "x/.gitignore": "\n".join(inner)})
+        _git(root, "init", "-q")
+        by_git = [f.path for f in list_files(root) if f.path.endswith(".py")]
+        shutil.rmtree(root / ".git")
+        found = [f.path for f in list_files(root) if f.path.endswith(".py")]
+        assert found == by_git
+    finally:
+        shutil.rmtree(root)
+
+
+def test_a_folder_that_only_holdfast_leaves_out_is_left_out_with_git_too(tmp_path: Path) -> None:
+    write(tmp_path, {"big/x/a.py": "", "keep/b.py": "", "sub/c.py": "", "sub/d.py": ""})
+    write(tmp_path, {".holdfastignore": "big/\nsub/*\n!sub/d.py\n"})
+    without = [f.path for f in list_files(tmp_path)]
+    _git(tmp_path, "init", "-q")
+    assert [f.path for f in list_files(tmp_path)] == without
+    assert without == [".holdfastignore", "keep/b.py", "sub/d.py"]
+
+
+def test_global_and_local_excludes_of_git_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a.py": "", "mine.py": "", "local.py": "", "tracked.py": ""})
+    write(tmp_path, {"excludes": "mine.py\ntracked.py\n"})
+    write(tmp_path, {"config": f"[core]\n\texcludesFile = {tmp_path / 'excludes'}\n"})
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    _git(root, "init", "-q")
+    _git(root, "add", "-f", "tracked.py")
+    write(root, {".git/info/exclude": "local.py\n"})
+    assert [f.path for f in list_files(root)] == ["a.py", "tracked.py"]
