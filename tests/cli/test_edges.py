@@ -330,14 +330,7 @@ def test_words_only_commands_import_no_numpy_no_rich_and_no_tokenizer(home: Path
         "    assert run(line) == 0\n"
         "    assert not heavy & set(sys.modules), line\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=_environment(home),
-        capture_output=True,
-        cwd=home.parent,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    _run(program, home=home)
 
 
 def test_importing_holdfast_makes_nothing_and_loads_no_engine(home: Path) -> None:
@@ -345,6 +338,12 @@ def test_importing_holdfast_makes_nothing_and_loads_no_engine(home: Path) -> Non
         "import sys, holdfast\n"
         "assert not {'sqlite3', 'click', 'holdfast.store', 'holdfast.app'} & set(sys.modules)\n"
     )
+    _run(program, home=home)
+    assert not home.exists()
+
+
+def _run(program: str, *, home: Path) -> None:
+    """Run a program in a process of its own, which must end well."""
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=_environment(home),
@@ -353,4 +352,3 @@ def test_importing_holdfast_makes_nothing_and_loads_no_engine(home: Path) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    assert not home.exists()

@@ -9,7 +9,9 @@ import pytest
 
 from holdfast.memory.engine import Engine
 from holdfast.store import open_sqlite
+from holdfast.testing import Samples
 from holdfast.testing.fakes import ManualClock, WordEmbedder
+from tests.memory.keeping import Workshop, open_workshop
 
 
 @pytest.fixture
@@ -32,3 +34,25 @@ def wordless(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
     store = open_sqlite(tmp_path / "words.db", clock=clock)
     yield Engine(store=store, clock=clock)
     store.close()
+
+
+@pytest.fixture
+def other(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
+    """A second store, as on another machine."""
+    store = open_sqlite(tmp_path / "other.db", clock=clock)
+    yield Engine(store=store, embedder=WordEmbedder, clock=clock)
+    store.close()
+
+
+@pytest.fixture
+def samples() -> Samples:
+    """Memories that are the same in every run."""
+    return Samples(seed=11)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Workshop]:
+    """A store with a clock and ids that are the same in every run; it has no vectors."""
+    made = open_workshop(tmp_path)
+    yield made
+    made.store.close()

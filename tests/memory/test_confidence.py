@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,6 @@ from holdfast.memory.ageing.confidence import FACTORS, SMALLEST_MOVE, set_confid
 from tests.memory.keeping import START, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("A7")
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Workshop]:
-    made = open_workshop(tmp_path)
-    yield made
-    made.store.close()
 
 
 def to(target: Memory, kind: RelationType = RelationType.SUPERSEDES, sure: float = 1.0) -> Relation:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,26 +27,12 @@ from holdfast.memory.portable.jsonl import (
 from holdfast.memory.portable.record_json import memory_from_json, memory_to_json
 from holdfast.store import open_sqlite
 from holdfast.testing import ModelStore, Samples
-from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.memory.portable_records import libraries, memories
 from tests.memory.portable_steps import HEADER, counts, exported, line, one, put, take
 
 pytestmark = pytest.mark.feature("A11")
 
 LATER = timedelta(hours=5)
-
-
-@pytest.fixture
-def other(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
-    """A second store, as on another machine."""
-    store = open_sqlite(tmp_path / "other.db", clock=clock)
-    yield Engine(store=store, embedder=WordEmbedder, clock=clock)
-    store.close()
-
-
-@pytest.fixture
-def samples() -> Samples:
-    return Samples(seed=11)
 
 
 # -- Exactly there and back -----------------------------------------------------------------------

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,27 +14,12 @@ from holdfast.core.memory import Memory
 from holdfast.core.types import EvidenceKind, MemoryType, Scope
 from holdfast.memory.engine import Engine
 from holdfast.memory.portable.jsonl import import_jsonl, whole
-from holdfast.store import open_sqlite
 from holdfast.testing import ModelStore, Samples
-from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.memory.portable_steps import HEADER, counts, exported, line, one, put, take
 
 pytestmark = pytest.mark.feature("A11")
 
 LATER = timedelta(hours=5)
-
-
-@pytest.fixture
-def other(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
-    """A second store, as on another machine."""
-    store = open_sqlite(tmp_path / "other.db", clock=clock)
-    yield Engine(store=store, embedder=WordEmbedder, clock=clock)
-    store.close()
-
-
-@pytest.fixture
-def samples() -> Samples:
-    return Samples(seed=11)
 
 
 def test_a_later_version_wins_and_keeps_the_earlier_words(engine: Engine, samples: Samples):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -26,13 +26,6 @@ pytestmark = pytest.mark.feature("A5", "A6")
 SPEC = WorkUnitRef("native", ("spec-7",), "Spec 7")
 TASK = WorkUnitRef("native", ("spec-7", "task-2"), "Spec 7, task 2")
 OTHER = WorkUnitRef("native", ("spec-70",), "Spec 70")
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Workshop]:
-    made = open_workshop(tmp_path)
-    yield made
-    made.store.close()
 
 
 def rules_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,13 +27,6 @@ from holdfast.testing.fakes import WordEmbedder
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("B8")
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Workshop]:
-    made = open_workshop(tmp_path)
-    yield made
-    made.store.close()
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -20,16 +18,9 @@ from holdfast.memory.state import (
     checked_json,
     forget_old_sessions,
 )
-from tests.memory.keeping import PROJECT, Workshop, open_workshop
+from tests.memory.keeping import PROJECT, Workshop
 
 pytestmark = pytest.mark.feature("A9")
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Workshop]:
-    made = open_workshop(tmp_path)
-    yield made
-    made.store.close()
 
 
 def state_of(shop: Workshop, session_id: str | None = "s1", project: str = PROJECT) -> State:

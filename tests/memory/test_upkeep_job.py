@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -20,13 +19,6 @@ from holdfast.memory.state import State
 from tests.memory.keeping import PROJECT, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("A6")
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[Workshop]:
-    made = open_workshop(tmp_path)
-    yield made
-    made.store.close()
 
 
 @pytest.fixture

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ProviderError
 from holdfast.providers import answers
-from holdfast.providers.batches import RequestLimits, embed_in_batches
-from holdfast.providers.choice import DEFAULT_DIMENSION, DEFAULT_MODELS, ModelName
+from holdfast.providers.batches import RequestLimits
 from holdfast.providers.http import Endpoint, get_json, post_json
+from holdfast.providers.remote import RemoteEmbedder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 
-_LIMITS = RequestLimits(texts=32, chars=200_000, chars_per_text=32_000)
 # These models are trained to read queries, and only queries, behind a task description.
 _QUERY_TASKS = {
     "qwen3-embedding": "Instruct: Find the notes about a software project that answer the query"
@@ -28,38 +27,15 @@ _QUERY_TASKS = {
 }
 
 
-class OllamaEmbedder:
+class OllamaEmbedder(RemoteEmbedder):
     """Embeds with a model that an Ollama server holds."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        model: str = DEFAULT_MODELS["ollama"],
-        dimension: int = DEFAULT_DIMENSION,
-    ) -> None:
-        self._endpoint = endpoint
-        self._model = model
-        self._dimension = dimension
-        self._query_task = _QUERY_TASKS.get(model.partition(":")[0], "")
-
-    @property
-    def model_id(self) -> str:
-        return ModelName("ollama", self._dimension, self._model).model_id
-
-    @property
-    def dimension(self) -> int:
-        return self._dimension
-
-    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
-        """Embed texts that are to be found."""
-        return embed_in_batches(
-            texts, request=self._request, limits=_LIMITS, dimension=self._dimension
-        )
+    provider = "ollama"
+    limits = RequestLimits(texts=32, chars=200_000, chars_per_text=32_000)
 
     def embed_query(self, text: str) -> bytes:
-        """Embed a question to find texts with."""
-        return self.embed_documents([self._query_task + text if text.strip() else text])[0]
+        task = _QUERY_TASKS.get(self._model.partition(":")[0], "")
+        return super().embed_query(task + text if text.strip() else text)
 
     def _request(self, texts: list[str]) -> list[list[float]]:
         body = {

@@ -14,7 +14,8 @@ from typing import Final
 
 from holdfast.core.records import record
 from holdfast.core.skills import Skill
-from holdfast.core.text import estimate_tokens, shorten
+from holdfast.core.text import shorten
+from holdfast.skills.rendering import PromptBudget
 from holdfast.skills.selection import SkillChoice
 
 FRAME: Final = "holdfast-memory"  # the frame by which Holdfast knows its own text again
@@ -28,19 +29,11 @@ _LINE_CHARS = 240
 
 
 @record(kw_only=True)
-class InjectionBudget:
+class InjectionBudget(PromptBudget):
     """How much may be said: lines of one skill, characters and tokens of everything."""
 
     max_lines: int = MAX_LINES
     max_chars: int = MAX_CHARS
-    max_tokens: int | None = None
-    count_tokens: Callable[[str], int] = estimate_tokens
-
-    def allows(self, text: str) -> bool:
-        """Whether a text fits."""
-        if len(text) > self.max_chars:
-            return False
-        return self.max_tokens is None or self.count_tokens(text) <= self.max_tokens
 
 
 @record(kw_only=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.clients import claude_code
-from holdfast.clients.backfill.lines import found_files, json_lines, last_moment, moment, peek
+from holdfast.clients.backfill.lines import found_files, joined, json_lines, moment, peek
 from holdfast.clients.backfill.turns import Turn
 from holdfast.clients.fields import Fields, as_fields, inner, items, optional, text
 from holdfast.clients.hook_set import Places
@@ -94,14 +94,7 @@ def _opened(path: Path) -> tuple[str | None, Part, str | None]:
 def _joined(session_id: str, files: Iterable[tuple[Part, str | None]]) -> Transcript:
     """The session's own file first, then those of its sub-agents."""
     ordered = sorted(files, key=lambda f: (f[0].path.stem.startswith(_AGENT_FILE), f[0].path))
-    parts = tuple(part for part, _ in ordered)
-    return Transcript(
-        client=CLIENT,
-        session_id=session_id,
-        cwd=next((cwd for _, cwd in ordered if cwd), None),
-        last_at=max(last_moment(part.path, part.path.stat()) for part in parts),
-        parts=parts,
-    )
+    return joined(CLIENT, session_id, ordered)
 
 
 def _is_session_name(stem: str) -> bool:

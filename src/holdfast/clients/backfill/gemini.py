@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, cast
 
 from holdfast.clients import gemini
-from holdfast.clients.backfill.lines import found_files, json_lines, last_moment, moment, peek
+from holdfast.clients.backfill.lines import found_files, joined, json_lines, moment, peek
 from holdfast.clients.backfill.turns import Turn
 from holdfast.clients.fields import Fields, as_fields, inner, items, optional, text
 from holdfast.clients.hook_set import Places
@@ -58,7 +58,8 @@ def transcripts(paths: Sequence[Path], *, where: Places) -> Iterator[Transcript 
         else:
             found.setdefault(opened[0], []).append(opened[1:])
     yield from sorted(
-        map(_joined, found, found.values()), key=lambda transcript: transcript.last_at
+        (joined(CLIENT, session_id, files) for session_id, files in found.items()),
+        key=lambda transcript: transcript.last_at,
     )
 
 
@@ -78,18 +79,6 @@ def _opened(path: Path, folders: dict[str, str]) -> tuple[str, Part, str | None]
         read=reader.steps,
     )
     return parent or session_id, part, cwd
-
-
-def _joined(session_id: str, files: Iterable[tuple[Part, str | None]]) -> Transcript:
-    ordered = list(files)
-    parts = tuple(part for part, _ in ordered)
-    return Transcript(
-        client=CLIENT,
-        session_id=session_id,
-        cwd=next((cwd for _, cwd in ordered if cwd), None),
-        last_at=max(last_moment(part.path, part.path.stat()) for part in parts),
-        parts=parts,
-    )
 
 
 # -- Which folder ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from holdfast.clients.fields import Fields
-from holdfast.observe.transcripts import Reading, Unread
+from holdfast.observe.transcripts import Part, Reading, Transcript, Unread
 
 MAX_LINE_BYTES: Final = 64 << 20
 _CHUNK_BYTES: Final = 1 << 20
@@ -61,6 +61,19 @@ def json_lines(
 def peek(path: Path) -> Iterator[Fields]:
     """The first records of a file."""
     return (fields for fields, _ in islice(json_lines(path, Reading()), _PEEK_RECORDS))
+
+
+def joined(client: str, session_id: str, files: Iterable[tuple[Part, str | None]]) -> Transcript:
+    """One session out of its files, each with the folder that it names."""
+    known = list(files)
+    parts = tuple(part for part, _ in known)
+    return Transcript(
+        client=client,
+        session_id=session_id,
+        cwd=next((cwd for _, cwd in known if cwd), None),
+        last_at=max(last_moment(part.path, part.path.stat()) for part in parts),
+        parts=parts,
+    )
 
 
 def last_moment(path: Path, stat: os.stat_result) -> datetime:
