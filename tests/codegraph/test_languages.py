@@ -392,3 +392,58 @@ def test_interface_methods_and_aliases_of_go_and_compact_names_of_ruby_are_symbo
         "b.rb::Shop", "b.rb::Shop.Cart", "b.rb::Shop.Cart.total",
     }  # fmt: skip
     assert "a.go::use calls a.go::Reader.Read" in edges(store)
+
+
+def test_calls_are_followed_through_what_functions_return_and_variables_hold(
+    tmp_path: Path,
+) -> None:
+    store = built(
+        tmp_path,
+        {
+            "shop.py": "from __future__ import annotations\nfrom typing import Iterator, Optional\n\n\n"
+            "class Tax:\n    def rate(self): ...\n\n\nclass Cart:\n    def __init__(self, tax: Tax):\n        self.tax = tax\n\n"
+            "    @property\n    def own(self) -> Optional[Tax]: ...\n\n    def me(self) -> 'Cart': ...\n\n"
+            "    def total(self):\n        self.tax.rate()\n\n\ndef cart() -> Iterator[Cart]: ...\n\n\nbasket = Cart(Tax())\n",
+            "use.py": "import shop\nfrom shop import Cart, basket\n\n\ndef made():\n    c = shop.cart()\n    c.total()\n\n\n"
+            "async def opened():\n    async with Cart() as c:\n        c = c.me()\n        c.total()\n\n\n"
+            "def chained(c: Cart | None):\n    c.me().own.rate()\n\n\ndef shared():\n    basket.total()\n\n\n"
+            "def either(x):\n    c = Cart()\n    c = x.cart()\n    c.total()\n",
+            "web.ts": "export class Http { get(): Promise<Reply> { return null } }\nexport class Reply { json() {} }\n"
+            "export class Api { constructor(private readonly http: Http) {}\n"
+            "  async load() { const r = await this.http.get(); r.json(); } }\nexport const api = new Api(null);\n",
+            "page.ts": "import { api } from './web';\nexport function show() { api.load(); }\n",
+            "a.go": "package a\n\ntype Store struct{}\n\nfunc (s *Store) Close() {}\n\nfunc Open() (*Store, error) { return nil, nil }\n\n"
+            "func use() {\n\ts, err := Open()\n\ts.Close()\n\t_ = err\n}\n",
+            "lib.rs": "pub struct Store;\nimpl Store {\n    pub fn open() -> Result<Self, Error> { Ok(Store) }\n    fn close(&mut self) {}\n}\n"
+            "fn use_it(other: &mut Store) { let s = Store::open()?; s.close(); }\nfn lent(other: &'a mut Store) { other.close(); }\n",
+            "A.java": "class A { Item item() { return null; } void go() { var i = item(); i.price(); item().price(); } }\n"
+            "class Item { void price() {} }\n",
+            "A.cs": "class A { Task<Item> Find() => null; async void Go() { var i = await Find(); i.Price(); } }\nclass Item { void Price() {} }\n",
+            "A.php": "<?php\nclass A { function __construct(private Item $item) {} function find(): ?Item {}\n"
+            "  function go() { $i = $this->find(); $i->price(); }\n  function own() { $this->item->price(); } }\n"
+            "class Item { function price() {} }\n",
+            "a.cpp": "struct Item { void price(); };\nvoid Item::price() {}\nItem find() { return Item(); }\n"
+            "void go() { auto i = find(); i.price(); std::unique_ptr<Item> p; p->price(); }\n",
+        },
+    )
+    wanted = {
+        "shop.py::Cart.total calls shop.py::Tax.rate",
+        "use.py::made calls shop.py::Cart.total",
+        "use.py::opened calls shop.py::Cart.total",
+        "use.py::chained calls shop.py::Tax.rate",
+        "use.py::shared calls shop.py::Cart.total",
+        "web.ts::Api.load calls web.ts::Reply.json",
+        "page.ts::show calls web.ts::Api.load",
+        "a.go::use calls a.go::Store.Close",
+        "lib.rs::use_it calls lib.rs::Store.close",
+        "lib.rs::lent calls lib.rs::Store.close",
+        "A.java::A.go calls A.java::Item.price",
+        "A.cs::A.Go calls A.cs::Item.Price",
+        "A.php::A.go calls A.php::Item.price",
+        "A.php::A.own calls A.php::Item.price",
+        "a.cpp::go calls a.cpp::Item.price",
+    }
+    found = edges(store)
+    assert wanted - found == set()
+    sure = {f"{e.source} {e.target}" for e in store.edges(NAME) if e.confidence > 0.5}
+    assert "use.py::either shop.py::Cart.total" not in sure

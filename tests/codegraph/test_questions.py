@@ -22,7 +22,7 @@ pytestmark = pytest.mark.feature("E3")
 FILES = {
     "core.py": "def base():\n    pass\n\n\ndef unused():\n    pass\n",
     "mid.py": "from core import base\n\n\nclass Mid:\n    def run(self):\n        base()\n",
-    "top.py": "from mid import Mid\n\n\ndef start():\n    Mid().run()\n    m = Mid()\n    m.run()\n",
+    "top.py": "from mid import Mid\n\n\ndef start():\n    m = Mid()\n    m.run()\n",
     "far.py": "import top\n\n\ndef go():\n    top.start()\n",
     "tests/test_mid.py": "from mid import Mid\n\n\ndef test_run():\n    m = Mid()\n    m.run()\n",
 }

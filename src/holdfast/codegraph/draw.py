@@ -82,7 +82,7 @@ class Drawer:
         for outer, inner in names.exports:
             if inner not in names.symbols and outer != STAR:
                 given = self._scopes.given(Target(sheet.path), outer)
-                if given is not None and not given.is_package:
+                if given is not None and self._scopes.is_node(given):
                     sheet.add(sheet.path, node_id(given), EdgeKind.EXPORTS)
 
     def _bases(self, sheet: _Sheet, names: Names) -> None:

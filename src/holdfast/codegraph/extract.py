@@ -7,15 +7,25 @@ are those of the outer one.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast.codegraph.facts import UNKNOWN, Base, Binding, Call, Facts, Import, Names, Symbol
+from holdfast.codegraph.facts import (
+    RETURNED,
+    UNKNOWN,
+    Base,
+    Binding,
+    Call,
+    Facts,
+    Import,
+    Names,
+    Symbol,
+)
 from holdfast.codegraph.grammars import grammar
 from holdfast.codegraph.language import Language
+from holdfast.codegraph.wording import Wording
 from holdfast.core.graph import NodeKind
 
 if TYPE_CHECKING:
@@ -30,16 +40,7 @@ _KINDS = {
     "module": NodeKind.MODULE,
 }
 _OWNER = "owner"
-_DOTTED = re.compile(r"[\w$@]+(?:\.[\w$@]+)*")
-_PLAIN = re.compile(r"\w+(?:\.\w+)*")
-_LAST = re.compile(r"\.([\w$]+)$")
-_TYPE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|\\)[A-Za-z_$][\w$]*)*")
-_CALLS = frozenset(
-    "call call_expression new_expression object_creation_expression method_invocation"
-    " composite_literal struct_expression await_expression".split()
-)
-_CALLED = ("function", "constructor", "type", "name")
-_LONGEST_NAME, _LONGEST_SIGNATURE = 300, 160
+_LONGEST_SIGNATURE = 160
 
 
 @dataclass(slots=True)
@@ -58,12 +59,18 @@ class _Frame:
 
 def extract(source: bytes, language: Language) -> Facts:
     """The facts of one file."""
+    root = _root(source, language)
+    return _Reader(source, language, grammar(language).captures(root)).facts(root)
+
+
+def _root(source: bytes, language: Language) -> Node:
+    """The syntax of a file; with errors, that of its text in an easier form if it has fewer."""
     loaded = grammar(language)
     root = loaded.parser.parse(source).root_node
-    if root.has_error and language.simplified is not None:
-        simpler = loaded.parser.parse(language.simplified(source)).root_node
-        root = min(root, simpler, key=loaded.error_bytes)
-    return _Reader(source, language, loaded.captures(root)).facts(root)
+    if not root.has_error or language.simplified is None:
+        return root
+    simpler = loaded.parser.parse(language.simplified(source)).root_node
+    return min(root, simpler, key=loaded.error_bytes)
 
 
 class Opened(NamedTuple):
@@ -77,9 +84,8 @@ class Opened(NamedTuple):
 
 def opened(source: bytes, language: Language) -> Opened:
     """The functions and calls of a file, to be looked into."""
-    loaded = grammar(language)
-    root = loaded.parser.parse(source).root_node
-    return _Reader(source, language, loaded.captures(root)).opened(root)
+    root = _root(source, language)
+    return _Reader(source, language, grammar(language).captures(root)).opened(root)
 
 
 class _Reader:
@@ -88,11 +94,13 @@ class _Reader:
     def __init__(self, source: bytes, language: Language, captures: Captures) -> None:
         self._source = source
         self._language = language
+        self._words = Wording(source, language)
         self._captures = captures
         self._frames: list[_Frame] = []
         self._starts: list[int] = []
         self._symbols: list[Symbol] = []
         self._hidden: list[Binding] = []
+        self._returned: list[Binding] = []
 
     def facts(self, root: Node) -> Facts:
         """Everything, in the order in which later parts need earlier ones."""
@@ -103,7 +111,7 @@ class _Reader:
         calls = self._calls()
         exports = self._exports()
         names = Names(
-            package=self._language.package_of(root, self._text),
+            package=self._language.package_of(root, self._words.text),
             symbols={s.qualname: s.kind for s in self._symbols},
             imports=tuple(imports),
             bases=tuple(dict.fromkeys(bases)),
@@ -134,7 +142,9 @@ class _Reader:
             frame = self._around(node.start_byte)
             if frame is not None and frame.kind is NodeKind.FUNCTION:
                 functions.setdefault(frame.qualname, node)
-        written = ((self._call_of(node), self._dotted(node)) for node in self._in_order("call"))
+        written = (
+            (self._call_of(node), self._words.dotted(node)) for node in self._in_order("call")
+        )
         calls = {call.id: callee for call, callee in written if call is not None and callee}
         return Opened(root, functions, calls)
 
@@ -150,29 +160,6 @@ class _Reader:
     def _in_order(self, capture: str) -> list[Node]:
         """Captured nodes as they stand in the text; the query gives them in any order."""
         return sorted(self._captures.get(capture, ()), key=lambda node: node.start_byte)
-
-    # -- Text -------------------------------------------------------------------------------------
-
-    def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-    def _dotted(self, node: Node) -> str:
-        """A name with dots; only its last part, after `?`, when the rest is an expression."""
-        fields = self._language.call_fields.get(node.type)
-        if fields is not None:
-            receiver, name = (node.child_by_field_name(f) for f in fields)
-            if name is None:
-                return ""
-            if receiver is None:
-                return dotted(self._text(name), self._language)
-            before = self._dotted(receiver)
-            return f"{before or UNKNOWN}.{self._text(name)}"
-        if node.end_byte - node.start_byte > _LONGEST_NAME:
-            text = self._source[node.end_byte - _LONGEST_NAME : node.end_byte]
-            shown = "()" + text.decode("utf-8", "ignore")
-        else:
-            shown = self._text(node)
-        return dotted(shown, self._language)
 
     # -- Definitions ------------------------------------------------------------------------------
 
@@ -197,7 +184,7 @@ class _Reader:
             open_.append(len(self._frames) - 1)
 
     def _frame(self, node: Node, capture: str, parent: int, seen: dict[str, int]) -> _Frame:
-        name = self._language.name_of(node, self._text)
+        name = self._language.name_of(node, self._words.text)
         above = self._frames[parent] if parent >= 0 else None
         qualname = f"{above.qualname}.{name}" if above and above.qualname else name
         kind = _KINDS.get(capture)
@@ -233,6 +220,8 @@ class _Reader:
         inside = frame.parent >= 0 and self._frames[frame.parent].kind is not None
         detail = language.details.get(node.type, kind.value)
         method = kind is NodeKind.FUNCTION and "." in frame.qualname
+        if kind is NodeKind.FUNCTION and (returned := self._words.returned(node)):
+            self._returned.append(Binding(frame.qualname, RETURNED, returned))
         place = seen[frame.qualname] = len(self._symbols)
         self._symbols.append(
             Symbol(
@@ -241,7 +230,7 @@ class _Reader:
                 detail="method" if method and detail == "function" else detail,
                 line=node.start_point.row + 1,
                 end_line=node.end_point.row + 1,
-                is_exported=not inside and language.is_exported(node, name, self._text),
+                is_exported=not inside and language.is_exported(node, name, self._words.text),
                 is_test=is_test,
                 signature=self._signature(node),
             )
@@ -270,14 +259,14 @@ class _Reader:
     def _imports(self) -> list[Import]:
         found: list[Import] = []
         for node in self._in_order("import"):
-            found.extend(self._language.read_import(node, self._text))
+            found.extend(self._language.read_import(node, self._words.text))
         return [*found, *self._language.implicit_imports]
 
     def _bases(self) -> list[Base]:
         found: list[Base] = []
         for capture in ("extends", "implements"):
             for node in self._in_order(capture):
-                owner, name = self._scope(node.start_byte), self._dotted(node)
+                owner, name = self._scope(node.start_byte), self._words.dotted(node)
                 if owner and name and not name.startswith(UNKNOWN):
                     found.append(Base(owner, name, capture == "implements"))
         return found
@@ -298,7 +287,7 @@ class _Reader:
         read = self._language.read_exports
         if read is None:
             return []
-        return [pair for node in self._in_order("export") for pair in read(node, self._text)]
+        return [pair for node in self._in_order("export") for pair in read(node, self._words.text)]
 
     # -- Calls and variables ----------------------------------------------------------------------
 
@@ -306,7 +295,7 @@ class _Reader:
         """Each callee once for each caller, where it is called first."""
         found: dict[tuple[int, str], int] = {}
         for node in self._captures.get("call", ()):
-            callee = self._dotted(node)
+            callee = self._words.dotted(node)
             if callee:
                 frame = self._around(node.start_byte)
                 spot = (frame.place if frame is not None else -1, callee)
@@ -321,66 +310,44 @@ class _Reader:
         heads = {callee.partition(".")[0] for callee in callees}
         taken = heads & (names.symbols.keys() | names.imported.keys())
         locals_ = [b for b in self._hidden if b.name in taken]
-        attributes: list[Binding] = []
+        attributes = self._returned
+        said: dict[tuple[str, str], str] = {}
         for node in self._in_order("bind"):
-            name, type_ = self._variable(node)
+            name, type_ = self._words.variable(node)
             scope = self._scope(node.start_byte)
             head, _, attribute = name.partition(".")
-            if attribute and head in self._language.self_names and type_:
-                attributes.append(Binding(scope.rpartition(".")[0], attribute, type_))
-            elif name and "." not in name:
-                if names.symbols.get(scope) in (NodeKind.CLASS, NodeKind.INTERFACE):
-                    attributes.append(Binding(scope, name, type_))
-                elif name in heads and (scope or type_):
-                    locals_.append(Binding(scope, name, type_))
+            inside = names.symbols.get(scope) in (NodeKind.CLASS, NodeKind.INTERFACE)
+            if attribute and head in self._language.self_names:
+                if "." in scope:
+                    attributes.append(Binding(scope.rpartition(".")[0], attribute, type_))
+            elif not name or "." in name or type_.partition(".")[0] == name:
+                continue
+            elif inside or not scope:
+                attributes.append(Binding(scope, name, type_))
+            elif self._is_promoted(node):
+                attributes.append(Binding(scope.rpartition(".")[0], name, type_))
+            said[(scope, name)] = type_
+            if not inside and name in heads and (scope or type_):
+                locals_.append(Binding(scope, name, type_))
+        attributes += self._aliases(said)
         for node in self._in_order("local"):
             scope = self._scope(node.start_byte)
-            if scope and (name := self._text(node)) in taken:
+            if scope and (name := self._words.text(node)) in taken:
                 locals_.append(Binding(scope, name, ""))
-        return locals_, [a for a in attributes if a.type and a.scope]
+        return locals_, [a for a in attributes if a.type]
 
-    def _variable(self, node: Node) -> tuple[str, str]:
-        """The name of a variable and its type as written, or what is called to make it."""
-        name_field, type_fields = self._language.binding_fields.get(node.type, ("name", "type"))
-        holder = _child(node, name_field)
-        if holder is None:
-            return "", ""
-        holder = holder.child_by_field_name("name") or holder
-        for type_field in type_fields.split("|"):
-            said = node.child_by_field_name(type_field)
-            if said is not None:
-                return dotted(self._text(holder), self._language), self._type(said)
-        return dotted(self._text(holder), self._language), ""
+    def _aliases(self, said: Mapping[tuple[str, str], str]) -> Iterator[Binding]:
+        """Fields that are given a variable: `self.cart = cart` has the type of the parameter."""
+        for node in self._in_order("alias"):
+            left, right = (node.child_by_field_name(name) for name in ("left", "right"))
+            scope = self._scope(node.start_byte)
+            if left is not None and right is not None:
+                head, _, name = self._words.dotted(left).partition(".")
+                type_ = said.get((scope, self._words.text(right)), "")
+                if head in self._language.self_names and type_:
+                    yield Binding(scope.rpartition(".")[0], name, type_)
 
-    def _type(self, node: Node) -> str:
-        if node.type in _CALLS:
-            for name in _CALLED:
-                called = node.child_by_field_name(name)
-                if called is not None:
-                    node = called
-                    break
-        text = self._source[node.start_byte : min(node.end_byte, node.start_byte + 200)]
-        found = _TYPE.search(text.decode("utf-8", "replace"))
-        return dotted(found.group(), self._language) if found else ""
-
-
-def _child(node: Node, name: str) -> Node | None:
-    """A child by its field, or by the number it has, where -1 is the last."""
-    if name.lstrip("-").isdigit():
-        place = int(name)
-        return node.named_child(place if place >= 0 else node.named_child_count + place)
-    return node.child_by_field_name(name)
-
-
-def dotted(text: str, language: Language) -> str:
-    """A written name as identifiers with dots; `?.last` when its beginning is no name."""
-    if text.isidentifier():
-        return text
-    if _PLAIN.fullmatch(text) and not text.endswith(".new"):  # Ruby's way to call a class
-        return text
-    for pattern, replacement in language.rewrites:
-        text = pattern.sub(replacement, text)
-    if _DOTTED.fullmatch(text):
-        return text
-    last = _LAST.search(text)
-    return f"{UNKNOWN}.{last.group(1)}" if last else ""
+    def _is_promoted(self, parameter: Node) -> bool:
+        """Whether a parameter of a constructor is a field as well."""
+        marks = self._language.promoting
+        return bool(marks) and any(child.type in marks for child in parameter.children[:3])

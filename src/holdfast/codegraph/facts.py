@@ -20,6 +20,10 @@ UNKNOWN = "?"
 """The head of a dotted name whose receiver is an expression: `?.close`."""
 
 
+RETURNED = "()"
+"""In place of a field's name: the type of what a function returns."""
+
+
 class Symbol(NamedTuple):
     """A definition. `detail` is what the language calls it."""
 
@@ -82,7 +86,8 @@ class Names:
     imports: tuple[Import, ...] = ()
     bases: tuple[Base, ...] = ()
     attributes: tuple[Binding, ...] = ()
-    """Types of the fields of classes: the scope is the class."""
+    """Types of fields, of what functions return, and of variables of the file: the scope is the
+    class, the function, or "" for the file."""
     exports: tuple[tuple[str, str], ...] = ()
     """(name outside, name inside) where a file says itself what it gives away."""
 
@@ -101,6 +106,10 @@ class Names:
         for owner, name, type_ in self.attributes:
             found.setdefault((owner, name), type_)
         return found
+
+    def gives(self, name: str) -> bool:
+        """Whether a symbol, or a variable whose type is known, has that name."""
+        return name in self.symbols or ("", name) in self.attribute_types
 
     @cached_property
     def imported(self) -> dict[str, int]:
@@ -197,10 +206,9 @@ def uses_from_bytes(data: bytes) -> Uses:
     callers, calls, bindings, lines = _unpacked(data)
     types: dict[tuple[str, str], str] = {}
     for scope, name, type_ in bindings:
-        # Two different types for one variable are no type.
-        same = types.setdefault((scope, name), type_) == type_
-        if not same:
-            types[(scope, name)] = ""
+        before = types.setdefault((scope, name), type_)
+        if before != type_:  # several are kept, since they may mean the same; none is unknown
+            types[(scope, name)] = f"{before}|{type_}" if before and type_ else ""
     return Uses(tuple(callers), tuple(Call(*row) for row in calls), types, tuple(lines))
 
 

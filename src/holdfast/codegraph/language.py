@@ -95,6 +95,12 @@ class Language:
     )
     """Fields that hold the variable and its type or value, by the type of the syntax node; a
     child without a field is given by its number."""
+    return_field: str = ""
+    """The field of a function that says what it returns."""
+    type_wrappers: frozenset[str] = frozenset()
+    """Words in a type that stand around the one that matters."""
+    promoting: frozenset[str] = frozenset()
+    """Types of the nodes that make a parameter a field as well."""
     is_exported: Callable[[tree_sitter.Node, str, Text], bool] = _always
     package_of: Callable[[tree_sitter.Node, Text], str] = _no_package
     read_exports: Callable[[tree_sitter.Node, Text], Iterable[tuple[str, str]]] | None = None

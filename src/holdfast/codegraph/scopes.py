@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.codegraph.facts import STAR, Names
+from holdfast.codegraph.facts import RETURNED, STAR, Names
 from holdfast.codegraph.language import Language, Target
 from holdfast.codegraph.outlook import Outlook
 from holdfast.core.graph import NodeKind
@@ -50,6 +50,10 @@ class Scopes:
         """The kind of a symbol."""
         names = self._outlook.names(target.path) if target.qualname else None
         return names.symbols.get(target.qualname) if names is not None else None
+
+    def is_node(self, target: Target) -> bool:
+        """Whether it is a file or a symbol, and neither a package nor a variable."""
+        return not target.is_package and (not target.qualname or self.kind(target) is not None)
 
     def resolve(
         self, path: str, scope: str, parts: Parts, bindings: Bindings = NO_BINDINGS, steps: int = 0
@@ -149,11 +153,33 @@ class Scopes:
         """A member of a variable, by the type that was written for it or made it."""
         if not type_ or not parts:
             return None
-        meant = self.resolve(place.path, scope, type_.split("."), place.bindings, steps + 2)
-        if meant is None or self.kind(meant.target) not in _TYPES:
+        meant = [self._type(place, scope, written, steps) for written in type_.split("|")]
+        owner = meant[0]
+        if owner is None or any(m is None or m.target != owner.target for m in meant):
             return None
-        met = self.member(meant.target, parts, steps + 1)
-        return met and met._replace(confidence=met.confidence * meant.confidence * _BY_TYPE)
+        return self._of_type(owner, parts, steps)
+
+    def _type(self, place: _Place, scope: str, written: str, steps: int) -> Meaning | None:
+        """The class that a written type means, or that something called gives."""
+        meant = self.resolve(place.path, scope, written.split("."), place.bindings, steps + 2)
+        if meant is None or self.kind(meant.target) in _TYPES:
+            return meant
+        return self._returned(meant, steps + 1)
+
+    def _of_type(self, owner: Meaning, parts: Parts, steps: int) -> Meaning | None:
+        """A member of what is known to be of a class."""
+        met = self.member(owner.target, parts, steps + 1)
+        return met and met._replace(confidence=met.confidence * owner.confidence * _BY_TYPE)
+
+    def _returned(self, function: Meaning, steps: int) -> Meaning | None:
+        """The class of what a function says it returns."""
+        path, qualname = function.target
+        names = self._outlook.names(path) if qualname and steps <= _FARTHEST else None
+        type_ = names.attribute_types.get((qualname, RETURNED)) if names is not None else None
+        if type_ is None:
+            return None
+        met = self.resolve(path, qualname.rpartition(".")[0], type_.split("."), steps=steps + 1)
+        return met if met is not None and self.kind(met.target) in _TYPES else None
 
     def bases(self, owner: Target) -> tuple[Target, ...]:
         """The classes that a class extends or implements, where they are known."""
@@ -202,11 +228,11 @@ class Scopes:
             if qualname in names.symbols:
                 return self.descend(Target(path, qualname), parts[1:], steps + 1)
             type_ = names.attribute_types.get((owner.qualname, parts[0]))
-            if type_ is not None and len(parts) > 1:
-                meant = self.resolve(path, owner.qualname, type_.split("."), steps=steps + 2)
-                if meant is not None and self.kind(meant.target) in _TYPES:
-                    met = self.member(meant.target, parts[1:], steps + 1)
-                    return met and met._replace(confidence=met.confidence * _BY_TYPE)
+            language = self._outlook.language_of(path)
+            if type_ is not None and language is not None and len(parts) > 1:
+                place = _Place(path, names, language, NO_BINDINGS)
+                meant = self._type(place, owner.qualname, type_, steps)
+                return meant and self._of_type(meant, parts[1:], steps)
         return None
 
     def _spread(self, path: str) -> tuple[str, ...]:
@@ -223,6 +249,8 @@ class Scopes:
         if steps > _FARTHEST:
             return None
         settled = self._settled(target, steps)
+        if settled is not None and self._variable(settled) is not None:
+            return self._of_variable(settled, parts, steps) if parts else None
         if settled is None or not parts:
             return settled and Meaning(settled)
         if not settled.qualname:
@@ -233,11 +261,27 @@ class Scopes:
         if kind is NodeKind.MODULE:
             inner = Target(settled.path, f"{settled.qualname}.{parts[0]}")
             return self.descend(inner, parts[1:], steps + 1) if self.kind(inner) else None
-        return None
+        given = self._returned(Meaning(settled), steps)
+        return given and self._of_type(given, parts, steps)
+
+    def _variable(self, target: Target) -> str | None:
+        """The type of a variable at the top of a file, unless a symbol has that name."""
+        names = self._outlook.names(target.path) if target.qualname else None
+        if names is None or target.qualname in names.symbols:
+            return None
+        return names.attribute_types.get(("", target.qualname))
+
+    def _of_variable(self, target: Target, parts: Parts, steps: int) -> Meaning | None:
+        """A member of a variable that another file made."""
+        path, type_ = target.path, self._variable(target)
+        names, language = self._outlook.names(path), self._outlook.language_of(path)
+        if names is None or language is None or type_ is None:
+            return None
+        return self._by_type(_Place(path, names, language, NO_BINDINGS), "", type_, parts, steps)
 
     def _settled(self, target: Target, steps: int) -> Target | None:
         """A target whose symbol is really there, found through whatever passes it on."""
-        if not target.qualname or self.kind(target) is not None:
+        if not target.qualname or self.kind(target) is not None or self._variable(target):
             return target
         module, name = Target(target.path), target.qualname
         given = self.given(module, name, steps + 1) if "." not in name else None
@@ -254,7 +298,7 @@ class Scopes:
             names = self._outlook.names(path)
             if names is not None:
                 inner = names.exported.get(name, name)
-                if inner in names.symbols:
+                if names.gives(inner):
                     return Target(path, inner)
                 passed = self._passed_on(path, name, inner, names, steps)
                 if passed is not None:
@@ -289,7 +333,7 @@ class Scopes:
         if names is None:
             return None
         inner = names.exported.get(name, name)
-        if inner in names.symbols:
+        if names.gives(inner):
             return Target(path, inner)
         place = names.imported.get(inner)
         return None if place is None else self._settle_bound(path, place, inner, steps)

@@ -113,6 +113,8 @@ _SHARED: dict[str, Any] = {
     },
     "rewrites": ((re.compile(r"\s+"), ""), (re.compile(r"<[^()]*>"), ""),
                  (re.compile(r"->|::"), "."), (re.compile(r"^[*&.]+|=.*$|[*&]"), "")),
+    "return_field": "type",
+    "type_wrappers": frozenset({"const", "struct", "unique_ptr", "shared_ptr", "optional"}),
     "self_names": frozenset({"this"}),
     "implicit_self": True,
     "test_path": re.compile(r"(?:^|/)tests?/|(?:^|/)test_[^/]*$|[_-](?:unit)?tests?\.\w+$"),

@@ -97,6 +97,8 @@ LANGUAGES = (
         },
         rewrites=((re.compile(r"\s+"), ""), (re.compile(r"<[^()]*>"), ""),
                   (re.compile(r"\?\.|!\."), ".")),
+        return_field="returns",
+        type_wrappers=frozenset({"Task", "ValueTask", "Nullable", "ref", "readonly"}),
         self_names=frozenset({"this"}),
         super_names=frozenset({"base"}),
         implicit_self=True,

@@ -118,6 +118,8 @@ LANGUAGES = (
             "short_var_declaration": ("left", "right"),
             "field_declaration": ("name", "type"),
         },
+        return_field="result",
+        rewrites=((re.compile(r"\s+"), ""), (re.compile(r"\[[\w.,*\[\]]*\](?=\(|$)"), "")),
         test_path=re.compile(r"_test\.go$"),
         tested_stems=(re.compile(r"^(.+)_test$"),),
     ),

@@ -96,6 +96,7 @@ LANGUAGES = (
             "formal_parameter": ("name", "type"),
         },
         rewrites=((re.compile(r"\s+"), ""), (re.compile(r"<[^()]*>"), "")),
+        return_field="type",
         self_names=frozenset({"this"}),
         super_names=frozenset({"super"}),
         implicit_self=True,

@@ -121,6 +121,8 @@ LANGUAGES = (
         },
         rewrites=((re.compile(r"\s+"), ""), (re.compile(r"^\\"), ""), (re.compile(r"\$"), ""),
                   (re.compile(r"->|\?->|::|\\"), ".")),
+        return_field="return_type",
+        promoting=frozenset({"visibility_modifier", "readonly_modifier"}),
         self_names=frozenset({"this", "self", "static"}),
         super_names=frozenset({"parent"}),
         test_path=re.compile(r"(?:^|/)[Tt]ests?/|Test\.php$"),

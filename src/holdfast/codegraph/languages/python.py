@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 _INTERFACES = frozenset({"Protocol", "ABC", "ABCMeta"})
 _STANDARD = sys.stdlib_module_names
+_WRAPPERS = frozenset(
+    "Optional Union Annotated ClassVar Final Required NotRequired ReadOnly Type type Awaitable"
+    " Iterator AsyncIterator Generator AsyncGenerator AbstractContextManager ContextManager"
+    " AbstractAsyncContextManager AsyncContextManager None".split()
+)
+"""`Iterator` and `Generator` for the sake of context managers, which give what they yield."""
 _QUOTED = re.compile(r"""["']([^"']+)["']""")
 
 
@@ -207,9 +213,12 @@ _PYTHON = Language(
         "typed_parameter": ("0", "type"),
         "typed_default_parameter": ("name", "type"),
         "named_expression": ("name", "value"),
+        "as_pattern": ("alias", "0"),
     },
+    return_field="return_type",
+    type_wrappers=_WRAPPERS,
     rewrites=((re.compile(r"\bsuper\(\)"), "super"), (re.compile(r"\s+"), "")),
-    self_names=frozenset({"self", "cls"}),
+    self_names=frozenset({"self", "cls", "Self"}),
     super_names=frozenset({"super"}),
     test_path=re.compile(r"(?:^|/)(?:tests?/.*|test_[^/]*|[^/]*_test|conftest)\.pyi?$"),
     tested_stems=(re.compile(r"^test_(.+)$"), re.compile(r"^(.+)_test$")),

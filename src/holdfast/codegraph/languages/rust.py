@@ -221,6 +221,10 @@ LANGUAGES = (
             (re.compile(r"<[^()]*>"), ""),
             (re.compile(r"::"), "."),
         ),
+        return_field="return_type",
+        type_wrappers=frozenset(
+            "mut dyn impl const Option Result Box Arc Rc Cow RefCell Cell Mutex RwLock Pin".split()
+        ),
         self_names=frozenset({"self", "Self"}),
         test_path=re.compile(r"(?:^|/)(?:tests|benches)/.*\.rs$|(?:^|/)tests?\.rs$"),
         test_name=re.compile(r"^tests?$"),

@@ -241,6 +241,10 @@ _SHARED: dict[str, Any] = {
         "optional_parameter": ("pattern", "type"),
         "public_field_definition": ("name", "type|value"),
     },
+    "return_field": "return_type",
+    "type_wrappers": frozenset("Promise PromiseLike Readonly Partial Required NonNullable Awaited"
+                               " readonly typeof null undefined".split()),
+    "promoting": frozenset({"accessibility_modifier", "readonly", "override_modifier"}),
     "rewrites": ((re.compile(r"\s+"), ""), (re.compile(r"\?\.|!\."), "."),
                  (re.compile(r"<[^()]*>$"), ""), (re.compile(r"#"), "")),
     "self_names": frozenset({"this"}),

@@ -8,6 +8,6 @@
 (new_expression type: (_) @call)
 (base_class_clause [(type_identifier) (qualified_identifier)] @extends)
 (base_class_clause (template_type name: (_) @extends))
-(declaration type: [(type_identifier) (qualified_identifier)] declarator: (_)) @bind
+(declaration type: [(type_identifier) (qualified_identifier) (placeholder_type_specifier)] declarator: (_)) @bind
 (field_declaration type: [(type_identifier) (qualified_identifier)] declarator: (_)) @bind
 (parameter_declaration type: [(type_identifier) (qualified_identifier)] declarator: (_)) @bind

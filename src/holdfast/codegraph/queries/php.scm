@@ -15,4 +15,4 @@
 (simple_parameter type: (_)) @bind
 (property_promotion_parameter type: (_)) @bind
 (property_declaration type: (_) (property_element)) @bind
-(assignment_expression left: (variable_name) right: (object_creation_expression)) @bind
+(assignment_expression left: (variable_name) right: [(object_creation_expression) (member_call_expression) (scoped_call_expression) (function_call_expression)]) @bind

@@ -6,7 +6,9 @@
 (class_definition superclasses: (argument_list [(identifier) (attribute)] @extends))
 (class_definition superclasses: (argument_list (subscript value: (_) @extends)))
 (class_definition superclasses: (argument_list (keyword_argument value: [(identifier) (attribute)] @extends)))
-(assignment left: [(identifier) (attribute)] right: (call)) @bind
+(assignment left: [(identifier) (attribute)] right: [(call) (await (call))]) @bind
+(assignment left: (attribute) right: (identifier)) @alias
+(as_pattern [(call) (await) (identifier) (attribute)] alias: (as_pattern_target (identifier))) @bind
 (assignment left: [(identifier) (attribute)] type: (type)) @bind
 (typed_parameter) @bind
 (typed_default_parameter) @bind

@@ -19,6 +19,7 @@
 (new_expression constructor: [(identifier) (member_expression)] @call)
 (variable_declarator name: (identifier) value: [(call_expression) (new_expression) (await_expression)]) @bind
 (assignment_expression left: (member_expression object: (this)) right: (new_expression)) @bind
+(assignment_expression left: (member_expression object: (this)) right: (identifier)) @alias
 (required_parameter pattern: (identifier) @local)
 (required_parameter pattern: (identifier) type: (type_annotation)) @bind
 (optional_parameter pattern: (identifier) type: (type_annotation)) @bind
