@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 import holdfast
 from holdfast.app import Holdfast
 from holdfast.app.file_locks import lock, open_lock
-from holdfast.core.errors import NotFoundError
+from holdfast.core.errors import NotFoundError, StoreCorruptError, StoreVersionError
 from holdfast.core.graph import BuildProgress, Stage
 from tests.codegraph.trees import write
 
@@ -102,3 +104,26 @@ def test_a_build_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None
         report = hf.graph.build(workers=1)
         assert (report.reanalysed, hf.graph.status().unresolved) == (0, 0)
         assert hf.graph.status().edges["imports"] == 249 * 2
+
+
+@pytest.mark.parametrize("content", [b"no database at all" * 500, b"SQLite format 3\0" * 500])
+def test_a_damaged_graph_says_how_to_renew_it(root: Path, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "memory.graph.db").write_bytes(content)
+    with holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened:
+        with pytest.raises(StoreCorruptError, match="holdfast graph build"):
+            opened.graph.build(workers=1)
+        (tmp_path / "memory.graph.db").unlink()
+        assert opened.graph.build(workers=1).reanalysed == 3
+
+
+def test_a_graph_of_a_newer_version_is_left_alone(hf: Holdfast, root: Path, tmp_path: Path) -> None:
+    hf.graph.close()
+    with closing(sqlite3.connect(tmp_path / "memory.graph.db")) as newer, newer:
+        newer.execute("INSERT INTO schema_steps VALUES (999, 'from the future', 0)")
+    before = (tmp_path / "memory.graph.db").read_bytes()
+    with (
+        holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened,
+        pytest.raises(StoreVersionError, match="Delete that file"),
+    ):
+        opened.graph.status()
+    assert (tmp_path / "memory.graph.db").read_bytes() == before

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 from holdfast.app.file_locks import lock, lock_within, open_lock
 from holdfast.codegraph.build import Builder, Tree, is_wanted
 from holdfast.codegraph.listing import list_files, look
-from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.core.errors import (
+    ConflictError,
+    NotFoundError,
+    StoreCorruptError,
+    StoreVersionError,
+    UsageError,
+)
 from holdfast.core.graph import (
     DEEPEST,
     NOTED_KINDS,
@@ -53,6 +59,7 @@ MOST_MODULES = 40
 _MOST_MEMORIES = 20
 _MEMORY_CHARS = 300
 _LONGEST_WAIT_S = 900.0
+_RENEW = "Delete that file and run `holdfast graph build`; only what was noted in it is lost."
 
 
 class Graph:
@@ -76,12 +83,15 @@ class Graph:
             raise self._not_built()
         if not self._wires.read_only:
             make_private_file(self.path)
-        return open_sqlite_graph(
-            self.path,
-            busy_timeout_ms=self._wires.settings.store_busy_timeout_ms,
-            read_only=self._wires.read_only,
-            clock=self._wires.clock,
-        )
+        try:
+            return open_sqlite_graph(
+                self.path,
+                busy_timeout_ms=self._wires.settings.store_busy_timeout_ms,
+                read_only=self._wires.read_only,
+                clock=self._wires.clock,
+            )
+        except (StoreCorruptError, StoreVersionError) as error:
+            raise type(error)(error.message, hint=_RENEW) from None
 
     @property
     def tree(self) -> str:

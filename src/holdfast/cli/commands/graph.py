@@ -95,9 +95,10 @@ def impact(*, name: str, depth: int, limit: int, project: str | None, as_json: b
     if as_json:
         output.print_json(found)
         return
+    files = _counted(len(found.files), "file")
     click.echo(f"{output.one_line(found.target.id)}  score {found.score:.2f},"
-               f" {found.reached_count} reached in {len(found.files)} files")  # fmt: skip
-    _print_reached([*found.direct, *found.transitive])
+               f" {found.reached_count} reached in {files}")  # fmt: skip
+    _print_reached([*found.direct, *found.transitive], of=found.reached_count)
     _print_list("Tests", found.tests)
     _print_list("Memories", [f"{m.id} {m.type}: {m.text}" for m in found.memories])
     _print_list("E2E", [f"{m.id}: {m.text}" for m in found.e2e_observations])
@@ -122,8 +123,8 @@ def deps(
         output.print_json(found)
         return
     click.echo(f"{output.one_line(found.target.id)}  {found.reached_count} reached"
-               f" in {len(found.files)} files")  # fmt: skip
-    _print_reached([*found.direct, *found.transitive])
+               f" in {_counted(len(found.files), 'file')}")  # fmt: skip
+    _print_reached([*found.direct, *found.transitive], of=found.reached_count)
     _warn_stale(found.stale_files)
 
 
@@ -247,20 +248,26 @@ def _step_line(step: Step) -> str:
 def print_report(report: BuildReport) -> None:
     """What a build did."""
     click.echo(
-        f"{report.seen} files: {report.reanalysed} read, {report.unchanged} unchanged,"
+        f"{_counted(report.seen, 'file')}: {report.reanalysed} read, {report.unchanged} unchanged,"
         f" {report.skipped} skipped, {report.removed} gone; {report.redrawn} linked"
         f" in {report.seconds:.1f} s"
     )
+    if not report.seen:
+        output.note("This folder holds no source file that the graph reads.")
     _print_problems("Not whole", report.failed)
     _print_list("Names that are no text", report.unnameable)
 
 
 def _print_status(found: GraphStatus) -> None:
     if not found.files:
-        output.note("There is no code graph of this folder yet. Run: holdfast graph build")
+        output.note(
+            "There is no code graph of this folder yet. Run: holdfast graph build"
+            if found.built_at is None
+            else "This folder holds no source file that the graph reads."
+        )
         return
     built = f"{found.built_at:%Y-%m-%d %H:%M}" if found.built_at else "never finished"
-    click.echo(f"{found.files} files, {found.lines} lines; built {built}")
+    click.echo(f"{_counted(found.files, 'file')}, {_counted(found.lines, 'line')}; built {built}")
     for title, counts in (
         ("Languages", found.languages),
         ("Nodes", found.nodes),
@@ -288,11 +295,17 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
         click.echo(f"  and {len(lines) - _MOST_LISTED} more; --json lists all")
 
 
-def _print_reached(reached: Sequence[Reached]) -> None:
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _print_reached(reached: Sequence[Reached], *, of: int) -> None:
     output.print_table(
         ("depth", "score", "how", "what", "through"),
         [(str(r.depth), f"{r.score:.2f}", r.kind.value, r.node.id, r.through) for r in reached],
     )
+    if len(reached) < of:
+        output.note(f"{of - len(reached)} more are not listed; --limit sets how many are.")
 
 
 def _warn_stale(files: Sequence[str]) -> None:

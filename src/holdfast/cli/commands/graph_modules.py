@@ -31,6 +31,8 @@ def modules(*, limit: int, project: str | None, as_json: bool) -> None:
         shown = [{"summary": module.summary, "module": module} for module in found]
         output.print_json({"modules": shown, "conventions": conventions})
         return
+    if not found:
+        output.note("This folder holds no module of source files.")
     for module in found:
         _print_module(module)
     for convention in conventions:
