@@ -35,7 +35,10 @@ COMMANDS: Final = MappingProxyType(
         "prune": ("upkeep", "Remove what is no longer worth keeping, for good."),
         "compact": ("upkeep", "Merge near-duplicates."),
         "sweep": ("upkeep", "Follow renamed files, and mark memories that no longer hold."),
-        "upkeep": ("upkeep", "Follow renames, sweep, decay and prune in one go."),
+        "upkeep": (
+            "upkeep",
+            "Follow renames, archive merged work, sweep, decay and prune in one go.",
+        ),
         "archive": ("upkeep", "Archive what belongs to a finished unit of work."),
         "why": ("observer", "Show why a memory is there: sessions, signals, rule, score."),
         "observer": ("observer", "Show what is being learned, and say whether work held up."),
