@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import PurePosixPath
 
 from holdfast.core.codec import Json, Payload
@@ -18,7 +19,6 @@ from holdfast.core.module_names import module_of
 from holdfast.core.observer import Sighting, SightingKind
 from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from holdfast.core.records import record
-from holdfast.core.text import jaccard
 from holdfast.core.types import MemoryType, RelationType, Source
 from holdfast.observe.learning.thresholds import LINKED_WEIGHT, RULES, InferenceRule
 
@@ -46,6 +46,14 @@ class Conclusion:
     relations: tuple[Relation, ...] = ()
     source: Source = Source.OBSERVER_INFERRED
     needs_review: bool = True
+    is_worded: bool = False
+    """Whether a model gave it its words."""
+
+
+def key_of(made: Conclusion) -> str:
+    """The key under which a conclusion is kept."""
+    mark = blake2b(made.subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"observer:{made.rule.name}:{mark}"
 
 
 def conclusions(
@@ -195,7 +203,7 @@ def going_back(group: Sequence[Sighting]) -> Conclusion | None:
     elif cause == "missing_context" and others:
         rule = "wrong_assumption"
         content = f"Read `{others[0]}` before editing `{path}`: edits made without it did not last."
-    elif cause == "cascading_change" and others:
+    elif cause == "cascading_change" and others and not names_say_it(path, others[0]):
         rule = cause
         content = f"A change in `{path}` has to be carried on in `{others[0]}`; edit them together."
     else:
@@ -259,28 +267,45 @@ def agent_note(group: Sequence[Sighting]) -> Conclusion | None:
 def _instructions(
     known: Sequence[Sighting], asked: set[tuple[SightingKind, str]]
 ) -> list[Conclusion]:
-    """The same standing instruction in two sessions, in these words or nearly these."""
+    """The same standing instruction in two sessions, in these words or nearly these.
+
+    Only what is fresh is compared with all that is known; the first who said it names it.
+    """
+    ordered = sorted(known, key=lambda s: (s.at, s.session_id, s.subject))
+    words = {s.subject: frozenset(s.subject.split()) for s in ordered}
     found: list[Conclusion] = []
     told: set[str] = set()
-    ordered = sorted(known, key=lambda s: (s.at, s.session_id, s.subject))
-    for sighting in ordered:
+    for sighting in [s for s in ordered if (s.kind, s.subject) in asked]:
         if sighting.subject in told:
             continue
-        mine = sighting.subject.split()
-        alike = [s for s in ordered if jaccard(mine, s.subject.split()) >= _SAME_INSTRUCTION]
-        told |= {s.subject for s in alike}
+        first = _alike(words[sighting.subject], ordered, words)[0]
+        alike = _alike(words[first.subject], ordered, words)
+        told |= {s.subject for s in (sighting, *alike)}
         content = _text(_detail(alike[-1]), "content")
-        if content is None or not any((s.kind, s.subject) in asked for s in alike):
+        if content is None:
             continue
         made = _conclusion(
             "repeated_instruction",
             alike,
-            subject=sighting.subject,
+            subject=first.subject,
             content=content,
             told=lambda s: f"said by the person: {_text(_detail(s), 'content')}",
         )
         found += [made] if _is_enough(made) else []
     return found
+
+
+def _alike(
+    mine: frozenset[str], ordered: Sequence[Sighting], words: Mapping[str, frozenset[str]]
+) -> list[Sighting]:
+    """The sightings that share enough words; their numbers alone rule most of them out."""
+    few, many = _SAME_INSTRUCTION * len(mine), len(mine) / _SAME_INSTRUCTION
+    return [
+        s
+        for s in ordered
+        if few <= len(theirs := words[s.subject]) <= many
+        and len(mine & theirs) >= _SAME_INSTRUCTION * len(mine | theirs)
+    ]
 
 
 # -- Parts ----------------------------------------------------------------------------------------

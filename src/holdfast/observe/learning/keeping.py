@@ -2,14 +2,14 @@
 
 A conclusion has a key made of its rule and subject. Seen again, the memory under that key is
 strengthened in place and keeps its id; what a person changed is never written over, and what a
-person removed does not come back by itself.
+person removed does not come back by itself. Words that a model gave stay as long as they name all
+that is known.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from hashlib import blake2b
 
 from holdfast.core.changes import Close, PutExplanation, Replace
 from holdfast.core.memory import Evidence, Memory, MemoryDraft
@@ -19,10 +19,12 @@ from holdfast.core.types import EvidenceKind, MemoryType, Scope
 from holdfast.memory.drafting import compose
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import reinforced, remember, retried
-from holdfast.observe.learning.inference import Conclusion, modules_of
+from holdfast.observe.learning.inference import Conclusion, key_of, modules_of
 from holdfast.observe.learning.scoring import Score
+from holdfast.observe.learning.synthesis import keeps_facts
 
 _BOOK = "observer_promoted"
+_WORDED = "worded"
 _MOST_SESSIONS = 30
 IMPORTANCE = 0.6
 
@@ -53,12 +55,6 @@ class Kept:
 
     fate: Fate
     memory_id: str | None = None
-
-
-def key_of(made: Conclusion) -> str:
-    """The key under which a conclusion is kept."""
-    mark = blake2b(made.subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return f"observer:{made.rule.name}:{mark}"
 
 
 def keep(engine: Engine, made: Conclusion, score: Score, *, ground: Ground) -> Kept:
@@ -96,7 +92,7 @@ def draft_of(made: Conclusion, *, ground: Ground) -> MemoryDraft:
         content=made.content,
         type=made.type,
         key=key_of(made),
-        tags=("observer", made.rule.name),
+        tags=("observer", made.rule.name, *((_WORDED,) if made.is_worded else ())),
         files=made.files,
         modules=modules_of(made.files),
         importance=IMPORTANCE,
@@ -204,6 +200,8 @@ def _strengthened(engine: Engine, old: Memory, made: Conclusion, *, ground: Grou
     again = _backed(reinforced(old, new, now=now), made)
     if old.user_verified or old.type is not made.type:
         return again
+    if _WORDED in old.tags and keeps_facts(made.content, old.content):
+        return replace(again, payload=new.payload)
     return replace(again, content=new.content, payload=new.payload)
 
 

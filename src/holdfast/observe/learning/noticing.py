@@ -69,6 +69,7 @@ from holdfast.observe.thread import Surroundings
 _HINT_CHARS = 160
 _LONGEST_PATH = 400
 _MOST_CARRIED = 3
+_SUBJECT_CHARS = 60
 _TAKES_COMMIT_BACK = re.compile(r"\bgit\s+(?:revert\b|reset\s+(?:--\w+\s+)*(?:HEAD[~^]|@~))")
 
 
@@ -382,8 +383,9 @@ class Noticing:
         )
         if line is None or not is_known:
             return
+        subject = shorten(" ".join(main.subject.split()), limit=_SUBJECT_CHARS)
         seen = ErrorRetry(
-            error_signature(f"{main.subject}: {which}", line), main.subject, told, 1, self._step,
+            error_signature(f"{subject}: {which}", line), subject, told, 1, self._step,
             self._step, shown(main),
         )  # fmt: skip
         # A test that fails while it is worked on is work in progress.

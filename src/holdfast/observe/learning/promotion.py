@@ -26,8 +26,8 @@ from holdfast.core.sessions import SessionRecord
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import retried
 from holdfast.observe.learning import outcomes, recipe_book
-from holdfast.observe.learning.inference import Conclusion, conclusions
-from holdfast.observe.learning.keeping import Fate, Ground, Kept, keep, key_of
+from holdfast.observe.learning.inference import Conclusion, conclusions, key_of
+from holdfast.observe.learning.keeping import Fate, Ground, Kept, keep
 from holdfast.observe.learning.scoring import Score, scored
 from holdfast.observe.learning.seeing import OWN_KINDS, READING_KINDS, dead_ends_in, seen_in
 from holdfast.observe.learning.synthesis import Synthesis, worded
@@ -53,6 +53,7 @@ from holdfast.observe.methodology.builtin import NATIVE
 from holdfast.observe.methodology.port import Methodology
 
 _MOST_SIGHTINGS = 20_000
+_MOST_SAID = 2_000
 
 
 def _always(sha: str) -> bool:  # noqa: ARG001
@@ -234,9 +235,9 @@ class _Promotion:
             kind: store.sightings(
                 project=project,
                 kinds=(kind,),
-                # Instructions are alike in words, so all of them are looked at.
+                # Instructions are alike in words, so the latest of all are looked at.
                 subjects=() if kind is SightingKind.INSTRUCTION else names,
-                limit=_MOST_SIGHTINGS,
+                limit=_MOST_SAID if kind is SightingKind.INSTRUCTION else _MOST_SIGHTINGS,
             )
             for kind, names in subjects.items()
             if kind not in (SightingKind.FILE_ACCESS, SightingKind.CONTEXT_COST)
@@ -272,7 +273,7 @@ class _Promotion:
         room = CAPS[self._rules.complexity or complexity_of(self._pad)] - self._pad.promoted_count
         kept: list[Kept] = []
         synthesis = Synthesis(self._engine, daily_tokens=self._rules.daily_model_tokens)
-        for made, score in worded(synthesis, good, known=self._is_kept):
+        for made, score in worded(synthesis, good, known=self._is_kept, most=room):
             is_new = not self._is_kept(made)
             if is_new and room <= 0:
                 self._skip(made, "the cap for work of this size is reached")
