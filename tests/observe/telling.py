@@ -123,7 +123,8 @@ class Case:
 
 
 def load_cases() -> list[Case]:
-    return [case for path in sorted(CORPUS.glob("*.json")) for case in _read(path)]
+    written = (CORPUS / "coding.json", CORPUS / "shell_and_release.json")
+    return [case for path in written for case in _read(path)]
 
 
 def _read(path: Path) -> list[Case]:
