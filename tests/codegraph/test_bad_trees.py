@@ -18,7 +18,7 @@ from holdfast.codegraph.listing import list_files
 from holdfast.codegraph.parsing import Parsed, parse_file
 from holdfast.codegraph.pool import Pool
 from holdfast.core.clock import system_clock
-from holdfast.core.errors import StoreError, StoreReadOnlyError
+from holdfast.core.errors import StoreError, StoreReadOnlyError, UsageError
 from holdfast.core.graph import BuildReport, FileState
 from holdfast.store import open_sqlite_graph
 from tests.codegraph.trees import NAME, built, edges, everything, rebuilt, write
@@ -261,6 +261,15 @@ def test_a_worker_that_hangs_is_given_up(tmp_path: Path) -> None:
         found = {parsed.path: parsed for parsed in pool.parse(["hang.py", "ok.py"])}
     assert found["hang.py"].reason == "parsing took longer than 3 s"
     assert found["ok.py"].state == "analysed"
+
+
+def test_workers_that_cannot_even_start_are_not_blamed_on_the_files(tmp_path: Path) -> None:
+    write(tmp_path, {f"m{n}.py": "" for n in range(60)})
+    with (
+        Pool(tmp_path, workers=2, module="tests.codegraph.no_such_module") as pool,
+        pytest.raises(UsageError, match="in a row ended before"),
+    ):
+        list(pool.parse([f"m{n}.py" for n in range(60)]))
 
 
 # -- Trees that git shows only in part ------------------------------------------------------------

@@ -22,11 +22,14 @@ from typing import BinaryIO, NamedTuple, cast
 
 from holdfast.codegraph.parsing import Parsed
 from holdfast.codegraph.worker import LENGTH, send
+from holdfast.core.errors import UsageError
 from holdfast.core.graph import FileState
 
 FILE_TIMEOUT_S = 20.0
 _PORTION = 16
 _MOST_WORKERS = 8
+_MOST_DEATHS = 20
+"""So many deaths without one answer between them are the fault of no file."""
 
 
 def worker_count(file_count: int) -> int:
@@ -57,6 +60,7 @@ class Pool:
         self._workers = workers
         self._timeout_s = timeout_s
         self._running: list[_Worker] = []
+        self._deaths = 0
         self._said: SimpleQueue[_Said] = SimpleQueue()
 
     def __enter__(self) -> Pool:
@@ -95,6 +99,7 @@ class Pool:
             yield from self._replace(worker, waiting, "the parser crashed")
             return
         worker.took()
+        self._deaths = 0
         yield said.answer
         if not worker.portion and waiting:
             worker.give(self._root, _portion(waiting))
@@ -111,6 +116,12 @@ class Pool:
         """Give up the file a worker was at, and let another go on with the rest."""
         rest = list(worker.portion)
         self._end(worker)
+        self._deaths += 1
+        if self._deaths >= _MOST_DEATHS:
+            raise UsageError(
+                f"{self._deaths} parser processes in a row ended before they had read a file.",
+                hint=f"See why with: {sys.executable} -m {self._module} </dev/null",
+            )
         waiting.extendleft(reversed(rest[1:]))
         if rest:
             yield Parsed(rest[0], "", FileState.FAILED.value, reason)
