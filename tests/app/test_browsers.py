@@ -21,7 +21,7 @@ from tests.app.working import Desk
 pytestmark = pytest.mark.feature("D8")
 
 RECORDED: dict[str, dict[str, Any]] = json.loads(
-    Path(__file__).parents[1].joinpath("observe/data/browsers.json").read_text("utf-8")
+    Path(__file__).with_name("browsers.json").read_text("utf-8")
 )
 TYPED = "tiger-lily"
 

@@ -4,8 +4,8 @@
     python -m tests.running_clients.record_browsers FOLDER [CHROMIUM]
 
 Plays the flows below on the little shop, each in a browser of its own, and writes every call with
-its answer to `tests/observe/data/browsers.json`: addresses and names of files made neutral, pictures
-left out.
+its answer to `tests/app/browsers.json`: addresses and names of files made neutral, pictures left
+out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 from tests.running_clients.little_shop import little_shop
 
-RECORDINGS = Path(__file__).parents[1] / "observe" / "data" / "browsers.json"
+RECORDINGS = Path(__file__).parents[1] / "app" / "browsers.json"
 _NOBODY = "http://127.0.0.1:47291/"
 Fields: TypeAlias = dict[str, Any]
 Flow: TypeAlias = Callable[["Hand"], None]

@@ -12,6 +12,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[./:\-][A-Za-z0-9_]+)*")
 _CODE_MARKS = frozenset("_./:0123456789")
@@ -55,6 +59,14 @@ def clean(text: str) -> str:
     if text.isascii() and "\0" not in text:
         return text
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def visible(text: str) -> str:
+    """The text without characters that nobody sees: controls other than tab and line ends, marks
+    that turn the direction of writing, and letters that are there for machines alone."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub("", text)
 
 
 def fold(text: str) -> str:

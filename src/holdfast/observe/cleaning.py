@@ -19,7 +19,7 @@ from holdfast.core.events import (
     TurnEnded,
 )
 from holdfast.core.records import replace
-from holdfast.core.text import clean
+from holdfast.core.text import clean, visible
 from holdfast.memory.packing import FRAME
 from holdfast.memory.wording.redaction import redact
 
@@ -37,6 +37,7 @@ _OWN_FRAME = re.compile(
 _PRIVATE = re.compile(r"private\s*(?:>|&gt;|\\u003e)")
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
 _TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_LINE_ENDS = re.compile("[\t\r\n\u2028\u2029]")
 _LONG_LINE = re.compile(rf"[^\n]{{{_MAX_LINE_CHARS},}}")
 
 
@@ -63,10 +64,20 @@ def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
     if FRAME in kept.casefold():
         kept = _OWN_FRAME.sub("", kept)
     kept = _without_control(kept)
+    if not kept.isascii() or "\x1b" in kept:
+        kept = visible(kept)
     shown = redact(kept).text
     if len(shown) < _MAX_LINE_CHARS:
         return shown
     return _LONG_LINE.sub(lambda m: f"{m.group()[:1000]}…", shown)
+
+
+def safe_path(path: str) -> str:
+    """A file's name that may be kept; nothing for one that takes several lines or hides letters:
+    no honest file is called so, and such a name would be read as something else."""
+    kept = safe_text(path, limit=1_000)
+    is_plain = visible(path) == path and not _LINE_ENDS.search(path)
+    return kept if is_plain else ""
 
 
 def _cleaned_call(call: ToolCalled, *, with_output: bool) -> ToolCalled:
@@ -76,12 +87,13 @@ def _cleaned_call(call: ToolCalled, *, with_output: bool) -> ToolCalled:
         # Servers name their tools as they like, and names are kept in a session's trail.
         name=safe_text(call.name, limit=200),
         kind=call.kind,
-        files=tuple(safe_text(path, limit=1_000) for path in call.files),
+        files=tuple(path for path in map(safe_path, call.files) if path),
         command=call.command and safe_text(call.command, limit=MAX_COMMAND_CHARS),
         query=call.query and safe_text(call.query, limit=MAX_COMMAND_CHARS),
         edits=tuple(
-            Edit(safe_text(e.path, limit=1_000), safe_text(e.before), safe_text(e.after))
+            Edit(path, safe_text(e.before), safe_text(e.after))
             for e in call.edits
+            if (path := safe_path(e.path))
         ),
         # Everything that is read of the input stands in the fields above.
         input="",

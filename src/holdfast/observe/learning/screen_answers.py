@@ -102,6 +102,12 @@ _FILE = re.compile(
     r"((?:[\w.@-]+/)+[\w.-]+\.(?:tsx|jsx|ts|js|mjs|vue|svelte|astro|html|css))\b"
 )
 _HERE = re.compile(r"|localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1|.*\.(?:localhost|local|test)")
+_TAG = re.compile(r"<[^<>\n]{0,200}>?")
+_SPEAKS_TO_AGENTS = re.compile(
+    r"\b(?:ignore|disregard|override|forget)\b.{0,40}\b(?:instruct|previous|prior|above|rules?)"
+    r"|\b(?:system prompt|you are now|curl|wget|sudo|powershell|base64)\b|\w://|[|;$]\s*(?:ba|z)?sh\b",
+    re.IGNORECASE,
+)
 _NUMBERS = re.compile(r"\b\d+(?:\.\d+)?(?:\s?ms|\s?s)?\b")
 
 
@@ -141,8 +147,12 @@ def read_answer(text: str, *, failed: bool, typed: Iterable[str] = ()) -> Answer
 
 
 def plain(text: str, *, limit: int = _SENTENCE_CHARS) -> str:
-    """Words of a page as they may be quoted: on one line, the same at every sighting, cut short."""
-    told = _NUMBERS.sub("N", text.replace("\\", "").replace("`", "'").replace('"', "'"))
+    """Words of a page as they may be quoted: on one line, the same at every sighting, cut short;
+    nothing when they are meant for an agent that reads them."""
+    if _SPEAKS_TO_AGENTS.search(text):
+        return ""
+    told = _NUMBERS.sub("N", _TAG.sub(" ", text).replace("\\", ""))
+    told = told.replace("`", "'").replace('"', "'")
     return shorten(" ".join(told.split()), limit=limit).strip(" .:;-#")
 
 
