@@ -4,9 +4,9 @@
 
 Reads the whole history, oldest commit first. For each file of each commit of two to ten files in
 the last fifth, the other files of the repository are ranked before the commit is taken in; what
-counts is how many of the commit's other files are among the first five. `existing` looks at files
-that were there before (a file that the commit itself adds cannot be named by anyone), `all` at
-every file of the commit. Plain association rules are measured on the same questions.
+counts is how many of the commit's other files are among the first five. `all` looks at every file
+of the commit, also at those that it adds, which only the names of others can foretell; `existing`
+at files that were there before. Plain association rules are measured on the same questions.
 
 With `--train`, weights are learned from the first four fifths of all repositories, and for each
 repository from the others alone ("left out"), which is the honest figure for a new repository.
@@ -49,10 +49,10 @@ class Recall:
 
     def add(self, named: Sequence[str], others: set[str], existing: set[str]) -> None:
         """One question with what was named for it."""
-        hits = len(set(named[:TOP]) & others)
-        self.all.append(hits / len(others))
+        first = set(named[:TOP])
+        self.all.append(len(first & others) / len(others))
         if existing:
-            self.existing.append(hits / len(existing))
+            self.existing.append(len(first & existing) / len(existing))
 
     def as_json(self) -> dict[str, Json]:
         """Percentages and how many questions they stand on."""

@@ -7,8 +7,10 @@ one to ten files is asked by its message, before it is taken in: is one of the f
 (and that were there before) among the first five? Files are known as they were at that moment.
 Plain BM25 over path and content is measured in the same run on the same questions.
 
-`--queries FILE` asks other texts instead, about the newest state of one repository: a line of
-JSON each, {"query": "…", "files": ["path", …]}.
+`--queries FILE` asks other texts instead, such as real issues: a line of JSON each, {"query": "…",
+"files": ["path", …]}, or nearly any other form (see `bench.queries`). Each is asked in the state
+of its `base_commit`, else in the newest, and nothing that came later is known then. A query that
+names an unknown commit, or no file of that state, cannot be asked: it is counted apart.
 
 With `--train`, weights are learned from the first four fifths of all repositories, and for each
 repository from the others alone ("left out").
@@ -18,7 +20,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,17 +30,16 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.plain_bm25 import PlainBm25
+from bench.queries import Query, read_queries
 from bench.report import finish, machine, parser, say
+from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
 from holdfast.app.history import read_past
 from holdfast.codegraph.code_words import words
 from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence, Finder
 from holdfast.codegraph.learner import Learner, Table
 from holdfast.codegraph.past import FileNumbers, PastCommit, Status
-from holdfast.core.clock import system_clock
-from holdfast.core.code_texts import CommitText, FileText
+from holdfast.core.code_texts import CommitText
 from holdfast.core.codec import Json
-from holdfast.store.sqlite.code_texts import SqliteCodeTexts
 
 TOP = 5
 LATE = 0.8
@@ -47,42 +47,9 @@ WARM_UP = 0.3
 MOST_FILES = 10
 VOTER_FILES = 20
 EPOCHS = 5
-_TREE = "bench"
-_MAX_BYTES = 400_000
 _TRAILERS = re.compile(r"(?m)^(?:Co-authored-by|Signed-off-by|Refs):.*$")
 
 Choice = tuple[Table, NDArray[np.bool_]]
-
-
-class Blobs:
-    """Contents of files at commits, from one git process."""
-
-    def __init__(self, repo: Path) -> None:
-        self._git = subprocess.Popen(
-            ["git", "-C", str(repo), "cat-file", "--batch"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-
-    def text(self, sha: str, path: str) -> str:
-        """A file's text; empty for what is binary, huge or no file."""
-        assert self._git.stdin
-        assert self._git.stdout
-        if "\n" in path:
-            return ""
-        self._git.stdin.write(f"{sha}:{path}\n".encode("utf-8", "surrogateescape"))
-        self._git.stdin.flush()
-        head = self._git.stdout.readline().split()
-        if len(head) != 3 or not head[2].isdigit():
-            return ""
-        data = self._git.stdout.read(int(head[2]) + 1)[:-1]
-        if head[1] != b"blob" or len(data) > _MAX_BYTES or b"\0" in data[:1000]:
-            return ""
-        return data.decode("utf-8", "replace")
-
-    def close(self) -> None:
-        """End the process."""
-        self._git.communicate()
 
 
 class Walk:
@@ -90,13 +57,10 @@ class Walk:
 
     def __init__(self, repo: Path, folder: Path, weights: Sequence[float]) -> None:
         self._blobs = Blobs(repo)
-        self._texts = SqliteCodeTexts.open(
-            folder / "words.db", busy_timeout_ms=1000, clock=system_clock
-        )
+        self._words = Words(folder)
         self._files = FileNumbers()
-        self._peer = PlainBm25()
         self._order = 0
-        self.finder = Finder(self._texts, _TREE, weights=weights)
+        self.finder = Finder(self._words.texts, TREE, weights=weights)
 
     def existing(self, commit: PastCommit) -> set[str]:
         """The files of a commit that are there before it."""
@@ -106,30 +70,17 @@ class Walk:
         """Go on to the state after a commit."""
         self._order += 1
         self._files.follow(commit)
+        texts = self._words.texts
         for change in commit.changes:
             if change.status is Status.RENAMED:
-                self._texts.rename_in_commits(_TREE, change.old, change.new)
-        gone = [c.old for c in commit.changes if c.status in (Status.DELETED, Status.RENAMED)]
-        self._texts.drop_texts(_TREE, gone)
-        for path in gone:
-            self._peer.drop(path)
+                texts.rename_in_commits(TREE, change.old, change.new)
+        gone = (Status.DELETED, Status.RENAMED)
+        self._words.drop([c.old for c in commit.changes if c.status in gone])
         there = [c.new for c in commit.changes if c.status is not Status.DELETED]
-        texts = [self._text(commit.sha, path) for path in there]
-        self._texts.put_texts(_TREE, texts)
-        for text in texts:
-            self._peer.put(text.path, (3 * f"{text.path_words} " + text.body_words).split())
+        bodies = {path: self._blobs.text(commit.sha, path) for path in there}
+        self._words.put(bodies, stamp=commit.sha)
         if len(commit.changes) <= VOTER_FILES:
-            self._texts.put_commits(_TREE, [self._commit(commit)])
-
-    def _text(self, sha: str, path: str) -> FileText:
-        body = self._blobs.text(sha, path)
-        return FileText(
-            path=path,
-            stamp=sha,
-            path_words=" ".join(words(path)),
-            symbol_words="",
-            body_words=" ".join(words(body)),
-        )
+            texts.put_commits(TREE, [self._commit(commit)])
 
     def _commit(self, commit: PastCommit) -> CommitText:
         return CommitText(
@@ -140,13 +91,13 @@ class Walk:
             files=tuple({change.new for change in commit.changes}),
         )
 
-    def by_words(self, request: str) -> list[str]:
-        """The peer: BM25 over content and, three times, the path."""
-        return self._peer.search(words(request), limit=TOP)
+    def by_bm25(self, request: str) -> list[str]:
+        """What the peer names."""
+        return self._words.by_bm25(request, limit=TOP)
 
     def close(self) -> None:
         """Let go of the file and the process."""
-        self._texts.close()
+        self._words.texts.close()
         self._blobs.close()
 
 
@@ -181,7 +132,7 @@ def measured(
                 named = {found.path for found in walk.finder.find(request, limit=TOP)}
                 seconds += process_time() - before
                 hits["ours"] += bool(named & files)
-                hits["bm25"] += bool(set(walk.by_words(request)) & files)
+                hits["bm25"] += bool(set(walk.by_bm25(request)) & files)
                 hits["asked"] += 1
             walk.finder.learn(request, files)
         walk.close()
@@ -201,24 +152,47 @@ def _figures(hits: Counter[str], seconds: float, *, commits: int) -> dict[str, J
     }
 
 
-def answered(repo: Path, commits: Sequence[PastCommit], queries: Path) -> dict[str, Json]:
-    """Given texts against the newest state, after learning from all commits."""
-    lines = [json.loads(line) for line in queries.read_text("utf-8").splitlines() if line.strip()]
+def answered(repo: Path, queries: Sequence[Query]) -> dict[str, Json]:
+    """Given texts, each in its state, from the oldest to the newest."""
     hits: Counter[str] = Counter()
     seconds = 0.0
-    with TemporaryDirectory() as folder:
-        walk = Walk(repo, Path(folder), WEIGHTS)
-        for _, request, files in questions(commits, walk, first=LATE):
-            walk.finder.learn(request, files)
-        for line in lines:
+    state = State(repo)
+    for sha, asked in _by_state(repo, queries, hits):
+        state.go_to(sha)
+        for query in asked:
+            files = (query.files or files_of(repo, query.commit or "")) & state.files.keys()
+            if not files:
+                hits["no_file"] += 1
+                continue
             before = process_time()
-            named = {found.path for found in walk.finder.find(line["query"], limit=TOP)}
+            named = {found.path for found in state.finder.find(query.text, limit=TOP)}
             seconds += process_time() - before
-            hits["ours"] += bool(named & set(line["files"]))
-            hits["bm25"] += bool(set(walk.by_words(line["query"])) & set(line["files"]))
+            hits["ours"] += bool(named & files)
+            hits["bm25"] += bool(set(state.words.by_bm25(query.text, limit=TOP)) & files)
             hits["asked"] += 1
-        walk.close()
-    return _figures(hits, seconds, commits=len(commits))
+    commits = state.commits
+    state.close()
+    return {
+        **_figures(hits, seconds, commits=commits),
+        "skipped_unknown_commit": hits["unknown_commit"],
+        "skipped_no_such_file": hits["no_file"],
+    }
+
+
+def _by_state(
+    repo: Path, queries: Sequence[Query], hits: Counter[str]
+) -> Iterator[tuple[str, list[Query]]]:
+    """The queries of each state, the one with the shortest history first."""
+    states: dict[str, list[Query]] = {}
+    for query in queries:
+        name = query.base or (f"{query.commit}^" if query.commit else "HEAD")
+        sha = commit_named(repo, name)
+        if sha is None:
+            hits["unknown_commit"] += 1
+        else:
+            states.setdefault(sha, []).append(query)
+    for sha in sorted(states, key=lambda sha: (depth(repo, sha), sha)):
+        yield sha, states[sha]
 
 
 # -- Training -------------------------------------------------------------------------------------
@@ -254,9 +228,12 @@ def trained(choices: Sequence[Choice]) -> tuple[float, ...]:
 
 def run(options: Namespace) -> dict[str, Json]:
     """Figures of every repository."""
-    past = {path: commits for path in options.repo if (commits := _read(path))}
     if options.queries:
-        return {path.name: answered(path, c, options.queries) for path, c in past.items()}
+        return {
+            path.name: answered(path, read_queries(options.queries, repo=path))
+            for path in options.repo
+        }
+    past = {path: commits for path in options.repo if (commits := _read(path))}
     if not options.train:
         return {path.name: measured(path, c, WEIGHTS) for path, c in past.items()}
     choices = {path: choices_of(path, commits) for path, commits in past.items()}
@@ -281,7 +258,7 @@ def main() -> None:
     """Measure, print, keep."""
     made = parser(__doc__)
     made.add_argument("--repo", type=Path, action="append", required=True)
-    made.add_argument("--queries", type=Path, help="texts with their files, one JSON a line")
+    made.add_argument("--queries", type=Path, help="texts with their files, as in bench.queries")
     made.add_argument("--train", action="store_true", help="learn the shipped weights anew")
     options = made.parse_args()
     figures = run(options)

@@ -106,3 +106,17 @@ def test_a_file_that_several_sources_name_comes_first() -> None:
     found = fused(rankings, is_there=lambda path: path != "gone", limit=5)
     assert [(file.path, file.reasons) for file in found] == [("y", ("q", "r")), ("x", ("p",))]
     assert 0 < found[1].score < found[0].score <= 1
+
+
+def test_a_file_that_its_likes_have_and_it_has_not_is_told_of(hf: Holdfast, tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    commit(tmp_path, "c.py")
+    for name in ("pool", "url", "auth"):
+        write(tmp_path, {f"src/{name}.py": "", f"tests/test_{name}.py": ""})
+        commit(tmp_path, f"src/{name}.py", f"tests/test_{name}.py")
+    write(tmp_path, {"src/cookies.py": ""})
+    found = hf.graph.related("src/cookies.py")
+    assert found.expected == ("tests/test_cookies.py",)
+    assert "tests/test_cookies.py" not in [file.path for file in found.files]
+    write(tmp_path, {"tests/test_cookies.py": ""})
+    assert hf.graph.related("src/cookies.py").expected == ()

@@ -85,6 +85,35 @@ def test_a_file_that_does_not_exist_yet_gets_the_habit_of_its_folder() -> None:
     assert "api/routes.py" in names(model, "api/orders.py")
 
 
+def test_a_file_does_as_its_likes_in_parallel_folders_do() -> None:
+    languages = ["de", "es", "fr", "ja"]
+    pages = [commit(f"docs/{name}/async.md", f"docs/{name}/features.md") for name in languages]
+    alone = [commit("docs/pt/async.md"), commit("docs/pt/features.md"), commit("docs/pt/other.md")]
+    model = learned([*alone, *NOISE, *pages, *NOISE])
+    named = {partner.path: partner for partner in model.partners("docs/pt/async.md")}
+    assert "as with files named alike" in named["docs/pt/features.md"].reasons
+    assert "docs/pt/other.md" not in named
+
+
+def test_a_file_that_the_names_of_others_lead_to_expect_is_named_before_it_is_there() -> None:
+    pairs = [commit(f"src/{name}.py", f"tests/test_{name}.py") for name in ("pool", "url", "auth")]
+    model = learned([*NOISE, *pairs])
+    expected = [p for p in model.partners("src/cookies.py", limit=9) if not p.is_there]
+    assert [partner.path for partner in expected] == ["tests/test_cookies.py"]
+
+
+def test_a_file_that_was_deleted_is_not_expected_again() -> None:
+    pairs = [commit(f"src/{name}.py", f"tests/test_{name}.py") for name in ("pool", "url", "auth")]
+    model = learned([commit("tests/test_cookies.py"), deleted("tests/test_cookies.py"), *pairs])
+    assert "tests/test_cookies.py" not in names(model, "src/cookies.py", limit=50)
+
+
+def test_a_name_is_written_as_the_file_that_is_asked_about_writes_it() -> None:
+    pairs = [commit(f"main/{name}.java", f"test/{name}Test.java") for name in ("Pool", "UrlPart")]
+    model = learned([*pairs, *NOISE])
+    assert "test/CookieJarTest.java" in names(model, "main/CookieJar.java", limit=20)
+
+
 def test_an_empty_history_names_nothing() -> None:
     assert CoChange().partners("a.py") == []
 
@@ -115,15 +144,16 @@ def _commits(draw: st.DrawFn) -> list[PastCommit]:
 
 
 @given(_commits())
-def test_only_present_files_are_named_and_never_the_file_itself(commits: list[PastCommit]) -> None:
+def test_a_file_named_is_there_or_never_was_and_is_not_the_one_asked(
+    commits: list[PastCommit],
+) -> None:
     model = learned(commits)
     for path in ("a.py", "d/e.md", "new.py"):
         named = model.partners(path, limit=50)
         assert path not in [partner.path for partner in named]
         for partner in named:
-            number = model.files.number(partner.path)
-            assert number is not None
-            assert model.files.is_present(number)
+            assert partner.is_there == (model.files.number(partner.path) is not None)
+            assert partner.is_there or not model.files.was_there(partner.path)
             assert 0 <= partner.likelihood <= 1
 
 

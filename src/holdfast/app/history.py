@@ -65,10 +65,12 @@ def read_history(root: Path, *, limit: int) -> list[Commit] | None:
     return None if read is None else list(_with_files(*read))
 
 
-def read_past(root: Path, *, limit: int, after: str | None = None) -> list[PastCommit] | None:
+def read_past(
+    root: Path, *, limit: int, after: str | None = None, upto: str = "HEAD"
+) -> list[PastCommit] | None:
     """The latest commits that are no merges, oldest first, with files as they were called then;
     with `after` only those that this commit does not have behind it. None when git cannot tell."""
-    since = (f"{after}..HEAD",) if after and _SHA.fullmatch(after) else ()
+    since = (f"{after}..{upto}",) if after and _SHA.fullmatch(after) else (upto,)
     read = _read(root, ("--no-merges", f"--max-count={limit}", *since))
     if read is None:
         return None

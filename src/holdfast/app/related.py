@@ -7,7 +7,7 @@ changed lately are looked at along with the one that was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -41,14 +41,21 @@ MAX_KEPT: Final = 1_000
 _SHELF: Final = "co_change"
 _PARTNERS: Final = 20
 _MIN_WEIGHT: Final = 0.1
+_MOST_EXPECTED: Final = 3
+_SURE: Final = 8
+"""A file that is not there is told of only when it is among the first so many."""
 
 
 @record(kw_only=True)
 class Related:
-    """The files that belong with one, and whether history and the graph had a say."""
+    """The files that belong with one, and whether history and the graph had a say.
+
+    `expected` are not there yet: files that others of like names have, such as a test.
+    """
 
     file: str
     files: tuple[RelatedFile, ...]
+    expected: tuple[str, ...] = ()
     has_history: bool
     has_graph: bool
 
@@ -89,6 +96,7 @@ class RelatedFiles:
         return Related(
             file=path,
             files=tuple(found),
+            expected=tuple(self._expected(history or ()))[:_MOST_EXPECTED],
             has_history=history is not None,
             has_graph=bool(has_graph),
         )
@@ -112,6 +120,13 @@ class RelatedFiles:
             self._wires.project, [path], min_weight=_MIN_WEIGHT, limit=_PARTNERS
         )
         return [Named(link.file_b, (f"seen along {link.count} times",)) for link in links]
+
+    def _expected(self, history: Sequence[Named]) -> Iterator[str]:
+        from holdfast.codegraph.cochange import EXPECTED
+
+        for named in history[:_SURE]:
+            if EXPECTED in named.reasons and look(self._root, named.path) is None:
+                yield named.path
 
     def _partners(self, path: str) -> list[Named] | None:
         """What history says; None without one."""

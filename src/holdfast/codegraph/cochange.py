@@ -1,29 +1,28 @@
 """Which files change together: learned from history, commit by commit, oldest first.
 
 For a file that is about to change, the others are ranked by how often they changed with it, lately
-and ever (counts fade over 40, 400 and 4,000 commits), with the habits of its folder and of its
-kind standing in where its own history is short; by what the names say (a test and its source); and
-by what was worked on just now. A broad commit says little of each pair, a bulk one nothing. The
-weights of these signals are shipped and adapt to the repository. Knows neither git nor storage.
+and ever, with the habits of its folder and of its kind standing in where its own history is short;
+by what files of like names do (`codegraph.parallels`), which may name one that is not there yet;
+and by what was worked on just now. A broad commit says little of each pair, a bulk one nothing.
+The weights of these signals are shipped and adapt to the repository. Knows neither git nor storage.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from heapq import nlargest
-from math import exp, log, log1p
+from math import exp, inf, log, log1p
 from posixpath import dirname, splitext
 from typing import Final
 
 import numpy as np
 
+from holdfast.codegraph.fading import EVER, NOTHING, Count, Faded, Habit
 from holdfast.codegraph.learner import Learner, Table
+from holdfast.codegraph.parallels import Parallel, Parallels
 from holdfast.codegraph.past import FileNumbers, PastCommit, is_test, path_words, subject
 from holdfast.core.records import record
 
-FADES: Final = (40.0, 400.0, 4000.0)
-"""After how many commits a count has faded to 1/e: just now, lately, ever."""
 BULK_FILES: Final = 60
 BROAD_FILES: Final = 5
 """A commit of more files than this counts less for each."""
@@ -35,69 +34,42 @@ ADAPT_COMMITS: Final = 800
 _TRUST: Final = (0.5, 0.7, 1.0)
 """How many sightings the habit of a folder is worth, for each fade."""
 _TINY: Final = 1e-5
+_NOBODY: Final = -1
+_UNLIKE: Final = Parallel(0.0, 0.0, 0)
+_CAUTION: Final = 10.0
 _TELL_EVERY: Final = 50
+_FEWEST_LIKES: Final = 2
+"""How often files of like names must have come along before one that is not there is named."""
+
+EXPECTED: Final = "expected by the names of others"
+"""Why a file is named that is not there."""
 
 SIGNALS: Final = (
     "with it just now", "with it lately", "with it ever",
     "changed just now", "changed lately", "changed ever",
     "touched by the last commits", "with it in the last commits", "times together",
-    "never together", "about the same", "words of the path", "same ending",
-    "words of the path, little history", "new", "share of joint changes",
+    "about the same", "words of the path", "same ending", "words of the path, little history",
+    "new", "share of joint changes", "its likes just now", "its likes lately", "not there yet",
 )  # fmt: skip
 WEIGHTS: Final = (
-    0.10, 0.05, 0.37, 0.05, 0.09, -0.11, 0.83, 0.58, 0.23, 0.55, 0.41, 0.56, 0.07, 4.16, 1.16, 2.40
+    0.10, 0.09, 0.26, 0.05, 0.05, -0.10, 0.82, 0.59, 0.33, -0.01, 0.62, -0.02, 4.37, 0.87, 2.37,
+    1.14, 0.34, 1.0,
 )  # fmt: skip
 """Learned by `bench.cochange --train`; see docs/decisions/co-change.md."""
 
 
 @record
 class Partner:
-    """A file that tends to change with another. `likelihood`: in how many of 1 such changes."""
+    """A file that tends to change with another. `likelihood`: in how many of 1 such changes.
+
+    One that is not there is a file that the names of others lead to expect.
+    """
 
     path: str
     likelihood: float
     together: int
     reasons: tuple[str, ...]
-
-
-class _Count:
-    """One count that fades at three speeds."""
-
-    __slots__ = ("at", "faded", "times")
-
-    def __init__(self) -> None:
-        self.faded = (0.0, 0.0, 0.0)
-        self.at = 0
-        self.times = 0
-
-    def now(self, tick: int) -> tuple[float, float, float]:
-        age = self.at - tick
-        a, b, c = self.faded
-        return a * exp(age / FADES[0]), b * exp(age / FADES[1]), c * exp(age / FADES[2])
-
-    def add(self, weight: float, tick: int) -> None:
-        a, b, c = self.now(tick)
-        self.faded = (a + weight, b + weight, c + weight)
-        self.at = tick
-        self.times += 1
-
-
-_Counts = defaultdict[int, _Count]
-_NONE: Final = (0.0, 0.0, 0.0)
-
-
-class _Habit:
-    """How often something changed, and what changed along with it."""
-
-    __slots__ = ("others", "own")
-
-    def __init__(self) -> None:
-        self.own = _Count()
-        self.others: _Counts = defaultdict(_Count)
-
-    def with_other(self, other: int, tick: int) -> tuple[float, float, float]:
-        count = self.others.get(other)
-        return count.now(tick) if count else _NONE
+    is_there: bool = True
 
 
 class CoChange:
@@ -105,15 +77,16 @@ class CoChange:
 
     def __init__(self, weights: Sequence[float] = WEIGHTS) -> None:
         self.files = FileNumbers()
-        self.learner = Learner(weights)
+        self.learner = Learner(weights, caution=_CAUTION)
         self._tick = 0
-        self._all = _Count()
-        self._files: defaultdict[int, _Habit] = defaultdict(_Habit)
-        self._folders: defaultdict[str, _Habit] = defaultdict(_Habit)
-        self._kinds: defaultdict[str, _Habit] = defaultdict(_Habit)
+        self._all = Count()
+        self._files: defaultdict[int, Habit[int]] = defaultdict(Habit[int])
+        self._folders: defaultdict[str, Habit[int]] = defaultdict(Habit[int])
+        self._kinds: defaultdict[str, Habit[int]] = defaultdict(Habit[int])
         self._subjects: defaultdict[str, set[int]] = defaultdict(set)
         self._touched: dict[int, int] = {}
         self._born: dict[int, int] = {}
+        self._parallels = Parallels()
         self._recent: deque[list[int]] = deque(maxlen=RECENT_COMMITS)
 
     # -- Learning -------------------------------------------------------------------------------
@@ -125,13 +98,13 @@ class CoChange:
         self._count(commit)
 
     def _correct(self, commit: PastCommit) -> None:
-        names = [change.old for change in commit.changes]
-        numbers = {number for name in names if (number := self.files.number(name)) is not None}
+        names = {change.old: None for change in commit.changes}
         for name in names:
-            candidates = self._candidates(name)
-            right = np.array([n in numbers for n in candidates], dtype=np.bool_)
+            view = _View(self, name)
+            candidates = self._candidates(name, view)
+            right = np.array([other in names for other in candidates], dtype=np.bool_)
             if right.any():
-                self.learner.learn(self._table(name, candidates), right)
+                self.learner.learn(view.table(candidates), right)
 
     def _count(self, commit: PastCommit) -> None:
         before = {change.old: self.files.number(change.old) for change in commit.changes}
@@ -154,6 +127,7 @@ class CoChange:
         tick, weight = self._tick, min(1.0, BROAD_FILES / len(numbers))
         names = {number: self.files.name(number) for number in numbers}
         self._all.add(weight, tick)
+        self._parallels.count(list(names.values()), weight=weight, tick=tick)
         for number in numbers:
             self._files[number].own.add(weight, tick)
             for other in numbers:
@@ -170,63 +144,71 @@ class CoChange:
     # -- Asking ---------------------------------------------------------------------------------
 
     def partners(self, path: str, *, limit: int = 5) -> list[Partner]:
-        """The files likeliest to change with `path`, which need not exist yet."""
-        candidates = self._candidates(path)
+        """The files likeliest to change with `path`, which need not exist yet, nor need they."""
+        view = _View(self, path)
+        candidates = self._candidates(path, view)
         if not candidates:
             return []
-        table = self._table(path, candidates)
+        table = view.table(candidates)
         best = self.learner.order(table)[:limit]
         return [self._partner(path, candidates[row], table[row].tolist()) for row in best]
 
-    def _partner(self, path: str, other: int, signals: Sequence[float]) -> Partner:
-        own = self.files.number(path)
-        count = self._files[own].others.get(other) if own in self._files else None
-        together = count.times if count else 0
+    def _partner(self, path: str, other: str, signals: Sequence[float]) -> Partner:
+        together = self.together(path, other).times
         return Partner(
-            self.files.name(other),
-            round(min(1.0, exp(signals[2])), 3),
+            other,
+            round(min(1.0, exp(signals[EVER])), 3),
             together,
             tuple(_reasons(signals, together)),
+            is_there=self.files.number(other) is not None,
         )
 
-    def _candidates(self, path: str) -> list[int]:
-        """Present files worth ranking, in a fixed order."""
-        own = self.files.number(path)
+    def _candidates(self, path: str, view: _View) -> list[str]:
+        """Files worth ranking, in a fixed order."""
         found = set(self._subjects.get(subject(path), ()))
         found.update(number for numbers in self._recent for number in numbers)
-        if own is not None and own in self._files:
-            found.update(self._files[own].others)
-        found.update(self._most(self._folders.get(dirname(path)), 30))
-        found.update(self._most(self._kinds.get(kind(path)), 20))
-        return sorted(n for n in found if n != own and self.files.is_present(n))
+        found.update(view.own.others)
+        found.update(view.folder.most(30, self._tick))
+        found.update(view.kind.most(20, self._tick))
+        names = {self.files.name(number) for number in found if self.files.is_present(number)}
+        for name, said in view.likes.items():
+            is_there = self.files.number(name) is not None
+            if is_there or (said.times >= _FEWEST_LIKES and not self.files.was_there(name)):
+                names.add(name)
+        return sorted(names - {path})
 
-    def _most(self, habit: _Habit | None, limit: int) -> list[int]:
-        if habit is None:
-            return []
-        others, tick = habit.others, self._tick
-        return nlargest(limit, others, key=lambda number: others[number].now(tick)[2])
-
-    def _table(self, path: str, candidates: Sequence[int]) -> Table:
-        view = _View(self, path)
-        return np.array([view.signals(number) for number in candidates], dtype=np.float64)
-
-    def habits(self, path: str) -> tuple[_Habit, _Habit, _Habit]:
+    def habits(self, path: str) -> tuple[Habit[int], Habit[int], Habit[int]]:
         """The habits of a file, of its folder and of its kind; empty where there are none."""
-        own = self.files.number(path)
         return (
-            self._files.get(own, _Habit()) if own is not None else _Habit(),
-            self._folders.get(dirname(path), _Habit()),
-            self._kinds.get(kind(path), _Habit()),
+            self.habit(self.files.number(path)),
+            self._folders.get(dirname(path), _NO_HABIT),
+            self._kinds.get(kind(path), _NO_HABIT),
         )
 
-    def moments(self, number: int) -> tuple[int, int]:
-        """How many commits ago a file was touched, and first seen."""
-        return self._tick - self._touched[number], self._tick - self._born[number]
+    def habit(self, number: int | None) -> Habit[int]:
+        """The habits of a file by its number."""
+        return _NO_HABIT if number is None else self._files.get(number, _NO_HABIT)
 
-    def changed(self, number: int) -> tuple[float, float, float]:
-        """How often a file changed along with others, faded."""
-        habit = self._files.get(number)
-        return habit.own.now(self._tick) if habit else _NONE
+    def together(self, path: str, other: str) -> Count:
+        """How often two files changed together."""
+        number = self.files.number(other)
+        own = self.habit(self.files.number(path))
+        return _NO_COUNT if number is None else own.others.get(number, _NO_COUNT)
+
+    def likes(self, path: str) -> dict[str, Parallel]:
+        """The files that would go with one by what files of like names do."""
+        return self._parallels.of(
+            path,
+            self._tick,
+            own=self.habit(self.files.number(path)).own,
+            along=lambda other: self.together(path, other),
+        )
+
+    def moments(self, number: int) -> tuple[float, float]:
+        """How many commits ago a file was touched, and first seen."""
+        if number == _NOBODY:
+            return inf, inf
+        return self._tick - self._touched[number], self._tick - self._born[number]
 
     @property
     def tick(self) -> int:
@@ -234,9 +216,13 @@ class CoChange:
         return self._tick
 
     @property
-    def changed_in_all(self) -> tuple[float, float, float]:
+    def changed_in_all(self) -> Faded:
         """How many commits changed several files, faded."""
         return self._all.now(self._tick)
+
+
+_NO_HABIT: Final = Habit[int]()
+_NO_COUNT: Final = Count()
 
 
 class _View:
@@ -245,46 +231,51 @@ class _View:
     def __init__(self, model: CoChange, path: str) -> None:
         self._model = model
         self._tick = tick = model.tick
-        self._own, self._folder, self._kind = model.habits(path)
+        self.own, self.folder, self.kind = model.habits(path)
+        self.likes = model.likes(path)
         self._all = model.changed_in_all
-        self._counts = tuple(h.own.now(tick) for h in (self._own, self._folder, self._kind))
+        self._counts = tuple(h.own.now(tick) for h in (self.own, self.folder, self.kind))
         self._subject = subject(path)
         self._words = path_words(path)
         self._ending = splitext(path)[1]
-        self._shortness = 1 / (1 + self._own.own.times)
+        self._shortness = 1 / (1 + self.own.own.times)
 
-    def signals(self, other: int) -> list[float]:
+    def table(self, candidates: Sequence[str]) -> Table:
+        """The signals of candidates, a row for each."""
+        return np.array([self.signals(name) for name in candidates], dtype=np.float64)
+
+    def signals(self, name: str) -> list[float]:
         """The signals of one candidate, in the order of `SIGNALS`."""
-        name = self._model.files.name(other)
-        changed = self._model.changed(other)
-        joint = self._own.others.get(other)
-        shared = joint.now(self._tick) if joint else _NONE
-        chances, popular = self._chances(other, shared, changed)
+        number = self._model.files.number(name)
+        other = _NOBODY if number is None else number
+        joint = self.own.others.get(other)
+        shared = joint.now(self._tick) if joint else NOTHING
+        changed = self._model.habit(other).own.now(self._tick)
         touched_ago, born_ago = self._model.moments(other)
         words = path_words(name)
         likeness = len(words & self._words) / (len(words | self._words) or 1)
-        union = self._counts[0][2] + changed[2] - shared[2] + 0.5
+        union = self._counts[0][EVER] + changed[EVER] - shared[EVER] + 0.5
+        like = self.likes.get(name, _UNLIKE)
         return [
-            *chances,
-            *popular,
+            *self._chances(other, shared, changed),
             exp(-touched_ago / 3),
             exp((joint.at - self._tick) / 4) if joint else 0.0,
             log1p(joint.times) if joint else 0.0,
-            0.0 if joint else 1.0,
             float(subject(name) == self._subject),
             likeness,
             float(splitext(name)[1] == self._ending),
             likeness * self._shortness,
             exp(-born_ago / 10),
-            shared[2] / union,
+            shared[EVER] / union,
+            like.just_now,
+            like.lately,
+            float(number is None),
         ]
 
-    def _chances(
-        self, other: int, shared: tuple[float, float, float], changed: tuple[float, float, float]
-    ) -> tuple[list[float], list[float]]:
+    def _chances(self, other: int, shared: Faded, changed: Faded) -> list[float]:
         """Log chances that the candidate changes too, and that it changes at all, by fade."""
-        in_folder = self._folder.with_other(other, self._tick)
-        in_kind = self._kind.with_other(other, self._tick)
+        in_folder = self.folder.with_other(other, self._tick)
+        in_kind = self.kind.with_other(other, self._tick)
         own, folder, kin = self._counts
         chances: list[float] = []
         popular: list[float] = []
@@ -295,7 +286,7 @@ class _View:
             by_file = (shared[i] + trust * by_folder) / (own[i] + trust)
             chances.append(log(by_file + _TINY))
             popular.append(log(at_all + _TINY))
-        return chances, popular
+        return chances + popular
 
 
 def kind(path: str) -> str:
@@ -328,5 +319,9 @@ def _reasons(signals: Sequence[float], together: int) -> Iterable[str]:
         yield "named alike"
     if named["touched by the last commits"] > 0.3:
         yield "worked on just now"
-    if not together and not named["about the same"]:
+    if named["not there yet"]:
+        yield EXPECTED
+    elif named["its likes lately"] > 0.2:
+        yield "as with files named alike"
+    elif not together and not named["about the same"]:
         yield "habit of the folder"

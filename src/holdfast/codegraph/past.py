@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import lru_cache
 from posixpath import basename, splitext
 
 from holdfast.core.records import record
@@ -56,6 +57,7 @@ class FileNumbers:
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
         self._name: list[str] = []
+        self._ever: set[str] = set()
 
     def number(self, name: str) -> int | None:
         """The file that has this name now; None when there is none."""
@@ -68,6 +70,10 @@ class FileNumbers:
     def is_present(self, number: int) -> bool:
         """Whether the file is still there."""
         return self._number.get(self._name[number]) == number
+
+    def was_there(self, name: str) -> bool:
+        """Whether a file ever had this name."""
+        return name in self._ever
 
     def present(self) -> Iterator[int]:
         """Every file that is there now."""
@@ -85,6 +91,7 @@ class FileNumbers:
             number = self._number.pop(change.old)
             self._number[change.new] = number
             self._name[number] = change.new
+            self._ever.add(change.new)
             return number
         known = self._number.get(change.new)
         return self._enter(change.new, present=True) if known is None else known
@@ -92,6 +99,7 @@ class FileNumbers:
     def _enter(self, name: str, *, present: bool) -> int:
         number = len(self._name)
         self._name.append(name)
+        self._ever.add(name)
         if present:
             self._number[name] = number
         return number
@@ -106,12 +114,14 @@ def is_test(path: str) -> bool:
     return any(_TEST_PART.search(splitext(part)[0]) for part in parts)
 
 
+@lru_cache(50_000)
 def subject(path: str) -> str:
     """What a file is about by its name: "urls" for `tests/test_urls.py` and `src/_urls.py`."""
     stem = basename(path).split(".")[0]
     return _TEST_PART.sub("", stem).strip("_-").lower() or stem.lower()
 
 
+@lru_cache(50_000)
 def path_words(path: str) -> frozenset[str]:
     """The words of a path that tell one file from another."""
     stem = splitext(path)[0].lower()

@@ -57,3 +57,5 @@ def related(*, file: str, limit: int, project: str | None, as_json: bool) -> Non
         ("score", "file", "why"),
         [(f"{hit.score:.2f}", hit.path, ", ".join(hit.reasons)) for hit in found.files],
     )
+    if found.expected:
+        output.note(f"Not there yet, but files named alike have one: {', '.join(found.expected)}")

@@ -1,0 +1,139 @@
+"""Queries are read in the forms people keep them in, and asked in the state they belong to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.localise import answered
+from bench.queries import Query, read_queries
+from tests.app.test_code_search import git
+from tests.codegraph.trees import write
+
+pytestmark = pytest.mark.feature("E5")
+
+PATCH = """diff --git a/src/url.py b/src/url.py
+--- a/src/url.py
++++ b/src/url.py
+@@ -1 +1 @@
+-x
++y
+diff --git a/src/new.py b/src/new.py
+--- /dev/null
++++ b/src/new.py
+"""
+
+
+def read(tmp_path: Path, text: str, *, repo: str = "repo") -> list[Query]:
+    (tmp_path / "queries").write_text(text, "utf-8")
+    return read_queries(tmp_path / "queries", repo=tmp_path / repo)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"query": "broken url", "files": ["src/url.py"]},
+        {"text": "broken url", "paths": "src/url.py"},
+        {"title": "broken url", "body": "", "changed_files": [{"filename": "src/url.py"}]},
+        {"issue": "broken url", "file": ".\\src\\url.py"},
+        {"problem_statement": "broken url", "patch": PATCH.partition("diff --git a/src/new")[0]},
+    ],
+)
+def test_an_entry_may_use_any_of_the_usual_names(tmp_path: Path, entry: dict[str, object]) -> None:
+    assert read(tmp_path, json.dumps(entry)) == [Query("broken url", frozenset({"src/url.py"}))]
+
+
+def test_lines_a_list_a_named_list_and_a_mapping_read_alike(tmp_path: Path) -> None:
+    entries = [{"query": f"q{i}", "files": [f"{i}.py"]} for i in range(3)]
+    wanted = [Query(f"q{i}", frozenset({f"{i}.py"})) for i in range(3)]
+    forms: list[str] = [
+        "\n\n".join(json.dumps(entry) for entry in entries),
+        json.dumps(entries, indent=1),
+        json.dumps({"version": 1, "queries": entries}),
+        json.dumps({f"id-{i}": entry for i, entry in enumerate(entries)}),
+        "\ufeff" + json.dumps(entries),
+    ]
+    assert [read(tmp_path, form) for form in forms] == [wanted] * len(forms)
+
+
+def test_a_swe_bench_entry_is_read_as_it_is(tmp_path: Path) -> None:
+    entry = {
+        "repo": "psf/requests", "instance_id": "psf__requests-1", "base_commit": "abc",
+        "problem_statement": "It breaks.", "patch": PATCH, "test_patch": "--- a/tests/t.py",
+    }  # fmt: skip
+    other = {**entry, "repo": "pallets/flask", "problem_statement": "Else."}
+    read_back = read(tmp_path, json.dumps([entry, other]), repo="requests")
+    assert read_back == [Query("It breaks.", frozenset({"src/url.py", "src/new.py"}), "abc")]
+    assert len(read(tmp_path, json.dumps([entry, other]), repo="elsewhere")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no queries"),
+        ("[]", "holds no queries"),
+        ('{"query": "a", "files": ["b"]}\n{"query": ', "line 2 is not JSON"),
+        ('[{"files": ["b"]}]', "entry 1: no text to ask"),
+        ('[{"query": "a", "files": []}]', "entry 1: no right files"),
+        ('["a"]', "entry 1: an object such as"),
+        ("7", "entry 1: an object such as"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(SystemExit, match=says):
+        read(tmp_path, text)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="cannot be read"):
+        read_queries(tmp_path / "none", repo=tmp_path)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A repository whose file about cookies was renamed after it was mended."""
+    root = tmp_path / "repo"
+    noise = {f"n/{i}.py": f"number = {i}\n" for i in range(8)}
+    write(root, {"jar.py": "cookies = {}\n", "pool.py": "connections = []\n", **noise})
+    git(root, "init")
+    git(root, "add", ".")
+    git(root, "commit", "-m", "Begin")
+    write(root, {"jar.py": "cookies = None\n"})
+    git(root, "commit", "-am", "Keep cookies between requests")
+    git(root, "mv", "jar.py", "biscuits.py")
+    git(root, "commit", "-m", "Rename the jar")
+    return root
+
+
+def test_a_query_is_asked_in_the_state_of_its_commit(repo: Path) -> None:
+    asked = "cookies are lost"
+    queries = [
+        Query(asked, frozenset({"biscuits.py"})),
+        Query(asked, frozenset({"jar.py"}), "HEAD~1"),
+        Query(asked, frozenset(), None, "HEAD~1"),
+        Query(asked, frozenset({"jar.py"})),
+        Query(asked, frozenset({"jar.py"}), "no-such-commit"),
+        Query(asked, frozenset({"jar.py"}), "--all"),
+    ]
+    figures = answered(repo, queries)
+    assert figures["questions"] == 3
+    assert figures["acc_at_5"] == 100
+    assert figures["skipped_no_such_file"] == 1
+    assert figures["skipped_unknown_commit"] == 2
+
+
+def test_states_on_different_branches_know_nothing_of_each_other(repo: Path) -> None:
+    git(repo, "checkout", "-b", "side", "HEAD~2")
+    write(repo, {"side.py": "cookies on the side\n"})
+    git(repo, "add", ".")
+    git(repo, "commit", "-m", "Side cookies")
+    queries = [
+        Query("cookies on the side", frozenset({"side.py"}), "side"),
+        Query("cookies on the side", frozenset({"side.py"}), "main"),
+        Query("cookies", frozenset({"biscuits.py"}), "main"),
+    ]
+    figures = answered(repo, queries)
+    assert figures["questions"] == 2
+    assert figures["skipped_no_such_file"] == 1
