@@ -127,3 +127,18 @@ def test_a_graph_of_a_newer_version_is_left_alone(hf: Holdfast, root: Path, tmp_
     ):
         opened.graph.status()
     assert (tmp_path / "memory.graph.db").read_bytes() == before
+
+
+@pytest.mark.feature("E3")
+def test_facts_about_the_running_application_are_not_crowded_out(hf: Holdfast) -> None:
+    for number in range(30):
+        hf.remember(f"Rule {number} about the one function f", type="gotcha", files=["b.py"])
+    hf.remember(
+        "Click `Save`: the element is disabled until f has run.",
+        type="e2e_observation",
+        files=["b.py"],
+    )
+    found = hf.graph.impact("b.py::f")
+    assert [m.text[:12] for m in found.e2e_observations] == ["Click `Save`"]
+    assert len(found.memories) == 20
+    assert [m.id for m in hf.graph.impact("a.py").e2e_observations] == []

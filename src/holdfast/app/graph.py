@@ -43,7 +43,7 @@ from holdfast.core.graph import (
 )
 from holdfast.core.query import Filter
 from holdfast.core.text import shorten
-from holdfast.core.types import parse_choice
+from holdfast.core.types import MemoryType, parse_choice
 
 if TYPE_CHECKING:
     from holdfast.app.module_notes import Summarised
@@ -368,9 +368,15 @@ class Graph:
         return (found.size_bytes, found.mtime_ns) != (kept.size_bytes, kept.mtime_ns)
 
     def _memories(self, files: Sequence[str]) -> Sequence[LinkedMemory]:
-        """Memories tied to any of these files, those with the most ties first."""
+        """Memories tied to any of these files, those with the most ties first. Facts about the
+        running application are looked for apart, so that they are never crowded out."""
+        e2e = (MemoryType.E2E_OBSERVATION,)
+        others = tuple(type_ for type_ in MemoryType if type_ not in e2e)
+        return [*self._tied(files, others), *self._tied(files, e2e)]
+
+    def _tied(self, files: Sequence[str], types: tuple[MemoryType, ...]) -> list[LinkedMemory]:
         store = self._wires.store
-        where = Filter(project=self._wires.project, stale=False)
+        where = Filter(project=self._wires.project, stale=False, types=types)
         hits = store.search_links(files=files, modules=(), where=where, limit=_MOST_MEMORIES)
         return [
             LinkedMemory(
