@@ -447,3 +447,50 @@ def test_calls_are_followed_through_what_functions_return_and_variables_hold(
     assert wanted - found == set()
     sure = {f"{e.source} {e.target}" for e in store.edges(NAME) if e.confidence > 0.5}
     assert "use.py::either shop.py::Cart.total" not in sure
+
+
+def test_a_tree_that_is_a_package_itself_is_imported_by_the_name_of_its_folder(
+    tmp_path: Path,
+) -> None:
+    store = built(
+        tmp_path,
+        {
+            "__init__.py": "from tree.shop import cart\n",
+            "shop/__init__.py": "",
+            "shop/cart.py": "import tree.tax as tax\nimport tree.tax\nfrom .. import tax as same\n\n\n"
+            "def go():\n    tree.tax.rate()\n",
+            "tax.py": "def rate(): ...\n",
+        },
+    )
+    found = edges(store)
+    assert "__init__.py imports shop/cart.py" in found
+    assert "shop/cart.py imports tax.py" in found
+    assert "shop/cart.py::go calls tax.py::rate" in found
+
+
+def test_the_first_file_of_a_rust_crate_is_known_by_its_place_or_by_the_manifest(
+    tmp_path: Path,
+) -> None:
+    store = built(
+        tmp_path,
+        {
+            "Cargo.toml": '[package]\nname = "shop"\n\n[[bin]]\nname = "shop"\npath = "app/start.rs"\n',
+            "app/start.rs": 'mod cart;\n#[path = "odd/place.rs"]\nmod tax;\nfn main() { tax::rate(); }\n',
+            "app/cart.rs": "use crate::tax::rate;\nmod item;\nfn total() { rate(); }\n",
+            "app/cart/item.rs": "use crate::cart;\n",
+            "app/odd/place.rs": "pub fn rate() {}\n",
+            "tests/it.rs": "mod common;\n#[test]\nfn works() { common::setup(); }\n",
+            "tests/common/mod.rs": "pub fn setup() {}\n",
+        },
+    )
+    found = edges(store)
+    for line in (
+        "app/start.rs imports app/cart.rs",
+        "app/start.rs imports app/odd/place.rs",
+        "app/start.rs::main calls app/odd/place.rs::rate",
+        "app/cart.rs imports app/cart/item.rs",
+        "app/cart/item.rs imports app/cart.rs",
+        "tests/it.rs imports tests/common/mod.rs",
+        "tests/it.rs::works calls tests/common/mod.rs::setup",
+    ):
+        assert line in found

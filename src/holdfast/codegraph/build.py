@@ -323,7 +323,10 @@ class Builder:
             return 0
         layout = Layout(self._store.files(name))
         outlook = Outlook(
-            layout, load=lambda paths: self._store.names(name, paths), language_of=language_of
+            layout,
+            load=lambda paths: self._store.names(name, paths),
+            language_of=language_of,
+            root_name=self._tree.root.resolve().name,
         )
         if len(waiting) > _BATCH:
             outlook.preload([p for p in layout.files if not is_configuration(p)])

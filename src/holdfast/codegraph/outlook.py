@@ -25,9 +25,16 @@ class Outlook:
     """Answers about the tree, with a record of what was asked."""
 
     def __init__(
-        self, layout: Layout, *, load: LoadNames, language_of: Callable[[str], Language | None]
+        self,
+        layout: Layout,
+        *,
+        load: LoadNames,
+        language_of: Callable[[str], Language | None],
+        root_name: str = "",
     ) -> None:
         self.layout = layout
+        self.root_name = root_name
+        """What the folder of the tree is called: it may be a package itself."""
         self.language_of = language_of
         self._load = load
         self._names: dict[str, Names | None] = {}

@@ -139,7 +139,9 @@ def _spots(module: str, path: str, outlook: Outlook) -> tuple[list[str], float]:
             folder = dirname(folder)
         return [joined(folder, rest.replace(".", "/")) if rest else folder], 1.0
     below = module.replace(".", "/")
-    top = module.partition(".")[0]
+    top, _, rest = module.partition(".")
+    if top == outlook.root_name and outlook.has("__init__.py"):
+        return [rest.replace(".", "/")], 1.0
     own = _own_root(path, outlook)
     roots = outlook.python_top(top)
     if top in _STANDARD:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
-from posixpath import basename, dirname
-from typing import TYPE_CHECKING
+from posixpath import basename, dirname, normpath
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from holdfast.codegraph.facts import STAR, Import
 from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text
-from holdfast.codegraph.layout import joined
+from holdfast.codegraph.layout import ancestors, joined
 from holdfast.codegraph.outlook import stem
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from holdfast.codegraph.outlook import Outlook
 
 _ROOTS = ("lib.rs", "main.rs")
+_TARGET = re.compile(r"(?:src/bin|tests|examples|benches)/[^/]+\.rs|build\.rs")
+"""Files that begin a crate by where they are."""
+_PATH = re.compile(r"""path\s*=\s*"([^"]+)\"""")
 _INNER = re.compile(r"^(.*?)\{(.*)\}$", re.DOTALL)
 _ALIAS = re.compile(r"^(.*?)\s+as\s+(\w+)$")
 _GENERIC = re.compile(r"<.*$", re.DOTALL)
@@ -30,7 +33,10 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
     if node.type == "mod_item":
         name = node.child_by_field_name("name")
         if node.child_by_field_name("body") is None and name is not None:
-            yield Import(f"self.{text(name)}", alias=text(name), form="mod", line=line)
+            said = _path_of(node, text)
+            module = said or f"self.{text(name)}"
+            form = "path" if said else "mod"
+            yield Import(module, alias=text(name), form=form, line=line)
         return
     argument = node.child_by_field_name("argument")
     written = re.sub(r"\s+", " ", text(argument)) if argument is not None else ""
@@ -42,6 +48,17 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
             yield Import(name, alias=here, line=line)
         else:
             yield Import(module, ((name, here),), form="from", line=line)
+
+
+def _path_of(node: Node, text: Text) -> str:
+    """The file that `#[path = "…"]` before a module names."""
+    before = node.prev_named_sibling
+    while before is not None and before.type == "attribute_item":
+        found = _PATH.search(text(before))
+        if found is not None:
+            return found[1]
+        before = before.prev_named_sibling
+    return ""
 
 
 def _leaves(written: str, before: str) -> Iterable[tuple[str, str]]:
@@ -77,6 +94,9 @@ def _split(text: str) -> Iterable[str]:
 
 def find_import(item: Import, path: str, outlook: Outlook) -> Found:
     """The file of a module path, and what it gives."""
+    if item.form == "path":
+        file = normpath(joined(dirname(path), item.module))
+        return Found((file,), ((item.alias, (Target(file),)),)) if outlook.has(file) else NOTHING
     if item.names and item.names[0][0] == STAR:
         module = _find(item.module.split("."), path, outlook)
         return Found((module.path,), stars=(module,)) if module is not None else NOTHING
@@ -118,18 +138,25 @@ def _find(parts: list[str], path: str, outlook: Outlook) -> Target | None:
     return Target(start, ".".join(rest))
 
 
-def _children(path: str) -> str:
+def _children(path: str, outlook: Outlook) -> str:
     """The folder that the modules below a file are in."""
-    return (
-        dirname(path)
-        if basename(path) in (*_ROOTS, "mod.rs")
-        else joined(dirname(path), stem(path))
-    )
+    if basename(path) == "mod.rs" or _is_root(path, outlook):
+        return dirname(path)
+    return joined(dirname(path), stem(path))
+
+
+def _is_root(path: str, outlook: Outlook) -> bool:
+    """Whether a file is the first of a crate: a library, a program, a test, an example."""
+    manifest = outlook.nearest(path, "Cargo.toml")
+    if basename(path) in _ROOTS or manifest is None:
+        return basename(path) in _ROOTS
+    below = path[len(dirname(manifest)) :].lstrip("/")
+    return _TARGET.fullmatch(below) is not None or below in _crate(manifest, outlook).targets
 
 
 def submodule_file(path: str, name: str, outlook: Outlook) -> str | None:
     """The file of a module below another."""
-    folder = _children(path)
+    folder = _children(path, outlook)
     for candidate in (joined(folder, f"{name}.rs"), joined(folder, f"{name}/mod.rs")):
         if outlook.has(candidate) and candidate != path:
             return candidate
@@ -151,31 +178,68 @@ def _parent(path: str, outlook: Outlook) -> str | None:
 
 
 def _crate_root(path: str, outlook: Outlook) -> str | None:
+    """The file that `crate` means: the file itself, the nearest root above, or the package's."""
     manifest = outlook.nearest(path, "Cargo.toml")
-    return _root_of(manifest, outlook) if manifest is not None else None
+    if manifest is None or _is_root(path, outlook):
+        return path if manifest is not None else None
+    home = dirname(manifest)
+    targets = [joined(home, target) for target in _crate(manifest, outlook).targets]
+    for folder in ancestors(path):
+        names = [joined(folder, name) for name in _ROOTS]
+        names += [target for target in targets if dirname(target) == folder]
+        found = next((name for name in names if outlook.has(name)), None)
+        if found is not None or folder == home:
+            return found or _root_of(manifest, outlook)
+    return None
 
 
 def _root_of(manifest: str, outlook: Outlook) -> str | None:
+    """The library of a package, else its program."""
+    spots = (*_crate(manifest, outlook).targets, *(f"src/{name}" for name in _ROOTS))
     folder = dirname(manifest)
-    spots = (joined(folder, f"src/{name}") for name in _ROOTS)
-    return next((spot for spot in spots if outlook.has(spot)), None)
+    return next((p for spot in spots if outlook.has(p := joined(folder, spot))), None)
 
 
 def _named_crate(name: str, outlook: Outlook) -> str | None:
     for manifest in outlook.layout.basenames.get("Cargo.toml", ()):
-        found = outlook.document(manifest, _crate_name)
-        if found == name:
+        if _crate(manifest, outlook).name == name:
             return _root_of(manifest, outlook)
     return None
 
 
-def _crate_name(data: bytes) -> object:
+class _Crate(NamedTuple):
+    """What a manifest says: the name to import it by, and files that begin a crate, of which the
+    library is the first."""
+
+    name: str = ""
+    targets: tuple[str, ...] = ()
+
+
+def _crate(manifest: str, outlook: Outlook) -> _Crate:
+    found = outlook.document(manifest, _read_manifest)
+    return found if isinstance(found, _Crate) else _Crate()
+
+
+def _read_manifest(data: bytes) -> object:
     try:
-        document = tomllib.loads(data.decode("utf-8", "replace"))
+        document: dict[str, Any] = tomllib.loads(data.decode("utf-8", "replace"))
     except tomllib.TOMLDecodeError:
         return None
-    name = document.get("package", {}).get("name")
-    return name.replace("-", "_") if isinstance(name, str) else None
+    library = _tables(document.get("lib"))
+    others = [
+        t for kind in ("bin", "test", "example", "bench") for t in _tables(document.get(kind))
+    ]
+    names = [table.get("name") for table in (*library, *_tables(document.get("package")))]
+    name = next((name for name in names if isinstance(name, str)), "")
+    paths = [table.get("path") for table in (*library, *others)]
+    targets = (normpath(path) for path in paths if isinstance(path, str))
+    return _Crate(name.replace("-", "_"), tuple(targets))
+
+
+def _tables(value: object) -> list[dict[str, object]]:
+    """A table of a manifest, or several of a kind."""
+    several = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [cast("dict[str, object]", item) for item in several if isinstance(item, dict)]
 
 
 def name_of(node: Node, text: Text) -> str:
