@@ -186,6 +186,44 @@ def test_the_plan_of_the_agent_names_sub_tasks() -> None:
     assert (pad.planned, pad.done) == (2, 1)
 
 
+def test_tasks_that_are_made_and_changed_one_by_one_are_a_plan_too() -> None:
+    w = Work()
+
+    def make(subject: str) -> Event:
+        given = {"subject": subject, "description": "d", "activeForm": "doing"}
+        return w.call("TaskCreate", ToolKind.OTHER, input=json.dumps(given))
+
+    def mark(task: str, status: str) -> Event:
+        given = {"taskId": task, "status": status}
+        return w.call("TaskUpdate", ToolKind.OTHER, input=json.dumps(given))
+
+    events = [make("part 1"), make("part 2"), mark("1", "in_progress"), w.change("a.py")]
+    events += [mark("1", "completed"), make("part 3"), mark("2", "in_progress"), w.change("b.py")]
+    events += [mark("2", "completed"), mark("3", "completed"), mark("9", "completed")]
+    pad = fold(None, events, world=world()).pad
+    assert pad is not None
+    assert [s.task for s in pad.sheets if s.files] == ["part 1", "part 2"]
+    assert (pad.planned, pad.done) == (2, 3)
+    more = [make("another"), mark("4", "in_progress"), w.change("c.py"), mark("4", "completed")]
+    pad = fold(None, [*events, *more], world=world()).pad
+    assert pad is not None
+    assert (pad.planned, pad.done) == (3, 4)
+
+
+def test_a_plan_after_a_plan_that_was_done_counts_for_itself() -> None:
+    w = Work()
+
+    def plan(name: str, *statuses: str) -> Event:
+        todos = [{"step": f"{name} {n}", "status": s} for n, s in enumerate(statuses)]
+        return w.call("update_plan", ToolKind.OTHER, input=json.dumps({"plan": todos}))
+
+    steps = [plan("a", "in_progress", "pending"), plan("a", "completed", "completed")]
+    steps += [plan("b", "pending", "pending", "pending"), plan("b", *["completed"] * 3)]
+    pad = fold(None, [*steps, w.change("a.py")], world=world()).pad
+    assert pad is not None
+    assert (pad.planned, pad.done) == (5, 5)
+
+
 def test_strange_plans_are_no_plans() -> None:
     w = Work()
     for text in ("{", "[]", '{"todos": 3}', '{"todos": [1, null]}', '"x"', '{"a": []}'):

@@ -13,8 +13,9 @@ from typing import cast
 from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.events import Edit
-from holdfast.core.records import record, replace
+from holdfast.core.records import field, record, replace
 from holdfast.core.text import content_words, shorten
+from holdfast.observe.learning.plans import Plan
 
 MOST_TOUCHES = 24
 MOST_EDITS = 60
@@ -77,6 +78,7 @@ class Lookout:
     asked: str | None = None
     stashed_at: int = 0
     pages: tuple[str, ...] = ()
+    plan: Plan = field(default_factory=Plan)
 
 
 def load_lookout(work: Json) -> Lookout:

@@ -133,13 +133,12 @@ class Noticing:
         """A call before it is cleaned: which part of a file it reads, and the agent's plan, in
         which what is under way names the sub-task."""
         self._part = call.input[:_LONGEST_PATH] if call.kind is ToolKind.READ else ""
-        plan = read_plan(call)
+        plan = read_plan(call, self._look.plan)
         if plan is None:
             return
         self._seen = True
-        self._planned = self._planned or plan.items
-        self._done = max(self._done, plan.done)
-        self._look = replace(self._look, task=plan.current)
+        self._planned, self._done = plan.planned, plan.done
+        self._look = replace(self._look, task=plan.current, plan=plan)
 
     def compacted(self) -> None:
         """The agent forgot what it has read; reading it again is no sign of anything."""

@@ -149,7 +149,7 @@ def update_costs(engine: Engine, project: str, fresh: Sequence[Sighting]) -> Non
 def update_calibration(
     engine: Engine, project: str, fresh: Sequence[Sighting], *, methodology: str
 ) -> None:
-    """How many items plans for a module had, and how many it took."""
+    """How many steps plans for a module had before work began, and how many it took in the end."""
     for module in _subjects(fresh, SightingKind.CALIBRATION):
         seen = _known(engine, project, SightingKind.CALIBRATION, module)
         plans = [(_count(s, "planned"), _count(s, "actual")) for s in seen]
