@@ -90,6 +90,7 @@ class ImpactFound(Output):
     target: str
     score: float
     touched: list[Touched]
+    reached_count: int = Field(description="All that was reached; touched lists the nearest.")
     file_count: int
     files: list[str]
     tests: list[str] = Field(default_factory=list)
@@ -98,7 +99,10 @@ class ImpactFound(Output):
     stale_files: list[str] = Field(default_factory=list)
 
     def text(self) -> str:
-        head = f"{self.target}: impact {self.score:.2f}, {self.file_count} files"
+        head = (
+            f"{self.target}: impact {self.score:.2f}, {self.reached_count} reached"
+            f" in {self.file_count} files"
+        )
         lines = [head, *(item.line() for item in self.touched)]
         lines += [f"test: {path}" for path in self.tests]
         lines += [
@@ -113,12 +117,14 @@ class DependenciesFound(Output):
 
     target: str
     touched: list[Touched]
+    reached_count: int = Field(description="All that was reached; touched lists the nearest.")
     file_count: int
     files: list[str]
     stale_files: list[str] = Field(default_factory=list)
 
     def text(self) -> str:
-        lines = [f"{self.target}: {self.file_count} files", *(t.line() for t in self.touched)]
+        head = f"{self.target}: {self.reached_count} reached in {self.file_count} files"
+        lines = [head, *(t.line() for t in self.touched)]
         lines += [f"changed since it was read: {path}" for path in self.stale_files]
         return "\n".join(lines)
 
@@ -171,6 +177,7 @@ def analyze_impact(hf: Holdfast, asked: ImpactOf) -> ImpactFound:
         target=found.target.id,
         score=found.score,
         touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
+        reached_count=found.reached_count,
         file_count=len(found.files),
         files=list(found.files[:_LISTED]),
         tests=list(found.tests[:_LISTED]),
@@ -187,6 +194,7 @@ def get_dependencies(hf: Holdfast, asked: DependenciesOf) -> DependenciesFound:
     return DependenciesFound(
         target=found.target.id,
         touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
+        reached_count=found.reached_count,
         file_count=len(found.files),
         files=list(found.files[:_LISTED]),
         stale_files=list(found.stale_files),
