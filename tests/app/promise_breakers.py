@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
 
 from holdfast.app.plugins import hookimpl
+from holdfast.core.codec import Json
+from holdfast.core.memory import Memory, WorkUnitRef
+from holdfast.core.types import Phase
 from holdfast.observe.methodology.builtin import NATIVE
+from holdfast.observe.methodology.port import CustomType, Relay, WorkContext
 
 
 class Twice:
@@ -32,4 +38,30 @@ class Failing:
         return [1 / 0]
 
 
-twice, odd, failing = Twice(), Odd(), Failing()
+class Moody:
+    """A methodology that looks fine and fails whenever it is asked something."""
+
+    id = "moody"
+    title = "Moody"
+    phases: Mapping[str, Phase] = {"mood": Phase.IMPLEMENT}
+    relays: Sequence[Relay] = ()
+    custom_types: Sequence[CustomType] = ()
+
+    def work_unit(self, at: WorkContext) -> WorkUnitRef | None:
+        raise RuntimeError("not today")
+
+    def relay_text(self, memories: Sequence[Memory], *, to: str) -> Any:
+        return None
+
+    def work_state(self, said: str) -> Any:
+        return {"when": datetime.now(tz=UTC)}
+
+    def state_text(self, state: Mapping[str, Json]) -> str:
+        raise KeyError("mood")
+
+    @hookimpl
+    def holdfast_methodologies(self) -> Iterable[object]:
+        return [self]
+
+
+twice, odd, failing, moody = Twice(), Odd(), Failing(), Moody()

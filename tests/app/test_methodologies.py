@@ -19,9 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
+from holdfast.app.guarded_methodology import forgiving
 from holdfast.app.plugins import installed_plugins, load_plugins
 from holdfast.app.settings import Settings
-from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.core.errors import NotFoundError, PluginError, UsageError
 from holdfast.core.memory import WorkUnitRef
 from holdfast.core.types import Phase
 from holdfast.observe.methodology.builtin import AGILE, BMAD, BUILTIN, NATIVE, TDD
@@ -264,6 +265,25 @@ def test_a_plugin_that_breaks_its_promise_is_told_about_and_left_out() -> None:
     assert "which holdfast has brought already" in told
     assert "brings something that is no methodology" in told
     assert "The plugin failing failed: ZeroDivisionError" in told
+
+
+def test_a_methodology_that_fails_in_use_is_named_and_keeps_nothing_from_being_learned() -> None:
+    plugins = load_plugins([EntryPoint("moody", "tests.app.promise_breakers:moody", "holdfast")])
+    moody = plugins.methodology("moody")
+    for ask in (
+        lambda: moody.work_unit(WorkContext()),
+        lambda: moody.relay_text([], to="mood"),
+        lambda: moody.work_state("said"),
+        lambda: moody.state_text({"a": 1}),
+    ):
+        with pytest.raises(PluginError, match="'moody' failed at"):
+            ask()
+    patient = forgiving(moody)
+    assert patient.work_unit(WorkContext(branch="spec-3")) is None
+    assert patient.relay_text([], to="mood") == ""
+    assert patient.work_state("said") == {}
+    assert patient.state_text({"a": 1}) == "a: 1"
+    assert patient.phases == moody.phases
 
 
 def test_nothing_on_the_way_of_a_recall_or_a_context_loads_plugins(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.app.guarded_methodology import forgiving
 from holdfast.app.setting_sources import Sources, inspect_settings
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.query import Filter, Order
@@ -137,7 +138,7 @@ def methodology_of(wires: Wires, session: SessionRecord) -> Methodology:
     if session.project != wires.project and session.cwd and "\0" not in session.cwd:
         settings, _ = inspect_settings(Sources.of(wires.environment, cwd=Path(session.cwd)))
     plugins = installed_plugins()
-    return plugins.methodologies.get(settings.methodology) or plugins.methodology(USUAL)
+    return forgiving(plugins.methodologies.get(settings.methodology) or plugins.methodology(USUAL))
 
 
 def _within(one: WorkUnitRef, unit: WorkUnitRef | None) -> bool:

@@ -17,6 +17,7 @@ from typing import cast
 
 import pluggy
 
+from holdfast.app.guarded_methodology import GuardedMethodology
 from holdfast.core.errors import NotFoundError
 from holdfast.core.records import record
 from holdfast.core.types import MemoryType, Phase
@@ -103,7 +104,8 @@ def _gathered(manager: pluggy.PluginManager, problems: Sequence[str]) -> Plugins
             if fault:
                 wrong.append(f"The plugin {name} {fault}, so it is left out.")
             else:
-                methodologies[offered.id], origins[offered.id] = offered, name
+                kept = offered if name == GROUP else GuardedMethodology(offered)
+                methodologies[offered.id], origins[offered.id] = kept, name
     return Plugins(methodologies, origins, tuple(wrong))
 
 
