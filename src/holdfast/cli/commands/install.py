@@ -135,7 +135,7 @@ def our_programs(*, server: bool = True, commands: bool = True) -> Programs:
 
 def _before_tools() -> bool:
     """Whether the person wants the hook to be started before tools too."""
-    from holdfast.app.settings import Sources, load_settings
+    from holdfast.app.setting_sources import Sources, load_settings
 
     settings = load_settings(Sources.of(os.environ, cwd=Path.cwd()))
     return settings.capture_before_tools == "on"
