@@ -90,6 +90,11 @@ def test_a_verdict_through_the_table_of_operations(hf: Holdfast) -> None:
     assert (failed.session, failed.discarded, len(failed.error_patterns)) == ("session-001", 1, 1)
     (memory,) = hf.list(types=["error_pattern"]).items
     assert memory.source is Source.QA_AUTO
+    assert memory.work_unit is not None
+    # QA says what it found on purpose, so whoever opens the file next is told.
+    (hf.root / "src").mkdir()
+    (hf.root / "src" / "cart.py").write_text("")
+    assert [item.memory.id for item in hf.context(files=["src/cart.py"]).items] == [memory.id]
     with pytest.raises(NotFoundError):
         operation.run(hf, operation.read({"verdict": "passed", "session": "nowhere"}))
     with pytest.raises(UsageError):

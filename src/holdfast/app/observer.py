@@ -26,6 +26,7 @@ from holdfast.core.observer import (
 from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import MemoryType, Phase, parse_choice
+from holdfast.observe.learning.outcomes import unit_of
 from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, is_over, promote
 from holdfast.observe.learning.thresholds import (
     RULES,
@@ -159,10 +160,17 @@ class Observer:
         size = parse_choice(Complexity, complexity, what="complexity") if complexity else None
         engine = self._wires.engine
         pad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
-        made = keep_issues(engine, issues, project=pad.project, session_id=session_id)
         session = engine.store.get_session(session_id)
         assert session is not None
-        report = promote(engine, session_id, rules=self._rules(session, complexity=size))
+        rules = self._rules(session, complexity=size)
+        made = keep_issues(
+            engine,
+            issues,
+            project=pad.project,
+            session_id=session_id,
+            unit=unit_of(session, pad, task=task, way=rules.way),
+        )
+        report = promote(engine, session_id, rules=rules)
         ids = tuple(memory.id for memory in made)
         return VerdictGiven(session_id=session_id, error_patterns=ids, report=report)
 

@@ -1,7 +1,7 @@
 """What may be said unasked, and what the files at hand call for.
 
 An offer is a memory that some source puts forward. Trust is decided here, for every source alike:
-what a person or an agent said on purpose may be offered; what only an automated source has seen
+what a person, an agent or QA said on purpose may be offered; what only an automated source has seen
 waits for a second sighting or a person's yes, and a warning also counts as confirmed once it was
 looked up twice. Knows nothing of budgets.
 """
@@ -45,7 +45,9 @@ _QA = (
     r"|in (?:the|a) browser|click through"
     r"|(?:test|check|verify|validate) the (?:ui|app|page|screen))\b"
 )
-_SAID_ON_PURPOSE = frozenset({Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.IMPORTED})
+_SAID_ON_PURPOSE = frozenset(
+    {Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.QA_AUTO, Source.IMPORTED}
+)
 
 
 @record

@@ -93,7 +93,7 @@ def _outcome(
         scope=Scope.WORK_UNIT,
         session_id=session.id,
         commit_sha=shas[-1] if shas else None,
-        work_unit=_unit(session, pad, task, label, way),
+        work_unit=unit_of(session, pad, task=task, label=label, way=way),
         evidence=tuple(evidence),
         payload=WorkUnitOutcome(
             succeeded=True,
@@ -107,10 +107,16 @@ def _outcome(
     )
 
 
-def _unit(
-    session: SessionRecord, pad: Scratchpad, task: str | None, label: str, way: Methodology
+def unit_of(
+    session: SessionRecord,
+    pad: Scratchpad,
+    *,
+    task: str | None = None,
+    label: str = "",
+    way: Methodology,
 ) -> WorkUnitRef:
     """The unit that the methodology recognises, else the branch; a sub-task is one level below."""
+    label = label or task or pad.request or "work"
     known = way.work_unit(WorkContext(branch=session.branch, request=pad.request))
     whole = (session.branch or session.id)[:200]
     unit = known or WorkUnitRef(way.id, (whole,), shorten(label, limit=120))
@@ -226,6 +232,7 @@ def put_work_state(
         files=files,
         source=Source.OBSERVER_INFERRED,
         session_id=session.id,
+        work_unit=unit_of(session, pad, way=way),
         evidence=(Evidence(EvidenceKind.SESSION, session.id, at=session.last_event_at),),
         half_life_days=7,
         payload=WorkState(state),

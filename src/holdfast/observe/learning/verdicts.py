@@ -12,7 +12,7 @@ from hashlib import blake2b
 from holdfast.core.changes import PutScratchpad
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.memory import Evidence, Memory, MemoryDraft
+from holdfast.core.memory import Evidence, Memory, MemoryDraft, WorkUnitRef
 from holdfast.core.observer import (
     PadState,
     QaIssue,
@@ -69,11 +69,18 @@ def record_verdict(
 
 
 def keep_issues(
-    engine: Engine, issues: Sequence[QaIssue], *, project: str, session_id: str
+    engine: Engine,
+    issues: Sequence[QaIssue],
+    *,
+    project: str,
+    session_id: str,
+    unit: WorkUnitRef | None = None,
 ) -> list[Memory]:
-    """What QA found, as error patterns: those that are critical or high."""
+    """What QA found in a unit of work, as error patterns: those that are critical or high."""
     return [
-        remember(engine, _draft(engine, issue, session_id), project=project).memory
+        remember(
+            engine, replace(_draft(engine, issue, session_id), work_unit=unit), project=project
+        ).memory
         for issue in issues
         if issue.severity in _TELLING and issue.description.strip()
     ]
