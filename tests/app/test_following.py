@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from holdfast.observe.taking import Taker
 from holdfast.testing.fakes import ManualClock
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
+from tests.app.working import Desk
 from tests.observe.telling import START, Teller
 
 pytestmark = pytest.mark.feature("D5", "D8", "D10", "B8")
@@ -137,6 +139,23 @@ def test_memories_follow_what_a_session_committed(repository: GitRepository) -> 
         take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
         assert hf.get(moved.id).files == ("src/pay/charging.py",)
         assert hf.get(gone.id).stale_at is not None
+
+
+def test_commits_of_others_are_followed_with_the_first_events_of_a_session(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    repository = GitRepository.create(desk.work)
+    repository.write("pay.py", "def f():\n    return 1\n")
+    repository.commit("Start")
+    with desk.open() as hf:
+        kept = hf.remember("Charges round down", type="gotcha", files="pay.py").memory
+        desk.session("first").prompt("Look around")
+        desk.drain(hf)
+        repository.git("mv", "pay.py", "charge.py")
+        repository.commit("Move it")
+        desk.now_ms = time.time_ns() // 1_000_000  # it goes on, so that nothing is summed up yet
+        desk.session("second").prompt("Go on")
+        assert not desk.drain(hf).due
+        assert hf.get(kept.id).files == ("charge.py",)
 
 
 def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(

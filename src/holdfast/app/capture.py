@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,9 +103,19 @@ def sum_up(hf: Holdfast, report: DrainReport) -> DrainReport:
     vectors = _fill_vectors(hf) if report.vectors_due else ()
     tokens = hf.settings.capture_daily_model_tokens
     model = consolidate(hf.engine, report.due, daily_tokens=tokens)
-    learned = hf.observer.learn(report.due) if report.due else None
-    problems = learned.problems if learned is not None else ()
-    return replace(report, model=model, problems=(*report.problems, *vectors, *problems))
+    learned = hf.observer.learn(report.due).problems if report.due else ()
+    moved = _follow_commits(hf, [one for one in report.sessions if one not in report.due])
+    told = (*report.problems, *vectors, *learned, *moved)
+    return replace(report, model=model, problems=told)
+
+
+def _follow_commits(hf: Holdfast, session_ids: Sequence[str]) -> list[str]:
+    """Somebody may have committed before a session began, so it is looked at with its first
+    events."""
+    from holdfast.app.following import follow_commits
+
+    found = map(hf.engine.store.get_session, session_ids)
+    return follow_commits(hf.engine, [session for session in found if session is not None])
 
 
 def _fill_vectors(hf: Holdfast) -> tuple[str, ...]:

@@ -29,6 +29,13 @@ def follow_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[s
         problems += _tried(session.project, lambda s=session: _screens(engine, s))
     for project in dict.fromkeys(session.project for session in sessions):
         problems += _tried(project, lambda p=project: _files(engine, p))
+    return problems + follow_commits(engine, sessions)
+
+
+def follow_commits(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
+    """Let what is known follow files that commits moved or deleted in the folders of sessions;
+    costs next to nothing where none came. Returns what went wrong."""
+    problems: list[str] = []
     for project, folder in _folders(sessions):
         problems += _tried(project, lambda p=project, f=folder: _moves(engine, p, f))
     return problems
