@@ -10,8 +10,8 @@ are data (`data/commands.toml`). Knows nothing of storage.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from holdfast.core.records import record
@@ -302,37 +302,44 @@ def _spoken(message: str) -> frozenset[str]:
     return frozenset(lang for lang, cues in _cues().items() if any(cue in low for cue in cues))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _cues() -> dict[str, list[str]]:
     return read_rules("commands_cues")["cues"]
 
 
-@lru_cache(maxsize=8)
+@cache
+def _rules_as_written() -> dict[str, Any]:
+    return read_rules("commands")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern with the words that it names; once for all combinations of languages."""
+    words = _rules_as_written()["words"]
+    while (name := _MACRO.search(pattern)) is not None:
+        pattern = pattern.replace(name.group(), _fragment(words[name[1]]))
+    return re.compile(pattern, re.IGNORECASE)
+
+
+@cache
 def _phrasebook(languages: frozenset[str]) -> _Phrasebook:
-    raw = read_rules("commands")
-    words: dict[str, str] = {name: _fragment(value) for name, value in raw["words"].items()}
-
-    def compiled(pattern: str) -> re.Pattern[str]:
-        while (name := _MACRO.search(pattern)) is not None:
-            pattern = pattern.replace(name.group(), words[name[1]])
-        return re.compile(pattern, re.IGNORECASE)
-
+    raw = _rules_as_written()
     opening = r"¿?(?:{opener}(?:[,!:.，、：]\s*|\s+|(?<=[^\x00-\x7f])))*"
     return _Phrasebook(
-        rules=tuple(_rule(e, compiled) for e in raw["rule"] if e["lang"] in languages),
-        leads=tuple(compiled(entry["pattern"]) for entry in raw["lead"]),
-        trails=tuple(compiled(entry["pattern"]) for entry in raw["trail"]),
-        types=tuple((MemoryType(e["type"]), compiled(e["pattern"])) for e in raw["type"]),
-        opener=compiled(opening),
-        contradiction=compiled(r"{contradiction}(?![a-z])"),
-        task=compiled(r"(?:{opener}[,!:]?\s*)*{task_verb}(?![a-z])"),
-        behaviour=compiled(r"(?:always|never),? {behaviour}\b"),
-        rule_heading=compiled("{rule_heading}"),
-        passing=compiled("{passing}"),
+        rules=tuple(_rule(e) for e in raw["rule"] if e["lang"] in languages),
+        leads=tuple(_compiled(entry["pattern"]) for entry in raw["lead"]),
+        trails=tuple(_compiled(entry["pattern"]) for entry in raw["trail"]),
+        types=tuple((MemoryType(e["type"]), _compiled(e["pattern"])) for e in raw["type"]),
+        opener=_compiled(opening),
+        contradiction=_compiled(r"{contradiction}(?![a-z])"),
+        task=_compiled(r"(?:{opener}[,!:]?\s*)*{task_verb}(?![a-z])"),
+        behaviour=_compiled(r"(?:always|never),? {behaviour}\b"),
+        rule_heading=_compiled("{rule_heading}"),
+        passing=_compiled("{passing}"),
         verbs=frozenset(raw["words"]["verbs"]),
-        cuts=tuple(Cut(entry["after"], compiled(entry["pattern"])) for entry in raw["cut"]),
-        reported=compiled("{reported}"),
-        plain_work=compiled("{plain_work}"),
+        cuts=tuple(Cut(entry["after"], _compiled(entry["pattern"])) for entry in raw["cut"]),
+        reported=_compiled("{reported}"),
+        plain_work=_compiled("{plain_work}"),
     )
 
 
@@ -340,12 +347,12 @@ def _fragment(value: str | list[str]) -> str:
     return value if isinstance(value, str) else "(?:" + "|".join(value) + ")"
 
 
-def _rule(entry: dict[str, Any], compiled: Callable[[str], re.Pattern[str]]) -> _Rule:
+def _rule(entry: dict[str, Any]) -> _Rule:
     return _Rule(
         kind=entry["kind"],
         force=entry["force"],
-        pattern=compiled(f"^(?:{entry['pattern']})"),
-        unless=compiled(entry["unless"]) if "unless" in entry else None,
+        pattern=_compiled(f"^(?:{entry['pattern']})"),
+        unless=_compiled(entry["unless"]) if "unless" in entry else None,
         asked=entry.get("asked", False),
         type=MemoryType(entry["type"]) if "type" in entry else None,
     )
