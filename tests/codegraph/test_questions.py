@@ -80,6 +80,29 @@ def test_coverage_names_tests_and_what_none_reaches(ask: Questions) -> None:
     assert found.symbol_count == 2
 
 
+OVERRIDDEN = {
+    "base.py": "from abc import ABC\n\n\nclass Line(ABC):\n    def send(self, data):\n        ...\n",
+    "real.py": "from base import Line\n\n\nclass Wire(Line):\n    def send(self, data):\n        pass\n",
+    "use.py": "from base import Line\n\n\ndef talk(line: Line):\n    line.send('hello')\n",
+    "tests/test_use.py": "from use import talk\nfrom base import Line\n\n\n"
+    "class Fake(Line):\n    def send(self, data):\n        pass\n\n\n"
+    "def test_talk():\n    talk(Fake())\n",
+}
+
+
+def test_a_method_that_overrides_another_is_felt_where_that_one_is_called(tmp_path: Path) -> None:
+    ask = Questions(built(tmp_path, OVERRIDDEN), NAME)
+    contract = ask.impact("base.py::Line.send")
+    felt = {r.node.id: r.score for r in contract.direct}
+    assert felt["real.py::Wire.send"] == 0.7
+    assert "tests/test_use.py::Fake.send" in felt
+    change = {r.node.id: r.score for r in ask.impact("real.py::Wire.send").direct}
+    assert change == {"base.py::Line.send": 0.32}
+    assert "use.py" in ask.impact("real.py::Wire.send").files
+    assert "use.py" not in ask.impact("tests/test_use.py::Fake.send").files
+    assert ask.coverage("real.py").uncovered == ()
+
+
 def test_memories_and_end_to_end_facts_come_with_the_impact(store: GraphStore) -> None:
     asked: list[Sequence[str]] = []
 

@@ -12,13 +12,15 @@ from posixpath import commonprefix, dirname
 from holdfast.codegraph.facts import STAR, UNKNOWN, Import, Names, Uses
 from holdfast.codegraph.language import Found, Language, Target
 from holdfast.codegraph.outlook import Outlook, stem
-from holdfast.codegraph.scopes import Scopes
+from holdfast.codegraph.scopes import Meaning, Scopes
 from holdfast.core.graph import SYMBOL_MARK, Edge, EdgeKind, NodeKind
 from holdfast.core.graph_ports import DrawnEdges
 
 _BY_MEMBER = 0.4
 """A method on a value of unknown type, when only one class in sight has such a method."""
 _BY_TEST_NAME = 0.8
+_BY_OVERRIDE = 0.4
+"""A call of a method may run one that overrides it."""
 _DECLARED = frozenset({NodeKind.CLASS, NodeKind.INTERFACE})
 
 Methods = dict[str, list[tuple[str, str]]]
@@ -98,6 +100,22 @@ class Drawer:
             edge = EdgeKind.IMPLEMENTS if promised else EdgeKind.EXTENDS
             if owner_id is not None:
                 sheet.add(owner_id, node_id(meaning.target), edge, meaning.confidence)
+                self._overrides(sheet, names, owner, meaning, edge)
+
+    def _overrides(
+        self, sheet: _Sheet, names: Names, owner: str, base: Meaning, edge: EdgeKind
+    ) -> None:
+        """A method follows the one above it, and may be what runs when that one is called. What
+        tests override says nothing about the rest."""
+        file = self._outlook.layout.files.get(sheet.path)
+        for name in names.methods_of.get(owner, ()):
+            above = None if name.startswith("__") else self._scopes.member(base.target, (name,), 0)
+            if above is None or self._scopes.kind(above.target) is not NodeKind.FUNCTION:
+                continue
+            own, other = f"{sheet.path}{SYMBOL_MARK}{owner}.{name}", node_id(above.target)
+            sheet.add(own, other, edge, base.confidence * above.confidence)
+            if file is not None and not file.is_test:
+                sheet.add(other, own, EdgeKind.CALLS, _BY_OVERRIDE * base.confidence)
 
     def _elsewhere(self, path: str, owner: str) -> str | None:
         """The id of a class that is extended here but declared in another file."""

@@ -134,6 +134,15 @@ class Names:
         return dict(self.exports)
 
     @cached_property
+    def methods_of(self) -> dict[str, list[str]]:
+        """Names of methods by class."""
+        found: dict[str, list[str]] = {}
+        for name, owners in self.members.items():
+            for owner in owners:
+                found.setdefault(owner, []).append(name)
+        return found
+
+    @cached_property
     def members(self) -> dict[str, list[str]]:
         """Names of methods -> the classes of this file that have one."""
         found: dict[str, list[str]] = {}

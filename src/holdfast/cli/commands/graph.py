@@ -99,6 +99,7 @@ def impact(*, name: str, depth: int, limit: int, project: str | None, as_json: b
     click.echo(f"{output.one_line(found.target.id)}  score {found.score:.2f},"
                f" {found.reached_count} reached in {files}")  # fmt: skip
     _print_reached([*found.direct, *found.transitive], of=found.reached_count)
+    _print_list("Files", [path for path in found.files if path not in set(found.tests)])
     _print_list("Tests", found.tests)
     _print_list("Memories", [f"{m.id} {m.type}: {m.text}" for m in found.memories])
     _print_list("E2E", [f"{m.id}: {m.text}" for m in found.e2e_observations])
