@@ -1,14 +1,17 @@
 """Whether learning from sessions helps: made-up histories replayed through the real event path.
 
-    python -m bench.replay [--repo PATH] [--histories N] [--seed N]
+    python -m bench.replay [--repo PATH]... [--histories N] [--seed N]
         [--embedder NAME] [--json]
 
 Each history (see `bench.replay_histories`) is caught into a spool, drained and learned from session
 by session, as live capture does. Measured: the share of planted facts that are memories after the
-third session; promoted memories that stand for no planted fact, for each session; the share of
-redundant reads (files that an earlier session had read) that prefetching at the session's start
-would have saved in session 15; how many of the moments where a warning would help had one; and the
-tokens said for each useful item.
+third session; promoted memories that do not hold, for each session, and the share of those that do;
+the share of redundant reads (files that an earlier session had read) in session 15 whose file was
+handed over at the session's start; how many of the moments where a warning would help had one; and
+the tokens said for each useful item.
+
+What holds is judged without asking memory: what was planted; two files that the repository's whole
+history shows together; what most sessions of a module did use. Everything else is false.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from tempfile import TemporaryDirectory
 from time import process_time
 
 import holdfast
-from bench.replay_histories import History, Planted, Session, make_history, source_files
+from bench.replay_histories import History, Planted, make_history, read_source
+from bench.replay_writer import Session
 from bench.report import Target, finish, machine, parser, say
 from holdfast.app.capture import take_events
 from holdfast.app.facade import Holdfast
@@ -33,6 +37,7 @@ from holdfast.core.clock import to_ms
 from holdfast.core.codec import Json
 from holdfast.core.events import Event
 from holdfast.core.memory import Memory
+from holdfast.core.module_names import module_of
 from holdfast.core.payloads import PrefetchPattern
 from holdfast.core.sessions import SpoolEntry
 from holdfast.core.text import content_words, jaccard
@@ -41,8 +46,15 @@ from holdfast.store import spool
 from holdfast.testing.fakes import ManualClock
 
 _FACTS = ("co_dependence", "flaky_command", "dead_end", "convention")
+_PAIRS = (MemoryType.CAUSAL_DEPENDENCY, MemoryType.GOTCHA)
 _EARLY, _LATE = 3, 15
 _SEEN_AGAIN = 5
+_SHOWN_BY_REPO = (
+    "planted_promoted_by_session_3_percent",
+    "false_promotions_per_session",
+    "promoted_that_hold_percent",
+    "redundant_reads_avoided_percent",
+)
 _ALIKE = 0.6
 
 
@@ -52,6 +64,7 @@ class Measured:
 
     early: dict[str, bool] = field(default_factory=dict[str, bool])
     in_the_end: dict[str, bool] = field(default_factory=dict[str, bool])
+    promoted: int = 0
     false_promotions: list[str] = field(default_factory=list[str])
     redundant: int = 0
     avoided: int = 0
@@ -91,13 +104,12 @@ def replay(history: History, folder: Path, *, embedder: str) -> Measured:
             if number == _EARLY:
                 result.early = _found(hf, history.planted)
         result.in_the_end = _found(hf, history.planted)
-        result.false_promotions = _false(hf, history.planted)
+        _judge(hf, history, result)
     return result
 
 
 def _files_of(history: History) -> set[str]:
-    planted = history.planted
-    return {planted.file_a, planted.file_b, planted.dead_file, *planted.module_files}
+    return set(history.planted.files).union(*(session.uses for session in history.sessions))
 
 
 def _catch(events: Sequence[Event], env: Mapping[str, str]) -> None:
@@ -126,26 +138,38 @@ def _found(hf: Holdfast, planted: Planted) -> dict[str, bool]:
     return {fact: any(_stands_for(m, fact, planted) for m in memories) for fact in _FACTS}
 
 
-def _false(hf: Holdfast, planted: Planted) -> list[str]:
-    """What was promoted by rule and stands for nothing that was planted."""
+def _judge(hf: Holdfast, history: History, result: Measured) -> None:
+    """What was promoted by rule, and which of it does not hold."""
     why = hf.engine.store.explained(project=hf.project, limit=1_000)
-    memories = hf.engine.store.get([one.memory_id for one in why])
-    return [
+    memories = [m for m in hf.engine.store.get([one.memory_id for one in why]) if m.is_open]
+    result.promoted = len(memories)
+    result.false_promotions = [
         f"{memory.type.value}: {memory.content}"
         for memory in memories
-        if memory.is_open and not _holds(memory, planted)
+        if not _holds(memory, history)
     ]
 
 
-def _holds(memory: Memory, planted: Planted) -> bool:
-    """Whether something holds in the history: what was planted, the way it is always done there,
-    and what is always read in the part that it works in."""
-    own = {planted.file_a, planted.file_b, planted.dead_file, *planted.module_files}
+def _holds(memory: Memory, history: History) -> bool:
+    """Whether something holds in the history."""
+    planted = history.planted
+    if any(_stands_for(memory, fact, planted) for fact in _FACTS):
+        return True
     if memory.type is MemoryType.WORKFLOW_RECIPE:
-        return set(memory.files) <= own
+        return bool(memory.files) and set(memory.files) <= planted.files
     if isinstance(memory.payload, PrefetchPattern):
-        return set(memory.payload.always_read_files) <= own
-    return any(_stands_for(memory, fact, planted) for fact in _FACTS)
+        return all(
+            _is_used(name, memory.payload.module_trigger, history)
+            for name in memory.payload.always_read_files
+        )
+    pair = tuple(sorted(memory.files))
+    return memory.type in _PAIRS and pair in history.source.together
+
+
+def _is_used(name: str, module: str, history: History) -> bool:
+    """Whether most sessions that use files of a module use a file."""
+    there = [s for s in history.sessions if any(module_of(n) == module for n in s.uses)]
+    return 2 * sum(name in s.uses for s in there) > len(there)
 
 
 def _is_statement(memory: Memory) -> bool:
@@ -200,22 +224,12 @@ def _warns_of(memory: Memory, fact: str, planted: Planted) -> bool:
 
 
 def _count_reads(hf: Holdfast, session: Session, known: set[str], result: Measured) -> None:
-    """Reads of files that earlier sessions had read, and those that prefetching names."""
-    patterns = [
-        m.payload
-        for m in hf.iterate()
-        if m.type is MemoryType.PREFETCH_PATTERN and isinstance(m.payload, PrefetchPattern)
-    ]
-    trigger = session.first_file
-    listed = {
-        name
-        for pattern in patterns
-        if trigger.startswith(f"{pattern.module_trigger.rstrip('/')}/")
-        for name in (*pattern.always_read_files, *pattern.frequently_read_files)
-    }
-    again = [name for name in session.reads if name in known]
+    """Reads of files that earlier sessions had read, and those that were handed over at the start;
+    a file that is read again inside the session is not counted twice."""
+    handed = {one.path for one in hf.observer.prefetch([session.first_file])}
+    again = [name for name in dict.fromkeys(session.reads) if name in known]
     result.redundant += len(again)
-    result.avoided += sum(name in listed for name in again)
+    result.avoided += sum(name in handed for name in again)
 
 
 # -- Figures --------------------------------------------------------------------------------------
@@ -240,6 +254,12 @@ def figures(results: Sequence[Measured]) -> dict[str, Json]:
         "planted_promoted_in_the_end_percent": round(100 * sum(late) / len(late), 1),
         "by_fact_percent": by_fact,
         "false_promotions_per_session": round(len(wrong) / sessions, 3),
+        "promoted": sum(r.promoted for r in results),
+        "promoted_that_hold_percent": round(
+            100 * (1 - len(wrong) / sum(r.promoted for r in results)), 1
+        )
+        if any(r.promoted for r in results)
+        else None,
         "false_promotions": list[Json](wrong[:20]),
         "redundant_reads_in_session_15": redundant,
         "redundant_reads_avoided_percent": round(100 * avoided / redundant, 1)
@@ -278,18 +298,30 @@ def targets(told: Mapping[str, Json]) -> list[Target]:
     ]
 
 
+def _name(repo: Path) -> str:
+    parts = repo.resolve().parts
+    return parts[-2] if parts[-1] == "repo" else parts[-1]
+
+
 def run(options: Namespace) -> dict[str, Json]:
-    """Replay the histories and put the figures together."""
-    files = source_files(options.repo)
+    """Replay the histories of every repository and put the figures together."""
     results: list[Measured] = []
+    by_repo: dict[str, Json] = {}
     began = process_time()
-    for number in range(options.histories):
-        with TemporaryDirectory(prefix="holdfast-replay-") as name:
-            folder = Path(name)
-            history = make_history(files, seed=options.seed + number, cwd=str(folder / "project"))
-            results.append(replay(history, folder, embedder=options.embedder))
-        say(f"history {number + 1} of {options.histories}")
+    for repo in options.repo or [Path(__file__).parents[1]]:
+        source = read_source(repo)
+        mine: list[Measured] = []
+        for number in range(options.histories):
+            with TemporaryDirectory(prefix="holdfast-replay-") as name:
+                work = str(Path(name) / "project")
+                history = make_history(source, seed=options.seed + number, cwd=work)
+                mine.append(replay(history, Path(name), embedder=options.embedder))
+            say(f"{_name(repo)}: history {number + 1} of {options.histories}")
+        told = figures(mine)
+        by_repo[_name(repo)] = {name: told[name] for name in _SHOWN_BY_REPO}
+        results += mine
     told = figures(results)
+    told["by_repository"] = by_repo
     told["cpu_s"] = round(process_time() - began, 1)
     told["targets"] = [target.as_json() for target in targets(told)]
     told["machine"] = machine()
@@ -298,8 +330,8 @@ def run(options: Namespace) -> dict[str, Json]:
 
 def main() -> None:
     made = parser(__doc__)
-    made.add_argument("--repo", type=Path, default=Path(__file__).parents[1])
-    made.add_argument("--histories", type=int, default=6)
+    made.add_argument("--repo", type=Path, action="append", help="may be given several times")
+    made.add_argument("--histories", type=int, default=6, help="for each repository")
     made.add_argument("--seed", type=int, default=1)
     made.add_argument("--embedder", default="none", help="a provider's name; none is quickest")
     options = made.parse_args()

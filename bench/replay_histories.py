@@ -1,43 +1,42 @@
 """Made-up histories of many sessions on the files of a real repository, with facts planted in them.
 
-Seeded: the same seed and files give the same events. Each history holds a pair of files that depend
-on each other, a command that fails until another is run first, an approach that is given up, and a
-convention that a person repeats; around them lie distractors: other files, errors of a day, tests
-that fail while they are worked on, small steps back, sessions that only read, and one that fails.
-Knows nothing of how memory learns.
+Seeded: the same seed and files give the same events. What a session works on is what one commit of
+the repository changed, so which files meet in sessions is as in the real project; what else happens
+in it is `bench.replay_noise`. Planted are a pair of files that depend on each other, a command that
+fails until it is run in another way, an approach that is given up, and a convention that a person
+repeats. Some sessions only read, some fail, some end without any proof. Knows nothing of how memory
+learns.
 """
 
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from pathlib import Path
 from random import Random
 
-from holdfast.core.events import (
-    Edit,
-    Event,
-    Origin,
-    PromptSubmitted,
-    SessionEnded,
-    SessionStarted,
-    ToolCalled,
-    ToolKind,
-    TurnEnded,
-)
+from bench.replay_noise import Noise
+from bench.replay_writer import Session, Writer
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 SESSIONS = 15
 _ELSEWHERE = (4, 9, 10, 12)
+_ONLY_READ, _FAILS = (6, 11), (8,)
+_MOST_COMMITS = 3_000
 _SUFFIXES = (".py", ".ts", ".tsx", ".js", ".go", ".rs", ".java", ".c", ".cpp", ".rb", ".php")
+_HUBS = ("README.md", "CHANGELOG.md", "package.json", "pyproject.toml", "src/index.ts")
 _WHATS = ("retry", "limit", "header", "timeout", "filter", "export", "paging", "cache", "lock")
 _FLAKY = (
-    ("make build", "error: stale cache in build/", "make clean"),
-    ("npm run build", "Error: cannot find generated types", "npm run codegen"),
-    ("cargo build", "error: linking failed: lock file is held", "cargo clean"),
-    ("docker compose up -d", "Error: port 5432 is in use", "docker compose down"),
+    ("make build", "error: stale cache in build/", "make clean", False),
+    ("npm run build", "Error: cannot find generated types", "npm run codegen", False),
+    ("cargo build", "error: linking failed: lock file is held", "cargo clean", False),
+    ("docker compose up -d", "Error: port 5432 is in use", "docker compose down", False),
+    ("rtk npm run gen", "error: unrecognized subcommand 'npm'", "npm run gen", True),
+    ("pip install pkg", "error: externally-managed-environment", "pip install --user pkg", True),
 )
 _CONVENTIONS = (
     "We never import from the legacy package in new code.",
@@ -45,7 +44,11 @@ _CONVENTIONS = (
     "Use the project logger instead of print in every module.",
     "We always add a changelog line for a change that people can see.",
 )
-_WORDS = ("alpha", "beta", "gamma", "delta", "sigma", "omega", "kappa", "lambda", "theta", "zeta")
+_WHY_NOT = (
+    "RuntimeError: the pool is exhausted",
+    "TimeoutError: deadlock between writer and reader",
+    "MemoryError: index does not fit",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,49 +60,78 @@ class Planted:
     command: str
     error: str
     helps: str
+    is_instead: bool
     dead_file: str
     convention: str
     module_files: tuple[str, ...]
 
+    @property
+    def files(self) -> frozenset[str]:
+        """Every file that something is planted in."""
+        return frozenset({self.file_a, self.file_b, self.dead_file, *self.module_files})
 
-@dataclass(slots=True)
-class Session:
-    """The events of one session, what it reads, and the moments where a warning would help."""
 
-    id: str
-    events: list[Event] = field(default_factory=list[Event])
-    reads: list[str] = field(default_factory=list[str])
-    module: str = ""
-    first_file: str = ""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A repository: its source files, what its commits changed, and which files go together by
+    all of its history."""
+
+    files: tuple[str, ...]
+    commits: tuple[tuple[str, ...], ...] = ()
+    together: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What was planted, and the sessions in their order."""
+    """What was planted, the sessions in their order, and where they come from."""
 
     planted: Planted
     sessions: tuple[Session, ...]
+    source: Source
 
 
-def source_files(repo: Path) -> list[str]:
-    """The source files of a repository, as git lists them."""
-    done = subprocess.run(
-        ["git", "-C", str(repo), "ls-files", "-z"], capture_output=True, check=True
+def read_source(repo: Path) -> Source:
+    """A repository as git tells of it."""
+    listed = _git(repo, "ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0")
+    files = sorted(name for name in listed if name.endswith(_SUFFIXES) and "/" in name)
+    told = _git(repo, "log", "--no-merges", "--name-only", "--format=%x01", f"-n{_MOST_COMMITS}")
+    known = set(files)
+    changed = [
+        tuple(sorted({line for line in part.split("\n") if line in known}))
+        for part in told.split("\x01")
+    ]
+    commits = tuple(names for names in reversed(changed) if 2 <= len(names) <= 8)
+    return Source(tuple(files), commits, _together(changed))
+
+
+def _git(repo: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(repo), *words], capture_output=True, check=True)
+    return done.stdout.decode("utf-8", errors="replace")
+
+
+def _together(changed: Sequence[tuple[str, ...]]) -> frozenset[tuple[str, str]]:
+    """Pairs of files that commits changed together three times and more, and in half of the
+    commits of either."""
+    single, pairs = Counter[str](), Counter[tuple[str, str]]()
+    for names in changed:
+        if len(names) <= 20:
+            single.update(names)
+            pairs.update(combinations(names, 2))
+    return frozenset(
+        (a, b) for (a, b), n in pairs.items() if n >= 3 and 2 * n >= min(single[a], single[b])
     )
-    names = done.stdout.decode("utf-8", errors="replace").split("\0")
-    return sorted(name for name in names if name.endswith(_SUFFIXES) and "/" in name)
 
 
-def make_history(files: Sequence[str], *, seed: int, cwd: str) -> History:
+def make_history(source: Source, *, seed: int, cwd: str) -> History:
     """One history on some of the files."""
     random = Random(seed)
-    planted = _plant(files, random)
-    others = [name for name in files if name not in _names(planted)]
+    planted = _plant(source.files, random)
+    tasks = _tasks(source, planted, random)
     sessions = tuple(
-        _Writer(random, planted, others, number=number, seed=seed, cwd=cwd).session()
+        _Telling(random, planted, tasks[number - 1], number=number, seed=seed, cwd=cwd).session()
         for number in range(1, SESSIONS + 1)
     )
-    return History(planted, sessions)
+    return History(planted, sessions, source)
 
 
 def _plant(files: Sequence[str], random: Random) -> Planted:
@@ -107,28 +139,42 @@ def _plant(files: Sequence[str], random: Random) -> Planted:
     for name in files:
         folders.setdefault(name.rpartition("/")[0], []).append(name)
     large = sorted(folder for folder, names in folders.items() if len(names) >= 6)
-    home = random.choice(large)
-    module = random.sample(folders[home], 5)
-    rest = [name for name in files if name not in module]
-    file_b, dead = random.sample(rest, 2)
-    command, error, helps = random.choice(_FLAKY)
+    module = random.sample(folders[random.choice(large)], 5)
+    file_b, dead = random.sample([name for name in files if name not in module], 2)
+    command, error, helps, is_instead = random.choice(_FLAKY)
     return Planted(
-        module[0], file_b, command, error, helps, dead, random.choice(_CONVENTIONS), tuple(module)
+        module[0],
+        file_b,
+        command,
+        error,
+        helps,
+        is_instead,
+        dead,
+        random.choice(_CONVENTIONS),
+        tuple(module),
     )
 
 
-def _names(planted: Planted) -> set[str]:
-    return {planted.file_a, planted.file_b, planted.dead_file, *planted.module_files}
+def _tasks(source: Source, planted: Planted, random: Random) -> list[list[str]]:
+    """What the sessions work on: the files of commits that followed each other, without what is
+    planted; where the history is too short, any files."""
+    free = [[name for name in names if name not in planted.files] for names in source.commits]
+    usable = [names for names in free if len(names) >= 2]
+    if len(usable) >= SESSIONS:
+        start = random.randrange(len(usable) - SESSIONS + 1)
+        return usable[start : start + SESSIONS]
+    others = [name for name in source.files if name not in planted.files]
+    return [random.sample(others, 4) for _ in range(SESSIONS)]
 
 
-class _Writer:
-    """Writes one session."""
+class _Telling:
+    """Tells one session, by its number: most hold up, some only read, one fails."""
 
     def __init__(
         self,
         random: Random,
         planted: Planted,
-        others: Sequence[str],
+        task: list[str],
         *,
         number: int,
         seed: int,
@@ -136,201 +182,114 @@ class _Writer:
     ) -> None:
         self._random = random
         self._planted = planted
-        self._others = others
         self._number = number
-        self._cwd = cwd
-        self._made = Session(f"replay-{seed}-{number:02}")
-        self._at = START + timedelta(days=number, minutes=random.randrange(120))
-        self._count = 0
+        at = START + timedelta(days=number, minutes=random.randrange(120))
+        self._w = Writer(f"replay-{seed}-{number:02}", random, at=at, cwd=cwd)
+        self._task = task
+        self._noise = Noise(self._w, self._task, _HUBS)
 
     def session(self) -> Session:
-        """The session, by its number: some only read, one fails, the others hold up."""
-        self._add(lambda o: SessionStarted(origin=o, source="startup", model="m"))
-        if self._number in (6, 11):
+        """The session with all its events."""
+        self._w.start()
+        if self._number in _ONLY_READ:
             self._only_read()
-        elif self._number == 8:
+        elif self._number in _FAILS:
             self._fail_for_good()
         elif self._number in _ELSEWHERE:
-            self._work_elsewhere()
+            self._work([])
         else:
-            self._work()
-        self._add(lambda o: SessionEnded(origin=o, reason="exit"))
-        return self._made
+            self._work(self._planted_parts())
+        self._w.end()
+        return self._w.made
 
     # -- Kinds of session -------------------------------------------------------------------------
 
-    def _work(self) -> None:
-        said = f" {self._planted.convention}" if self._number in (1, 3, 7) else ""
-        self._say(f"Add a {self._random.choice(_WHATS)} to {self._planted.file_a}.{said}")
-        self._begin_in_module()
-        parts: list[Callable[[], None]] = [
-            self._pair,
-            self._flaky,
-            self._detour,
-            self._error_of_the_day,
-            self._work_in_progress,
-        ]
-        if self._number in (2, 5):
-            parts.append(self._dead_end)
-        if self._random.random() < 0.4:
-            parts.append(self._small_step_back)
+    def _work(self, planted: Sequence[Callable[[], None]]) -> None:
+        said = self._number in (1, 3, 7) and planted
+        what = self._random.choice(_WHATS)
+        where = self._planted.file_a if planted else "the other part"
+        self._w.say(f"Add a {what} to {where}.{' ' + self._planted.convention if said else ''}")
+        if planted:
+            self._begin_in_module()
+        parts = [*planted, *self._noise.parts()]
         self._random.shuffle(parts)
         for part in parts:
             part()
-        self._run("pytest -q", f"===== {self._random.randrange(20, 90)} passed in 1.20s =====")
-        if self._random.random() < 0.7:
-            sha = f"{self._random.getrandbits(28):07x}"
-            self._run('git commit -am "Work"', f"[main {sha}] Work\n 2 files changed")
-        self._add(lambda o: TurnEnded(origin=o, last_message="Done."))
+        self._close()
 
     def _only_read(self) -> None:
-        self._say("How does this part work?")
+        self._w.say("How does this part work?")
         self._begin_in_module()
-        for name in self._random.sample(list(self._others), 6):
-            self._read(name)
-        self._add(lambda o: TurnEnded(origin=o, last_message="It works like this."))
+        for name in self._task:
+            self._w.read(name)
+        self._w.answer("It works like this.")
 
     def _fail_for_good(self) -> None:
-        self._say("Rewrite the exporter")
+        self._w.say("Rewrite the exporter")
         self._begin_in_module()
-        for name in self._random.sample(list(self._others), 2):
-            self._edit(name)
-        self._run("pytest -q", "===== 3 failed in 1.20s =====", error="Exit code 1")
-        self._add(lambda o: TurnEnded(origin=o, last_message="It does not work yet."))
-
-    def _work_elsewhere(self) -> None:
-        """Work in another part of the repository, on other files each time."""
-        self._say(f"Fix the {self._random.choice(_WHATS)} somewhere else")
-        for part in (self._detour, self._error_of_the_day, self._work_in_progress):
+        for part in self._noise.parts():
             part()
-        self._run("pytest -q", "===== 31 passed in 1.20s =====")
-        self._add(lambda o: TurnEnded(origin=o, last_message="Done."))
+        self._w.edit(self._task[0])
+        self._w.run("pytest -q", "===== 3 failed in 1.20s =====", error="Exit code 1")
+        self._w.answer("It does not work yet.")
+
+    def _close(self) -> None:
+        """How work ends: tests, a commit, a last line in a changelog, or nothing that proves it."""
+        how = self._random.choices(("tests", "commit", "closing edit", "nothing"), (70, 15, 10, 5))[
+            0
+        ]
+        if how in ("tests", "closing edit"):
+            passed = f"===== {self._random.randrange(20, 90)} passed in 1.20s ====="
+            self._w.run("pytest -q", passed)
+        if how == "commit" or (how == "tests" and self._random.random() < 0.5):
+            sha = f"{self._random.getrandbits(28):07x}"
+            self._w.run('git commit -am "Work"', f"[main {sha}] Work\n 2 files changed")
+        if how == "closing edit":
+            self._w.edit("CHANGELOG.md")
+        if how == "nothing":
+            self._w.edit(self._task[0])
+        self._w.answer("Done.")
 
     # -- What is planted --------------------------------------------------------------------------
 
+    def _planted_parts(self) -> list[Callable[[], None]]:
+        parts = [self._pair, self._flaky]
+        return [*parts, self._dead_end] if self._number in (2, 5) else parts
+
     def _begin_in_module(self) -> None:
         files = self._planted.module_files
-        self._made.module = files[0].rpartition("/")[0]
-        self._made.first_file = files[0]
+        self._w.made.first_file = files[0]
         for name in files[1:4]:
             if self._random.random() < 0.95:
-                self._read(name)
-        self._look()
+                self._w.read(name)
 
     def _pair(self) -> None:
         first, second = self._planted.file_a, self._planted.file_b
-        self._look()
-        self._read(first)
-        self._edit(first)
+        self._w.read(first)
+        self._w.edit(first)
         if self._random.random() < 0.5:
-            self._run("rg -n something", "a:1: x")
-        self._edit(second)
-        self._look()
+            self._w.run("rg -n something", "a:1: x")
+        self._w.edit(second)
 
     def _flaky(self) -> None:
         planted = self._planted
         for _ in range(self._random.choice((1, 1, 2))):
-            self._run(planted.command, "", error=f"Exit code 2\n{planted.error}")
-        self._run(planted.helps)
-        self._run(planted.command, "ok")
+            self._w.run(planted.command, "", error=f"Exit code 2\n{planted.error}")
+        self._w.run(planted.helps, "ok")
+        if not planted.is_instead:
+            self._w.run(planted.command, "ok")
 
     def _dead_end(self) -> None:
-        name = self._planted.dead_file
-        self._edit(name)
+        """A long try that fails in the end, or that a person does not want."""
+        name, why = self._planted.dead_file, self._random.choice(_WHY_NOT)
+        asked = self._random.random() < 0.3
+        self._w.edit(name, before="x = 1", after="x = pooled(workers=8)  # keep them warm")
         for n in range(22):
-            if n % 3:
-                self._read(self._random.choice(self._others))
+            if n % 3 or asked:
+                self._w.read(self._random.choice(self._task), part=n * 120)
             else:
-                failed = f"FAILED tests/test_x.py::test_{n} - RuntimeError: the pool is exhausted"
-                self._run("pytest -q tests/test_x.py", failed, error="Exit code 1")
-        self._run(f"git checkout -- {name}")
-
-    # -- Distractors ------------------------------------------------------------------------------
-
-    def _look(self) -> None:
-        """Steps that touch nothing, so that what lies before is not near what comes after."""
-        for _ in range(4):
-            self._run(self._random.choice(("ls", "git status", "git diff", "rg -n thing")), "x")
-
-    def _detour(self) -> None:
-        for name in self._random.sample(list(self._others), self._random.randrange(4, 9)):
-            self._read(name)
-        name, test = self._random.sample(list(self._others), 2)
-        self._edit(name)
-        self._edit(test)
-
-    def _error_of_the_day(self) -> None:
-        word = self._random.choice(_WORDS)
-        mark = f"{word}-{self._number}-{self._random.choice('abcdefgh')}"
-        self._run(f"./run {mark}", "", error=f"Exit code 1\nValueError: no {mark} in table")
-        self._run(f"./run {word}", "ok")
-
-    def _work_in_progress(self) -> None:
-        name = self._random.choice(self._others)
-        test = f"test_{self._random.choice(_WORDS)}_{self._number}"
-        for _ in range(self._random.randrange(1, 4)):
-            failed = f"FAILED tests/t.py::{test} - AssertionError: assert 1 == 2"
-            self._run("pytest -q", failed + "\n===== 1 failed in 0.2s =====", error="Exit code 1")
-            self._edit(name)
-        self._run("pytest -q", "===== 9 passed in 0.40s =====")
-
-    def _small_step_back(self) -> None:
-        name = self._random.choice(self._others)
-        self._edit(name, before="first = 1", after="first = 2")
-        word = f"{self._random.choice(_WORDS)}{self._number}"
-        self._run("mypy src", "", error=f"Exit code 1\nsrc/x.py:1: error: {word} has no type")
-        self._edit(name, before="first = 2", after="first = 1")
-
-    # -- Events -----------------------------------------------------------------------------------
-
-    def _say(self, text: str) -> None:
-        self._add(lambda o: PromptSubmitted(origin=o, text=text))
-
-    def _read(self, name: str) -> None:
-        self._made.reads.append(name)
-        self._call("Read", ToolKind.READ, files=(name,), output="x = 1\n" * 80)
-
-    def _edit(self, name: str, *, before: str = "", after: str = "") -> None:
-        mark = f"{self._number}_{self._count}"
-        edit = Edit(name, before or f"old_{mark} = 0", after or f"new_{mark} = 1")
-        self._call("Edit", ToolKind.EDIT, files=(name,), edits=(edit,))
-
-    def _run(self, command: str, output: str = "", *, error: str | None = None) -> None:
-        self._call("Bash", ToolKind.SHELL, command=command, output=output, error=error)
-
-    def _call(
-        self,
-        name: str,
-        kind: ToolKind,
-        *,
-        files: tuple[str, ...] = (),
-        edits: tuple[Edit, ...] = (),
-        command: str | None = None,
-        output: str = "",
-        error: str | None = None,
-    ) -> None:
-        self._add(
-            lambda o: ToolCalled(
-                origin=o,
-                call_id=f"{o.event_id}-call",
-                name=name,
-                kind=kind,
-                files=files,
-                edits=edits,
-                command=command,
-                output=output,
-                error=error,
-            )
-        )
-
-    def _add(self, made: Callable[[Origin], Event]) -> None:
-        self._count += 1
-        self._at += timedelta(seconds=self._random.randrange(2, 30))
-        origin = Origin(
-            event_id=f"{self._made.id}-{self._count}",
-            client="replay",
-            session_id=self._made.id,
-            at=self._at,
-            cwd=self._cwd,
-        )
-        self._made.events.append(made(origin))
+                failed = f"FAILED tests/test_x.py::test_{n} - {why}"
+                self._w.run("pytest -q tests/test_x.py", failed, error="Exit code 1")
+        if asked:
+            self._w.say("No, do not keep them warm, it costs too much. Please revert that.")
+        self._w.run(f"git checkout -- {name}")

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from bench.replay import figures, replay, targets
-from bench.replay_histories import SESSIONS, make_history, source_files
+from bench.replay_histories import SESSIONS, Source, make_history, read_source
 
 pytestmark = pytest.mark.feature("D1", "D2", "D3", "D4")
 
 _REPO = Path(__file__).parents[2]
 
 
-def names() -> list[str]:
-    return [f"src/part{n % 7}/file{n}.py" for n in range(120)]
+def names() -> Source:
+    return Source(tuple(f"src/part{n % 7}/file{n}.py" for n in range(120)))
 
 
 def test_the_same_seed_gives_the_same_history() -> None:
@@ -37,4 +37,6 @@ def test_a_replay_finds_what_was_planted_and_little_else(tmp_path: Path) -> None
 def test_the_files_of_a_repository_are_those_that_git_lists() -> None:
     if not (_REPO / ".git").exists():
         pytest.skip("not in a checkout")
-    assert "src/holdfast/core/memory.py" in source_files(_REPO)
+    source = read_source(_REPO)
+    assert "src/holdfast/core/memory.py" in source.files
+    assert all(2 <= len(names) <= 8 for names in source.commits)

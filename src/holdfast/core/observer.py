@@ -69,7 +69,8 @@ class FileAccess:
 class CoAccess:
     """Two files that were used within a few steps; `file_a` sorts before `file_b`.
 
-    `a_first` counts how often the first of the two came first.
+    `a_first` counts how often the first of the two came first. `edited` when one of them was
+    changed, `both_edited` when both were.
     """
 
     file_a: str
@@ -80,11 +81,13 @@ class CoAccess:
     time_delta_ms: int
     edited: bool
     step: int
+    both_edited: bool = False
 
 
 @record
 class ErrorRetry:
-    """An error that came again, by its signature, and what ended it."""
+    """An error that came again, by its signature, and what ended it. `in_progress` when tests or
+    checks said it: such errors are mended as part of the work."""
 
     signature: str
     tool: str
@@ -96,6 +99,7 @@ class ErrorRetry:
     resolved_how: str | None = None
     files: tuple[str, ...] = ()
     ended_by: EndedBy | None = None
+    in_progress: bool = False
 
 
 @record

@@ -93,7 +93,7 @@ def _concluded(group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]) ->
         case SightingKind.ERROR_RETRY:
             made = recurring_error(group)
         case SightingKind.BACKTRACK:
-            made = going_back(group)
+            made = going_back(group, uses)
         case SightingKind.DEAD_END:
             made = dead_end(group)
         case SightingKind.NOTE:
@@ -113,15 +113,16 @@ def _is_enough(made: Conclusion) -> bool:
 def co_dependence(
     group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]
 ) -> Conclusion | None:
-    """Two files that are used within three steps in three sessions, one of them being edited, and
-    seldom without each other."""
+    """Two files that are used within three steps in three sessions, one of them being edited and in
+    two sessions both, and seldom without each other."""
     edited = [s for s in group if _detail(s).get("edited") is True]
+    both = {s.session_id for s in group if _detail(s).get("both") is True}
     file_a, _, file_b = group[0].subject.partition("\n")
     either = uses.get(file_a, frozenset()) | uses.get(file_b, frozenset())
     together = {s.session_id for s in group}
     if not edited or not file_b or len(together) <= LINKED_WEIGHT * len(either | together):
         return None
-    if names_say_it(file_a, file_b):
+    if names_say_it(file_a, file_b) or len(both) < _SEVERAL:
         return None
     order = sum(_number(s, "a_first") * 2 - s.count for s in group)
     first, second = (file_a, file_b) if order >= 0 else (file_b, file_a)
@@ -177,24 +178,37 @@ def _way_out(group: Sequence[Sighting]) -> tuple[str | None, bool]:
     """What ended an error, when that can be relied on, and whether edits did.
 
     Another way to say the command speaks for itself. What was run in between may have been for
-    something else, and so may what was edited; it counts when it ended the error twice.
+    something else, and so may what was edited; it counts when it ended the error twice. What tests
+    and checks find is mended where the work is, and says nothing.
     """
     ways = Counter[tuple[str, str]]()
+    was_edited = False
     for sighting in group:
         detail = _detail(sighting)
         by = _text(detail, "by") or ("edit" if detail.get("files") else "instead")
         if by == "edit":
-            ways.update((by, f"an edit of `{path}`") for path in _files([sighting]))
+            named = () if detail.get("in_progress") is True else _files([sighting])
+            ways.update((by, f"an edit of `{path}`") for path in named)
+            was_edited = True
         elif how := _text(detail, "resolved"):
             ways[by, how] += 1
     sure = [(n, how) for (by, how), n in ways.items() if by == "instead" or n >= _SEVERAL]
     best = max(sure, key=lambda one: one[0], default=None)
-    return best[1] if best else None, any(by == "edit" for by, _ in ways)
+    return best[1] if best else None, was_edited
 
 
-def going_back(group: Sequence[Sighting]) -> Conclusion | None:
-    """An edit that was made again within five steps for the same reason, by its likely cause."""
+def going_back(group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]) -> Conclusion | None:
+    """An edit that was made again within five steps for the same reason, by its likely cause.
+
+    Another file says something only as often as for two files that go together, and in most
+    sessions with the edited one; files that every session opens lie in between by chance.
+    """
     cause, path, *_ = group[0].subject.split("\n")
+    sessions = {s.session_id for s in group}
+    is_habit = len(sessions) > LINKED_WEIGHT * len(uses.get(path, frozenset()) | sessions)
+    is_often = len(sessions) >= RULES["co_dependence"].min_sessions
+    if cause != "wrong_assumption" and not (is_habit and is_often):
+        return None
     detail = _detail(group[-1])
     hint = _text(detail, "hint")
     others = tuple(f for f in _files(group) if f != path)[:1]
@@ -371,7 +385,8 @@ def names_say_it(file_a: str, file_b: str) -> bool:
     one, other = PurePosixPath(file_a), PurePosixPath(file_b)
     stems = _OF_TESTS.sub("", one.stem), _OF_TESTS.sub("", other.stem)
     is_test = (stems[0] != one.stem) != (stems[1] != other.stem)
-    return stems[0] == stems[1] and (is_test or one.parent == other.parent)
+    alike = stems[0].strip("_-") == stems[1].strip("_-")
+    return alike and (is_test or one.parent == other.parent)
 
 
 def modules_of(files: Iterable[str]) -> tuple[str, ...]:

@@ -198,7 +198,8 @@ class Noticing:
         for other in self._look.touches:
             is_near = touch.step - other.step <= t.CO_ACCESS_STEPS
             if is_near and other.agent == touch.agent and other.path != touch.path:
-                near[other.path] = other
+                was = near.get(other.path)
+                near[other.path] = other if was is None or other.edited or not was.edited else was
         for other in near.values():
             file_a, file_b = sorted((touch.path, other.path))
             self._sheet.pair(
@@ -211,6 +212,7 @@ class Noticing:
                     time_delta_ms=max(0, touch.at_ms - other.at_ms),
                     edited=touch.edited or other.edited,
                     step=touch.step,
+                    both_edited=touch.edited and other.edited,
                 )
             )
 
@@ -385,7 +387,7 @@ class Noticing:
         subject = shorten(" ".join(main.subject.split()), limit=_SUBJECT_CHARS)
         seen = ErrorRetry(
             error_signature(f"{subject}: {which}", line), subject, told, 1, self._step,
-            self._step, shown(main),
+            self._step, shown(main), in_progress=main.purpose in (Purpose.TEST, Purpose.CHECK),
         )  # fmt: skip
         # A test that fails while it is worked on is work in progress.
         self._sheet.fail(seen, counts_again=not is_test)

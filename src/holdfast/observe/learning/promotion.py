@@ -2,14 +2,15 @@
 
 The filters, in order: validation (only sheets that passed; nothing of an approach that was given
 up), frequency (each rule's own), novelty (nothing that is known already), score, and the cap that
-the size of the work sets. What a failed run noticed is discarded, its dead ends are kept.
+the size of the work sets. What a failed run noticed is discarded, its dead ends are kept, and so is
+what a person asked for.
 Invariant: promoting twice equals promoting once.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from holdfast.core.changes import PutScratchpad, PutSightings
@@ -29,7 +30,13 @@ from holdfast.observe.learning import outcomes, recipe_book
 from holdfast.observe.learning.inference import Conclusion, conclusions, key_of
 from holdfast.observe.learning.keeping import Fate, Ground, Kept, keep
 from holdfast.observe.learning.scoring import Score, scored
-from holdfast.observe.learning.seeing import OWN_KINDS, READING_KINDS, dead_ends_in, seen_in
+from holdfast.observe.learning.seeing import (
+    OWN_KINDS,
+    READING_KINDS,
+    STANDING_KINDS,
+    seen_in,
+    standing_in,
+)
 from holdfast.observe.learning.synthesis import Synthesis, worded
 from holdfast.observe.learning.thresholds import (
     CAPS,
@@ -113,9 +120,7 @@ def promote(
         return work.discard()
     if word.word == "nothing" and over:
         return work.read_only()
-    if over and pad.state is PadState.OPEN:
-        work.wait()
-    return None
+    return work.wait() if over and pad.state is PadState.OPEN else None
 
 
 def is_over(engine: Engine, session: SessionRecord, *, idle_minutes: float) -> bool:
@@ -180,12 +185,10 @@ class _Promotion:
         return self._report(kept)
 
     def discard(self) -> PromotionReport:
-        """What a failed run noticed goes; its dead ends stay, and recipes that it followed are
-        marked."""
-        ends = dead_ends_in(self._pad)
-        self._see((SightingKind.DEAD_END,), ends)
+        """What a failed run noticed goes; its dead ends and what a person asked for stay, and
+        recipes that it followed are marked."""
         ground = self._ground(self._pad.sheets)
-        kept = self._keep(self._conclude(ends), ground)
+        kept = self._keep_standing(ground)
         recipe_book.failed(self._engine, ground, seen_in(self._pad, self._pad.sheets))
         outcomes.put_work_state(
             self._engine, self._session, self._pad, self._word.by, way=self._rules.way
@@ -195,17 +198,38 @@ class _Promotion:
 
     def read_only(self) -> PromotionReport:
         """A session that changed nothing only adds to what is known of reading."""
-        seen = seen_in(self._pad, self._pad.sheets)
-        self._see(READING_KINDS, [s for s in seen if s.kind in READING_KINDS])
-        self._mark(self._pad.sheets, promoted=0)
-        return self._report([])
+        seen = [s for s in seen_in(self._pad, self._pad.sheets) if s.kind in READING_KINDS]
+        self._see(READING_KINDS, seen)
+        said = [s for s in seen if s.kind is SightingKind.INSTRUCTION]
+        kept = self._keep(self._conclude(said), self._ground(self._pad.sheets))
+        self._mark(self._pad.sheets, promoted=sum(one.fate is Fate.PROMOTED for one in kept))
+        return self._report(kept)
 
-    def wait(self) -> None:
-        """Nobody can say yet; where the work stands is kept for whoever goes on."""
+    def wait(self) -> PromotionReport | None:
+        """Nobody can say yet; where the work stands is kept for whoever goes on, and what holds in
+        any case."""
+        kept = self._keep_standing(self._ground(self._pad.sheets))
         outcomes.put_work_state(
             self._engine, self._session, self._pad, self._word.by, way=self._rules.way
         )
-        self._engine.store.apply([PutScratchpad(replace(self._pad, state=PadState.WAITING))])
+        fresh = sum(one.fate is Fate.PROMOTED for one in kept)
+        self._engine.store.apply(
+            [
+                PutScratchpad(
+                    replace(
+                        self._pad,
+                        state=PadState.WAITING,
+                        promoted_count=self._pad.promoted_count + fresh,
+                    )
+                )
+            ]
+        )
+        return self._report(kept) if fresh else None
+
+    def _keep_standing(self, ground: Ground) -> list[Kept]:
+        seen = standing_in(self._pad)
+        self._see(STANDING_KINDS, seen)
+        return self._keep(self._conclude(seen), ground)
 
     # -- Steps ------------------------------------------------------------------------------------
 
@@ -242,13 +266,15 @@ class _Promotion:
             for kind, names in subjects.items()
             if kind not in (SightingKind.FILE_ACCESS, SightingKind.CONTEXT_COST)
         }
-        found = conclusions(fresh, known, self._uses(known.get(SightingKind.CO_ACCESS, ())))
+        found = conclusions(fresh, known, self._uses(known))
         made = recipe_book.conclude(self._engine, project, known, self._pad.session_id)
         return [*found, *([made] if made else [])]
 
-    def _uses(self, pairs: Sequence[Sighting]) -> dict[str, frozenset[str]]:
-        """The sessions that used each file of the pairs."""
-        files = {path for pair in pairs for path in pair.subject.split("\n")}
+    def _uses(self, known: Mapping[SightingKind, Sequence[Sighting]]) -> dict[str, frozenset[str]]:
+        """The sessions that used each file of pairs and of steps back."""
+        pairs = (s.subject.split("\n") for s in known.get(SightingKind.CO_ACCESS, ()))
+        files = {path for pair in pairs for path in pair}
+        files |= {s.subject.split("\n")[1] for s in known.get(SightingKind.BACKTRACK, ())}
         if not files:
             return {}
         used = defaultdict[str, set[str]](set)

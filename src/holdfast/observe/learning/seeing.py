@@ -27,6 +27,8 @@ from holdfast.observe.learning import thresholds as t
 from holdfast.observe.learning.sheets import backtrack_subject
 
 OWN_KINDS: tuple[SightingKind, ...] = tuple(k for k in SightingKind if k is not SightingKind.E2E)
+STANDING_KINDS: tuple[SightingKind, ...] = (SightingKind.DEAD_END, SightingKind.INSTRUCTION)
+"""What holds whatever becomes of the work: what was given up, and what a person asks for."""
 READING_KINDS: tuple[SightingKind, ...] = (
     SightingKind.FILE_ACCESS,
     SightingKind.INSTRUCTION,
@@ -51,9 +53,9 @@ def seen_in(pad: Scratchpad, sheets: Sequence[Sheet]) -> tuple[Sighting, ...]:
     return tuple({(s.kind, s.subject): s for s in found}.values())
 
 
-def dead_ends_in(pad: Scratchpad) -> tuple[Sighting, ...]:
-    """What stays of a run that failed."""
-    return tuple(_dead_ends(pad, pad.sheets))
+def standing_in(pad: Scratchpad) -> tuple[Sighting, ...]:
+    """What stays of a run that failed, or of which nobody can say whether it holds."""
+    return tuple(s for s in seen_in(pad, pad.sheets) if s.kind in STANDING_KINDS)
 
 
 def _sighting(
@@ -104,6 +106,7 @@ def _pairs(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
 def _pair(pad: Scratchpad, pair: CoAccess) -> Sighting:
     detail: Json = {
         "edited": pair.edited,
+        "both": pair.both_edited,
         "a_first": pair.a_first,
         "step_delta": pair.step_delta,
         "time_delta_ms": pair.time_delta_ms,
@@ -147,6 +150,7 @@ def _errors(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
                 "command": error.command,
                 "resolved": error.resolved_how,
                 "by": error.ended_by,
+                "in_progress": error.in_progress,
                 "files": list(error.files),
             }
             yield _sighting(

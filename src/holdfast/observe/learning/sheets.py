@@ -75,6 +75,7 @@ class OpenSheet:
                 time_delta_ms=min(known.time_delta_ms, seen.time_delta_ms),
                 edited=known.edited or seen.edited,
                 step=seen.step,
+                both_edited=known.both_edited or seen.both_edited,
             )
         self.pairs[key] = seen
         _trim(self.pairs, t.MOST_PAIRS)
