@@ -190,8 +190,8 @@ def test_a_file_read_four_times_in_three_sessions_is_hard_to_follow(engine: Engi
     assert memory.files == ("src/maze.py",)
 
 
-def test_going_back_twice_is_a_gotcha_and_a_paired_edit_names_its_files(engine: Engine) -> None:
-    for number in (1, 2):
+def test_an_edit_that_another_file_had_to_follow_is_a_gotcha_with_both(engine: Engine) -> None:
+    for number in (1, 2, 3):
         w = Work(number)
         first = w.edit("src/a.py", "x = 1", f"total = add({number})")
         again = w.edit("src/a.py", f"total = add({number})", "total = 2")
