@@ -112,6 +112,27 @@ def test_a_touched_file_with_the_same_content_is_not_parsed(tmp_path: Path) -> N
     assert (report.reanalysed, report.unchanged) == (0, 3)
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        Parsed("a.py", "0badc0de-" + "0" * 32, "analysed"),
+        Parsed("a.py", "", "skipped", "the grammar tree_sitter_python is not installed"),
+        Parsed("a.py", "", "failed", "the parser crashed"),
+    ],
+    ids=["another release", "a grammar that was missing", "a crash"],
+)
+def test_an_unchanged_file_is_read_again_when_it_may_read_otherwise(
+    tmp_path: Path, before: Parsed
+) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a.py": "def f():\n    pass\n"})
+    store = open_sqlite_graph(tmp_path / "graph.db")
+    tree = Tree(root=root, name=NAME)
+    Builder(store, tree, clock=system_clock, parse=lambda _: [before]).build()
+    assert (rebuilt(store, root).reanalysed, rebuilt(store, root).reanalysed) == (1, 0)
+    assert [n.id for n in store.symbols(NAME, ["a.py"])] == ["a.py::f"]
+
+
 def test_changed_files_are_marked_as_stale_until_they_are_read_again(tmp_path: Path) -> None:
     store, root = built(tmp_path, TREE), tmp_path / "tree"
     write(root, {"b.py": "def f():\n    return 12345\n"})

@@ -19,11 +19,12 @@ from typing import NamedTuple, TypeVar
 
 from holdfast.codegraph.draw import Drawer
 from holdfast.codegraph.facts import uses_from_bytes
+from holdfast.codegraph.grammars import is_installed
 from holdfast.codegraph.languages import EXTENSIONS, extension_of, is_configuration, language_of
 from holdfast.codegraph.layout import Layout, changed_keys, containers, key
 from holdfast.codegraph.listing import Listed, list_files, look
 from holdfast.codegraph.outlook import Outlook
-from holdfast.codegraph.parsing import Parsed, hash_of
+from holdfast.codegraph.parsing import NOT_INSTALLED, Parsed, hash_of, is_read_otherwise
 from holdfast.codegraph.pool import FILE_TIMEOUT_S, Pool, worker_count
 from holdfast.codegraph.screening import reason_by_path
 from holdfast.core.clock import Clock
@@ -181,7 +182,7 @@ class Builder:
                     plan.skip.append(file)
                 else:
                     unchanged += 1
-            elif again or before is None or before.state is FileState.FAILED:
+            elif again or before is None or _is_to_be_tried_again(before):
                 plan.parse.append(found)
             elif _looks_same(before, found):
                 unchanged += 1
@@ -378,6 +379,15 @@ def _batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
+
+
+def _is_to_be_tried_again(before: SourceFile) -> bool:
+    """Whether an unchanged file may be read otherwise now: by another release, with a grammar that
+    was installed since, or because it failed."""
+    if before.state is FileState.FAILED or is_read_otherwise(before.content_hash):
+        return True
+    language = language_of(before.path) if before.reason.endswith(NOT_INSTALLED) else None
+    return language is not None and is_installed(language)
 
 
 def _looks_same(before: SourceFile, found: Listed) -> bool:

@@ -6,6 +6,10 @@ The answer is plain values, because it travels between processes.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +19,8 @@ from holdfast.codegraph.language import Language
 from holdfast.codegraph.languages import is_configuration, language_of
 from holdfast.codegraph.screening import reason_by_content
 from holdfast.core.graph import FileState
+
+NOT_INSTALLED = "is not installed"
 
 
 class Parsed(NamedTuple):
@@ -32,9 +38,32 @@ class Parsed(NamedTuple):
     symbols: tuple[tuple[object, ...], ...] = ()
 
 
+@cache
+def reading() -> str:
+    """A mark of how files are read and linked: it differs when this package does, so that a graph
+    of another release is read again."""
+    digest = hashlib.blake2b(digest_size=4)
+    for part in sorted(_parts(files("holdfast.codegraph")), key=str):
+        digest.update(part.read_bytes())
+    return digest.hexdigest()
+
+
+def _parts(folder: Traversable) -> Iterator[Traversable]:
+    for part in folder.iterdir():
+        if part.is_dir():
+            yield from _parts(part)
+        elif part.name.endswith((".py", ".scm")):
+            yield part
+
+
 def hash_of(source: bytes) -> str:
-    """The hash that tells whether a file changed."""
-    return hashlib.blake2b(source, digest_size=16).hexdigest()
+    """What tells whether a file changed, or how it is read."""
+    return f"{reading()}-{hashlib.blake2b(source, digest_size=16).hexdigest()}"
+
+
+def is_read_otherwise(content_hash: str) -> bool:
+    """Whether a file was read by another release."""
+    return bool(content_hash) and not content_hash.startswith(f"{reading()}-")
 
 
 def parse_file(root: str, path: str) -> Parsed:
@@ -61,7 +90,7 @@ def parse_source(path: str, source: bytes) -> Parsed:
     try:
         facts = extract(source, language)
     except (ImportError, AttributeError):
-        missing = f"the grammar {language.grammar[0]} is not installed"
+        missing = f"the grammar {language.grammar[0]} {NOT_INSTALLED}"
         return Parsed(path, content_hash, FileState.SKIPPED.value, missing, lines)
     return _kept(path, content_hash, lines, language, facts)
 
