@@ -232,7 +232,7 @@ _SHOWN = {
     "recall, words": "holdfast.recall.words",
     "  words arm": "holdfast.parts.words_arm",
     "  vectors arm": "holdfast.parts.vectors_arm",
-    "  candidates": "holdfast.parts.candidates",
+    "  neighbours": "holdfast.parts.around",
     "  hydrate": "holdfast.parts.hydrate",
     "write, no embedding": "holdfast.write.insert_without_embedding",
     "remember": "holdfast.write.remember_with_embedding_and_comparison",

@@ -21,9 +21,9 @@ from holdfast.core.changes import Delete
 from holdfast.core.codec import Json
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.ports import Embedder, Store, Vector
-from holdfast.core.query import Filter
+from holdfast.core.query import Candidate, Filter, Hit
 from holdfast.core.text import query_terms
-from holdfast.memory.arms import ARM_CAP, SPAN
+from holdfast.memory.arms import ARM_CAP, SPAN, WITH_NEIGHBOURS
 from holdfast.memory.engine import Engine
 from holdfast.memory.recall import recall
 from holdfast.memory.remember import remember
@@ -98,32 +98,30 @@ class Warm:
 
     def part_figures(self) -> dict[str, Json]:
         """The store's share of a recall, part by part; ranking is the rest."""
-        found = [self._found(query) for query in self.queries[:50]]
-        ids = {query.about: hits for query, hits in zip(self.queries, found, strict=False)}
-        asked = self.queries[: len(found)]
+        asked = self.queries[:50]
+        best = {query.about: self._best(query) for query in asked}
 
         def hydrate(query: Query) -> object:
-            return self.store.get(ids[query.about][:LIMIT])
+            return self.store.get([c.id for c in best[query.about][:LIMIT]])
 
-        def candidates(query: Query) -> object:
-            return self.store.candidates(ids[query.about], WHERE, span=SPAN)
+        def around(query: Query) -> object:
+            places = [c.place for c in best[query.about] if c.place]
+            return self.store.around(places, WHERE, span=SPAN)
 
         parts = self.timings({"words_arm": self.by_words, "vectors_arm": self.by_vector})
-        for name, action in (("candidates", candidates), ("hydrate", hydrate)):
+        for name, action in (("around", around), ("hydrate", hydrate)):
             parts[name] = timed_each(action, asked, budget_s=self._budget_s).as_json()
         return parts
 
-    def by_words(self, query: Query) -> list[str]:
+    def by_words(self, query: Query) -> list[Hit]:
         """What the words arm finds."""
-        hits = self.store.search_words(query_terms(query.text), WHERE, limit=ARM_CAP)
-        return [hit.id for hit in hits]
+        return self.store.search_words(query_terms(query.text), WHERE, limit=ARM_CAP)
 
-    def by_vector(self, query: Query) -> list[str]:
+    def by_vector(self, query: Query) -> list[Hit]:
         """What the vectors arm finds."""
-        hits = self.store.search_vectors(
+        return self.store.search_vectors(
             packed(query.vector), model_id=MODEL_ID, where=WHERE, limit=ARM_CAP
         )
-        return [hit.id for hit in hits]
 
     def write_figures(self, corpus: Corpus, *, rows: int, count: int) -> dict[str, Json]:
         """Single writes of new memories: the store's part, then all that `remember` does."""
@@ -148,13 +146,15 @@ class Warm:
             "remember_with_embedding_and_comparison": kept.as_json(),
         }
 
-    def _found(self, query: Query) -> list[str]:
-        return list(dict.fromkeys((*self.by_words(query)[:50], *self.by_vector(query)[:50])))
+    def _best(self, query: Query) -> list[Candidate]:
+        """What both arms find, as far as a recall looks at its neighbours."""
+        hits = (*self.by_words(query)[:WITH_NEIGHBOURS], *self.by_vector(query)[:WITH_NEIGHBOURS])
+        return list({hit.id: hit.candidate for hit in hits}.values())
 
 
-def rows_of(ids: Sequence[str]) -> Json:
-    """The best ids as rows of the corpus."""
-    return [row_of(memory_id) for memory_id in ids[:LIMIT]]
+def rows_of(hits: Sequence[Hit]) -> Json:
+    """The best hits as rows of the corpus."""
+    return [row_of(hit.id) for hit in hits[:LIMIT]]
 
 
 def main(arguments: Sequence[str]) -> int:

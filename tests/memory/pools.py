@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.core.clock import to_ms
 from holdfast.core.memory import Memory
 from holdfast.core.query import Candidate
-from holdfast.core.types import MemoryType, Scope, Source
+from holdfast.core.types import MemoryType
 from holdfast.memory.arms import Pool
 from holdfast.memory.plan import QueryPlan, plan_query
 from holdfast.memory.ranking import Setting
@@ -24,23 +24,18 @@ def candidate(name: str, **changes: Any) -> Candidate:
     plain = Candidate(
         id=name,
         type=MemoryType.FACT,
-        scope=Scope.GLOBAL,
-        source=Source.AGENT_EXPLICIT,
         session_id=None,
         seq=None,
         author=None,
         importance=0.5,
         confidence=0.8,
-        created_ms=NOW_MS,
         valid_from_ms=NOW_MS,
         accessed_ms=NOW_MS,
         access_count=0,
         content_chars=100,
         stale=False,
         closed=False,
-        pinned=False,
         needs_review=False,
-        user_verified=False,
     )
     return plain._replace(**changes)
 

@@ -17,9 +17,10 @@ from holdfast.core.changes import Change, Close, Delete, IndexCard, Insert, Mark
 from holdfast.core.errors import HoldfastError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Store
-from holdfast.core.query import Filter, Order, Validity
+from holdfast.core.query import Filter, Order, Place, Validity
 from holdfast.core.types import MemoryType, Scope
-from holdfast.store import open_sqlite
+from holdfast.store.sqlite.facts import Facts
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing import ModelStore, Samples, make_vector
 from holdfast.testing.conformance_stage import EVERYTHING
 from holdfast.testing.samples import START
@@ -79,12 +80,21 @@ filters = st.builds(
 class StoreMachine(RuleBasedStateMachine):
     """Does the same to both stores and compares what they say."""
 
+    is_warm = False
+
     @initialize()
     def open_both(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="holdfast-")
         self.samples = Samples()
         self.model: Store = ModelStore(clock=lambda: NOW)
-        self.sqlite = open_sqlite(Path(self.folder.name) / "store.db", clock=lambda: NOW)
+        self.sqlite: Store = SqliteStore.open(
+            Path(self.folder.name) / "store.db",
+            busy_timeout_ms=5_000,
+            durability="normal",
+            read_only=False,
+            clock=lambda: NOW,
+            facts=Facts(from_rows=0, asked_often=0) if self.is_warm else Facts(),
+        )
         self.ids: list[str] = []
 
     def both(self, do: Callable[[Store], object]) -> None:
@@ -193,9 +203,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.both(lambda store: store.stats(where))
 
     @rule(where=filters, number=st.integers(0, 99), span=st.integers(0, 3))
-    def same_candidates(self, where: Filter, number: int, span: int) -> None:
-        asked = [self.known(number), self.known(number + 1)]
-        self.both(lambda store: sorted(store.candidates(asked, where, span=span)))
+    def same_neighbours(self, where: Filter, number: int, span: int) -> None:
+        memories = self.model.get([self.known(number), self.known(number + 1)])
+        asked = [Place(m.session_id, m.seq) for m in memories if m.session_id and m.seq is not None]
+        self.both(lambda store: sorted(store.around(asked, where, span=span)))
 
     @rule(number=st.integers(0, 99), length=st.integers(3, 36))
     def same_names(self, number: int, length: int) -> None:
@@ -218,5 +229,13 @@ class StoreMachine(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
+class WarmStoreMachine(StoreMachine):
+    """The same with the facts of all rows kept in memory."""
+
+    is_warm = True
+
+
+TestWarmAgainstModel = WarmStoreMachine.TestCase
+TestWarmAgainstModel.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
 TestAgainstModel = StoreMachine.TestCase
 TestAgainstModel.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

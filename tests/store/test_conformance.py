@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.clock import system_clock
 from holdfast.core.ports import Store
 from holdfast.store import open_sqlite
+from holdfast.store.sqlite.facts import Facts
+from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing import ModelStore
 from holdfast.testing.conformance import StoreConformance
+from holdfast.testing.conformance_search import SearchConformance
+from holdfast.testing.conformance_vectors import VectorConformance
 from holdfast.testing.model_data import ModelData
 
 
@@ -20,6 +25,24 @@ class TestSqlite(StoreConformance):
     @pytest.fixture
     def open_at(self) -> Callable[[Path], Store]:
         return open_sqlite
+
+
+class TestWarmSqlite(SearchConformance, VectorConformance):
+    """The SQLite engine in a process that keeps the facts of all rows from the first question."""
+
+    @pytest.fixture
+    def open_at(self) -> Callable[[Path], Store]:
+        def open_warm(path: Path) -> Store:
+            return SqliteStore.open(
+                path,
+                busy_timeout_ms=5_000,
+                durability="normal",
+                read_only=False,
+                clock=system_clock,
+                facts=Facts(from_rows=0, asked_often=0),
+            )
+
+        return open_warm
 
 
 class TestModel(StoreConformance):

@@ -29,11 +29,12 @@ def random_units(count: int, *, seed: int = 0, dimension: int = DIMENSION) -> Fl
     return drawn / np.linalg.norm(drawn, axis=1, keepdims=True).astype(np.float32)
 
 
-def clustered_units(count: int, *, seed: int = 0) -> Floats:
+def clustered_units(count: int, *, seed: int = 0, dimension: int = DIMENSION) -> Floats:
     """Vectors that lie around a few hundred centres, as those of texts do."""
     chance = np.random.default_rng(seed)
-    centres = random_units(300, seed=77)
-    drawn = centres[chance.integers(0, 300, count)] + 0.8 * random_units(count, seed=seed)
+    centres = random_units(300, seed=77, dimension=dimension)
+    own = random_units(count, seed=seed, dimension=dimension)
+    drawn = centres[chance.integers(0, 300, count)] + 0.8 * own
     return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
 
 
@@ -49,7 +50,8 @@ def filled(units: Floats, *, parts: int = 1, homes: int = 1) -> VectorIndex:
     scales, codes = coded(units)
     for part in np.array_split(np.arange(len(units)), parts):
         names = [f"home{n % homes}" for n in part]
-        index.append(part.astype(np.int64) + 1, scales[part], codes[part], homes=names)
+        rows = part.astype(np.int64) + 1
+        index.append(rows, rows, scales[part], codes[part], homes=names)
     return index
 
 
@@ -78,17 +80,19 @@ def test_the_error_of_a_cosine_is_small_at_256_dimensions() -> None:
 
 def test_a_small_set_is_compared_exactly() -> None:
     units, query = random_units(2_000), random_units(1, seed=9)[0]
-    positions, cosines = filled(units).view().nearest(query, limit=20)
+    index = filled(units)
+    positions, cosines = index.view().nearest(query, here=index.at(()), limit=20)
     assert set(positions.tolist()) == exact(units, query, 20)
     assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
 
 
 def test_a_large_set_finds_nearly_all_of_the_nearest() -> None:
     units = clustered_units(30_000)
-    view = filled(units).view()
+    index = filled(units)
+    view = index.view()
     shared = 0
     for query in clustered_units(20, seed=9):
-        positions, _ = view.nearest(query, limit=10)
+        positions, _ = view.nearest(query, here=index.at(()), limit=10)
         shared += len(set(positions.tolist()) & exact(units, query, 10))
     assert shared >= 0.97 * 200
 
@@ -101,7 +105,7 @@ def test_an_index_grown_in_parts_equals_one_made_at_once() -> None:
 
 
 def _arrays(view: View) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
-    return view.seqs, view.scales, view.codes, view.bits
+    return view.seqs, view.rows, view.scales, view.codes, view.bits, view.position_of
 
 
 def test_a_view_does_not_change_while_the_index_grows() -> None:
@@ -110,26 +114,40 @@ def test_a_view_does_not_change_while_the_index_grows() -> None:
     view = index.view()
     before = [array.copy() for array in _arrays(view)]
     scales, codes = coded(units[200:])
-    index.append(np.arange(201, 301), scales, codes, homes=["x"] * 100)
+    rows = np.arange(201, 301)
+    index.append(rows, rows, scales, codes, homes=["x"] * 100)
     assert all(np.array_equal(a, b) for a, b in zip(before, _arrays(view), strict=True))
     assert (len(view.seqs), len(index.view().seqs), index.last_seq) == (200, 300, 300)
 
 
-def test_homes_narrow_a_search_without_losing_its_best() -> None:
-    units, query = clustered_units(24_000), clustered_units(1, seed=9)[0]
-    index = filled(units, homes=2)
-    view = index.view()
-    among = index.at(("home1",))
-    assert among is not None
-    positions, _ = view.nearest(query, among=among, limit=10)
-    own = np.arange(1, 24_000, 2)
-    best = own[np.argsort(-(units[own] @ query))[:10]]
-    assert all(position % 2 == 1 for position in positions.tolist())
-    assert len(set(positions.tolist()) & set(best.tolist())) >= 9
-    assert index.at(("home0", "home1")) is None
-    nobody = index.at(("unknown",))
-    assert nobody is not None
-    assert len(nobody) == 0
+@pytest.mark.parametrize(("homes", "dimension"), [(2, 100), (2, 300), (20, 256)])
+def test_homes_narrow_a_search_without_losing_its_best(homes: int, dimension: int) -> None:
+    units = clustered_units(24_000, dimension=dimension)
+    index = filled(units, homes=homes)
+    view, here = index.view(), index.at(("home1", "nowhere"))
+    own = np.flatnonzero(here)
+    assert own.tolist() == list(range(1, 24_000, homes))
+    found = 0
+    for query in clustered_units(20, seed=9, dimension=dimension):
+        positions, cosines = view.nearest(query, here=here, limit=10)
+        assert set(positions.tolist()) <= set(own.tolist())
+        assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
+        best = own[np.argsort(-(units[own] @ query))[:10]]
+        found += len(set(positions.tolist()) & set(best.tolist()))
+    assert found >= 0.9 * 20 * 10
+    assert not index.at(("unknown",)).any()
+
+
+def test_the_opposite_of_every_sign_comes_last() -> None:
+    units = clustered_units(12_000)
+    units = np.concatenate((units, units, units), axis=1)[:, :256]
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    query = units[7]
+    units[11] = -query
+    index = filled(units)
+    positions, _ = index.view().nearest(query, here=index.at(()), limit=11_000)
+    assert positions[0] == 7
+    assert 11 not in positions.tolist()[:10_000]
 
 
 def test_an_index_worn_by_deletions_still_answers_fully(tmp_path: Path) -> None:

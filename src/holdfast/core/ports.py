@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Hit,
         ModelShare,
         Page,
+        Place,
         Stats,
     )
     from holdfast.core.sessions import ReadingMark, SessionRecord, SpoolDamage, SpoolEntry
@@ -101,7 +102,10 @@ class MemoryRows(Protocol):
 
 
 class SearchIndex(Protocol):
-    """The derived indexes. Scores: larger is better; scales differ between arms."""
+    """The derived indexes. Scores: larger is better; scales differ between arms.
+
+    A hit brings along what ranking needs to know of the memory, so that nobody reads it again.
+    """
 
     def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
         """Memories that hold any of the terms, best first (BM25-like). A term with a space is a
@@ -130,9 +134,9 @@ class SearchIndex(Protocol):
         """Memories tied to those files or modules; the score counts the ties."""
         ...
 
-    def candidates(self, ids: Sequence[str], where: Filter, *, span: int = 0) -> list[Candidate]:
-        """Slim rows of those ids that pass the filter and, with a span, of the memories up to that
-        many places before and after them in the same session (also inside the filter)."""
+    def around(self, places: Sequence[Place], where: Filter, *, span: int) -> list[Candidate]:
+        """Memories inside the filter that stand at most `span` places before or after one of these,
+        in the same session; each once."""
         ...
 
 

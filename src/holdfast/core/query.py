@@ -79,11 +79,11 @@ class Page(Generic[_Item]):
     next_cursor: str | None = None
 
 
-class Hit(NamedTuple):
-    """A memory that one arm of the search found, and how well by that arm's own measure."""
+class Place(NamedTuple):
+    """A place in a session; several memories may share one."""
 
-    id: str
-    score: float
+    session_id: str
+    seq: int
 
 
 class Candidate(NamedTuple):
@@ -91,23 +91,37 @@ class Candidate(NamedTuple):
 
     id: str
     type: MemoryType
-    scope: Scope
-    source: Source
     session_id: str | None
     seq: int | None
     author: str | None
     importance: float
     confidence: float
-    created_ms: int
     valid_from_ms: int
     accessed_ms: int
     access_count: int
     content_chars: int
     stale: bool
     closed: bool
-    pinned: bool
     needs_review: bool
-    user_verified: bool
+
+    @property
+    def place(self) -> Place | None:
+        """Where it stands in its session, if it has one."""
+        if self.session_id is None or self.seq is None:
+            return None
+        return Place(self.session_id, self.seq)
+
+
+class Hit(NamedTuple):
+    """A memory that one arm of the search found, and how well by that arm's own measure."""
+
+    candidate: Candidate
+    score: float
+
+    @property
+    def id(self) -> str:
+        """The memory's id."""
+        return self.candidate.id
 
 
 @record

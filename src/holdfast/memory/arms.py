@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 ARM_CAP = 48
 SPAN = 2
+WITH_NEIGHBOURS = 20
 _LINKS_CAP = 40
 _CAUSAL_CAP = 5
 _CAUSAL_WEIGHT = 0.6
 _CAUSAL_FILES = 5
-_WITH_NEIGHBOURS = 20
 _CAUSAL_TYPES = (
     MemoryType.GOTCHA,
     MemoryType.PATTERN,
@@ -94,8 +94,9 @@ def gather(
     """
     wanted = plan.terms if use_words or plan.may_name else ()
     by_words = store.search_words(wanted, where, limit=cap) if wanted else []
-    found = _with_neighbours(store, by_words, where)
-    plan = plan.knowing(c.author for c in found.values() if c.author)
+    found: dict[str, Candidate] = {}
+    _add_best(found, by_words, store, where)
+    plan = plan.knowing({c.author for c in found.values() if c.author})
     if not use_words:
         by_words, found = [], {}
     by_fragments = _fragments(store, plan, by_words, where, cap) if use_words else []
@@ -104,9 +105,9 @@ def gather(
     links = _links(store, files, where)
     causal = _causal(store, files, where)
     for hits in (near, by_fragments, links, causal):
-        fresh = [hit for hit in hits[:_WITH_NEIGHBOURS] if hit.id not in found]
-        found |= _with_neighbours(store, fresh, where)
-    found |= _rest(store, (*by_words, *near, *by_fragments), found, where)
+        _add_best(found, hits, store, where)
+    for candidate, _ in (*by_words, *near, *by_fragments):
+        found.setdefault(candidate.id, candidate)
     pool = Pool(
         candidates=tuple(found.values()),
         words=_scores(by_words),
@@ -150,17 +151,15 @@ def _causal(store: Store, files: Sequence[str], where: Filter) -> list[Hit]:
     return store.search_links(files=others, modules=(), where=narrowed, limit=_CAUSAL_CAP)
 
 
-def _with_neighbours(store: Store, hits: Sequence[Hit], where: Filter) -> dict[str, Candidate]:
-    """The best of these hits and what stands around them."""
-    best = [hit.id for hit in hits[:_WITH_NEIGHBOURS]]
-    return {c.id: c for c in store.candidates(best, where, span=SPAN)} if best else {}
-
-
-def _rest(
-    store: Store, hits: Iterable[Hit], found: Mapping[str, Candidate], where: Filter
-) -> dict[str, Candidate]:
-    missing = list(dict.fromkeys(hit.id for hit in hits if hit.id not in found))
-    return {c.id: c for c in store.candidates(missing, where)} if missing else {}
+def _add_best(
+    found: dict[str, Candidate], hits: Sequence[Hit], store: Store, where: Filter
+) -> None:
+    """Add the best of these hits, and what stands around those that were not found before."""
+    best = [c for c, _ in hits[:WITH_NEIGHBOURS] if c.id not in found]
+    places = [place for place in (c.place for c in best) if place is not None]
+    around = store.around(places, where, span=SPAN) if places else []
+    for candidate in (*best, *around):
+        found[candidate.id] = candidate
 
 
 def _meanings(
@@ -175,4 +174,4 @@ def _meanings(
 
 
 def _scores(hits: Iterable[Hit]) -> dict[str, float]:
-    return {hit.id: hit.score for hit in hits}
+    return {candidate.id: score for candidate, score in hits}

@@ -79,7 +79,7 @@ def rank_balanced(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
         )
         return plain * _held_back(c)
 
-    return ranking_by(pool.candidates, score, parts)
+    return ranking_by(pool.candidates, list(map(score, pool.candidates)), parts)
 
 
 def rank_phase(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
@@ -111,7 +111,7 @@ def rank_phase(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
         )
         return plain * _held_back(c)
 
-    return ranking_by(pool.candidates, score, parts)
+    return ranking_by(pool.candidates, list(map(score, pool.candidates)), parts)
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(

@@ -86,8 +86,10 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     clarity = _clarity(plan, pool, best, setting)
     top = max(sums.values(), default=0.0)
 
-    def closeness(c: Candidate) -> float:
-        return math.exp((sums[c.id] - top) / _SOFTNESS) * prior(c, setting)
+    closeness = [
+        math.exp((total - top) / _SOFTNESS) * prior(c, setting)
+        for total, c in zip(sums.values(), pool.candidates, strict=True)
+    ]
 
     def parts(c: Candidate) -> tuple[Part, ...]:
         signals = zip(_LABELS, table[c.id], weights, strict=True)
@@ -105,20 +107,21 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
 
 
 def _first(sums: Mapping[str, float], count: int) -> list[str]:
-    return sorted(sums, key=lambda memory_id: (-sums[memory_id], memory_id))[:count]
+    best = sorted((-total, memory_id) for memory_id, total in sums.items())
+    return [memory_id for _, memory_id in best[:count]]
 
 
 def ranking_by(
     candidates: Sequence[Candidate],
-    score: Callable[[Candidate], float],
+    scores: Sequence[float],
     parts: Callable[[Candidate], tuple[Part, ...]],
     *,
     scale: float = 1.0,
 ) -> Ranking:
     """Best first, ids decide between equals; `scale` applies to all and changes no order."""
-    scored = sorted((-score(c), c.id, c) for c in candidates)
+    scored = sorted((-score, c.id, c) for score, c in zip(scores, candidates, strict=True))
     by_id = {c.id: c for c in candidates}
-    order = tuple(Ranked(c, -negative * scale) for negative, _, c in scored)
+    order = tuple([Ranked(c, -negative * scale) for negative, _, c in scored])
     return Ranking(order, lambda memory_id: parts(by_id[memory_id]))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import ProviderError, UsageError
 from holdfast.core.memory import Memory
-from holdfast.core.query import Filter, Order
+from holdfast.core.query import Filter, Order, Place
 from holdfast.core.records import field, record
 from holdfast.memory import hyde
 from holdfast.memory.arms import ARM_CAP, Embed, Pool, QueryVector, gather
@@ -248,7 +248,8 @@ def _around(
     span, store = search.request.neighbours, search.engine.store
     if not span or not memories:
         return {}
-    rows = store.candidates([m.id for m in memories], search.where, span=span)
+    places = [Place(m.session_id, m.seq) for m in memories if m.session_id and m.seq is not None]
+    rows = store.around(places, search.where, span=span)
     near = sorted(store.get([row.id for row in rows]), key=lambda m: (m.seq or 0, m.id))
     found: dict[tuple[str, bool], tuple[Memory, ...]] = {}
     for memory in memories:

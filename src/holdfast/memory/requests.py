@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter
@@ -47,8 +48,7 @@ class RecallRequest:
     count_access: bool = True
 
 
-@record
-class Part:
+class Part(NamedTuple):
     """One term of a score: what was measured, its weight, and what it added or multiplied."""
 
     name: str

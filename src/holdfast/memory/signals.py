@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import lru_cache
 
 from holdfast.core.clock import to_ms
 from holdfast.core.query import Candidate
@@ -73,6 +74,7 @@ class Signal(IntEnum):
 
 Signals = list[float]
 _NOWHERE = -1
+_WEIGHED_AT_ONCE = 4
 
 
 class SignalTable:
@@ -87,17 +89,17 @@ class SignalTable:
         self._candidates = pool.candidates
         self._index = {c.id: number for number, c in enumerate(pool.candidates)}
         self._columns: list[Signals | None] = [None] * len(Signal)
-        words = _scaled(pool.words)
+        words = self._shares(pool.words)
         places = _places(pool.candidates)
         self._before = places[-1]
         self._add_matches(Signal.WORDS, words, places)
-        self._add_matches(Signal.MEANING, _meaning(pool, words), places)
+        self._add_matches(Signal.MEANING, self._meaning(pool, words), places)
         for signal, found in (
             (Signal.FRAGMENTS, pool.fragments),
             (Signal.LINKS, pool.links),
             (Signal.CAUSAL, pool.causal),
         ):
-            self._columns[signal] = self._column(_scaled(found))
+            self._columns[signal] = self._shares(found)
         self._add_facts()
 
     def __getitem__(self, memory_id: str) -> Signals:
@@ -107,10 +109,16 @@ class SignalTable:
 
     def weighed(self, weights: Sequence[float]) -> dict[str, float]:
         """The sum of each candidate's signals, each times its weight."""
-        sums = [0.0] * len(self._candidates)
-        for weight, column in zip(weights, self._columns, strict=True):
-            if weight and column is not None:
-                sums = [total + weight * value for total, value in zip(sums, column, strict=True)]
+        sums = nothing = [0.0] * len(self._candidates)
+        felt = [(w, c) for w, c in zip(weights, self._columns, strict=True) if w and c is not None]
+        felt += [(0.0, nothing)] * (-len(felt) % _WEIGHED_AT_ONCE)
+        # Some columns at once, which takes a third of the time of one by one.
+        for start in range(0, len(felt), _WEIGHED_AT_ONCE):
+            (p, ps), (q, qs), (r, rs), (s, ss) = felt[start : start + _WEIGHED_AT_ONCE]
+            sums = [
+                total + p * a + q * b + r * c + s * d
+                for total, a, b, c, d in zip(sums, ps, qs, rs, ss, strict=True)
+            ]
         return dict(zip(self._index, sums, strict=True))
 
     def read_texts(self, contents: Mapping[str, str]) -> None:
@@ -135,14 +143,31 @@ class SignalTable:
         if values:
             self._columns[signal] = [values.get(n, 0.0) for n in range(len(self._candidates))]
 
-    def _column(self, scores: Mapping[str, float]) -> Signals | None:
-        return [scores.get(each, 0.0) for each in self._index] if scores else None
+    def _shares(self, scores: Mapping[str, float] | None) -> Signals | None:
+        """Each candidate's score as a share of the best; None where nothing scores."""
+        best = max(scores.values(), default=0.0) if scores else 0.0
+        if not scores or best <= 0:
+            return None
+        found = [scores.get(each, 0.0) for each in self._index]
+        return [score / best if score > 0 else 0.0 for score in found]
+
+    def _meaning(self, pool: Pool, words: Signals | None) -> Signals | None:
+        """Shares of the best cosine. A memory that has no vector yet is judged by its words
+        instead, so that it is not buried while a re-index runs."""
+        cosines = pool.meaning
+        if cosines is None:
+            return None
+        found = self._shares(cosines)
+        if words is None or all(map(cosines.__contains__, self._index)):
+            return found
+        found = found or [0.0] * len(words)
+        each = zip(self._index, found, words, strict=True)
+        return [own if memory_id in cosines else word for memory_id, own, word in each]
 
     def _add_matches(
-        self, match: Signal, scores: Mapping[str, float], places: Mapping[int, Sequence[int]]
+        self, match: Signal, column: Signals | None, places: Mapping[int, Sequence[int]]
     ) -> None:
         """How well each candidate matches by one measure, its neighbours, and its session."""
-        column = self._column(scores)
         if column is None:
             return
         columns = self._columns
@@ -193,37 +218,31 @@ _SESSION = {Signal.WORDS: Signal.SESSION_WORDS, Signal.MEANING: Signal.SESSION_M
 def _places(candidates: Sequence[Candidate]) -> dict[int, list[int]]:
     """For each offset in a session, where among the candidates each one's neighbour stands."""
     sessions: dict[str, dict[int, int]] = {}
+    twins: list[tuple[int, int]] = []  # of two at the same place the later one stands for both
     for number, c in enumerate(candidates):
         if c.session_id is not None and c.seq is not None:
-            sessions.setdefault(c.session_id, {})[c.seq] = number
-    around: dict[int, list[int]] = {offset: [] for offset in _AROUND[Signal.WORDS]}
-    alone: dict[int, int] = {}
-    for c in candidates:
-        seq = c.seq
-        turns = alone if c.session_id is None or seq is None else sessions[c.session_id]
-        for offset, places in around.items():
-            places.append(turns.get((seq or 0) + offset, _NOWHERE))
+            turns = sessions.setdefault(c.session_id, {})
+            if c.seq in turns:
+                twins.append((turns[c.seq], number))
+            turns[c.seq] = number
+    around = {offset: [_NOWHERE] * len(candidates) for offset in _AROUND[Signal.WORDS]}
+    for turns in sessions.values():
+        if len(turns) > 1:
+            _note_neighbours(turns, around)
+    for places in around.values():
+        for first, later in reversed(twins):
+            places[first] = places[later]
     return around
 
 
-def _scaled(scores: Mapping[str, float] | None) -> dict[str, float]:
-    """Scores as shares of the best one; what scores nothing is left out."""
-    best = max(scores.values(), default=0.0) if scores else 0.0
-    if not scores or best <= 0:
-        return {}
-    return {each: score / best for each, score in scores.items() if score > 0}
-
-
-def _meaning(pool: Pool, words: Mapping[str, float]) -> dict[str, float]:
-    """Scaled cosines. A memory that has no vector yet is judged by its words instead, so that it
-    is not buried while a re-index runs."""
-    if pool.meaning is None:
-        return {}
-    scaled = _scaled(pool.meaning)
-    for c in pool.candidates:
-        if c.id not in pool.meaning and c.id in words:
-            scaled[c.id] = words[c.id]
-    return scaled
+def _note_neighbours(turns: Mapping[int, int], around: Mapping[int, list[int]]) -> None:
+    """Who stands one and two places before and after whom in one session."""
+    for seq, number in turns.items():
+        for offset in (1, 2):
+            other = turns.get(seq + offset)
+            if other is not None:
+                around[offset][number] = other
+                around[-offset][other] = number
 
 
 def _nearness(at_ms: int, window: DateWindow) -> float:
@@ -235,6 +254,7 @@ def _nearness(at_ms: int, window: DateWindow) -> float:
     return window.certainty * math.exp(-off)
 
 
+@lru_cache(maxsize=4_096)
 def _length(chars: int) -> float:
     """Very short texts say little; beyond a few sentences more length is no merit."""
     return min(_LONGEST, math.log((chars + _CHARS_OFFSET) / _USUAL_CHARS))

@@ -11,7 +11,7 @@ from holdfast.core.changes import IndexCard, Insert, Replace
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Store
-from holdfast.core.query import Filter, Hit, Validity
+from holdfast.core.query import Filter, Hit, Place, Validity
 from holdfast.core.records import replace
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage
@@ -134,7 +134,7 @@ class SearchConformance(Stage):
         one = samples.insert("one", files=("b.py",))
         store.apply([two, one, samples.insert("none", files=("a.pyc",))])
         hits = store.search_links(files=["a.py", "b.py"], modules=["core"], where=HERE, limit=9)
-        assert hits == [Hit(two.memory.id, 3.0), Hit(one.memory.id, 1.0)]
+        assert [(h.id, h.score) for h in hits] == [(two.memory.id, 3.0), (one.memory.id, 1.0)]
         assert store.search_links(files=[], modules=[], where=HERE, limit=9) == []
         assert store.search_links(files=["a.py"], modules=[], where=HERE, limit=0) == []
 
@@ -152,7 +152,7 @@ class SearchConformance(Stage):
         with pytest.raises(UsageError):
             store.search_links(files=["a"], modules=[], where=HERE, limit=-1)
         with pytest.raises(UsageError):
-            store.candidates([], HERE, span=-1)
+            store.around([], HERE, span=-1)
 
     @pytest.mark.feature("B1")
     def test_every_filter_means_the_same_in_every_arm(self, store: Store, samples: Samples) -> None:
@@ -170,8 +170,8 @@ class SearchConformance(Stage):
             assert ids(near) == expected
             linked = store.search_links(files=["all.py"], modules=[], where=where, limit=500)
             assert ids(linked) == expected
-            slim = store.candidates([m.id for m in memories], where)
-            assert {c.id for c in slim} == expected
+            slim = store.around([Place("s1", 0), Place("s2", 47)], where, span=47)
+            assert {c.id for c in slim} == {m.id for m in memories if m.session_id} & expected
             assert {i for i, _ in store.vectors(model_id="m", where=where)} == expected
             assert store.stats(where).total == len(expected)
 
@@ -185,22 +185,29 @@ class SearchConformance(Stage):
         assert ids(store.search_fragments(["eedl"], HERE, limit=5)) == expected
 
     @pytest.mark.feature("B5")
-    def test_candidates_are_slim_rows_of_what_was_asked(
+    def test_every_arm_tells_what_ranking_needs_to_know(
         self, store: Store, samples: Samples
     ) -> None:
         memory = samples.memory(
-            "four", session_id="s", seq=3, author="robin", pinned=True, stale_at=START
+            "four", session_id="s", seq=3, author="robin", stale_at=START, files=("f.py",)
         )
-        store.apply([Insert(memory, IndexCard())])
-        (slim,) = store.candidates([memory.id, "unknown"], HERE)
-        assert (slim.id, slim.type, slim.session_id, slim.seq) == (memory.id, "fact", "s", 3)
+        vector = samples.vector()
+        store.apply([Insert(memory, IndexCard("", "m", vector))])
+        (slim,) = store.around([Place("s", 3)], HERE, span=0)
+        assert (slim.id, slim.type, slim.place) == (memory.id, "fact", ("s", 3))
         assert (slim.author, slim.content_chars, slim.access_count) == ("robin", 4, 0)
-        assert (slim.stale, slim.closed, slim.pinned) == (True, False, True)
-        assert slim.created_ms == slim.valid_from_ms == slim.accessed_ms
-        assert store.candidates([], HERE, span=3) == []
+        assert (slim.stale, slim.closed, slim.needs_review) == (True, False, False)
+        assert slim.valid_from_ms == slim.accessed_ms
+        for hits in (
+            store.search_words(["four"], HERE, limit=1),
+            store.search_fragments(["ou"], HERE, limit=1),
+            store.search_vectors(vector, model_id="m", where=HERE, limit=1),
+            store.search_links(files=["f.py"], modules=[], where=HERE, limit=1),
+        ):
+            assert [hit.candidate for hit in hits] == [slim]
 
     @pytest.mark.feature("B6")
-    def test_candidates_bring_their_neighbours_of_the_same_session(
+    def test_what_stands_around_a_place_is_of_the_same_session(
         self, store: Store, samples: Samples
     ) -> None:
         turns = [samples.memory(f"turn {i}", session_id="s", seq=i) for i in range(10)]
@@ -208,15 +215,23 @@ class SearchConformance(Stage):
         other = [samples.memory("x", session_id="t", seq=5), samples.memory("no session", seq=5)]
         store.apply([Insert(m, IndexCard()) for m in (*turns, *other)])
 
-        def around(*anchors: Memory, span: int) -> set[int]:
-            found = store.candidates([m.id for m in anchors], HERE, span=span)
-            assert len(found) == len({c.id for c in found})
+        def around(*seqs: int, span: int) -> list[int]:
+            found = store.around([Place("s", seq) for seq in seqs], HERE, span=span)
             assert all(c.session_id == "s" for c in found)
-            return {c.seq for c in found if c.seq is not None}
+            return sorted(c.seq for c in found if c.seq is not None)
 
-        assert around(turns[5], span=0) == {5}
-        assert around(turns[5], span=2) == {3, 5, 6, 7}
-        assert around(turns[0], turns[9], span=1) == {0, 1, 8, 9}
+        assert around(5, span=0) == [5]
+        assert around(5, span=2) == [3, 5, 6, 7]
+        assert around(0, 9, span=1) == [0, 1, 8, 9]
+        assert around(7, 5, 5, 2, span=1) == [1, 2, 3, 5, 6, 7, 8]
+        assert around(2**63 - 1, -(2**63), span=2) == around(span=3) == []
+
+    @pytest.mark.feature("B6")
+    def test_several_memories_may_stand_at_one_place(self, store: Store, samples: Samples) -> None:
+        pair = [samples.memory(f"said {i}", session_id="o'\u00e9\"s", seq=1) for i in range(2)]
+        store.apply([Insert(m, IndexCard()) for m in pair])
+        found = store.around([Place(pair[0].session_id or "", 2)], HERE, span=1)
+        assert sorted(c.id for c in found) == sorted(m.id for m in pair)
 
 
 def varied_memories(samples: Samples) -> list[Memory]:
@@ -238,6 +253,7 @@ def varied_memories(samples: Samples) -> list[Memory]:
                 files=("all.py", f"f{i % 6}.py"),
                 modules=(f"mod{i % 4}",),
                 session_id=(None, "s1", "s2")[i % 3],
+                seq=i,
                 author=(None, "robin", "sam")[i // 3 % 3],
                 importance=i / 47,
                 confidence=1 - i / 47,

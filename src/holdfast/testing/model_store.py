@@ -36,6 +36,7 @@ from holdfast.core.query import (
     ModelShare,
     Order,
     Page,
+    Place,
     Stats,
 )
 from holdfast.core.records import replace
@@ -183,8 +184,8 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
         cosines = self.similarities(
             vector, model_id=model_id, ids=[m.id for m in self._passing(where)]
         )
-        best = sorted(cosines, key=lambda i: -cosines[i])
-        return [Hit(i, cosines[i]) for i in best[:limit]]
+        best = sorted(cosines, key=lambda i: -cosines[i])[:limit]
+        return [Hit(_candidate(m), cosines[m.id]) for m in self.get(best)]
 
     def similarities(
         self, vector: Vector, *, model_id: str, ids: Sequence[str]
@@ -202,13 +203,12 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
             limit,
         )
 
-    def candidates(self, ids: Sequence[str], where: Filter, *, span: int = 0) -> list[Candidate]:
+    def around(self, places: Sequence[Place], where: Filter, *, span: int) -> list[Candidate]:
         _require_limit(span)
-        anchors = self.get(ids)
         return [
             _candidate(m)
             for m in self._passing(where)
-            if m.id in ids or (span and any(_beside(m, a, span) for a in anchors))
+            if any(_beside(m, place, span=span) for place in places)
         ]
 
     # -- Vectors --------------------------------------------------------------------------------
@@ -392,7 +392,7 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
 
     def _best(self, score: Callable[[Memory], float], where: Filter, limit: int) -> list[Hit]:
         _require_limit(limit)
-        scored = [Hit(m.id, float(score(m))) for m in self._passing(where)]
+        scored = [Hit(_candidate(m), float(score(m))) for m in self._passing(where)]
         return sorted((h for h in scored if h.score > 0), key=lambda h: -h.score)[:limit]
 
 
@@ -413,20 +413,17 @@ def _reaches(memory: Memory, project: str) -> bool:
     return memory.scope is Scope.USER or memory.project == project
 
 
-def _beside(memory: Memory, anchor: Memory, span: int) -> bool:
-    if memory.session_id is None or memory.session_id != anchor.session_id:
+def _beside(memory: Memory, place: Place, *, span: int) -> bool:
+    if memory.session_id != place.session_id or memory.seq is None:
         return False
-    if memory.seq is None or anchor.seq is None:
-        return False
-    return abs(memory.seq - anchor.seq) <= span
+    return abs(memory.seq - place.seq) <= span
 
 
 def _candidate(m: Memory) -> Candidate:
     return Candidate(
-        m.id, m.type, m.scope, m.source, m.session_id, m.seq, m.author, m.importance,
-        m.confidence, to_ms(m.created_at), to_ms(m.valid_from), to_ms(m.accessed_at),
-        m.access_count, len(m.content), m.stale_at is not None, not m.is_open, m.pinned,
-        m.needs_review, m.user_verified,
+        m.id, m.type, m.session_id, m.seq, m.author, m.importance, m.confidence,
+        to_ms(m.valid_from), to_ms(m.accessed_at), m.access_count, len(m.content),
+        m.stale_at is not None, not m.is_open, m.needs_review,
     )  # fmt: skip
 
 

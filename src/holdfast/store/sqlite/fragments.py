@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from holdfast.core.query import Filter, Hit
 from holdfast.core.text import clean
 from holdfast.store.sqlite.database import Connection, SqlValue
+from holdfast.store.sqlite.facts import Facts
 from holdfast.store.sqlite.filters import Condition, condition
 from holdfast.store.sqlite.words import quote
 
@@ -23,7 +24,12 @@ _MOST_HOLDERS = 2_000
 
 
 def search_fragments(
-    db: Connection, fragments: Sequence[str], where: Filter, *, limit: int
+    db: Connection,
+    fragments: Sequence[str],
+    where: Filter,
+    *,
+    limit: int,
+    facts: Facts | None = None,
 ) -> list[Hit]:
     """Memories that hold any of the fragments, those with more and longer ones first.
 
@@ -34,16 +40,15 @@ def search_fragments(
         return []
     fits = condition(where)
     scores: dict[int, float] = {}
-    ids: dict[int, str] = {}
     for fragment in dict.fromkeys(clean(f).lower() for f in fragments if f):
-        for row, full_id in _holders(db, fragment, fits, most=max(limit, _MOST_HOLDERS)):
-            ids[row] = full_id
+        for row in _holders(db, fragment, fits, most=max(limit, _MOST_HOLDERS)):
             scores[row] = scores.get(row, 0.0) + len(fragment)
-    best = sorted(scores, key=lambda row: (-scores[row], -row))
-    return [Hit(ids[row], scores[row]) for row in best[:limit]]
+    best = sorted(scores, key=lambda row: (-scores[row], -row))[:limit]
+    known = (facts or Facts()).passing(db, best, where)
+    return [Hit(known[row], scores[row]) for row in best]
 
 
-def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> list[tuple[int, str]]:
+def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> list[int]:
     expression = _expression(db, fragment)
     if expression == "":
         return []
@@ -52,11 +57,12 @@ def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> li
         source = "fragments f CROSS JOIN memories m ON m.row = f.rowid"
         test, params = "f.fragments MATCH ?", [expression]
     column = "m.row" if expression is None else "f.rowid"
-    return db.execute(
-        f"SELECT m.row, m.id FROM {source} WHERE {test} AND {fits.sql} AND holds(m.content, ?)"
+    found = db.execute(
+        f"SELECT m.row FROM {source} WHERE {test} AND {fits.sql} AND holds(m.content, ?)"
         f" ORDER BY {column} DESC LIMIT ?",
         (*params, *fits.params, fragment, most),
-    ).fetchall()
+    )
+    return [row for (row,) in found]
 
 
 def _rarest(db: Connection, trigrams: list[str]) -> list[str]:

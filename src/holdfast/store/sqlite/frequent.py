@@ -15,11 +15,12 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.store.sqlite.database import Connection
 
 if TYPE_CHECKING:
+    from holdfast.store.sqlite.facts import Scored
     from holdfast.store.sqlite.postings import RowLengths, Rows, Shares, Stemmer
 
 # Below this FTS5 answers in a millisecond or two by itself.
@@ -27,14 +28,9 @@ _FROM_ROWS = 6_000
 # Loading numpy for this alone pays only in a large store that is asked often.
 _LOADING_FROM_ROWS = 20_000
 _ASKED_OFTEN = 8
-# So few rows FTS5 scores sooner than their list of places is read and turned into arrays.
-_FEW_ROWS = 64
 _TERM_BYTES = 500
 _BUDGET_BYTES = 96 * 2**20
 _GROWTH = 1.05
-_NO_LIMIT = -1
-
-Scored: TypeAlias = list[tuple[int, float]]
 
 
 class _Term(NamedTuple):
@@ -63,11 +59,9 @@ class FrequentTerms:
         self,
         *,
         from_rows: int = _FROM_ROWS,
-        few_rows: int = _FEW_ROWS,
         budget_bytes: int = _BUDGET_BYTES,
     ) -> None:
         self._from_rows = from_rows
-        self._few_rows = few_rows
         self._budget_bytes = budget_bytes
         self._terms: OrderedDict[str, _Term] = OrderedDict()
         self._size_bytes = 0
@@ -117,14 +111,11 @@ class FrequentTerms:
         return term
 
     def _read(self, db: Connection, quoted: str, kept: _Term | None, state: _State) -> _Term:
-        """A term's rows and shares: a few or the new ones by FTS5, many of one word without it."""
+        """A term's rows and shares: what is new and what is a phrase by FTS5, a word without it."""
         from holdfast.store.sqlite.postings import RowLengths, Stemmer, read_shares
 
         if kept is not None:
             return _read_by_rank(db, quoted, kept, state.last_row)
-        few = _read_by_rank(db, quoted, None, state.last_row, most=self._few_rows + 1)
-        if len(few.rows) <= self._few_rows:
-            return few
         with self._reading_lock:
             if self._reading is None:
                 self._reading = Stemmer(), RowLengths()
@@ -153,15 +144,13 @@ def _state(db: Connection) -> _State:
     return _State(last_row, edits)
 
 
-def _read_by_rank(
-    db: Connection, quoted: str, kept: _Term | None, last_row: int, *, most: int = _NO_LIMIT
-) -> _Term:
+def _read_by_rank(db: Connection, quoted: str, kept: _Term | None, last_row: int) -> _Term:
     """A term's rows and shares as FTS5 gives them, adding only what is new when some are kept."""
     import numpy as np
 
     found = db.execute(
-        "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rowid > ? LIMIT ?",
-        (quoted, kept.last_row if kept else 0, most),
+        "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rowid > ?",
+        (quoted, kept.last_row if kept else 0),
     ).fetchall()
     rows = np.array([row for row, _ in found], dtype=np.int32)
     shares = np.array([share for _, share in found], dtype=np.float64)

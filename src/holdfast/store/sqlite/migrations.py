@@ -15,6 +15,7 @@ from holdfast.core.clock import Clock, to_ms
 from holdfast.core.errors import StoreCorruptError, StoreVersionError
 from holdfast.store.sqlite.database import Connection, Database
 from holdfast.store.sqlite.schema import (
+    CHANGED_ROWS,
     FIRST_SCHEMA,
     INDEXED_BY_WRITER,
     KIND_INDEXES,
@@ -89,6 +90,11 @@ def _indexed_by_writer(db: Connection) -> None:
         db.execute(statement)
 
 
+def _changed_rows(db: Connection) -> None:
+    for statement in CHANGED_ROWS:
+        db.execute(statement)
+
+
 STEPS: tuple[Step, ...] = (
     Step(1, "memories, text indexes, vectors, shelf", _first_schema),
     Step(2, "sessions and how far event files were read", _sessions),
@@ -100,6 +106,7 @@ STEPS: tuple[Step, ...] = (
     Step(8, "skills made from sessions", _skill_library),
     Step(9, "what the observer noticed and concluded", _observer),
     Step(10, "text indexes filled by the writer of a memory", _indexed_by_writer),
+    Step(11, "which memories were changed last", _changed_rows),
 )
 
 

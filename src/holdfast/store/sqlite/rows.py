@@ -42,9 +42,9 @@ COLUMNS = (
 SELECTED = ", ".join(f"m.{name}" for name in COLUMNS)
 
 _CANDIDATE_COLUMNS = (
-    "id", "type", "scope", "source", "session_id", "seq", "author", "importance", "confidence",
-    "created_ms", "valid_from_ms", "accessed_ms", "access_count", "content_chars",
-    "stale_ms IS NOT NULL", "valid_to_ms IS NOT NULL", "pinned", "needs_review", "user_verified",
+    "id", "type", "session_id", "seq", "author", "importance", "confidence", "valid_from_ms",
+    "accessed_ms", "access_count", "content_chars", "stale_ms IS NOT NULL",
+    "valid_to_ms IS NOT NULL", "needs_review",
 )  # fmt: skip
 SELECTED_CANDIDATE = ", ".join(f"m.{name}" for name in _CANDIDATE_COLUMNS)
 
@@ -206,10 +206,13 @@ def _build(row: Row) -> Memory:
 
 
 def to_candidate(row: Row) -> Candidate:
-    """The candidate that a row of `SELECTED_CANDIDATE` stands for."""
-    # Looked up rather than called: this runs a thousand times for one recall.
-    kind, scope, source = _TYPES[row[1]], _SCOPES[row[2]], _SOURCES[row[3]]
-    return Candidate(row[0], kind, scope, source, *row[4:14], *map(bool, row[14:]))
+    """The candidate that a row stands for, which begins with `SELECTED_CANDIDATE`."""
+    return Candidate(row[0], type_named(row[1]), *row[2:11], *map(bool, row[11:14]))
+
+
+def type_named(name: str) -> MemoryType:
+    """A type by its value; looked up rather than called, for it is asked for all the time."""
+    return _TYPES[name]
 
 
 def _moment(value: int | None) -> datetime | None:

@@ -385,3 +385,29 @@ OBSERVER: tuple[str, ...] = (
 INDEXED_BY_WRITER: tuple[str, ...] = ("DROP TRIGGER memories_index_insert",)
 INDEX_WORDS = "INSERT INTO words (rowid, content, extra) VALUES (?, ?, ?)"
 INDEX_FRAGMENTS = f"INSERT INTO fragments (rowid, content) VALUES (?, {_PADDED_VALUE})"
+
+# -- Step 11 --------------------------------------------------------------------------------------
+
+# Which memories were changed or lost something last, for a process that keeps something of them.
+# A jump in the numbers means that more was changed than is named here. The latest is never removed,
+# so numbers are never given twice. A vector that is written again has a new seq and is not named.
+_KEPT_CHANGES = 5_000
+
+
+def _noting(name: str, event: str, row: str) -> str:
+    return f"""CREATE TRIGGER {name} AFTER {event} BEGIN
+        INSERT INTO changed_rows (memory) VALUES ({row});
+        DELETE FROM changed_rows
+            WHERE number <= (SELECT max(number) FROM changed_rows) - {_KEPT_CHANGES};
+    END"""
+
+
+CHANGED_ROWS: tuple[str, ...] = (
+    """CREATE TABLE changed_rows (
+        number INTEGER PRIMARY KEY,
+        memory INTEGER NOT NULL
+    ) STRICT""",
+    _noting("memories_note_update", "UPDATE ON memories", "old.row"),
+    _noting("memories_note_delete", "DELETE ON memories", "old.row"),
+    _noting("vectors_note_delete", "DELETE ON vectors", "old.memory"),
+)

@@ -5,30 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.core.query import Candidate, Filter, Hit
+from holdfast.core.query import Candidate, Filter, Hit, Place
 from holdfast.store.sqlite import fragments as trigrams
 from holdfast.store.sqlite import words
 from holdfast.store.sqlite.database import SqlValue, bindable
 from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.part import Part, require_limit
-from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, as_list, to_candidate
+from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, to_candidate
 
 if TYPE_CHECKING:
     from holdfast.core.ports import Vector
+    from holdfast.store.sqlite.facts import Facts
     from holdfast.store.sqlite.frequent import FrequentTerms
     from holdfast.store.sqlite.vectors import VectorSearch
-
-_ALONE = "SELECT o.row FROM json_each(?1) j CROSS JOIN memories o ON o.id = j.value"
-_AROUND = (
-    f"{_ALONE} UNION SELECT n.row FROM json_each(?1) j CROSS JOIN memories o ON o.id = j.value"
-    " CROSS JOIN memories n"
-    " ON n.session_id = o.session_id AND n.seq BETWEEN o.seq - {span} AND o.seq + {span}"
-)
 
 
 class SqliteSearch(Part):
     """Finds memories by words, fragments, vectors and links."""
 
+    _facts: Facts
     _frequent: FrequentTerms
     _sizes: words.ProjectSizes
     _vector_search: VectorSearch
@@ -37,13 +32,19 @@ class SqliteSearch(Part):
         require_limit(limit)
         with self._database.snapshot() as db:
             return words.search_words(
-                db, terms, where, limit=limit, frequent=self._frequent, sizes=self._sizes
+                db,
+                terms,
+                where,
+                limit=limit,
+                facts=self._facts,
+                frequent=self._frequent,
+                sizes=self._sizes,
             )
 
     def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
         require_limit(limit)
         with self._database.snapshot() as db:
-            return trigrams.search_fragments(db, fragments, where, limit=limit)
+            return trigrams.search_fragments(db, fragments, where, limit=limit, facts=self._facts)
 
     def search_vectors(
         self, vector: Vector, *, model_id: str, where: Filter, limit: int
@@ -51,14 +52,16 @@ class SqliteSearch(Part):
         require_limit(limit)
         with self._database.snapshot() as db:
             return self._vector_search.nearest(
-                db, vector, model_id=model_id, where=where, limit=limit
+                db, vector, model_id=model_id, where=where, limit=limit, facts=self._facts
             )
 
     def similarities(
         self, vector: Vector, *, model_id: str, ids: Sequence[str]
     ) -> dict[str, float]:
         with self._database.snapshot() as db:
-            return self._vector_search.similarities(db, vector, model_id=model_id, ids=ids)
+            return self._vector_search.similarities(
+                db, vector, model_id=model_id, ids=ids, facts=self._facts
+            )
 
     def search_links(
         self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
@@ -72,25 +75,15 @@ class SqliteSearch(Part):
         fits = condition(where)
         with self._database.reading() as db:
             rows = db.execute(
-                "SELECT m.id, CAST(l.ties AS REAL) FROM (SELECT memory, count(*) AS ties"
+                f"SELECT {SELECTED_CANDIDATE}, l.ties FROM (SELECT memory, count(*) AS ties"
                 f" FROM labels WHERE (kind, value) IN (VALUES {pairs}) GROUP BY memory) l"
                 f" CROSS JOIN memories m ON m.row = l.memory WHERE {fits.sql}"
                 " ORDER BY l.ties DESC, m.row DESC LIMIT ?",
                 (*flat, *fits.params, limit),
             ).fetchall()
-        return [Hit(*row) for row in rows]
+        return [Hit(to_candidate(row), float(row[-1])) for row in rows]
 
-    def candidates(self, ids: Sequence[str], where: Filter, *, span: int = 0) -> list[Candidate]:
+    def around(self, places: Sequence[Place], where: Filter, *, span: int) -> list[Candidate]:
         require_limit(span)
-        if not ids:
-            return []
-        fits = condition(where)
-        found = _AROUND.format(span=span) if span else _ALONE
-        # Row by row, lest SQLite walk through a whole project to find these few.
-        sql = (
-            f"SELECT {SELECTED_CANDIDATE} FROM ({found}) c CROSS JOIN memories m ON m.row = c.row"
-            f" WHERE {fits.sql} ORDER BY m.row"
-        )
-        with self._database.reading() as db:
-            rows = db.execute(sql, (as_list(ids), *fits.params)).fetchall()
-        return list(map(to_candidate, rows))
+        with self._database.snapshot() as db:
+            return self._facts.around(db, places, where, span=span)

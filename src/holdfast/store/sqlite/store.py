@@ -6,6 +6,7 @@ from pathlib import Path
 
 from holdfast.core.clock import Clock
 from holdfast.store.sqlite.database import Database, Durability
+from holdfast.store.sqlite.facts import Facts
 from holdfast.store.sqlite.frequent import FrequentTerms
 from holdfast.store.sqlite.memories import SqliteRows
 from holdfast.store.sqlite.news import SqliteNews
@@ -36,8 +37,9 @@ class SqliteStore(
 ):
     """A `Store` in one SQLite file."""
 
-    def __init__(self, database: Database, *, clock: Clock) -> None:
+    def __init__(self, database: Database, *, clock: Clock, facts: Facts | None = None) -> None:
         super().__init__(database, clock=clock)
+        self._facts = facts or Facts()
         self._frequent = FrequentTerms()
         self._sizes = ProjectSizes()
         self._vector_search = VectorSearch()
@@ -51,6 +53,7 @@ class SqliteStore(
         durability: Durability,
         read_only: bool,
         clock: Clock,
+        facts: Facts | None = None,
     ) -> SqliteStore:
         """Open a file for writing where that is possible, else for reading."""
         database = open_file(
@@ -60,12 +63,13 @@ class SqliteStore(
             read_only=read_only,
             clock=clock,
         )
-        return cls(database, clock=clock)
+        return cls(database, clock=clock, facts=facts)
 
     def close(self) -> None:
         """Flush and let go of every connection."""
         if not self._database.closed:
             self.flush()
             self._database.close()
+            self._facts.forget()
             self._frequent.forget()
             self._vector_search.forget()

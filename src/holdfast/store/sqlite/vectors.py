@@ -1,31 +1,32 @@
 """Vector search: the rows say what is there, an index in memory makes it fast.
 
-The index follows the table by seq, so vectors that another thread or process wrote are seen by
-the next search. Invariant: every hit is checked against the database and the filter; a narrow
-filter still gets its own best hits, because the search is repeated among its rows.
+The index follows the table by seq and by the list of changed rows, so vectors that another thread
+or process wrote or removed are seen by the next search. Invariant: every hit stands and passes the
+filter; a narrow filter still gets its own best hits, because the search is repeated among its
+rows.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.core.query import Filter, Hit
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.filters import Condition, condition
-from holdfast.store.sqlite.rows import BY_IDS, as_list
+from holdfast.store.sqlite.row_changes import RowChanges, changes_after
 
 if TYPE_CHECKING:
     from holdfast.core.ports import Vector
-    from holdfast.store.sqlite.vector_index import Floats, Positions, VectorIndex, View
+    from holdfast.store.sqlite.facts import Facts, Scored
+    from holdfast.store.sqlite.vector_index import Floats, Here, VectorIndex, View
 
 _LOADED_ROWS = 10_000
 _LEAST_LOOK = 40
 _WIDER_LOOKS = (2_000, 10_000)
-# Rebuild when this share of the rows in memory no longer stands in the table.
-_DEAD_SHARE = 0.25
 
 
 class Model(NamedTuple):
@@ -52,43 +53,48 @@ class VectorSearch:
         self._lock = threading.Lock()
 
     def nearest(
-        self, db: Connection, vector: Vector, *, model_id: str, where: Filter, limit: int
+        self,
+        db: Connection,
+        vector: Vector,
+        *,
+        model_id: str,
+        where: Filter,
+        limit: int,
+        facts: Facts,
     ) -> list[Hit]:
         """The nearest memories of one model inside the filter."""
         model = self._require(db, vector, model_id)
         if model is None or not limit:
             return []
-        view, among = self._view(db, model, where.project)
-        query, fits = _query(vector), condition(where)
-        count = len(view.seqs) if among is None else len(among)
+        view, here = self._view(db, model, where.project)
+        query = _query(vector)
         first = max(_LEAST_LOOK, limit + limit // 4)
         for width in (first, *(wider for wider in _WIDER_LOOKS if wider > first)):
-            nearest = view.nearest(query, among=among, limit=width)
-            hits = _standing(db, view, nearest, fits)
-            if len(hits) >= limit or count <= width:
-                return hits[:limit]
+            nearest = _nearest_rows(view, query, here=here, limit=width)
+            hits = facts.first_passing(db, nearest, where, limit=limit)
+            if len(hits) >= limit or len(nearest) < width:
+                return hits
             if len(hits) * _WIDER_LOOKS[-1] < limit * width:
                 break  # so few pass that even the widest look would not find enough
-        among = self._allowed(db, model, view, fits)
-        return _standing(db, view, view.nearest(query, among=among, limit=limit), fits)
+        here = here & _allowed(db, model, view, condition(where))
+        nearest = _nearest_rows(view, query, here=here, limit=limit)
+        return facts.first_passing(db, nearest, where, limit=limit)
 
     def similarities(
-        self, db: Connection, vector: Vector, *, model_id: str, ids: Sequence[str]
+        self, db: Connection, vector: Vector, *, model_id: str, ids: Sequence[str], facts: Facts
     ) -> dict[str, float]:
         """The cosine with each of the memories that have a vector of the model."""
+        from holdfast.store.sqlite.vector_index import NOWHERE
+
         model = self._require(db, vector, model_id)
         if model is None or not ids:
             return {}
-        found = db.execute(
-            f"SELECT m.id, v.seq FROM {BY_IDS}"
-            " CROSS JOIN vectors v ON v.memory = m.row AND v.model = ?",
-            (as_list(ids), model.number),
-        ).fetchall()
+        rows = facts.rows_of(db, ids)
         view, _ = self._view(db, model, None)
-        cosines = view.cosines(_query(vector), among=view.positions([seq for _, seq in found]))
-        return {
-            full_id: cosine for (full_id, _), cosine in zip(found, cosines.tolist(), strict=True)
-        }
+        positions = view.positions(list(rows.values()))
+        has_vector = positions != NOWHERE
+        cosines = view.cosines(_query(vector), among=positions[has_vector])
+        return dict(zip(compress(rows, has_vector), cosines.tolist(), strict=True))
 
     def forget(self) -> None:
         """Let go of every index; the next search loads it again."""
@@ -102,77 +108,88 @@ class VectorSearch:
             codes.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
         return model
 
-    def _view(
-        self, db: Connection, model: Model, project: str | None
-    ) -> tuple[View, Positions | None]:
-        """The vectors there are, and where those that the project may see stand among them."""
+    def _view(self, db: Connection, model: Model, project: str | None) -> tuple[View, Here]:
+        """The vectors there are, and which of them the project may see."""
         from holdfast.store.sqlite.vector_index import VectorIndex
 
         with self._lock:
             index = self._indexes.get(model)
-            if index is None:
+            if index is None or index.is_worn:
                 index = self._indexes[model] = VectorIndex(model.dimension)
-            _load_new(db, model, index)
-            return index.view(), None if project is None else index.at((project, ""))
-
-    def _allowed(self, db: Connection, model: Model, view: View, fits: Condition) -> Positions:
-        """Positions of the vectors that stand in the table and pass the filter."""
-        import numpy as np
-
-        self._drop_if_worn(db, model, view)
-        rows = db.execute(
-            "SELECT v.seq FROM vectors v JOIN memories m ON m.row = v.memory"
-            f" WHERE v.model = ? AND {fits.sql}",
-            (model.number, *fits.params),
-        )
-        seqs = np.fromiter((seq for (seq,) in rows), dtype=np.int64)
-        return np.flatnonzero(np.isin(view.seqs, seqs, assume_unique=True))
-
-    def _drop_if_worn(self, db: Connection, model: Model, view: View) -> None:
-        if _standing_count(db, model) < len(view.seqs) * (1 - _DEAD_SHARE):
-            with self._lock:
-                self._indexes.pop(model, None)
+            _update(db, model, index)
+            return index.view(), index.at(() if project is None else (project, ""))
 
 
-def _standing_count(db: Connection, model: Model) -> int:
-    (count,) = db.execute(
-        "SELECT count(*) FROM vectors WHERE model = ?", (model.number,)
-    ).fetchone()
-    return int(count)
+def _nearest_rows(view: View, query: Floats, *, here: Here, limit: int) -> Scored:
+    positions, cosines = view.nearest(query, here=here, limit=limit)
+    return list(zip(view.rows[positions].tolist(), cosines.tolist(), strict=True))
+
+
+def _allowed(db: Connection, model: Model, view: View, fits: Condition) -> Here:
+    """Which of the vectors are of rows that pass the filter."""
+    import numpy as np
+
+    found = db.execute(
+        "SELECT v.memory FROM vectors v JOIN memories m ON m.row = v.memory"
+        f" WHERE v.model = ? AND {fits.sql}",
+        (model.number, *fits.params),
+    )
+    return np.isin(view.rows, np.fromiter((row for (row,) in found), dtype=np.int64))
+
+
+# -- Following the table --------------------------------------------------------------------------
+
+
+def _update(db: Connection, model: Model, index: VectorIndex) -> None:
+    is_new = index.last_seq == 0
+    if is_new:
+        (count,) = db.execute(
+            "SELECT count(*) FROM vectors WHERE model = ?", (model.number,)
+        ).fetchone()
+        index.reserve(count)
+    _load_new(db, model, index)
+    changes = changes_after(db, index.last_change)
+    if changes.last > index.last_change:
+        if not is_new:
+            _take_out_removed(db, model, index, changes)
+        index.last_change = changes.last
 
 
 def _load_new(db: Connection, model: Model, index: VectorIndex) -> None:
     import numpy as np
 
-    if index.last_seq == 0:
-        index.reserve(_standing_count(db, model))
     cursor = db.execute(
-        "SELECT seq, scale, home, codes FROM vectors WHERE seq > ? AND model = ? ORDER BY seq",
+        "SELECT seq, memory, scale, home, codes FROM vectors WHERE seq > ? AND model = ?"
+        " ORDER BY seq",
         (index.last_seq, model.number),
     )
-    while rows := cursor.fetchmany(_LOADED_ROWS):
-        seqs, scales, homes, packed = zip(*rows, strict=True)
-        numbers = np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(rows), -1)
-        index.append(np.array(seqs, np.int64), np.array(scales, np.float32), numbers, homes=homes)
+    while found := cursor.fetchmany(_LOADED_ROWS):
+        seqs, rows, scales, homes, packed = zip(*found, strict=True)
+        index.append(
+            np.array(seqs, np.int64),
+            np.array(rows, np.int64),
+            np.array(scales, np.float32),
+            np.frombuffer(b"".join(packed), dtype=np.int8).reshape(len(found), -1),
+            homes=homes,
+        )
 
 
-def _standing(
-    db: Connection, view: View, nearest: tuple[Positions, Floats], fits: Condition
-) -> list[Hit]:
-    """Those of the nearest that still stand in the table and pass the filter, in order."""
-    positions, cosines = nearest
-    seqs: list[int] = view.seqs[positions].tolist()
-    rows = db.execute(
-        "SELECT v.seq, m.id FROM vectors v CROSS JOIN memories m ON m.row = v.memory"
-        f" WHERE v.seq IN (SELECT value FROM json_each(?)) AND {fits.sql}",
-        (str(seqs), *fits.params),
-    )
-    ids: dict[int, str] = dict(rows.fetchall())
-    return [
-        Hit(ids[seq], float(cosine))
-        for seq, cosine in zip(seqs, cosines, strict=True)
-        if seq in ids
-    ]
+def _take_out_removed(
+    db: Connection, model: Model, index: VectorIndex, changes: RowChanges
+) -> None:
+    """Of the rows that were changed, take out the vectors of those that have none any more."""
+    import numpy as np
+
+    among, params = "", (model.number,)
+    suspects = index.view().rows
+    if changes.rows is not None:
+        suspects = np.array(list(changes.rows), dtype=np.int64)
+        among, params = " AND v.memory IN (SELECT value FROM json_each(?))", (
+            model.number, str(list(changes.rows)),
+        )  # fmt: skip
+    found = db.execute(f"SELECT v.memory FROM vectors v WHERE v.model = ?{among}", params)
+    standing = np.fromiter((row for (row,) in found), dtype=np.int64)
+    index.remove(suspects[~np.isin(suspects, standing)])
 
 
 def _query(vector: Vector) -> Floats:

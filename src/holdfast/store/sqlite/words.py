@@ -18,8 +18,9 @@ from holdfast.core.query import Filter, Hit
 from holdfast.core.records import record
 from holdfast.core.text import clean
 from holdfast.store.sqlite.database import Connection, bindable
-from holdfast.store.sqlite.filters import Condition, condition
-from holdfast.store.sqlite.frequent import FrequentTerms, Scored
+from holdfast.store.sqlite.facts import Facts, Scored
+from holdfast.store.sqlite.filters import condition
+from holdfast.store.sqlite.frequent import FrequentTerms
 
 
 @record
@@ -78,6 +79,7 @@ def search_words(
     where: Filter,
     *,
     limit: int,
+    facts: Facts | None = None,
     frequent: FrequentTerms | None = None,
     sizes: ProjectSizes | None = None,
     effort: Effort = USUAL,
@@ -89,42 +91,50 @@ def search_words(
     wanted = [quote(term) for term in dict.fromkeys(terms) if term.strip()]
     if not wanted or not limit:
         return []
-    fits = condition(where)
+    look = _Look(db, where, limit, facts or Facts(), effort)
     (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
     if newest <= effort.scored_rows:
-        return _ranked(db, Query(_any_of(wanted)), fits, limit=limit, effort=effort)
+        return _ranked(look, Query(_any_of(wanted)))
     # A project that is most of the store is what a first look finds anyway, at half the cost.
     small = min(effort.small_project, newest // 2)
     sizes = sizes or ProjectSizes()
     project = where.project
     if project is not None and sizes.is_small(db, project, newest=newest, most=small):
-        return _within(db, _any_of(wanted), fits, limit=limit)
-    exact = _exactly(db, wanted, fits, limit=limit, frequent=frequent, effort=effort)
+        return _within(look, _any_of(wanted))
+    exact = _exactly(look, wanted, frequent)
     if exact is not None:
         return exact
     query = _cheap_query(db, wanted, limit=limit, effort=effort)
-    hits = _ranked(db, query, fits, limit=limit, effort=effort)
+    hits = _ranked(look, query)
     if len(hits) < limit and query.copies > 1:
-        return _filtered(db, Query(_any_of(wanted)), fits, limit=limit)
+        return _filtered(look, Query(_any_of(wanted)))
     return hits
 
 
+@record
+class _Look:
+    """One search: where to look, how many to find, and how much work to put in."""
+
+    db: Connection
+    where: Filter
+    limit: int
+    facts: Facts
+    effort: Effort
+
+    def first_passing(self, best: Scored) -> list[Hit]:
+        return self.facts.first_passing(self.db, best, self.where, limit=self.limit)
+
+
 def _exactly(
-    db: Connection,
-    wanted: Sequence[str],
-    fits: Condition,
-    *,
-    limit: int,
-    frequent: FrequentTerms | None,
-    effort: Effort,
+    look: _Look, wanted: Sequence[str], frequent: FrequentTerms | None
 ) -> list[Hit] | None:
     """The best matches by what is kept of the terms, or None where that does not serve."""
-    for wide in (2 * limit, max(effort.first_look, 8 * limit)):
-        best = frequent.best(db, wanted, limit=wide) if frequent else None
+    for wide in (2 * look.limit, max(look.effort.first_look, 8 * look.limit)):
+        best = frequent.best(look.db, wanted, limit=wide) if frequent else None
         if best is None:
             return None
-        hits = _first_passing(db, best, fits, limit=limit)
-        if len(hits) >= limit or len(best) < wide:
+        hits = look.first_passing(best)
+        if len(hits) >= look.limit or len(best) < wide:
             return hits
     return None
 
@@ -177,69 +187,42 @@ def _any_of(terms: Sequence[str]) -> str:
     return " OR ".join(terms)
 
 
-def _ranked(
-    db: Connection, query: Query, fits: Condition, *, limit: int, effort: Effort
-) -> list[Hit]:
+def _ranked(look: _Look, query: Query) -> list[Hit]:
     """The best matches inside the filter.
 
     A first look takes the best matches without the filter and filters those; only when too few
     of them pass is every match filtered. Both give the same answer.
     """
-    wide = max(effort.first_look, 4 * limit)
-    found = db.execute(
+    wide = max(look.effort.first_look, 4 * look.limit)
+    found = look.db.execute(
         "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
         (query.expression, wide),
     ).fetchall()
-    best = [(row, score / query.copies) for row, score in found]
-    hits = _first_passing(db, best, fits, limit=limit)
-    if len(hits) >= limit or len(best) < wide:
+    hits = look.first_passing([(row, score / query.copies) for row, score in found])
+    if len(hits) >= look.limit or len(found) < wide:
         return hits
-    return _filtered(db, query, fits, limit=limit)
+    return _filtered(look, query)
 
 
-def _first_passing(db: Connection, best: Scored, fits: Condition, *, limit: int) -> list[Hit]:
-    """The first of these matches that pass the filter; most often the very first do."""
-    hits: list[Hit] = []
-    near, far = limit + limit // 4, 4 * limit
-    for part in (best[:near], best[near:far], best[far:]):
-        ids = _passing(db, [row for row, _ in part], fits)
-        hits += [Hit(ids[row], score) for row, score in part if row in ids]
-        if len(hits) >= limit:
-            break
-    return hits[:limit]
-
-
-def _passing(db: Connection, rows: list[int], fits: Condition) -> dict[int, str]:
-    """The ids of those rows that pass the filter."""
-    if not rows:
-        return {}
-    # CROSS JOIN, lest SQLite walk through a whole project to find these few rows.
-    found = db.execute(
-        "SELECT m.row, m.id FROM json_each(?) j CROSS JOIN memories m ON m.row = j.value"
-        f" WHERE {fits.sql}",
-        (str(rows), *fits.params),
-    )
-    return dict(found.fetchall())
-
-
-def _within(db: Connection, expression: str, fits: Condition, *, limit: int) -> list[Hit]:
+def _within(look: _Look, expression: str) -> list[Hit]:
     """The best matches among the few rows that pass the filter; only those are scored."""
+    fits = condition(look.where)
     # The plus keeps FTS5 from looking up each of the rows by itself.
-    rows = db.execute(
-        "SELECT m.id, best.score FROM (SELECT rowid AS row, -rank AS score FROM words"
-        f" WHERE words MATCH ? AND +rowid IN (SELECT m.row FROM memories m WHERE {fits.sql})"
-        " ORDER BY rank, rowid LIMIT ?) best CROSS JOIN memories m ON m.row = best.row"
-        " ORDER BY best.score DESC, best.row",
-        (expression, *fits.params, limit),
-    )
-    return [Hit(full_id, score) for full_id, score in rows]
+    best = look.db.execute(
+        "SELECT rowid, -rank FROM words WHERE words MATCH ?"
+        f" AND +rowid IN (SELECT m.row FROM memories m WHERE {fits.sql})"
+        " ORDER BY rank, rowid LIMIT ?",
+        (expression, *fits.params, look.limit),
+    ).fetchall()
+    return look.first_passing(best)
 
 
-def _filtered(db: Connection, query: Query, fits: Condition, *, limit: int) -> list[Hit]:
+def _filtered(look: _Look, query: Query) -> list[Hit]:
     """The best of all matches that pass the filter; only those are scored."""
-    rows = db.execute(
-        "SELECT m.id, -w.rank FROM words w CROSS JOIN memories m ON m.row = w.rowid"
+    fits = condition(look.where)
+    best = look.db.execute(
+        "SELECT w.rowid, -w.rank FROM words w CROSS JOIN memories m ON m.row = w.rowid"
         f" WHERE w.words MATCH ? AND {fits.sql} ORDER BY w.rank, w.rowid LIMIT ?",
-        (query.expression, *fits.params, limit),
-    )
-    return [Hit(full_id, score / query.copies) for full_id, score in rows]
+        (query.expression, *fits.params, look.limit),
+    ).fetchall()
+    return look.first_passing([(row, score / query.copies) for row, score in best])

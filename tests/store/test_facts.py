@@ -1,0 +1,171 @@
+"""Facts kept in memory say what the rows say, whoever changed them and however much."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace
+from holdfast.core.memory import Memory
+from holdfast.core.ports import Store
+from holdfast.core.query import Filter, Place
+from holdfast.core.records import replace
+from holdfast.core.types import Scope
+from holdfast.store import open_sqlite
+from holdfast.store.sqlite.facts import Facts
+from holdfast.store.sqlite.vectors import VectorSearch
+from holdfast.testing import Samples
+from holdfast.testing.samples import START
+
+pytestmark = pytest.mark.feature("B1", "B5")
+
+FORGET = "DELETE FROM changed_rows WHERE number < (SELECT max(number) FROM changed_rows)"
+FILTERS = (
+    Filter(project="one"),
+    Filter(project="two"),
+    Filter(project=None),
+    Filter(project="nowhere"),
+    Filter(project="one", archived=None),
+    Filter(project="one", authors=("robin",)),
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    opened = open_sqlite(path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def db(path: Path, store: Store) -> Iterator[sqlite3.Connection]:
+    assert store
+    connection = sqlite3.connect(path, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+class Life:
+    """Makes memories and changes them in every way that a candidate can notice."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._chance = random.Random(3)
+        self.samples = Samples()
+        self.known: dict[str, Memory] = {}
+
+    def memory(self) -> Memory:
+        chance = self._chance
+        return self.samples.memory(
+            f"text {chance.random()}",
+            project=chance.choice(("one", "two")),
+            scope=chance.choice((Scope.GLOBAL, Scope.GLOBAL, Scope.USER)),
+            session_id=chance.choice((None, "s", "t")),
+            seq=chance.choice((None, *range(12))),
+            author=chance.choice((None, "robin", "sam")),
+            importance=chance.random(),
+        )
+
+    def step(self) -> None:
+        """One change of some kind."""
+        if not self.known or self._chance.random() < 0.4:
+            new = self.memory()
+            self.known[new.id] = new
+            self._store.apply([Insert(new, IndexCard("", "m", self.samples.vector()))])
+            return
+        old = self._chance.choice(list(self.known.values()))
+        self._store.apply([self._change(old)])
+        self._store.touch([old.id], at=START + timedelta(days=1))
+        self._store.flush()
+
+    def _change(self, old: Memory) -> Change:
+        match self._chance.randrange(5):
+            case 0:
+                del self.known[old.id]
+                return Delete(old.id)
+            case 1:
+                return Mark(old.id, "archived", START)
+            case 2:
+                return Close(old.id, START + timedelta(days=2))
+            case 3:
+                return Replace(replace(self.memory(), id=old.id), IndexCard())
+            case _:
+                return Replace(replace(self.memory(), id=old.id))
+
+
+def assert_alike(db: sqlite3.Connection, kept: Facts, read: Facts, ids: list[str]) -> None:
+    rows = range(500)
+    places = [Place(session, seq) for session in "stu" for seq in (-1, 0, 5, 11, 30)]
+    for where in FILTERS:
+        assert kept.passing(db, rows, where) == read.passing(db, rows, where)
+        for span in (0, 2):
+            near = kept.around(db, places, where, span=span)
+            assert near == read.around(db, places, where, span=span)
+    assert kept.rows_of(db, ids) == read.rows_of(db, ids)
+
+
+def test_kept_facts_follow_every_change_of_another_process(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    life = Life(store)
+    kept, read = Facts(from_rows=0, asked_often=0), Facts(up_to_rows=0)
+    for _ in range(120):
+        life.step()
+        assert_alike(db, kept, read, [*life.known, "unknown"])
+    store.merge_projects("two", into="one")
+    assert_alike(db, kept, read, list(life.known))
+
+
+def test_more_changes_than_are_listed_make_it_read_all_again(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    life = Life(store)
+    for _ in range(40):
+        life.step()
+    kept, read = Facts(from_rows=0, asked_often=0), Facts(up_to_rows=0)
+    assert_alike(db, kept, read, list(life.known))
+    for _ in range(10):
+        life.step()
+    db.execute(FORGET)
+    assert_alike(db, kept, read, list(life.known))
+
+
+def test_vectors_follow_every_change_of_another_process(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    life, search, facts = Life(store), VectorSearch(), Facts()
+    query, everything = life.samples.vector(), Filter(project=None)
+    for number in range(90):
+        life.step()
+        if number % 7 == 0:
+            store.put_cards([(each, IndexCard()) for each in list(life.known)[:2]])
+        if number == 60:  # more than the list names
+            db.execute(FORGET)
+        said = [
+            (
+                one.nearest(db, query, model_id="m", where=everything, limit=500, facts=facts),
+                one.similarities(db, query, model_id="m", ids=list(life.known), facts=facts),
+            )
+            for one in (search, VectorSearch())
+        ]
+        assert said[0] == said[1]
+        standing = dict(store.vectors(model_id="m", where=Filter(project=None, archived=None)))
+        assert set(said[0][1]) >= set(standing)
+
+
+def test_a_small_store_and_a_first_question_read_rows(store: Store, db: sqlite3.Connection) -> None:
+    store.apply([Samples().insert("alpha", project="one")])
+    where = Filter(project="one")
+    for facts in (Facts(), Facts(from_rows=0), Facts(asked_often=0)):
+        assert len(facts.passing(db, [1], where)) == 1
+        facts.forget()
