@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter
@@ -48,7 +47,8 @@ class RecallRequest:
     count_access: bool = True
 
 
-class Part(NamedTuple):
+@record
+class Part:
     """One term of a score: what was measured, its weight, and what it added or multiplied."""
 
     name: str

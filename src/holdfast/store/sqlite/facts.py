@@ -29,8 +29,8 @@ _Span: TypeAlias = tuple[str, int, int]
 # Below this, reading rows is as quick; above, the memory would be better used for other things.
 _FROM_ROWS = 6_000
 _UP_TO_ROWS = 250_000
-# Some eight questions: one alone should not pay for reading every row.
-_ASKED_OFTEN = 30
+# Some 25 questions: a few should not pay for reading every row.
+_ASKED_OFTEN = 100
 # What SQLite can hold as a whole number.
 _LEAST_SEQ, _LARGEST_SEQ = -(2**63), 2**63 - 1
 

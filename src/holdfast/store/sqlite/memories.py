@@ -20,6 +20,7 @@ from holdfast.store.sqlite.rows import BY_IDS, SELECTED, as_list, to_memory
 
 if TYPE_CHECKING:
     from holdfast.core.changes import Change
+    from holdfast.store.sqlite.facts import Facts
 
 _STREAM_ROWS = 500
 _RESOLVED = 10
@@ -30,6 +31,8 @@ _LATER = (StoreBusyError, StoreReadOnlyError, StoreFullError)
 
 class SqliteRows(Part):
     """Reads and writes memories whole."""
+
+    _facts: Facts
 
     def apply(self, changes: Sequence[Change]) -> None:
         from holdfast.store.sqlite.writing import make_changes
@@ -50,8 +53,13 @@ class SqliteRows(Part):
         return [found[full_id] for full_id in ids if full_id in found]
 
     def contents(self, ids: Sequence[str]) -> dict[str, str]:
-        with self._database.reading() as db:
-            found = db.execute(f"SELECT m.id, m.content FROM {BY_IDS}", (as_list(ids),))
+        with self._database.snapshot() as db:
+            rows = list(self._facts.rows_of(db, ids).values())
+            found = db.execute(
+                "SELECT m.id, m.content FROM json_each(?) j CROSS JOIN memories m"
+                " ON m.row = j.value",
+                (str(rows),),
+            )
             return dict(found.fetchall())
 
     def resolve(self, text: str, *, project: str | None) -> list[str]:

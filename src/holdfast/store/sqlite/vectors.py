@@ -17,11 +17,11 @@ from holdfast.core.query import Filter, Hit
 from holdfast.store.sqlite import codes
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.filters import Condition, condition
-from holdfast.store.sqlite.row_changes import RowChanges, changes_after
 
 if TYPE_CHECKING:
     from holdfast.core.ports import Vector
     from holdfast.store.sqlite.facts import Facts, Scored
+    from holdfast.store.sqlite.row_changes import RowChanges
     from holdfast.store.sqlite.vector_index import Floats, Here, VectorIndex, View
 
 _LOADED_ROWS = 10_000
@@ -141,6 +141,8 @@ def _allowed(db: Connection, model: Model, view: View, fits: Condition) -> Here:
 
 
 def _update(db: Connection, model: Model, index: VectorIndex) -> None:
+    from holdfast.store.sqlite.row_changes import changes_after
+
     is_new = index.last_seq == 0
     if is_new:
         (count,) = db.execute(
@@ -180,16 +182,20 @@ def _take_out_removed(
     """Of the rows that were changed, take out the vectors of those that have none any more."""
     import numpy as np
 
-    among, params = "", (model.number,)
-    suspects = index.view().rows
-    if changes.rows is not None:
+    if changes.rows is None:
+        suspects = index.view().rows
+        found = db.execute("SELECT memory FROM vectors WHERE model = ?", (model.number,))
+    else:
         suspects = np.array(list(changes.rows), dtype=np.int64)
-        among, params = " AND v.memory IN (SELECT value FROM json_each(?))", (
-            model.number, str(list(changes.rows)),
-        )  # fmt: skip
-    found = db.execute(f"SELECT v.memory FROM vectors v WHERE v.model = ?{among}", params)
+        found = db.execute(
+            "SELECT v.memory FROM json_each(?) j"
+            " CROSS JOIN vectors v ON v.memory = j.value AND v.model = ?",
+            (str(list(changes.rows)), model.number),
+        )
     standing = np.fromiter((row for (row,) in found), dtype=np.int64)
-    index.remove(suspects[~np.isin(suspects, standing)])
+    gone = suspects[~np.isin(suspects, standing)]
+    if len(gone):
+        index.remove(gone)
 
 
 def _query(vector: Vector) -> Floats:
