@@ -1,7 +1,6 @@
 """Record what real browser servers answer, so that the rules about screens are held against them.
 
-    npm install --prefix FOLDER @playwright/mcp chrome-devtools-mcp
-    python -m tests.running_clients.record_browsers FOLDER [CHROMIUM]
+    python -m tests.running_clients.record_browsers $HOLDFAST_CLIENTS/browsers [CHROMIUM]
 
 Plays the flows below on the little shop, each in a browser of its own, and writes every call with
 its answer to `tests/app/browsers.json`: addresses and names of files made neutral, pictures left
@@ -185,7 +184,8 @@ FLOWS: dict[str, dict[str, Flow]] = {
 # -- Running them ---------------------------------------------------------------------------------
 
 
-def _words(server: str, modules: Path, chromium: str) -> list[str]:
+def server_words(server: str, modules: Path, chromium: str) -> list[str]:
+    """How a browser server is started; without a window, in a profile of its own."""
     if server == "playwright":
         program = modules / "@playwright/mcp/cli.js"
         return ["node", str(program), "--headless", "--isolated", "--no-sandbox",
@@ -226,7 +226,7 @@ def main(modules: Path, chromium: str) -> None:
         for server, flows in FLOWS.items():
             told: Fields = {}
             for name, flow in flows.items():
-                with _hand(_words(server, modules, chromium), shop) as hand:
+                with _hand(server_words(server, modules, chromium), shop) as hand:
                     flow(hand)
                     told["version"] = hand.version
                     told[name] = hand.calls
