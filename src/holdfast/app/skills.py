@@ -9,40 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from holdfast.app import places as app_places
 from holdfast.app.skill_choice import Detection, SkillChooser
 from holdfast.app.skill_library import LibraryOverview, SkillShelf
-from holdfast.core.errors import ConflictError, NotFoundError, UsageError
+from holdfast.app.skill_remote import RemoteOffer, RemoteSkills
+from holdfast.app.skill_sources import ShelfSwitches, scanners_of
+from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.records import record
 from holdfast.core.skills import (
     Skill,
     SkillClash,
     SkillFinding,
-    SkillFormat,
     SkillIndex,
     SkillKind,
     SkillSource,
 )
-from holdfast.core.text import clean
 from holdfast.core.types import parse_choice
 from holdfast.skills import authoring
-from holdfast.skills.catalogue import Scanner, SkillCatalogue
-from holdfast.skills.documents import read_skill
+from holdfast.skills.catalogue import SkillCatalogue
 from holdfast.skills.editing import Value
 from holdfast.skills.given import KeptScanner, PromptScanner
-from holdfast.skills.layout import MAX_DOCUMENT_BYTES
-from holdfast.skills.list_scanner import ListScanner
-from holdfast.skills.places import builtin_place, project_places, user_places
-from holdfast.skills.plugins import PluginScanner
-from holdfast.skills.remote_copies import Pin, RemoteCopies, RemoteScanner
-from holdfast.skills.rules import usable_name
+from holdfast.skills.remote_copies import RemoteCopies
 from holdfast.skills.safe_paths import is_inside
-from holdfast.skills.scanning import PlaceScanner
 from holdfast.skills.validation import Validated, validate_path
 
 if TYPE_CHECKING:
@@ -52,7 +43,6 @@ if TYPE_CHECKING:
     from holdfast.app.skill_generation import Generation, Refinement, SkillWorkshop
     from holdfast.app.skill_library import ReviewAnswer
     from holdfast.app.wiring import Wires
-    from holdfast.core.ports import Shelf
     from holdfast.core.skill_library import GeneratedSkill
     from holdfast.core.skill_ports import KeptSkills, PromptShelf, SkillFetcher
     from holdfast.skills.hooks import SkillHooks
@@ -76,40 +66,6 @@ class SkillsOverview:
     generated: LibraryOverview
 
 
-@record(kw_only=True)
-class RemoteOffer:
-    """A fetched document before anybody agreed to it."""
-
-    url: str
-    sha256: str
-    skill: Skill
-    agreed_sha256: str | None
-    """What was agreed to before, if this address was."""
-    data: bytes
-
-    @property
-    def is_known(self) -> bool:
-        """Whether exactly this was agreed to already."""
-        return self.agreed_sha256 == self.sha256
-
-
-class ShelfSwitches:
-    """Switches of one project, kept in its store."""
-
-    def __init__(self, shelf: Shelf, project: str) -> None:
-        self._shelf = shelf
-        self._space = f"skills.switches/{quote(clean(project), safe='')}"
-
-    def switched(self) -> dict[str, bool]:
-        """Every switch that was set."""
-        kept = self._shelf.values(self._space)
-        return {key: on for key, on in kept.items() if isinstance(on, bool)}
-
-    def switch(self, key: str, *, on: bool | None) -> None:
-        """Set a switch; None forgets it."""
-        self._shelf.put_value(self._space, key, on)
-
-
 class Skills:
     """The skills of one project as one person sees them."""
 
@@ -125,12 +81,15 @@ class Skills:
         self._memory = memory
         self.library = SkillShelf(wires)
         self._kept = kept = kept or self.library
-        self._fetcher = fetcher
         self.root = wires.identity.root
         self._own_folder = app_places.config_file(wires.environment).parent
         self.copies = RemoteCopies(app_places.data_folder(wires.environment) / "remote-skills")
+        self._remote = RemoteSkills(self.copies, fetcher)
         self._switches = ShelfSwitches(wires.store, wires.project)
-        self._catalogue = SkillCatalogue(self._scanners(kept), switches=self._switches)
+        scanners = scanners_of(
+            wires.environment, root=self.root, own_folder=self._own_folder, copies=self.copies
+        )
+        self._catalogue = SkillCatalogue([*scanners, KeptScanner(kept)], switches=self._switches)
         engine = wires.engine
         self._chooser = chooser = SkillChooser(
             index=self.index,
@@ -329,7 +288,7 @@ class Skills:
         """Remove a skill from disk for good; returns what goes (or would go)."""
         skill = self.get(name)
         if skill.source == self.copies.source:
-            return self._drop_remote(skill, dry_run=dry_run)
+            return self._remote.drop(skill, dry_run=dry_run)
         if skill.source.kind is SkillKind.GENERATED:
             if not dry_run:
                 self._kept.remove(skill.name)
@@ -390,22 +349,7 @@ class Skills:
 
     def fetch_remote(self, url: str) -> RemoteOffer:
         """Fetch a document to look at; nothing is kept."""
-        from holdfast.app.skill_fetch import UrlFetcher, require_safe
-
-        require_safe(url)
-        fetcher = self._fetcher or UrlFetcher()
-        data = fetcher.fetch(url, limit_bytes=MAX_DOCUMENT_BYTES)
-        agreed = self.copies.pins().get(url)
-        skill = read_skill(
-            data, source=self.copies.source, format=SkillFormat.FULL, name=_name_of(url)
-        )
-        return RemoteOffer(
-            url=url,
-            sha256=sha256(data).hexdigest(),
-            skill=skill,
-            agreed_sha256=agreed.sha256 if agreed else None,
-            data=data,
-        )
+        return self._remote.fetch(url)
 
     def add_remote(
         self, offer: RemoteOffer, *, sha256: str | None = None, update: bool = False
@@ -415,59 +359,5 @@ class Skills:
         With `sha256` it must be that very document. One that differs from what was agreed to
         before is refused unless `update` says so.
         """
-        if sha256 is not None and sha256.lower() != offer.sha256:
-            raise ConflictError(
-                f"{offer.url} has the hash {offer.sha256}, not {sha256}.",
-                hint="Somebody changed the document; look at it before you agree.",
-            )
-        if offer.agreed_sha256 is not None and not offer.is_known and not update:
-            raise ConflictError(
-                f"{offer.url} is not what was agreed to before.",
-                hint="Look at it, then agree to the new one with --update.",
-            )
-        if not offer.skill.body:
-            raise UsageError(f"{offer.url} is no skill: there is nothing in it.")
-        self.copies.keep(Pin(url=offer.url, sha256=offer.sha256, name=offer.skill.name), offer.data)
+        self._remote.agree(offer, sha256=sha256, update=update)
         return self.get(offer.skill.name)
-
-    def _drop_remote(self, skill: Skill, *, dry_run: bool) -> list[Path]:
-        pins = [pin for pin in self.copies.pins().values() if pin.name == skill.name]
-        paths = [self.copies.path(pin) for pin in pins]
-        for pin in pins if not dry_run else ():
-            self.copies.drop(pin.url)
-        return paths
-
-    # -- Wiring -----------------------------------------------------------------------------------
-
-    def _scanners(self, kept: KeptSkills | None) -> list[Scanner]:
-        home, env = _home(self._wires.environment), self._wires.environment
-        claude = (
-            Path(env["CLAUDE_CONFIG_DIR"]) if env.get("CLAUDE_CONFIG_DIR") else home / ".claude"
-        )
-        places = (*project_places(self.root), *user_places(home, self._own_folder), builtin_place())
-        lists: list[tuple[Path, Path | None]] = [
-            (self.root / "external-skills.json", self.root),
-            (self.root / ".plan-cascade" / "skills.json", self.root),
-            (self._own_folder / "external-skills.json", None),
-            (self._own_folder / "skills.json", None),
-            (home / ".plan-cascade" / "skills.json", None),
-        ]
-        scanners: list[Scanner] = [PlaceScanner(place) for place in places]
-        scanners += [ListScanner(p, fence=fence, copies=self.copies) for p, fence in lists]
-        scanners += [RemoteScanner(self.copies), PluginScanner(claude)]
-        if kept is not None:
-            scanners.append(KeptScanner(kept))
-        return scanners
-
-
-def _home(environment: Mapping[str, str]) -> Path:
-    given = environment.get("HOME") or environment.get("USERPROFILE")
-    return Path(given) if given else app_places.expanded("~")
-
-
-def _name_of(url: str) -> str:
-    """What a document at an address is called: the folder of SKILL.md, or the file."""
-    parts = [part for part in url.partition("://")[2].partition("?")[0].split("/") if part]
-    last = parts[-1].removesuffix(".md") if parts else ""
-    is_plain = last.lower() == "skill" and len(parts) > 1
-    return usable_name(parts[-2] if is_plain else last) or "remote"

@@ -10,7 +10,7 @@ from holdfast.cli import options, output
 from holdfast.cli.commands.skill_look import plain_skill, print_findings
 
 if TYPE_CHECKING:
-    from holdfast.app.skills import RemoteOffer
+    from holdfast.app.skill_remote import RemoteOffer
 
 
 @click.command()
