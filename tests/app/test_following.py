@@ -188,6 +188,28 @@ def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(
         assert len(learned(hf)) == len(before)
 
 
+def test_a_file_that_was_deleted_is_not_read_first_any_more(repository: GitRepository) -> None:
+    root = repository.root
+    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+        for number in range(4):
+            events = work(root, number)
+            say = Teller(f"session-{number}", cwd=str(root))
+            for _ in events:
+                say.origin()
+            take(hf, [*events[:2], say.read(f"{root}/src/pay/refund.py"), *events[2:]])
+        repository.git("rm", "-q", "src/pay/rates.py")
+        repository.commit("Drop the rates")
+        for name in ("remover", "later"):
+            say = Teller(name, cwd=str(root))
+            take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
+        (pattern,) = hf.list(types="prefetch_pattern").items
+        assert set(pattern.files) == {"src/pay/charge.py", "src/pay/refund.py"}
+        assert "src/pay/rates.py" not in {
+            one.path for one in hf.observer.together("src/pay/charge.py")
+        }
+        assert any("`src/pay` nearly always" in item.text for item in hf.context().items)
+
+
 def test_a_module_that_moved_is_read_first_under_its_new_name_alone(
     repository: GitRepository,
 ) -> None:

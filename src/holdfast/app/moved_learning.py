@@ -9,7 +9,7 @@ Invariant: following twice equals following once.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
 
 from holdfast.app.file_links import forget_links, move_history
@@ -25,6 +25,7 @@ from holdfast.core.types import MemoryType, Source
 from holdfast.memory.engine import Engine
 
 _KINDS = tuple(kind for kind in SightingKind if kind is not SightingKind.E2E)
+_OF_USE = (SightingKind.FILE_ACCESS, SightingKind.CO_ACCESS, SightingKind.TIME_ANOMALY)
 _OF_MODULES = (SightingKind.SEQUENCE, SightingKind.CONTEXT_COST, SightingKind.CALIBRATION)
 _RECORDS_OF_MODULES = (
     MemoryType.PREFETCH_PATTERN,
@@ -37,15 +38,25 @@ _BATCH = 200
 Moves = Mapping[str, str]
 
 
-def follow_learning(engine: Engine, project: str, moves: Moves) -> None:
-    """Let sightings, links and conclusions follow files to their new names."""
+def follow_learning(
+    engine: Engine, project: str, moves: Moves, *, deleted: Collection[str] = ()
+) -> None:
+    """Let sightings, links and conclusions follow files to their new names; what sessions did to
+    files that were deleted since says nothing about work to come."""
     seen = engine.store.sightings(project=project, kinds=_KINDS, limit=_LOOKED_AT)
     modules = moved_modules(seen, moves)
-    _move_sightings(engine, project, seen, moves, modules)
-    forget_links(engine, project, moves)
-    move_history(engine, project, moves)
-    _move_conclusions(engine, project, moves)
-    _close_modules(engine, project, modules)
+    gone = frozenset(deleted)
+
+    def now_of(mine: list[Sighting]) -> list[Sighting]:
+        left = (one for one in mine if not _is_of(one, gone))
+        return _joined(moved_sighting(one, moves, modules) for one in left)
+
+    _rewrite(engine, project, seen, now_of)
+    forget_links(engine, project, [*moves, *deleted])
+    if moves:
+        move_history(engine, project, moves)
+        _move_conclusions(engine, project, moves)
+        _close_modules(engine, project, modules)
 
 
 # -- Sightings ------------------------------------------------------------------------------------
@@ -63,15 +74,18 @@ def moved_modules(seen: Iterable[Sighting], moves: Moves) -> dict[str, str]:
     return {old: place for old, place in found.items() if old != place}
 
 
-def _move_sightings(
-    engine: Engine, project: str, seen: Iterable[Sighting], moves: Moves, modules: Moves
+def _rewrite(
+    engine: Engine,
+    project: str,
+    seen: Iterable[Sighting],
+    now_of: Callable[[list[Sighting]], list[Sighting]],
 ) -> None:
     """Only the sessions that have something to change are written."""
     by_session: dict[str, list[Sighting]] = defaultdict(list)
     for sighting in seen:
         by_session[sighting.session_id].append(sighting)
     for session_id, mine in by_session.items():
-        now = _joined(moved_sighting(sighting, moves, modules) for sighting in mine)
+        now = now_of(mine)
         if now != mine:
             engine.store.apply([PutSightings(project, session_id, _KINDS, tuple(now))])
 
@@ -94,6 +108,11 @@ def moved_sighting(sighting: Sighting, moves: Moves, modules: Moves) -> Sighting
         module=gone.get(sighting.module) or modules.get(sighting.module, sighting.module),
         detail=detail,
     )
+
+
+def _is_of(sighting: Sighting, files: frozenset[str]) -> bool:
+    """Whether a sighting is of the use of some of the files."""
+    return sighting.kind in _OF_USE and not files.isdisjoint(sighting.subject.split("\n"))
 
 
 def _joined(sightings: Iterable[Sighting]) -> list[Sighting]:

@@ -123,10 +123,11 @@ def follow_history(
         if renames
         else None
     )
-    if renames and not dry_run:
-        follow_learning(engine, project, renames)
+    gone = [path for path in moves.deleted if not exists(path)]
+    if (renames or gone) and not dry_run:
+        follow_learning(engine, project, renames, deleted=gone)
     if mark_deleted and not dry_run:
-        _mark_deleted(engine, project, [path for path in moves.deleted if not exists(path)])
+        _mark_deleted(engine, project, gone)
     # What changed meanwhile is looked at again the next time.
     if not dry_run and moves.head != before and not (report and report.notes):
         engine.store.put_value(_SHELF, _place(project, root), moves.head)
