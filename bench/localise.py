@@ -35,7 +35,7 @@ from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
 from holdfast.app.history import read_past
 from holdfast.codegraph.code_words import words
-from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence, Finder
+from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence
 from holdfast.codegraph.learner import Learner, Table
 from holdfast.codegraph.past import FileNumbers, PastCommit, Status
 from holdfast.core.code_texts import CommitText
@@ -60,7 +60,7 @@ class Walk:
         self._words = Words(folder)
         self._files = FileNumbers()
         self._order = 0
-        self.finder = Finder(self._words.texts, TREE, weights=weights)
+        self.finder = self._words.finder(weights)
 
     def existing(self, commit: PastCommit) -> set[str]:
         """The files of a commit that are there before it."""
@@ -71,9 +71,9 @@ class Walk:
         self._order += 1
         self._files.follow(commit)
         texts = self._words.texts
-        for change in commit.changes:
-            if change.status is Status.RENAMED:
-                texts.rename_in_commits(TREE, change.old, change.new)
+        moved = {c.old: c.new for c in commit.changes if c.status is Status.RENAMED}
+        if moved:
+            texts.rename_in_commits(TREE, moved)
         gone = (Status.DELETED, Status.RENAMED)
         self._words.drop([c.old for c in commit.changes if c.status in gone])
         there = [c.new for c in commit.changes if c.status is not Status.DELETED]
@@ -121,20 +121,18 @@ def questions(
 def measured(
     repo: Path, commits: Sequence[PastCommit], weights: Sequence[float]
 ) -> dict[str, Json]:
-    """Ours and BM25 on one history; the finder learns from each commit once it was asked."""
+    """Ours and BM25 on one history."""
     hits: Counter[str] = Counter()
     seconds = 0.0
     with TemporaryDirectory() as folder:
         walk = Walk(repo, Path(folder), weights)
-        for place, request, files in questions(commits, walk, first=WARM_UP):
-            if place >= LATE * len(commits):
-                before = process_time()
-                named = {found.path for found in walk.finder.find(request, limit=TOP)}
-                seconds += process_time() - before
-                hits["ours"] += bool(named & files)
-                hits["bm25"] += bool(set(walk.by_bm25(request)) & files)
-                hits["asked"] += 1
-            walk.finder.learn(request, files)
+        for _, request, files in questions(commits, walk, first=LATE):
+            before = process_time()
+            named = {found.path for found in walk.finder.find(request, limit=TOP)}
+            seconds += process_time() - before
+            hits["ours"] += bool(named & files)
+            hits["bm25"] += bool(set(walk.by_bm25(request)) & files)
+            hits["asked"] += 1
         walk.close()
     return _figures(hits, seconds, commits=len(commits))
 

@@ -7,6 +7,8 @@ that it descends from. Going on to a later state reads only what changed in betw
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,9 +16,12 @@ from bench.plain_bm25 import PlainBm25
 from holdfast.app.history import read_past
 from holdfast.codegraph.code_words import words
 from holdfast.codegraph.finding import Finder
+from holdfast.codegraph.meaning import Meaning
 from holdfast.codegraph.wordbook import WordBook
 from holdfast.core.clock import system_clock
 from holdfast.core.code_texts import FileText
+from holdfast.providers.bundled import STATIC
+from holdfast.providers.static import StaticEmbedder
 from holdfast.store.sqlite.code_texts import SqliteCodeTexts
 
 TREE = "bench"
@@ -63,9 +68,19 @@ class Words:
             folder / "words.db", busy_timeout_ms=1000, clock=system_clock
         )
         self._peer = PlainBm25()
+        self._bodies: dict[str, str] = {}
+
+    def finder(self, weights: Sequence[float] | None = None) -> Finder:
+        """A finder on these words, with meaning where the bundled model is installed."""
+        embedder = None if STATIC.problem() else _static()
+        meaning = embedder and Meaning(self.texts, TREE, embedder=embedder, read=self._bodies.get)
+        if weights is None:
+            return Finder(self.texts, TREE, meaning=meaning)
+        return Finder(self.texts, TREE, meaning=meaning, weights=weights)
 
     def put(self, bodies: dict[str, str], *, stamp: str) -> None:
         """Keep the words of files in place of what was kept of them."""
+        self._bodies |= bodies
         texts = [_file_text(path, body, stamp) for path, body in bodies.items()]
         self.texts.put_texts(TREE, texts)
         for text in texts:
@@ -76,10 +91,16 @@ class Words:
         self.texts.drop_texts(TREE, paths)
         for path in paths:
             self._peer.drop(path)
+            self._bodies.pop(path, None)
 
     def by_bm25(self, request: str, *, limit: int) -> list[str]:
         """The peer: BM25 over content and, three times, the path."""
         return self._peer.search(words(request), limit=limit)
+
+
+@cache
+def _static() -> StaticEmbedder:
+    return StaticEmbedder()
 
 
 def _file_text(path: str, body: str, stamp: str) -> FileText:
@@ -103,7 +124,7 @@ class State:
     def _begin(self) -> None:
         self._folder = TemporaryDirectory()
         self.words = Words(Path(self._folder.name))
-        self.finder = Finder(self.words.texts, TREE)
+        self.finder = self.words.finder()
         self.files: dict[str, str] = {}
         self._at: str | None = None
         self.commits = 0
@@ -113,7 +134,7 @@ class State:
         if self._at and not self._is_behind(self._at, sha):
             self._end()
             self._begin()
-        book = WordBook(self.words.texts, TREE, root=self._repo, symbols=lambda _: {})
+        book = WordBook(self.words.texts, TREE, root=self._repo)
         past = read_past(self._repo, limit=_ALL_COMMITS, after=self._at, upto=sha) or []
         self.commits += book.take_history(past)
         self._take_files(sha)

@@ -2,12 +2,12 @@
 
 The words are kept in a file beside the memories and brought up to date before each search: what
 changed on disk is read again, new commits are taken in. Symbols count where a code graph was
-built; nothing here needs one.
+built, meaning where the bundled model is installed; nothing here needs either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,8 @@ from holdfast.app.git import ask_git
 from holdfast.app.history import read_past
 from holdfast.codegraph.finding import Finder, Found
 from holdfast.codegraph.listing import list_files
-from holdfast.codegraph.wordbook import Renewed, WordBook
+from holdfast.codegraph.meaning import Meaning
+from holdfast.codegraph.wordbook import Renewed, WordBook, readable
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.records import replace
 
@@ -71,7 +72,9 @@ class CodeSearch:
 
     def update(self, *, progress: Progress | None = None) -> Renewed:
         """Read what changed on disk and what was committed since the last time."""
-        book = WordBook(self.texts, self._graph.tree, root=self._root, symbols=self._symbols)
+        book = WordBook(
+            self.texts, self._graph.tree, root=self._root, symbols=_GraphSymbols(self._graph)
+        )
         renewed = book.renew(list_files(self._root), tell=progress)
         return replace(renewed, commits=self._take_history(book))
 
@@ -83,7 +86,7 @@ class CodeSearch:
             raise UsageError(f"The limit must be at least 1, not {limit}.")
         if not self._wires.read_only:
             self.update(progress=progress)
-        finder = Finder(self.texts, self._graph.tree)
+        finder = Finder(self.texts, self._graph.tree, meaning=self._meaning)
         return finder.find(request[:MAX_QUERY_CHARS], limit=limit)
 
     # -- Inside -----------------------------------------------------------------------------------
@@ -91,6 +94,32 @@ class CodeSearch:
     @cached_property
     def _root(self) -> Path:
         return self._wires.identity.root
+
+    @cached_property
+    def _meaning(self) -> Meaning | None:
+        """Vectors of the bundled model, which is quick enough to embed code while a search waits;
+        None where it is missing, or where vectors are not wanted."""
+        from holdfast.providers.bundled import STATIC
+
+        if self._wires.choice.name == "none" or STATIC.problem():
+            return None
+        from holdfast.providers.static import StaticEmbedder
+
+        return Meaning(
+            self.texts,
+            self._graph.tree,
+            embedder=StaticEmbedder(),
+            read=self._read,
+            keep=not self._wires.read_only,
+        )
+
+    def _read(self, path: str) -> str | None:
+        """The text of a file, as far as it is for reading."""
+        try:
+            source = (self._root / path).read_bytes()
+        except OSError:
+            return None
+        return readable(source)
 
     def _take_history(self, book: WordBook) -> int:
         last = self.texts.last_commit(self._graph.tree)
@@ -104,13 +133,21 @@ class CodeSearch:
         """Whether a commit is still part of this history."""
         return ask_git(self._root, ["merge-base", "--is-ancestor", sha, "HEAD"]) is not None
 
-    def _symbols(self, paths: Sequence[str]) -> Mapping[str, str]:
-        """The names of the symbols of files, as far as a code graph knows them."""
+
+class _GraphSymbols:
+    """Symbols as far as a code graph knows them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def analysed(self) -> Collection[str]:
         if not self._graph.path.exists():
-            return {}
-        known = {file.path: "" for file in self._graph.files()}
-        gathered = {path: [""] for path in paths if path in known}
-        for node in self._graph.store.symbols(self._graph.tree, list(gathered)):
+            return ()
+        return [file.path for file in self._graph.files()]
+
+    def names(self, paths: Sequence[str]) -> Mapping[str, str]:
+        gathered: dict[str, list[str]] = {path: [] for path in paths}
+        for node in self._graph.store.symbols(self._graph.tree, paths):
             if node.path in gathered:
                 gathered[node.path].append(node.qualname)
         return {path: " ".join(names) for path, names in gathered.items()}

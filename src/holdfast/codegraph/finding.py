@@ -3,14 +3,15 @@
 A file speaks through its path, the symbols it defines and its text; and history speaks for it: past
 commits whose messages resemble the request vote for the files they touched, recent ones louder,
 broad ones softer; files that change along with the best ones, and files worked on just now, are
-heard too. The sum of these signals is weighted as in `codegraph.learner`. Every hit says what
-spoke for it. Knows neither git nor the file system.
+heard too; so is the meaning of code and changes (`codegraph.meaning`), if there is a model. A hit's
+score is the weighted sum of these signals, and it says what spoke for it. Knows neither git nor
+the file system.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp, inf, log, log1p, sqrt
 from posixpath import basename
 from typing import Final
@@ -18,7 +19,8 @@ from typing import Final
 import numpy as np
 
 from holdfast.codegraph.code_words import words
-from holdfast.codegraph.learner import Learner, Table
+from holdfast.codegraph.learner import Table
+from holdfast.codegraph.meaning import Likeness, Meaning
 from holdfast.codegraph.past import is_test, subject
 from holdfast.core.code_texts import CodeTexts, CommitHit, TextHit, Touch
 from holdfast.core.records import record
@@ -31,20 +33,29 @@ TEXTS: Final = 60
 VOTES_FADE: Final = 1_500
 """After how many commits a vote has faded to 1/e."""
 MAX_QUERY_WORDS: Final = 60
+NEAR: Final = 0.45
+"""A cosine that is worth telling of."""
 _ALONG: Final = 10
 _DOCUMENTS = (".md", ".rst", ".txt")
 
 SIGNALS: Final = (
     "words", "text", "path", "symbols", "votes", "votes in all", "best vote", "often changed",
     "changed lately", "changed just now", "named in full", "about it", "test", "document",
-    "changes along", "no vote", "long",
+    "changes along", "no vote", "long", "meaning of its code", "meaning of its changes",
 )  # fmt: skip
 WEIGHTS: Final = (
     1.62, 1.14, 1.33, 1.0, 0.78, 0.91, 1.15, -0.03, 0.88, 0.73, 1.59, 0.39, 0.11, -0.17, 0.23,
-    -0.68, -1.01,
+    -0.68, -1.01, 0.0, 0.0,
 )  # fmt: skip
 """Learned by `bench.localise --train`, but for the symbols, which a history does not tell: set by
 hand beside the path. See docs/decisions/code-search.md."""
+
+WITHOUT_HISTORY: Final = (
+    1.0, 0.0, 0.0, 0.3, 0.3, 0.0, 0.3, 0.0, 0.0, 0.0, 0.5, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0,
+)  # fmt: skip
+"""Weights where there are no commits to speak of: words and meaning have to do."""
+YOUNG_COMMITS: Final = 50
+"""So few commits are no history."""
 
 
 @record
@@ -69,18 +80,26 @@ class Evidence:
 class Finder:
     """Finds files of one tree."""
 
-    def __init__(self, texts: CodeTexts, tree: str, *, weights: Sequence[float] = WEIGHTS) -> None:
+    def __init__(
+        self,
+        texts: CodeTexts,
+        tree: str,
+        *,
+        meaning: Meaning | None = None,
+        weights: Sequence[float] = WEIGHTS,
+    ) -> None:
         self._texts = texts
         self._tree = tree
-        self.learner = Learner(weights)
+        self._meaning = meaning
+        self._weights = weights
 
     def find(self, request: str, *, limit: int = 10) -> list[Found]:
         """The files likeliest to be meant, best first; nothing when no word of it is known."""
         evidence = self.evidence(request)
         if not evidence.paths:
             return []
-        scores = self.learner.scores(evidence.table)
-        order = self.learner.order(evidence.table)[:limit]
+        scores = evidence.table @ np.array(self._weights_now())
+        order: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
         return [
             Found(
                 evidence.paths[row],
@@ -90,14 +109,6 @@ class Finder:
             )
             for row in order
         ]
-
-    def learn(self, request: str, touched: Iterable[str]) -> None:
-        """A request turned out to be about these files."""
-        evidence = self.evidence(request)
-        right = frozenset(touched)
-        hits = np.array([path in right for path in evidence.paths], dtype=np.bool_)
-        if hits.any():
-            self.learner.learn(evidence.table, hits)
 
     def evidence(self, request: str) -> Evidence:
         """The candidates of a request with their signals."""
@@ -111,12 +122,26 @@ class Finder:
         paths = sorted({*hits, *ballot.best(TEXTS), *along})
         known = self._texts.text_stamps(self._tree)
         paths = [path for path in paths if path in known]
-        row = _Row(
-            request, frozenset(asked), hits=hits, ballot=ballot, along=along, now=self._now()
-        )
         touches = self._texts.touches(self._tree, paths)
+        row = _Row(
+            request,
+            frozenset(asked),
+            hits=hits,
+            ballot=ballot,
+            along=along,
+            near=self._near(request, {path: known[path] for path in paths}, touches),
+            now=self._now(),
+        )
         table = np.array([row.signals(path, touches.get(path)) for path in paths], dtype=np.float64)
         return Evidence(tuple(paths), table.reshape(len(paths), len(SIGNALS)), ballot.by_file)
+
+    def _near(
+        self, request: str, stamps: Mapping[str, str], touches: Mapping[str, Touch]
+    ) -> Mapping[str, Likeness]:
+        return self._meaning.likeness(request, stamps, touches) if self._meaning else {}
+
+    def _weights_now(self) -> Sequence[float]:
+        return self._weights if self._now() >= YOUNG_COMMITS else WITHOUT_HISTORY
 
     def _now(self) -> int:
         last = self._texts.last_commit(self._tree)
@@ -163,6 +188,7 @@ class _Row:
         hits: dict[str, TextHit],
         ballot: _Ballot,
         along: dict[str, float],
+        near: Mapping[str, Likeness],
         now: int,
     ) -> None:
         self._request = request.lower()
@@ -170,6 +196,7 @@ class _Row:
         self._hits = hits
         self._ballot = ballot
         self._along = along
+        self._near = near
         self._now = now
         self._most = {
             part: max((score(hit) for hit in hits.values()), default=0.0) or 1.0
@@ -183,6 +210,7 @@ class _Row:
         votes = self._ballot.votes.get(path, 0.0)
         ago = self._now - touch.last_order if touch else inf
         named = basename(lower) in self._request
+        near = self._near.get(path, _FAR)
         return [
             *(score(hit) / self._most[p] if hit else 0.0 for p, score in _PARTS.items()),
             votes / self._most_votes,
@@ -198,9 +226,12 @@ class _Row:
             self._along.get(path, 0.0),
             float(votes == 0),
             log(10 + (hit.body_length if hit else 0)) / 10,
+            near.code,
+            near.said,
         ]
 
 
+_FAR: Final = Likeness()
 _PARTS: Final[dict[str, Callable[[TextHit], float]]] = {
     "words": lambda hit: hit.score,
     "text": lambda hit: hit.body_score,
@@ -219,6 +250,10 @@ def _reasons(signals: Sequence[float]) -> Iterable[str]:
         yield "defines what is named"
     if named["votes"] > 0.2:
         yield "touched by similar commits"
+    if named["meaning of its code"] > NEAR:
+        yield "its code is about such things"
+    if named["meaning of its changes"] > NEAR:
+        yield "was changed for such things"
     if named["changes along"] > 0.2:
         yield "changes along with likely files"
     if named["changed just now"] > 0.3:

@@ -7,10 +7,10 @@ rewritten, its commits are taken in anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from holdfast.codegraph.code_words import words
 from holdfast.codegraph.listing import Listed
@@ -26,8 +26,18 @@ VOTER_FILES: Final = 20
 _SUBJECT_CHARS = 200
 
 Tell = Callable[[int, int], None]
-SymbolsOf = Callable[[Sequence[str]], Mapping[str, str]]
-"""For files, the names of the symbols that each defines."""
+
+
+class Symbols(Protocol):
+    """What a code graph knows of files."""
+
+    def analysed(self) -> Collection[str]:
+        """The files whose symbols are known."""
+        ...
+
+    def names(self, paths: Sequence[str]) -> Mapping[str, str]:
+        """For some of them, the names of the symbols that each defines."""
+        ...
 
 
 @record(kw_only=True)
@@ -44,7 +54,9 @@ class Renewed:
 class WordBook:
     """The words of one tree."""
 
-    def __init__(self, texts: CodeTexts, tree: str, *, root: Path, symbols: SymbolsOf) -> None:
+    def __init__(
+        self, texts: CodeTexts, tree: str, *, root: Path, symbols: Symbols | None = None
+    ) -> None:
         self._texts = texts
         self._tree = tree
         self._root = root
@@ -54,13 +66,17 @@ class WordBook:
         """Bring the words of files up to date with what is on disk."""
         worth = [file for file in files if not reason_by_path(file.path, file.size_bytes)]
         known = self._texts.text_stamps(self._tree)
-        symbols = self._symbols([file.path for file in worth])
-        changed = [f for f in worth if known.get(f.path) != _stamp(f, symbols)]
-        gone = known.keys() - {file.path for file in worth}
-        self._texts.drop_texts(self._tree, sorted(gone))
+        analysed = frozenset(self._symbols.analysed()) if self._symbols else frozenset[str]()
+        stamps = {file.path: _stamp(file, is_analysed=file.path in analysed) for file in worth}
+        changed = [file.path for file in worth if known.get(file.path) != stamps[file.path]]
+        gone = known.keys() - stamps.keys()
+        if gone:
+            self._texts.drop_texts(self._tree, sorted(gone))
         unreadable = 0
         for done, batch in _batches(changed):
-            texts = [text for file in batch if (text := self._text(file, symbols)) is not None]
+            names = self._names([path for path in batch if path in analysed])
+            read = (self._text(path, stamps[path], names.get(path, "")) for path in batch)
+            texts = [text for text in read if text is not None]
             unreadable += len(batch) - len(texts)
             self._texts.put_texts(self._tree, texts)
             if tell:
@@ -69,20 +85,21 @@ class WordBook:
             files=len(worth), read=len(changed), dropped=len(gone), unreadable=unreadable
         )
 
-    def _text(self, file: Listed, symbols: Mapping[str, str]) -> FileText | None:
+    def _names(self, paths: Sequence[str]) -> Mapping[str, str]:
+        return self._symbols.names(paths) if self._symbols and paths else {}
+
+    def _text(self, path: str, stamp: str, names: str) -> FileText | None:
         """A file's words; only those of its path where its content is not for reading."""
         try:
-            source = (self._root / file.path).read_bytes()
+            source = (self._root / path).read_bytes()
         except OSError:
             return None
-        is_text = b"\0" not in source[:4096] and not reason_by_content(source)
-        body = source.decode("utf-8", "replace") if is_text else ""
         return FileText(
-            path=file.path,
-            stamp=_stamp(file, symbols),
-            path_words=" ".join(words(file.path)),
-            symbol_words=" ".join(words(symbols.get(file.path, ""))),
-            body_words=" ".join(words(body)),
+            path=path,
+            stamp=stamp,
+            path_words=" ".join(words(path)),
+            symbol_words=" ".join(words(names)),
+            body_words=" ".join(words(readable(source) or "")),
         )
 
     # -- History ----------------------------------------------------------------------------------
@@ -98,15 +115,22 @@ class WordBook:
         for commit in commits:
             order += 1
             taken += 1
-            moved = [c for c in commit.changes if c.status is Status.RENAMED]
+            moved = {c.old: c.new for c in commit.changes if c.status is Status.RENAMED}
             if moved or len(kept) >= BATCH:
                 self._texts.put_commits(self._tree, kept)
                 kept = []
-            for change in moved:
-                self._texts.rename_in_commits(self._tree, change.old, change.new)
+            if moved:
+                self._texts.rename_in_commits(self._tree, moved)
             kept.append(_commit_text(commit, order))
         self._texts.put_commits(self._tree, kept)
         return taken
+
+
+def readable(source: bytes) -> str | None:
+    """The text of a file's content; None for what is not for reading."""
+    if b"\0" in source[:4096] or reason_by_content(source):
+        return None
+    return source.decode("utf-8", "replace")
 
 
 def _commit_text(commit: PastCommit, order: int) -> CommitText:
@@ -121,13 +145,13 @@ def _commit_text(commit: PastCommit, order: int) -> CommitText:
     )
 
 
-def _stamp(file: Listed, symbols: Mapping[str, str]) -> str:
+def _stamp(file: Listed, *, is_analysed: bool) -> str:
     """Changes with the file, and when its symbols become known."""
-    return f"{file.size_bytes} {file.mtime_ns}{' symbols' if file.path in symbols else ''}"
+    return f"{file.size_bytes} {file.mtime_ns}{' symbols' if is_analysed else ''}"
 
 
-def _batches(files: Sequence[Listed]) -> Iterator[tuple[int, list[Listed]]]:
-    left, done = iter(files), 0
+def _batches(paths: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    left, done = iter(paths), 0
     while batch := list(islice(left, BATCH)):
         done += len(batch)
         yield done, batch

@@ -7,7 +7,8 @@ larger is better, and only comparable within one answer. A tree is an opaque tex
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
 from typing import Protocol
 
 from holdfast.core.records import record
@@ -79,6 +80,21 @@ class Together:
     share: float
 
 
+class VectorKind(StrEnum):
+    """What the vectors of a file are made of."""
+
+    CODE = "code"
+    SAID = "said"
+
+
+@record
+class Vectors:
+    """The vectors of a file, as opaque bytes, with whatever tells whether they still hold."""
+
+    stamp: str
+    data: bytes
+
+
 class CodeTexts(Protocol):
     """Words of trees. Each method that writes is one transaction."""
 
@@ -95,7 +111,7 @@ class CodeTexts(Protocol):
         ...
 
     def drop_texts(self, tree: str, paths: Collection[str]) -> None:
-        """Forget the words of files."""
+        """Forget the words and the vectors of files."""
         ...
 
     def search_texts(self, tree: str, words: Sequence[str], *, limit: int) -> list[TextHit]:
@@ -114,8 +130,11 @@ class CodeTexts(Protocol):
         """Forget every commit, because history was rewritten."""
         ...
 
-    def rename_in_commits(self, tree: str, old: str, new: str) -> None:
-        """A file has another name from now on; past commits follow."""
+    def rename_in_commits(self, tree: str, names: Mapping[str, str]) -> None:
+        """Files, by their old names, have new ones from now on; past commits follow.
+
+        All at once: two files may swap their names.
+        """
         ...
 
     def search_commits(self, tree: str, words: Sequence[str], *, limit: int) -> list[CommitHit]:
@@ -128,4 +147,16 @@ class CodeTexts(Protocol):
 
     def together(self, tree: str, path: str, *, limit: int) -> list[Together]:
         """Files that past commits touched along with this one, the most frequent first."""
+        ...
+
+    def subjects(self, tree: str, path: str, *, limit: int) -> list[str]:
+        """The subjects of the commits that touched a file, the newest first."""
+        ...
+
+    def vectors(self, tree: str, kind: VectorKind, paths: Collection[str]) -> dict[str, Vectors]:
+        """The vectors that are kept of files; those without are left out."""
+        ...
+
+    def put_vectors(self, tree: str, kind: VectorKind, vectors: Mapping[str, Vectors]) -> None:
+        """Keep vectors of files, in place of what was kept of them."""
         ...

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.code_texts import CodeTexts, CommitText, FileText, Touch
+from holdfast.core.code_texts import (
+    CodeTexts,
+    CommitText,
+    FileText,
+    Touch,
+    VectorKind,
+    Vectors,
+)
 
 TREE, OTHER = "here", "elsewhere"
 
@@ -105,8 +112,16 @@ class CodeTextsConformance:
         texts.put_commits(
             TREE, [commit("s1", 1, "fix", "a.py", "b.py"), commit("s2", 2, "x", "a.py")]
         )
-        texts.rename_in_commits(TREE, "a.py", "b.py")
+        texts.rename_in_commits(TREE, {"a.py": "b.py"})
         assert texts.touches(TREE, ["a.py", "b.py"]) == {"b.py": Touch(times=2, last_order=2)}
+
+    def test_files_may_swap_their_names(self, texts: CodeTexts) -> None:
+        texts.put_commits(TREE, [commit("s1", 1, "x", "a.py"), commit("s2", 2, "x", "b.py")])
+        texts.rename_in_commits(TREE, {"a.py": "b.py", "b.py": "a.py"})
+        assert texts.touches(TREE, ["a.py", "b.py"]) == {
+            "a.py": Touch(times=1, last_order=2),
+            "b.py": Touch(times=1, last_order=1),
+        }
 
     def test_dropped_commits_are_gone(self, texts: CodeTexts) -> None:
         texts.put_commits(TREE, [commit("s1", 1, "fix pool", "a.py")])
@@ -128,3 +143,29 @@ class CodeTextsConformance:
         assert [(one.path, one.share) for one in found] == [("b.py", 0.5), ("c.py", 0.25)]
         assert texts.together(OTHER, "a.py", limit=5) == []
         assert len(texts.together(TREE, "a.py", limit=1)) == 1
+
+    def test_what_was_said_of_a_file_is_told_from_the_newest_on(self, texts: CodeTexts) -> None:
+        past = [commit(f"s{i}", i, f"change {i}", "a.py") for i in range(1, 5)]
+        texts.put_commits(TREE, [*past, commit("s9", 9, "other", "b.py")])
+        assert texts.subjects(TREE, "a.py", limit=2) == ["change 4", "change 3"]
+        assert texts.subjects(OTHER, "a.py", limit=2) == []
+
+    def test_vectors_are_kept_by_file_and_kind(self, texts: CodeTexts) -> None:
+        old, new = Vectors("1", b"\x01"), Vectors("2", b"\x02\x00")
+        texts.put_vectors(TREE, VectorKind.CODE, {"a.py": old, "b.py": old})
+        texts.put_vectors(TREE, VectorKind.SAID, {"a.py": old})
+        texts.put_vectors(TREE, VectorKind.CODE, {"a.py": new})
+        asked = ["a.py", "b.py", "c.py"]
+        assert texts.vectors(TREE, VectorKind.CODE, asked) == {"a.py": new, "b.py": old}
+        assert texts.vectors(TREE, VectorKind.SAID, asked) == {"a.py": old}
+        assert texts.vectors(OTHER, VectorKind.CODE, asked) == {}
+
+    def test_vectors_go_with_what_they_were_made_of(self, texts: CodeTexts) -> None:
+        texts.put_texts(TREE, [text("a.py", "pool"), text("b.py", "pool")])
+        for kind in VectorKind:
+            texts.put_vectors(TREE, kind, dict.fromkeys(("a.py", "b.py"), Vectors("1", b"")))
+        texts.drop_texts(TREE, ["a.py"])
+        assert list(texts.vectors(TREE, VectorKind.CODE, ["a.py", "b.py"])) == ["b.py"]
+        texts.drop_commits(TREE)
+        assert texts.vectors(TREE, VectorKind.SAID, ["a.py", "b.py"]) == {}
+        assert list(texts.vectors(TREE, VectorKind.CODE, ["b.py"])) == ["b.py"]

@@ -7,7 +7,7 @@ that only its own tree's queries ask for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
 from math import log
 
@@ -18,6 +18,8 @@ from holdfast.core.code_texts import (
     TextHit,
     Together,
     Touch,
+    VectorKind,
+    Vectors,
 )
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.derived import DerivedFile
@@ -62,6 +64,16 @@ _SCHEMA = (
     )""",
 )
 
+_VECTORS = """
+    CREATE TABLE vectors (
+        tree INTEGER NOT NULL REFERENCES trees (tree),
+        path TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        stamp TEXT NOT NULL,
+        data BLOB NOT NULL,
+        UNIQUE (tree, path, kind)
+    ) STRICT"""
+
 _HITS = """
     SELECT rowid, -bm25(text_words, 0, 3, 2, 1), -bm25(text_words, 0, 1, 0, 0),
         -bm25(text_words, 0, 0, 1, 0), -bm25(text_words, 0, 0, 0, 1)
@@ -88,7 +100,17 @@ def _make(db: Connection) -> None:
         db.execute(statement)
 
 
-STEPS = (Step(1, "words of files and of commits", _make),)
+def _add_vectors(db: Connection) -> None:
+    """Words are folded in another way from here on, so everything is read again."""
+    for table in ("text_words", "texts", "commit_words", "commit_files", "commits"):
+        db.execute(f"DELETE FROM {table}")
+    db.execute(_VECTORS)
+
+
+STEPS = (
+    Step(1, "words of files and of commits", _make),
+    Step(2, "vectors of files", _add_vectors),
+)
 
 
 class SqliteCodeTexts(DerivedFile):
@@ -121,7 +143,12 @@ class SqliteCodeTexts(DerivedFile):
 
     def drop_texts(self, tree: str, paths: Collection[str]) -> None:
         with self._database.writing() as db:
-            _drop_texts(db, _known(db, tree), paths)
+            number = _known(db, tree)
+            _drop_texts(db, number, paths)
+            db.executemany(
+                "DELETE FROM vectors WHERE tree = ? AND path = ?",
+                ((number, path) for path in paths),
+            )
 
     def search_texts(self, tree: str, words: Sequence[str], *, limit: int) -> list[TextHit]:
         with self._database.reading() as db:
@@ -149,16 +176,17 @@ class SqliteCodeTexts(DerivedFile):
 
     def drop_commits(self, tree: str) -> None:
         with self._database.writing() as db:
-            _drop_commits(db, "tree = ?", (_known(db, tree),))
+            number = _known(db, tree)
+            _drop_commits(db, "tree = ?", (number,))
+            # They were made of what the commits said.
+            db.execute("DELETE FROM vectors WHERE tree = ? AND kind = ?", (number, VectorKind.SAID))
 
-    def rename_in_commits(self, tree: str, old: str, new: str) -> None:
+    def rename_in_commits(self, tree: str, names: Mapping[str, str]) -> None:
         with self._database.writing() as db:
             number = _known(db, tree)
-            # A commit that names both keeps one row.
-            db.execute(
-                "UPDATE OR REPLACE commit_files SET path = ? WHERE tree = ? AND path = ?",
-                (new, number, old),
-            )
+            # By way of names that no file has, so that none of the new ones is renamed again.
+            _rename(db, number, ((old, f"\0{new}") for old, new in names.items()))
+            _rename(db, number, ((f"\0{new}", new) for new in dict.fromkeys(names.values())))
 
     def search_commits(self, tree: str, words: Sequence[str], *, limit: int) -> list[CommitHit]:
         with self._database.reading() as db:
@@ -184,6 +212,38 @@ class SqliteCodeTexts(DerivedFile):
             values = {"tree": _known(db, tree), "path": path, "limit": limit}
             rows = db.execute(_TOGETHER, values).fetchall()
         return [Together(path=other, share=share) for other, share in rows]
+
+    def subjects(self, tree: str, path: str, *, limit: int) -> list[str]:
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT c.subject FROM commit_files f JOIN commits c ON c.entry = f.entry"
+                " WHERE f.tree = ? AND f.path = ? ORDER BY f.place DESC LIMIT ?",
+                (_known(db, tree), path, limit),
+            ).fetchall()
+        return [subject for (subject,) in rows]
+
+    # -- Vectors ----------------------------------------------------------------------------------
+
+    def vectors(self, tree: str, kind: VectorKind, paths: Collection[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        with self._database.reading() as db:
+            number = _known(db, tree)
+            for path in paths:
+                row = db.execute(
+                    "SELECT stamp, data FROM vectors WHERE tree = ? AND path = ? AND kind = ?",
+                    (number, path, kind),
+                ).fetchone()
+                if row:
+                    found[path] = Vectors(*row)
+        return found
+
+    def put_vectors(self, tree: str, kind: VectorKind, vectors: Mapping[str, Vectors]) -> None:
+        with self._database.writing() as db:
+            number = _entered(db, tree)
+            db.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)",
+                ((number, path, kind, one.stamp, one.data) for path, one in vectors.items()),
+            )
 
 
 # -- Rows -----------------------------------------------------------------------------------------
@@ -256,6 +316,14 @@ def _text_hit(db: Connection, row: int, parts: Sequence[float]) -> TextHit:
         symbol_score=parts[2],
         body_score=parts[3],
         body_length=length,
+    )
+
+
+def _rename(db: Connection, tree: int, names: Iterable[tuple[str, str]]) -> None:
+    """Give files in commits other names; a commit that names both keeps one row."""
+    db.executemany(
+        "UPDATE OR REPLACE commit_files SET path = ? WHERE tree = ? AND path = ?",
+        ((new, tree, old) for old, new in names),
     )
 
 

@@ -1,0 +1,129 @@
+"""Meaning brings files near that share no word with a request, and is worked out only once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from holdfast.codegraph.finding import Finder
+from holdfast.codegraph.meaning import PIECE_CHARS, PIECES, Likeness, Meaning, pieces
+from holdfast.core.clock import system_clock
+from holdfast.core.code_texts import CommitText, FileText, Touch, VectorKind
+from holdfast.core.ports import Vector
+from holdfast.providers.static import StaticEmbedder
+from holdfast.store.sqlite.code_texts import SqliteCodeTexts
+from holdfast.testing.fakes import WordEmbedder
+
+pytestmark = pytest.mark.feature("E5")
+
+FILES = {
+    "jar.py": "class CookieJar:\n    def store(self, cookie): ...\n",
+    "pool.py": "def take_connection(host): ...\n\n\ndef give_back(connection): ...\n",
+}
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Iterator[SqliteCodeTexts]:
+    store = SqliteCodeTexts.open(tmp_path / "words.db", busy_timeout_ms=1000, clock=system_clock)
+    yield store
+    store.close()
+
+
+class Counting(WordEmbedder):
+    """Tells how many texts were embedded."""
+
+    def __init__(self, *, model_id: str = "words-256") -> None:
+        super().__init__(model_id=model_id)
+        self.embedded: list[str] = []
+
+    def embed_query(self, text: str) -> Vector:
+        self.embedded.append(text)
+        return super().embed_query(text)
+
+
+def near(
+    texts: SqliteCodeTexts, embedder: WordEmbedder, request: str, *, stamp: str = "1"
+) -> dict[str, Likeness]:
+    meaning = Meaning(texts, "t", embedder=embedder, read=FILES.get)
+    return meaning.likeness(request, dict.fromkeys(FILES, stamp), {})
+
+
+def said(texts: SqliteCodeTexts, order: int, subject: str, path: str) -> dict[str, Touch]:
+    sha = f"{order:040}"
+    commit = CommitText(sha=sha, order=order, subject=subject, message_words="", files=(path,))
+    texts.put_commits("t", [commit])
+    return {path: Touch(times=order, last_order=order)}
+
+
+def test_the_nearest_pieces_of_a_file_count(texts: SqliteCodeTexts) -> None:
+    found = near(texts, WordEmbedder(), "give the connection back")
+    assert found["pool.py"].code > found["jar.py"].code
+
+
+def test_vectors_are_made_once_and_again_when_the_file_or_the_model_changed(
+    texts: SqliteCodeTexts,
+) -> None:
+    embedder = Counting()
+    first = near(texts, embedder, "cookie")
+    made = len(embedder.embedded)
+    assert near(texts, embedder, "cookie") == first
+    assert len(embedder.embedded) == made + 1
+    near(texts, embedder, "cookie", stamp="2")
+    assert len(embedder.embedded) == 2 * made + 1
+    other = Counting(model_id="other")
+    near(texts, other, "cookie", stamp="2")
+    assert len(other.embedded) == made
+
+
+def test_what_is_not_to_be_kept_is_answered_all_the_same(texts: SqliteCodeTexts) -> None:
+    meaning = Meaning(texts, "t", embedder=WordEmbedder(), read=FILES.get, keep=False)
+    assert meaning.likeness("cookie jar", {"jar.py": "1"}, {})["jar.py"].code > 0
+    assert texts.vectors("t", VectorKind.CODE, ["jar.py"]) == {}
+
+
+def test_what_was_said_of_changes_counts_and_the_latest_most(texts: SqliteCodeTexts) -> None:
+    meaning = Meaning(texts, "t", embedder=WordEmbedder(), read=FILES.get)
+    asked, stamps = "redirects lose credentials", {"jar.py": "1"}
+    before = meaning.likeness(asked, stamps, {})["jar.py"].said
+    touches = said(texts, 1, "Keep credentials on redirects", "jar.py")
+    fresh = meaning.likeness(asked, stamps, touches)["jar.py"].said
+    touches = said(texts, 2, "Rename everything else", "jar.py")
+    later = meaning.likeness(asked, stamps, touches)["jar.py"].said
+    assert before == 0 < later < fresh
+
+
+def test_a_file_that_cannot_be_read_is_near_by_its_path_alone(texts: SqliteCodeTexts) -> None:
+    meaning = Meaning(texts, "t", embedder=WordEmbedder(), read=lambda _: None)
+    assert 0 < meaning.likeness("cookie", {"cookie/gone.py": "1"}, {})["cookie/gone.py"].code <= 1
+
+
+def test_a_request_of_no_words_is_near_to_nothing(texts: SqliteCodeTexts) -> None:
+    assert near(texts, WordEmbedder(), "???")["jar.py"] == Likeness()
+
+
+def test_pieces_are_bounded_whatever_the_file() -> None:
+    huge = "\n".join(f"def f{i}(): {'x' * 1000}" for i in range(1000))
+    assert len(pieces(huge)) == PIECES
+    assert max(map(len, pieces(huge))) <= PIECE_CHARS
+    assert pieces("") == []
+    assert pieces("# Title\ntext\n## Part\nmore") == ["# Title\ntext", "## Part\nmore"]
+
+
+def test_a_file_is_found_by_its_meaning_where_words_tie(texts: SqliteCodeTexts) -> None:
+    bodies = {
+        "a.py": "def f(): thing that removes old logs",
+        "b.py": "def g(): thing that greets people",
+    }
+    texts.put_texts(
+        "t",
+        [
+            FileText(path=path, stamp="1", path_words="", symbol_words="", body_words="thing")
+            for path in bodies
+        ],
+    )
+    meaning = Meaning(texts, "t", embedder=StaticEmbedder(), read=bodies.get)
+    finder = Finder(texts, "t", meaning=meaning)
+    assert finder.find("thing for deleting stale log files")[0].path == "a.py"
+    assert finder.find("thing that says hello to a person")[0].path == "b.py"
