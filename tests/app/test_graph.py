@@ -57,6 +57,28 @@ def test_a_new_file_can_be_asked_about_before_the_next_build(hf: Holdfast, root:
     assert "new.py" in hf.graph.impact("b.py::f").files
 
 
+def test_what_changed_elsewhere_is_read_before_a_question_is_answered(
+    hf: Holdfast, root: Path, tmp_path: Path
+) -> None:
+    hf.graph.close()
+    write(root, {"c.py": "from b import f\n", "a.py": "x = 1\n"})
+    (root / "p/b.py").unlink()
+    with holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as again:
+        assert again.graph.impact("b.py::f").files == ("c.py",)
+        assert [f.path for f in again.graph.files()] == ["a.py", "b.py", "c.py"]
+
+
+def test_a_lot_that_changed_is_only_named_as_stale(
+    hf: Holdfast, root: Path, tmp_path: Path
+) -> None:
+    hf.graph.close()
+    write(root, {f"m{n}.py": "" for n in range(60)} | {"a.py": "from b import f\n# longer\n"})
+    with holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as again:
+        found = again.graph.impact("b.py::f")
+        assert found.stale_files == ("a.py",)
+        assert len(again.graph.files()) == 3
+
+
 def test_an_ignored_file_does_not_slip_in_by_being_asked_about(hf: Holdfast, root: Path) -> None:
     write(root, {".gitignore": "out/\n", "out/made.py": "x = 1\n"})
     with pytest.raises(NotFoundError):

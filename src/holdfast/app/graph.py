@@ -10,11 +10,12 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from holdfast.app.file_locks import lock, lock_within, open_lock
-from holdfast.codegraph.build import Builder, Tree, is_wanted
-from holdfast.codegraph.listing import list_files, look
+from holdfast.codegraph.build import Builder, Tree
+from holdfast.codegraph.listing import look
 from holdfast.core.errors import (
     ConflictError,
     NotFoundError,
@@ -59,6 +60,10 @@ MOST_MODULES = 40
 _MOST_MEMORIES = 20
 _MEMORY_CHARS = 300
 _LONGEST_WAIT_S = 900.0
+_MOST_CAUGHT_UP = 50
+"""So many changed files are read before a question is answered."""
+_REST = 10.0
+"""Times as long as a look for changes took, until the next one."""
 _RENEW = "Delete that file and run `holdfast graph build`; only what was noted in it is lost."
 
 
@@ -67,6 +72,7 @@ class Graph:
 
     def __init__(self, wires: Wires) -> None:
         self._wires = wires
+        self._next_look = 0.0
 
     @property
     def path(self) -> Path:
@@ -151,7 +157,8 @@ class Graph:
     def node(self, name: str) -> Node:
         """What an id, a path or a symbol's name stands for."""
         self._require_built()
-        return self._questions.node(self._fresh(name))
+        self._catch_up(name)
+        return self._questions.node(self._meant(name))
 
     def symbols(self, file: str) -> list[Node]:
         """The symbols of a file, by line."""
@@ -325,44 +332,34 @@ class Graph:
             f"There is no code graph of {self._root} yet.", hint="Run: holdfast graph build"
         )
 
-    def _fresh(self, name: str) -> str:
-        """The name as the graph has it; the file it is in is read first when it changed or is
-        new, unless somebody else is at it."""
-        known = self._known(name)
-        if len(known) == 1 or (known and known[0].id == name):
-            path = known[0].path if known[0].kind is not NodeKind.DIRECTORY else None
-            if path is not None and self._changed(path):
-                self._read_again(path)
-            return known[0].id
-        if not known and (path := self._new_file(name)):
-            self._read_again(path)
-            return path + name[len(name.partition(SYMBOL_MARK)[0]) :]
-        return name
-
-    def _known(self, name: str) -> list[Node]:
-        """What the name may stand for; a path may also be given from the current folder."""
+    def _meant(self, name: str) -> str:
+        """The name as the graph has it; a path may also be given from the current folder."""
         known = self.store.find(self.tree, name, limit=2)
-        if known or ":" in name or name.endswith("/"):
-            return known
-        return self.store.find(self.tree, self._named([name])[0], limit=2)
+        if not known and ":" not in name and not name.endswith("/"):
+            known = self.store.find(self.tree, self._named([name])[0], limit=2)
+        return known[0].id if len(known) == 1 else name
 
-    def _new_file(self, name: str) -> str | None:
-        """The path of a file that belongs in the graph but is not yet there."""
-        path = self._named([name.partition(SYMBOL_MARK)[0]])[0]
-        if not is_wanted(path) or look(self._root, path) is None:
-            return None
-        return path if any(file.path == path for file in list_files(self._root)) else None
+    def _catch_up(self, name: str) -> None:
+        """Read what changed on disk since, if it is little; a lot is only marked as stale.
 
-    def _read_again(self, path: str) -> None:
+        Never waits for a build. All files are looked at so seldom that it adds little to a series
+        of questions; the file that is asked about always is.
+        """
         if self._wires.read_only:
             return
+        path = self._named([name.partition(SYMBOL_MARK)[0]])[0]
+        if perf_counter() < self._next_look and not self._is_changed(path):
+            return
+        began = perf_counter()
         with open_lock(self._locks, self.tree) as file:
             if lock(file):
-                self._builder(None).update([path])
+                self._builder(None).catch_up(most=_MOST_CAUGHT_UP)
+        ended = perf_counter()
+        self._next_look = ended + _REST * (ended - began)
 
-    def _changed(self, path: str) -> bool:
-        found = look(self._root, path)
-        kept = self.store.file(self.tree, path)
+    def _is_changed(self, path: str) -> bool:
+        """Whether a file is not as the graph has it."""
+        found, kept = look(self._root, path), self.store.file(self.tree, path)
         if found is None or kept is None:
             return found is not kept
         return (found.size_bytes, found.mtime_ns) != (kept.size_bytes, kept.mtime_ns)

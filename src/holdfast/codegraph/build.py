@@ -112,12 +112,24 @@ class Builder:
 
     def mark_changed(self) -> list[str]:
         """Mark files that changed on disk as stale, parsing nothing; returns their paths."""
+        return self.catch_up(most=0)
+
+    def catch_up(self, *, most: int) -> list[str]:
+        """Read what changed on disk, unless that is more than so many files: then they are only
+        marked as stale. Returns the paths of those that were not read."""
         known = {file.path: file for file in self._store.files(self._tree.name)}
-        listed = {f.path: f for f in list_files(self._tree.root) if is_wanted(f.path)}
-        plan = self._plan(known, list(listed.values()), sorted(known.keys() - listed.keys()))
+        listed = [f for f in list_files(self._tree.root) if is_wanted(f.path)]
+        gone = sorted(known.keys() - {f.path for f in listed})
+        plan = self._plan(known, listed, gone)
         changed = sorted([f.path for f in plan.parse] + plan.gone)
-        if changed:
-            self._store.mark_stale(self._tree.name, changed, at=self._clock())
+        if not changed:
+            return []
+        if len(changed) <= most:
+            self._bring_up(known, listed, gone, again=False)
+            return []
+        fresh = [path for path in changed if path in known and known[path].stale_at is None]
+        if fresh:
+            self._store.mark_stale(self._tree.name, fresh, at=self._clock())
         return changed
 
     def _bring_up(

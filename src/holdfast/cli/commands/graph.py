@@ -311,4 +311,6 @@ def _print_reached(reached: Sequence[Reached], *, of: int) -> None:
 
 def _warn_stale(files: Sequence[str]) -> None:
     if files:
-        output.note(f"Changed since they were read: {', '.join(files[:5])}")
+        more = f" and {len(files) - 5} more" if len(files) > 5 else ""
+        named = ", ".join(output.one_line(path) for path in files[:5])
+        output.note(f"Changed since they were read: {named}{more}. Run: holdfast graph build")
