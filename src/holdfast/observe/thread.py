@@ -42,6 +42,8 @@ from holdfast.observe.shell import (
 from holdfast.observe.steps import edit_steps, run_step, tool_step
 
 MAX_WORKS = 30
+MOST_CALL_TOKENS = 25_000
+"""What Claude Code lets an MCP tool answer; of a command's output it shows less still."""
 
 Relative: TypeAlias = Callable[[str], "str | None"]
 CommitFiles: TypeAlias = Callable[[str], "tuple[str, ...]"]
@@ -106,9 +108,11 @@ def reads_output(call: ToolCalled) -> bool:
 
 
 def call_tokens(call: ToolCalled) -> int:
-    """About what a call cost: a quarter of the characters that went in and came out."""
+    """About what a call cost: a quarter of the characters that went in and came out, and no more
+    than clients let through."""
     edited = sum(len(edit.before) + len(edit.after) for edit in call.edits)
-    return (max(len(call.input), edited, len(call.command or "")) + len(call.output) + 3) // 4
+    chars = max(len(call.input), edited, len(call.command or "")) + len(call.output)
+    return min((chars + 3) // 4, MOST_CALL_TOKENS)
 
 
 def _having_read(thread: Thread, paths: Sequence[str], around: Surroundings) -> Thread:
