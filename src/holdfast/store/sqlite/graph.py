@@ -187,14 +187,22 @@ class SqliteGraph(DerivedFile):
             number = _number(db, tree)
             rows = db.execute(
                 f"SELECT {NODE_COLUMNS} FROM {NODES} WHERE n.node IN"
-                " (SELECT node FROM nodes WHERE tree = ?1 AND id = ?2 UNION"
-                " SELECT node FROM nodes WHERE tree = ?1 AND name IN (?2, ?3, ?4)) AND (n.id = ?2"
-                " OR (n.name IN (?2, ?3) AND (n.name = ?2 OR n.qualname = ?2"
-                " OR substr(n.id, -length(?2) - 1) IN ('/' || ?2, ':' || ?2, '.' || ?2)))"
-                " OR (n.kind = 'file' AND n.name = ?4"
-                " AND substr(n.id, -length(?2) - 1) = '/' || ?2))"
-                " ORDER BY n.id <> ?2, n.kind <> 'file', n.id LIMIT ?5",
-                (number, name, last, name.rpartition("/")[2], limit),
+                " (SELECT node FROM nodes WHERE tree = :tree AND id = :name UNION"
+                " SELECT node FROM nodes WHERE tree = :tree AND name IN (:name, :last, :file))"
+                " AND (n.id = :name"
+                " OR (n.name IN (:name, :last) AND (n.name = :name OR n.qualname = :name"
+                " OR substr(n.id, -length(:name) - 1)"
+                " IN ('/' || :name, ':' || :name, '.' || :name)))"
+                " OR (n.kind = 'file' AND n.name = :file"
+                " AND substr(n.id, -length(:name) - 1) = '/' || :name))"
+                " ORDER BY n.id <> :name, n.kind <> 'file', n.id LIMIT :limit",
+                {
+                    "tree": number,
+                    "name": name,
+                    "last": last,
+                    "file": name.rpartition("/")[2],
+                    "limit": limit,
+                },
             ).fetchall()
         return list(map(to_node, rows))
 

@@ -111,10 +111,19 @@ def put_sightings(db: Connection, change: PutSightings) -> None:
         [_sighting_row(s) for s in change.sightings],
     )
     db.executemany(
-        "DELETE FROM sightings WHERE project = ?1 AND kind = ?2 AND subject = ?3"
-        " AND session_id NOT IN (SELECT session_id FROM sightings WHERE project = ?1"
-        "  AND kind = ?2 AND subject = ?3 ORDER BY at_ms DESC, session_id DESC LIMIT ?4)",
-        [(s.project, s.kind.value, s.subject, KEPT_SESSIONS) for s in change.sightings],
+        "DELETE FROM sightings WHERE (project, kind, subject) = (:project, :kind, :subject)"
+        " AND session_id NOT IN (SELECT session_id FROM sightings"
+        "  WHERE (project, kind, subject) = (:project, :kind, :subject)"
+        "  ORDER BY at_ms DESC, session_id DESC LIMIT :kept)",
+        [
+            {
+                "project": s.project,
+                "kind": s.kind.value,
+                "subject": s.subject,
+                "kept": KEPT_SESSIONS,
+            }
+            for s in change.sightings
+        ],
     )
 
 

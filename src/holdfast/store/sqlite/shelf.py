@@ -143,9 +143,9 @@ class SqliteProjects(Part):
         for ours, theirs, ours_is_newer in clashes:
             kept, closed = (ours, theirs) if ours_is_newer else (theirs, ours)
             db.execute(
-                "UPDATE memories SET valid_to_ms = max(valid_from_ms, ?1),"
-                " updated_ms = max(updated_ms, ?1), superseded_by = ?2 WHERE id = ?3",
-                (now_ms, kept, closed),
+                "UPDATE memories SET valid_to_ms = max(valid_from_ms, ?),"
+                " updated_ms = max(updated_ms, ?), superseded_by = ? WHERE id = ?",
+                (now_ms, now_ms, kept, closed),
             )
 
 
@@ -159,8 +159,8 @@ def _canonical(db: Connection, identity: str) -> str:
 def _move_file_links(db: Connection, alias: str, target: str) -> None:
     """A pair that both projects know keeps the larger weight and both counts."""
     db.execute(
-        "INSERT INTO file_links SELECT ?1, file_a, file_b, weight, count FROM file_links"
-        " WHERE project = ?2 ON CONFLICT (project, file_a, file_b) DO UPDATE SET"
+        "INSERT INTO file_links SELECT ?, file_a, file_b, weight, count FROM file_links"
+        " WHERE project = ? ON CONFLICT (project, file_a, file_b) DO UPDATE SET"
         " weight = max(weight, excluded.weight), count = count + excluded.count",
         (target, alias),
     )

@@ -27,9 +27,9 @@ class SqliteSkillLibrary(Part):
     def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {_COLUMNS} FROM skill_library WHERE ?1 IS NULL OR project = ?1"
+                f"SELECT {_COLUMNS} FROM skill_library WHERE :project IS NULL OR project = :project"
                 " ORDER BY created_ms, id",
-                (project,),
+                {"project": project},
             ).fetchall()
         return [_to_skill(row) for row in rows]
 
@@ -90,9 +90,13 @@ class SqliteSkillLibrary(Part):
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT skill, session_id, used_by, at_ms, succeeded FROM skill_runs"
-                " WHERE (?1 IS NULL OR skill IN (SELECT value FROM json_each(?1)))"
-                " AND (?2 IS NULL OR session_id = ?2) ORDER BY at_ms, skill, session_id",
-                (None if skill_ids is None else json.dumps(list(skill_ids)), session_id),
+                " WHERE (:skills IS NULL OR skill IN (SELECT value FROM json_each(:skills)))"
+                " AND (:session IS NULL OR session_id = :session)"
+                " ORDER BY at_ms, skill, session_id",
+                {
+                    "skills": None if skill_ids is None else json.dumps(list(skill_ids)),
+                    "session": session_id,
+                },
             ).fetchall()
         return [
             SkillRun(

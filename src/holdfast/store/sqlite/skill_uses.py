@@ -41,8 +41,8 @@ class SqliteSkillUses(Part):
 def move_skill_uses(db: Connection, alias: str, target: str) -> None:
     """What both projects used counts together."""
     db.execute(
-        "INSERT INTO skill_uses SELECT ?1, skill, count, last_ms FROM skill_uses"
-        " WHERE project = ?2 ON CONFLICT (project, skill) DO UPDATE SET"
+        "INSERT INTO skill_uses SELECT ?, skill, count, last_ms FROM skill_uses"
+        " WHERE project = ? ON CONFLICT (project, skill) DO UPDATE SET"
         " count = count + excluded.count, last_ms = max(last_ms, excluded.last_ms)",
         (target, alias),
     )

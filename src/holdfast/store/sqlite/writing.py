@@ -87,7 +87,8 @@ def put_card(db: Connection, row: int, card: IndexCard) -> None:
     Vectors of other models stay: a re-index fills a new model while the old one still serves.
     """
     db.execute(
-        "UPDATE memories SET extra = ?1 WHERE row = ?2 AND extra IS NOT ?1", (card.extra, row)
+        "UPDATE memories SET extra = :extra WHERE row = :row AND extra IS NOT :extra",
+        {"extra": card.extra, "row": row},
     )
     if card.vector is None:
         db.execute("DELETE FROM vectors WHERE memory = ?", (row,))
@@ -173,8 +174,8 @@ def _close(db: Connection, change: Close) -> None:
         _require_unchanged(db, row, change.id, change.expected_updated_at, is_open=True)
     _update(
         db, change.id,
-        "valid_to_ms = ?1, updated_ms = max(updated_ms, ?1), superseded_by = ?2",
-        to_ms(change.at), change.superseded_by,
+        "valid_to_ms = ?, updated_ms = max(updated_ms, ?), superseded_by = ?",
+        to_ms(change.at), to_ms(change.at), change.superseded_by,
     )  # fmt: skip
 
 
