@@ -8,18 +8,16 @@ else from being learned. Nothing crosses projects.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from pathlib import Path
 
-from holdfast.app.documents import list_files
 from holdfast.app.file_links import learn_prefetch, link_sessions
 from holdfast.app.moves import follow_history
 from holdfast.app.projects import resolve_project
+from holdfast.app.screen_sources import ScreenSources
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.sessions import SessionRecord
 from holdfast.memory.engine import Engine
 from holdfast.observe.learning.e2e import learn_screens
-from holdfast.observe.learning.screen_files import files_of_page
 
 
 def follow_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
@@ -50,22 +48,8 @@ def _tried(project: str, step: Callable[[], None]) -> list[str]:
 
 
 def _screens(engine: Engine, session: SessionRecord) -> None:
-    learn_screens(
-        engine, project=session.project, session_id=session.id, files_of=_files_of(session.cwd)
-    )
-
-
-def _files_of(cwd: str | None) -> Callable[[str, Sequence[str]], tuple[str, ...]]:
-    """The files that pages come from; they are listed once, when the first page asks."""
-
-    @cache
-    def known() -> frozenset[str]:
-        folder = Path(cwd) if cwd and "\0" not in cwd else None
-        if folder is None or not folder.is_dir():
-            return frozenset()
-        return list_files(resolve_project(folder).root) or frozenset()
-
-    return lambda page, named: files_of_page(page, named, known())
+    sources = ScreenSources(session.cwd)
+    learn_screens(engine, project=session.project, session_id=session.id, files_of=sources.files_of)
 
 
 def _files(engine: Engine, project: str) -> None:

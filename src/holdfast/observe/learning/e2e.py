@@ -37,8 +37,8 @@ from holdfast.observe.learning.screen_rules import (
 )
 from holdfast.observe.learning.screens import Screen, ScreenStep, read_step
 
-FilesOf: TypeAlias = Callable[[str, Sequence[str]], tuple[str, ...]]
-"""The files of the project that a page, or files that a tool named, stand for."""
+FilesOf: TypeAlias = Callable[[str, str, Sequence[str]], tuple[str, ...]]
+"""The files of the project that a page, an action on it, and files that a tool named stand for."""
 
 FIRST_CONFIDENCE = 0.75
 CONFIRMED_CONFIDENCE = 0.9
@@ -217,7 +217,7 @@ def _draft(sighting: Sighting, files_of: FilesOf | None) -> MemoryDraft | None:
         type=MemoryType.E2E_OBSERVATION,
         key=_key(sighting.subject),
         tags=("e2e", tool, kind),
-        files=files_of(page, named) if files_of is not None else (),
+        files=files_of(page, about, named) if files_of is not None else (),
         confidence=FIRST_CONFIDENCE,
         scope=Scope.GLOBAL,
         source=Source.MCP_AUTO,
