@@ -20,7 +20,7 @@ from holdfast.core.observer import Sighting
 from holdfast.core.payloads import RecipeStep, WorkflowRecipe
 from holdfast.core.text import content_words, shorten
 from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.inference import Conclusion
+from holdfast.observe.learning.inference import Conclusion, names_say_it
 from holdfast.observe.shell import Purpose, runs
 
 Step: TypeAlias = tuple[str, str, str]
@@ -44,6 +44,7 @@ def recipe_in(sequences: Sequence[Sighting], *, session_id: str) -> Conclusion |
     best: tuple[Token, ...] = ()
     for other in near:
         shared = common(taken[session_id], taken[other.session_id]) if other is not mine else ()
+        shared = _from_first_edit(shared)
         backing = sum(holds(tokens, shared) for tokens in taken.values())
         if _is_telling(shared) and backing >= least and len(shared) > len(best):
             best = shared
@@ -140,9 +141,19 @@ def _is_proof(tool: str, name: str) -> bool:
     return tool == "run" and is_test
 
 
+def _from_first_edit(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """What was run before anything was changed belongs to what came before."""
+    first = next((n for n, (tool, _) in enumerate(tokens) if tool == "edit"), len(tokens))
+    return tokens[first:]
+
+
 def _is_telling(tokens: Sequence[Token]) -> bool:
-    edits = sum(tool == "edit" for tool, _ in tokens)
-    return len(tokens) >= t.RECIPE_STEPS and edits >= _LEAST_EDITS
+    """Whether there are enough steps, and edits of which not one already says the other."""
+    edited = [name for tool, name in tokens if tool == "edit"]
+    apart = [
+        name for n, name in enumerate(edited) if not any(names_say_it(name, e) for e in edited[:n])
+    ]
+    return len(tokens) >= t.RECIPE_STEPS and len(apart) >= _LEAST_EDITS
 
 
 def _concluded(tokens: tuple[Token, ...], backers: Sequence[Sighting]) -> Conclusion:
