@@ -35,7 +35,7 @@ from holdfast.observe.learning.screen_rules import (
     facts,
     worked_at_once,
 )
-from holdfast.observe.learning.screens import Screen, ScreenStep, read_step
+from holdfast.observe.learning.screens import Screen, ScreenStep, is_of_screen, read_step
 
 FilesOf: TypeAlias = Callable[[str, str, Sequence[str]], tuple[str, ...]]
 """The files of the project that a page, an action on it, and files that a tool named stand for."""
@@ -66,8 +66,8 @@ class _Trail:
 
 def screen_changes(store: Store, session: SessionRecord, events: Iterable[Event]) -> list[Change]:
     """The sightings of a session with what these events add; nothing when none is of a screen."""
-    calls = [event for event in events if isinstance(event, ToolCalled)]
-    if not any(read_step(call) for call in calls):
+    calls = [event for event in events if isinstance(event, ToolCalled) and is_of_screen(event)]
+    if not calls:
         return []
     known = store.sightings(
         project=session.project, kinds=(SightingKind.E2E,), sessions=(session.id,)

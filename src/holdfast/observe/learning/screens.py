@@ -117,15 +117,18 @@ class Screen:
     blocked: tuple[str, ...] = ()
 
 
+def is_of_screen(call: ToolCalled) -> bool:
+    """Whether a tool call has to do with a screen."""
+    return _deed(call) is not None
+
+
 def read_step(call: ToolCalled, screen: Screen | None = None) -> tuple[ScreenStep, Screen] | None:
     """The step that a tool call is and the screen after it; None when it has nothing to do with
     one."""
-    if call.kind not in (ToolKind.MCP, ToolKind.OTHER):
+    deed = _deed(call)
+    if deed is None:
         return None
-    server, verb, tool = _parts(call.name)
-    deed = _DEEDS.get(verb) or _DEEDS.get(verb.removeprefix("browser_"))
-    if deed is None or not (_SERVERS.search(server) or verb in _TELLING):
-        return None
+    _, verb, tool = _parts(call.name)
     before, given = screen or Screen(), _given(call.input)
     text = safe_text((call.error or call.output)[:_MAX_TEXT])
     answer = read_answer(text, failed=call.error is not None, typed=_typed(given))
@@ -147,6 +150,14 @@ def read_step(call: ToolCalled, screen: Screen | None = None) -> tuple[ScreenSte
         files=answer.files,
     )
     return step, _after(before, step, answer)
+
+
+def _deed(call: ToolCalled) -> Deed | None:
+    if call.kind not in (ToolKind.MCP, ToolKind.OTHER):
+        return None
+    server, verb, _ = _parts(call.name)
+    known = _SERVERS.search(server) or verb in _TELLING
+    return _DEEDS.get(verb) or _DEEDS.get(verb.removeprefix("browser_")) if known else None
 
 
 def _after(before: Screen, step: ScreenStep, answer: Answer) -> Screen:
