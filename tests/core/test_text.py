@@ -82,3 +82,18 @@ def test_forms_of_one_word_have_one_stem(left: str, right: str) -> None:
 
 def test_different_words_keep_different_stems() -> None:
     assert len({text.stem(word) for word in ("port", "parse", "pnpm", "npm", "process")}) == 5
+
+
+@pytest.mark.feature("B9")
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ("plain text\nof two lines", "plain text\nof two lines"),
+        ("a\u202eb\u2066c\u200bd\ufeff", "abcd"),
+        ("x" + "".join(chr(0xE0000 + ord(letter)) for letter in "obey"), "x"),
+        ("\x1b[31mred\x07\x00", "[31mred"),
+        ("👩\u200d🚀 می\u200cخواهم 日本語", "👩\u200d🚀 می\u200cخواهم 日本語"),
+    ],
+)
+def test_what_nobody_sees_is_taken_out_and_what_joins_letters_stays(given: str, seen: str) -> None:
+    assert text.visible(given) == seen

@@ -84,3 +84,20 @@ def test_a_call_keeps_what_is_harmless() -> None:
     call = Teller().run("pytest -q", "1 passed in 0.1s")
     assert cleaned(call) == call
     assert isinstance(cleaned(call), ToolCalled)
+
+
+@pytest.mark.parametrize(
+    "name", ["src/a\nb.py", "src/a\u202eyp.b", "src/\x1b[2Ja.py", "src/a\u2028b.py", "a\tb.py"]
+)
+def test_a_file_whose_name_hides_something_is_not_observed(name: str) -> None:
+    say = Teller()
+    call = cleaned(say.edit(name, "a", "b"))
+    assert isinstance(call, ToolCalled)
+    assert (call.files, call.edits) == ((), ())
+
+
+@pytest.mark.parametrize("name", ["src/ä b.py", "src/日本.py", "C:\\work\\a.py", "a`b.py"])
+def test_a_file_with_an_ordinary_name_in_any_script_is_observed(name: str) -> None:
+    call = cleaned(Teller().edit(name, "a", "b"))
+    assert isinstance(call, ToolCalled)
+    assert (call.files, call.edits[0].path) == ((name,), name)
