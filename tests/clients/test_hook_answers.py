@@ -58,6 +58,8 @@ def step_back(path: Path) -> None:
             names = [row[1] for row in db.execute(f"PRAGMA main.table_info ({table})")]
             columns = ", ".join(names)
             db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM newer.{table}")
+        for index in ("words", "fragments"):
+            db.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")
         db.commit()
     newer.unlink()
 
