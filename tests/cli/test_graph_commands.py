@@ -60,6 +60,30 @@ def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
     assert _run(root, "impact", "nothing.py").returncode != 0
 
 
+@pytest.mark.feature("E1")
+def test_what_no_parser_reads_is_noted_linked_listed_and_taken_back(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, FILES)
+    _run(root, "build")
+    assert "Nothing was noted" in _run(root, "notes").stderr
+    assert _run(root, "note", "decision", "pure core", "--text", "no input").returncode == 0
+    assert _run(root, "note", "file", "x.py").returncode == 2
+    assert _run(root, "note", "decision", "  ").returncode != 0
+    done = _run(root, "link", "b.py", "applies_pattern", "decision:pure core", "--json")
+    assert json.loads(done.stdout)["kind"] == "applies_pattern"
+    assert _run(root, "link", "b.py", "flows_to", "nowhere").returncode == 3
+    listed = json.loads(_run(root, "notes", "--json").stdout)
+    assert [node["signature"] for node in listed["notes"]] == ["no input"]
+    assert "b.py applies_pattern decision:pure core  1.00" in _run(root, "notes").stdout
+    _run(root, "build", "--again")
+    assert (
+        "a.py" in json.loads(_run(root, "impact", "decision:pure core", "--json").stdout)["files"]
+    )
+    assert "Would take back 2" in _run(root, "unnote", "decision:pure core", "--dry-run").stdout
+    assert "Took back 2" in _run(root, "unnote", "decision:pure core").stdout
+    assert _run(root, "unnote", "decision:pure core").returncode == 3
+
+
 @pytest.mark.feature("E4")
 def test_the_module_map_is_shown_and_kept_on_the_command_line(tmp_path: Path) -> None:
     root = tmp_path / "project"

@@ -262,7 +262,10 @@ class Graph:
                 f"A {kind} is read from source.",
                 hint=f"Note one of: {', '.join(sorted(NOTED_KINDS))}.",
             )
-        node = Node(id=f"{chosen}:{name}", kind=chosen, name=name, signature=text)
+        named = " ".join(name.split())
+        if not named:
+            raise UsageError(f"A {kind} needs a name.")
+        node = Node(id=f"{chosen}:{named}", kind=chosen, name=named, signature=text)
         self.store.put_notes(self.tree, nodes=[node], edges=())
         return node
 
@@ -279,6 +282,19 @@ class Graph:
             raise UsageError(f"The confidence must be above 0 and at most 1, not {confidence}.")
         self.store.put_notes(self.tree, nodes=(), edges=[edge])
         return edge
+
+    def notes(self) -> tuple[list[Node], list[Edge]]:
+        """What somebody noted: patterns, data flows, invariants, decisions, and links."""
+        nodes = [node for node in self.store.all_nodes(self.tree) if node.kind in NOTED_KINDS]
+        return nodes, [edge for edge in self.store.edges(self.tree) if not edge.auto]
+
+    def drop_note(self, name: str) -> int:
+        """Take back a note, or every link that was noted at a file or symbol; returns how many
+        notes and links that were."""
+        dropped = self.store.drop_notes(self.tree, [name])
+        if not dropped:
+            raise NotFoundError(f"Nothing was noted as {name!r}.", hint="See: holdfast graph notes")
+        return dropped
 
     # -- Inside -----------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import click
 
 from holdfast.cli import options, output
 from holdfast.cli.commands.graph_modules import modules, summarise
+from holdfast.cli.commands.graph_notes import link, note, notes, unnote
 from holdfast.cli.commands.graph_search import related, search
 from holdfast.core.graph import Stage
 
@@ -209,7 +210,7 @@ def show(*, name: str, project: str | None, as_json: bool) -> None:
             click.echo(f"  {mark} {edge.kind.value:<10} {output.one_line(other)}")
 
 
-for command in (search, related, modules, summarise):
+for command in (search, related, modules, summarise, note, link, notes, unnote):
     graph.add_command(command)
 
 
