@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,3 +133,14 @@ def test_a_hostile_request_finds_nothing_and_breaks_nothing(
 ) -> None:
     assert hf.code.find(request_text) == []
     assert first(hf, "connection pool") == "src/pool.py"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems take only names that are text")
+def test_a_file_whose_name_is_no_text_does_not_stop_the_search(hf: Holdfast, project: Path) -> None:
+    (Path(os.fsdecode(os.fsencode(project) + b"/bad-\xff.py"))).write_text("pool", "utf-8")
+    assert first(hf, "connections are not given back to the pool") == "src/pool.py"
+
+
+def test_a_search_without_vectors_answers_from_words_alone(project: Path, tmp_path: Path) -> None:
+    with open_memory(tmp_path / "plain.db", cwd=project, embedder="none") as hf:
+        assert first(hf, "connections are not given back to the pool") == "src/pool.py"

@@ -81,6 +81,7 @@ def test_similar_commits_of_the_past_speak_for_the_files_they_touched(
     first = finder(texts).find("upstream is flaky again")[0]
     assert first.path == "src/retry.py"
     assert "touched by similar commits" in first.reasons
+    assert 'as in s1 "Handle flaky upstream"' in first.reasons
     assert first.commits == ("s1",)
 
 

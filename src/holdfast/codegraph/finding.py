@@ -24,17 +24,20 @@ from holdfast.codegraph.meaning import Likeness, Meaning
 from holdfast.codegraph.past import is_test, subject
 from holdfast.core.code_texts import CodeTexts, CommitHit, TextHit, Touch
 from holdfast.core.records import record
-from holdfast.core.text import stem
+from holdfast.core.text import shorten, stem
 
 VOTERS: Final = 40
 """How many past commits are heard."""
 TEXTS: Final = 60
 """How many files are taken for their words."""
+RECENT_COMMITS: Final = 15
+"""The files of so many last commits are always considered: a request may be one more of a kind."""
 VOTES_FADE: Final = 1_500
 """After how many commits a vote has faded to 1/e."""
 MAX_QUERY_WORDS: Final = 60
 NEAR: Final = 0.45
 """A cosine that is worth telling of."""
+_SUBJECT_CHARS: Final = 60
 _ALONG: Final = 10
 _DOCUMENTS = (".md", ".rst", ".txt")
 
@@ -44,8 +47,8 @@ SIGNALS: Final = (
     "changes along", "no vote", "long", "meaning of its code", "meaning of its changes",
 )  # fmt: skip
 WEIGHTS: Final = (
-    1.62, 1.14, 1.33, 1.0, 0.78, 0.91, 1.15, -0.03, 0.88, 0.73, 1.59, 0.39, 0.11, -0.17, 0.23,
-    -0.68, -1.01, 0.0, 0.0,
+    1.50, 1.11, 0.68, 0.70, 0.75, 0.93, 0.72, -0.14, 0.77, 0.21, 1.47, 0.26, -0.12, -0.34, 0.23,
+    -0.49, -0.08, 2.38, 3.29,
 )  # fmt: skip
 """Learned by `bench.localise --train`, but for the symbols, which a history does not tell: set by
 hand beside the path. See docs/decisions/code-search.md."""
@@ -77,6 +80,9 @@ class Evidence:
     votes: dict[str, list[CommitHit]]
 
 
+NOTHING: Final = Evidence((), np.zeros((0, len(SIGNALS))), {})
+
+
 class Finder:
     """Finds files of one tree."""
 
@@ -100,26 +106,21 @@ class Finder:
             return []
         scores = evidence.table @ np.array(self._weights_now())
         order: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
-        return [
-            Found(
-                evidence.paths[row],
-                round(float(scores[row]), 3),
-                tuple(_reasons(evidence.table[row].tolist())),
-                tuple(hit.sha for hit in evidence.votes.get(evidence.paths[row], [])[:3]),
-            )
-            for row in order
-        ]
+        return [_found(evidence, row, round(float(scores[row]), 3)) for row in order]
 
     def evidence(self, request: str) -> Evidence:
         """The candidates of a request with their signals."""
         asked = list(dict.fromkeys(words(request)))[:MAX_QUERY_WORDS]
         if not asked:
-            return Evidence((), np.zeros((0, len(SIGNALS))), {})
+            return NOTHING
         hits = {h.path: h for h in self._texts.search_texts(self._tree, asked, limit=TEXTS)}
         commits = self._texts.search_commits(self._tree, asked, limit=VOTERS)
         ballot = _Ballot(commits, self._now())
         along = self._along_with(hits, ballot)
-        paths = sorted({*hits, *ballot.best(TEXTS), *along})
+        if not hits and not commits:
+            return NOTHING
+        recent = self._texts.recent(self._tree, commits=RECENT_COMMITS)
+        paths = sorted({*hits, *ballot.best(TEXTS), *along, *recent})
         known = self._texts.text_stamps(self._tree)
         paths = [path for path in paths if path in known]
         touches = self._texts.touches(self._tree, paths)
@@ -240,7 +241,14 @@ _PARTS: Final[dict[str, Callable[[TextHit], float]]] = {
 }
 
 
-def _reasons(signals: Sequence[float]) -> Iterable[str]:
+def _found(evidence: Evidence, row: int, score: float) -> Found:
+    path = evidence.paths[row]
+    voters = evidence.votes.get(path, [])
+    reasons = tuple(_reasons(evidence.table[row].tolist(), voters))
+    return Found(path, score, reasons, tuple(hit.sha for hit in voters[:3]))
+
+
+def _reasons(signals: Sequence[float], voters: Sequence[CommitHit]) -> Iterable[str]:
     named = dict(zip(SIGNALS, signals, strict=True))
     if named["named in full"]:
         yield "named in the request"
@@ -250,6 +258,7 @@ def _reasons(signals: Sequence[float]) -> Iterable[str]:
         yield "defines what is named"
     if named["votes"] > 0.2:
         yield "touched by similar commits"
+        yield f'as in {voters[0].sha[:8]} "{shorten(voters[0].subject, limit=_SUBJECT_CHARS)}"'
     if named["meaning of its code"] > NEAR:
         yield "its code is about such things"
     if named["meaning of its changes"] > NEAR:

@@ -18,7 +18,7 @@ from holdfast.codegraph.past import PastCommit, Status
 from holdfast.codegraph.screening import reason_by_content, reason_by_path
 from holdfast.core.code_texts import CodeTexts, CommitText, FileText
 from holdfast.core.records import record
-from holdfast.core.text import shorten
+from holdfast.core.text import clean, shorten
 
 BATCH: Final = 200
 VOTER_FILES: Final = 20
@@ -63,8 +63,15 @@ class WordBook:
         self._symbols = symbols
 
     def renew(self, files: Sequence[Listed], *, tell: Tell | None = None) -> Renewed:
-        """Bring the words of files up to date with what is on disk."""
-        worth = [file for file in files if not reason_by_path(file.path, file.size_bytes)]
+        """Bring the words of files up to date with what is on disk.
+
+        A file whose name is no text, as disks allow, cannot be named in an answer: left out.
+        """
+        worth = [
+            file
+            for file in files
+            if not reason_by_path(file.path, file.size_bytes) and clean(file.path) == file.path
+        ]
         known = self._texts.text_stamps(self._tree)
         analysed = frozenset(self._symbols.analysed()) if self._symbols else frozenset[str]()
         stamps = {file.path: _stamp(file, is_analysed=file.path in analysed) for file in worth}

@@ -145,6 +145,10 @@ class CodeTexts(Protocol):
         """How often and when commits touched these files; untouched ones are left out."""
         ...
 
+    def recent(self, tree: str, *, commits: int) -> list[str]:
+        """The files that the last so many commits touched, the latest first."""
+        ...
+
     def together(self, tree: str, path: str, *, limit: int) -> list[Together]:
         """Files that past commits touched along with this one, the most frequent first."""
         ...

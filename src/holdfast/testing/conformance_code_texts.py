@@ -144,6 +144,15 @@ class CodeTextsConformance:
         assert texts.together(OTHER, "a.py", limit=5) == []
         assert len(texts.together(TREE, "a.py", limit=1)) == 1
 
+    def test_the_files_of_the_last_commits_are_told_the_latest_first(
+        self, texts: CodeTexts
+    ) -> None:
+        past = [("b.py", "a.py"), ("c.py",), ("a.py",), ("d.py",)]
+        texts.put_commits(TREE, [commit(f"s{i}", i, "x", *f) for i, f in enumerate(past, 1)])
+        assert texts.recent(TREE, commits=2) == ["d.py", "a.py"]
+        assert texts.recent(TREE, commits=9) == ["d.py", "a.py", "c.py", "b.py"]
+        assert texts.recent(OTHER, commits=9) == []
+
     def test_what_was_said_of_a_file_is_told_from_the_newest_on(self, texts: CodeTexts) -> None:
         past = [commit(f"s{i}", i, f"change {i}", "a.py") for i in range(1, 5)]
         texts.put_commits(TREE, [*past, commit("s9", 9, "other", "b.py")])

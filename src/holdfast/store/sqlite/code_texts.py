@@ -86,6 +86,11 @@ _SEARCH_COMMITS = """
     WHERE commit_words MATCH ? ORDER BY bm25(commit_words, 0, 1), c.place DESC LIMIT ?"""
 
 
+_RECENT = """
+    SELECT f.path FROM commit_files f
+    JOIN (SELECT entry FROM commits WHERE tree = ? ORDER BY place DESC LIMIT ?) USING (entry)
+    GROUP BY f.path ORDER BY max(f.place) DESC, f.path"""
+
 # Two imaginary commits without the other keep a single joint one from looking like a habit.
 _TOGETHER = """
     SELECT o.path, count(*) * 1.0 / (2 + (
@@ -206,6 +211,11 @@ class SqliteCodeTexts(DerivedFile):
                 if times:
                     found[path] = Touch(times=times, last_order=last)
         return found
+
+    def recent(self, tree: str, *, commits: int) -> list[str]:
+        with self._database.reading() as db:
+            rows = db.execute(_RECENT, (_known(db, tree), commits)).fetchall()
+        return [path for (path,) in rows]
 
     def together(self, tree: str, path: str, *, limit: int) -> list[Together]:
         with self._database.reading() as db:
