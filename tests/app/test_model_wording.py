@@ -12,6 +12,7 @@ import pytest
 import holdfast
 from holdfast.app.facade import Holdfast
 from holdfast.app.settings import Settings
+from holdfast.core.events import Event, ToolKind
 from holdfast.core.memory import Memory
 from holdfast.core.types import MemoryType
 from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
@@ -144,3 +145,51 @@ def test_without_budget_the_model_is_not_asked(tmp_path: Path, server: FakeEmbed
         (memory,) = learned(hf, 1, 2, 3)
         assert memory.content == PAIR
         assert server.seen == []
+
+
+# -- Consolidation --------------------------------------------------------------------------------
+
+
+def consolidated(hf: Holdfast) -> list[Memory]:
+    """The insights of a piece of work with eleven sub-tasks."""
+    w = Work()
+    events: list[Event] = []
+    for number in range(11):
+        todos = [{"content": f"part {n}", "status": "pending"} for n in range(11)]
+        todos[number]["status"] = "in_progress"
+        events.append(w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos})))
+        events += [w.change(f"src/p{number}.py"), w.change("src/core.py"), w.change("web/api.py")]
+    take(hf.engine, [*events, w.end()])
+    hf.observer.verdict(w.session_id, "passed", detail="reviewed")
+    return [m for m in hf.iterate() if "consolidation" in m.tags]
+
+
+@pytest.mark.feature("D7")
+def test_a_model_names_insights_of_a_large_piece_of_work(tmp_path: Path) -> None:
+    said = [
+        "Parts are registered in `src/core.py`.",
+        "The web answers from `web/api.py`.",
+        "C" * 999,
+    ]
+    with (
+        FakeEmbeddingServer(Behaviour(completion=json.dumps(said))) as server,
+        opened(tmp_path, server) as hf,
+    ):
+        found = {m.content: m for m in consolidated(hf)}
+        assert set(said[:2]) < set(found)
+        assert found[said[0]].files == ("src/core.py",)
+        assert max(map(len, found)) <= 400
+        assert all(hf.observer.why(m).explanation is not None for m in found.values())
+
+
+@pytest.mark.feature("D7")
+@pytest.mark.parametrize("answer", ["no", json.dumps(["Only one."]), json.dumps([1, 2, 3])])
+def test_too_few_insights_of_a_model_leave_it_to_the_rules(tmp_path: Path, answer: str) -> None:
+    with (
+        FakeEmbeddingServer(Behaviour(completion=answer)) as server,
+        opened(tmp_path, server) as hf,
+    ):
+        (insight,) = consolidated(hf)
+        assert insight.content.startswith(
+            "`src/core.py` and `web/api.py` change together: 11 of 11"
+        )

@@ -33,8 +33,9 @@ _MOST_FILES = 40
 _MOST_SAID = 50
 _MOST_SIGNALS = 10
 _MIN_TOGETHER = 3
-_INSIGHTS = (2, 5)
-_INSIGHT_CONFIDENCE = 0.85
+INSIGHTS = (2, 5)
+INSIGHT_CONFIDENCE = 0.85
+_INSIGHT_CHARS = 400
 _CONSOLIDATE = """Below are the outcomes of {count} finished sub-tasks of one piece of work.
 Name two to five lasting insights about the project: parts that depend on each other, ways of
 working that did or did not do, conventions, places that cost much. Each is one sentence that stands
@@ -268,8 +269,12 @@ def consolidate_outcomes(
         return []
     told = [_told(memory) for memory in outcomes]
     prompt = _CONSOLIDATE.format(count=len(told)) + shorten("\n".join(told), limit=12_000)
-    said = ask(Synthesis(engine, daily_tokens), prompt, answer_tokens=400)[: _INSIGHTS[1]]
-    insights = said if len(said) >= _INSIGHTS[0] else insights_by_rule(outcomes)
+    said = [
+        shorten(" ".join(text.split()), limit=_INSIGHT_CHARS)
+        for text in ask(Synthesis(engine, daily_tokens), prompt, answer_tokens=400)
+        if text
+    ][: INSIGHTS[1]]
+    insights = said if len(said) >= INSIGHTS[0] else insights_by_rule(outcomes)
     return [
         _keep_insight(engine, pad, insight, outcomes, number=number)
         for number, insight in enumerate(insights)
@@ -289,7 +294,7 @@ def _keep_insight(
         key=f"observer:insight:{_mark(pad.session_id, str(number))}",
         tags=("consolidation", *(spec.hierarchy if spec else ())),
         files=tuple(path for path in files if path in insight) or files,
-        confidence=_INSIGHT_CONFIDENCE,
+        confidence=INSIGHT_CONFIDENCE,
         scope=Scope.GLOBAL,
         source=Source.OBSERVER_INFERRED,
         session_id=pad.session_id,
@@ -310,7 +315,7 @@ def _keep_insight(
         validated_by=f"all {len(outcomes)} sub-tasks passed",
         sessions=(pad.session_id,),
         signals=tuple(map(_told, outcomes[:_MOST_SIGNALS])),
-        score=_INSIGHT_CONFIDENCE,
+        score=INSIGHT_CONFIDENCE,
     )
     engine.store.apply([PutExplanation(why)])
     return kept
@@ -334,7 +339,7 @@ def insights_by_rule(outcomes: Sequence[Memory]) -> list[str]:
         named = ", ".join(f"`{path}`" for path in memory.files[:3])
         label = f" (“{memory.work_unit.label}”)" if memory.work_unit else ""
         found.append(f"Work on {named} needed more than one attempt{label}.")
-    return found[: _INSIGHTS[1]]
+    return found[: INSIGHTS[1]]
 
 
 def _told(memory: Memory) -> str:

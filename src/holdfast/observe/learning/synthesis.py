@@ -19,7 +19,7 @@ from holdfast.observe.consolidation import take_tokens
 from holdfast.observe.learning.inference import Conclusion, key_of
 from holdfast.observe.learning.scoring import Score
 
-_MOST, _ANSWER_TOKENS = 20, 1_500
+MOST_WORDED, _ANSWER_TOKENS = 20, 1_500
 _LONGEST = 600
 _SPAN = re.compile(r"`([^`\n]+)`")
 _INSTRUCTIONS = """Below are notes on what was noticed while coding agents worked on a project.
@@ -45,7 +45,7 @@ def worded(
     judged: Sequence[tuple[Conclusion, Score]],
     *,
     known: Callable[[Conclusion], bool],
-    most: int = _MOST,
+    most: int = MOST_WORDED,
 ) -> list[tuple[Conclusion, Score]]:
     """The conclusions in a model's words where there is one and it is worth asking: for what is
     new, at most as many as will be kept. What a person or the agent said stays as it was said."""
@@ -55,7 +55,7 @@ def worded(
         if made.source is Source.OBSERVER_INFERRED
         and made.rule.kind is not SightingKind.INSTRUCTION
         and not (score.is_known or known(made))
-    ][: max(0, min(most, _MOST))]
+    ][: max(0, min(most, MOST_WORDED))]
     texts = _asked(synthesis, fresh) if fresh and synthesis.daily_tokens > 0 else {}
     return [(_in_words(made, texts.get(key_of(made))), score) for made, score in judged]
 

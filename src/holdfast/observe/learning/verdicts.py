@@ -33,7 +33,7 @@ from holdfast.observe.learning.inference import modules_of
 from holdfast.observe.learning.plans import TASK_CHARS
 
 _TELLING = ("critical", "high")
-_CONFIDENCE = 0.8
+CONFIDENCE = 0.8
 
 
 def record_verdict(
@@ -122,7 +122,7 @@ def _draft(engine: Engine, issue: QaIssue, session_id: str) -> MemoryDraft:
         tags=("qa_failure",),
         files=files,
         modules=modules,
-        confidence=_CONFIDENCE,
+        confidence=CONFIDENCE,
         scope=Scope.MODULE,
         source=Source.QA_AUTO,
         session_id=session_id,

@@ -1,0 +1,130 @@
+"""The tables and numbers that learning was designed by, each held here as it stands (D1-D4).
+
+Where the code asks for more than a table, `docs/decisions/observer.md` says why.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from holdfast.core.observer import (
+    Backtrack,
+    CoAccess,
+    ErrorRetry,
+    FileAccess,
+    SequenceStep,
+    SightingKind,
+    TimeAnomaly,
+)
+from holdfast.core.types import MemoryType, Source
+from holdfast.memory.engine import Thresholds
+from holdfast.observe.learning import fellows, outcomes, synthesis, verdicts
+from holdfast.observe.learning import thresholds as t
+from holdfast.observe.learning.inference import Conclusion
+from holdfast.observe.learning.scoring import Score
+
+pytestmark = pytest.mark.feature("D1", "D2", "D3", "D4")
+
+SIGNALS = {
+    FileAccess: {"path", "reads", "edits", "first_step", "last_step"},
+    CoAccess: {"file_a", "file_b", "time_delta_ms", "step_delta"},
+    ErrorRetry: {"tool", "message", "count", "resolved_how"},
+    Backtrack: {"path", "within_steps", "cause"},
+    SequenceStep: {"tool", "scope", "what"},
+    TimeAnomaly: {"path", "dwell_ms", "read_count"},
+}
+
+
+@pytest.mark.parametrize("signal", SIGNALS, ids=lambda kind: kind.__name__)
+def test_each_of_the_six_signals_carries_what_the_taxonomy_names(signal: type) -> None:
+    assert SIGNALS[signal] <= set(signal.__annotations__)
+
+
+def test_the_six_signals_are_counted_across_sessions_under_their_names() -> None:
+    named = {"file_access", "co_access", "error_retry", "backtrack", "sequence", "time_anomaly"}
+    assert named <= {kind.value for kind in SightingKind}
+
+
+RULES = [
+    # rule, memory type, sessions, times, score above
+    ("co_dependence", MemoryType.CAUSAL_DEPENDENCY, 3, 1, 0.6),
+    ("confusing_file", MemoryType.MODULE_INSIGHT, 3, 1, 0.6),
+    ("recurring_error", MemoryType.ERROR_PATTERN, 1, 3, 0.6),
+    ("wrong_assumption", MemoryType.GOTCHA, 1, 2, 0.6),
+    ("cascading_change", MemoryType.GOTCHA, 1, 2, 0.6),
+    ("dead_end", MemoryType.DEAD_END, 1, 1, 0.3),
+    ("recipe", MemoryType.WORKFLOW_RECIPE, 3, 1, 0.6),
+]
+
+
+@pytest.mark.parametrize(("name", "makes", "sessions", "times", "score"), RULES)
+def test_each_inference_rule_makes_its_type_from_its_threshold_on(
+    name: str, makes: MemoryType, sessions: int, times: int, score: float
+) -> None:
+    rule = t.RULES[name]
+    assert (rule.makes, rule.min_sessions, rule.min_count) == (makes, sessions, times)
+    assert rule.min_score == score
+
+
+def test_the_steps_and_reads_that_signals_turn_on() -> None:
+    assert (t.CO_ACCESS_STEPS, t.RE_EDIT_STEPS, t.CONFUSING_READS, t.DEAD_END_STEPS) == (
+        3,
+        5,
+        4,
+        20,
+    )
+    assert (fellows.ALWAYS, fellows.OFTEN, fellows.MIN_MODULE_SESSIONS) == (0.8, 0.5, 3)
+
+
+def test_the_score_weighs_frequency_recency_and_novelty_by_four_three_and_three() -> None:
+    assert Score(1.0, 0.0, 0.0).total == pytest.approx(0.4)
+    assert Score(0.0, 1.0, 0.0).total == pytest.approx(0.3)
+    assert Score(0.0, 0.0, 1.0).total == pytest.approx(0.3)
+
+
+def test_what_is_as_near_as_088_is_known() -> None:
+    assert Thresholds().known == 0.88
+
+
+def test_the_caps_and_the_sizes_of_work_that_decide() -> None:
+    assert {size.value: cap for size, cap in t.CAPS.items()} == {
+        "trivial": 2,
+        "standard": 10,
+        "complex": 25,
+    }
+    assert (t.INCREMENTAL_ABOVE_TASKS, t.CONSOLIDATED_FROM_TASKS) == (5, 10)
+
+
+def test_a_recipe_needs_four_steps_in_three_sessions_within_thirty_days() -> None:
+    assert (t.RECIPE_STEPS, t.RECIPE_WINDOW_DAYS, t.RECIPE_UNUSED_DAYS) == (4, 30, 60)
+    assert t.RULES["recipe"].confidence == 0.7
+
+
+def test_one_call_words_at_most_twenty_conclusions_and_consolidation_gives_two_to_five() -> None:
+    assert synthesis.MOST_WORDED == 20
+    assert outcomes.INSIGHTS == (2, 5)
+    assert (outcomes.INSIGHT_CONFIDENCE, verdicts.CONFIDENCE) == (0.85, 0.8)
+
+
+def test_costs_are_the_average_and_the_90th_percentile_of_thirty_sessions() -> None:
+    assert (t.COST_SESSIONS, t.COST_PERCENTILE) == (30, 0.9)
+
+
+def test_what_is_concluded_is_marked_as_inferred_and_waits_for_review() -> None:
+    made = Conclusion(
+        rule=t.RULES["co_dependence"],
+        subject="a\nb",
+        content="`a` and `b` go together.",
+        type=MemoryType.CAUSAL_DEPENDENCY,
+        count=3,
+        last_seen=datetime(2026, 1, 1, tzinfo=UTC),
+        sessions=("one", "two", "three"),
+        signals=(),
+    )
+    assert (made.source, made.needs_review) == (Source.OBSERVER_INFERRED, True)
+
+
+def test_signals_of_settled_work_go_after_a_week() -> None:
+    assert t.SIGNAL_DAYS == 7
