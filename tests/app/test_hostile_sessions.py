@@ -93,6 +93,9 @@ def desk(tmp_path: Path) -> Desk:
             work(made, number)
         assert not made.drain(hf).problems
         hf.observer.learn([f"session-{n}" for n in range(4)], daily_model_tokens=0)
+        # An agent that was talked into keeping what it read; trusted, and still only data.
+        noted = f"`make check` is odd {BREAKOUT.replace(ORDER, 'and so on')}{UNSEEN}"
+        hf.remember(noted, type="gotcha", files="src/pay.py", source="agent_explicit")
     return made
 
 
