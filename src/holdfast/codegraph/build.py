@@ -48,6 +48,7 @@ Parse = Callable[[Sequence[str]], Iterable[Parsed]]
 _Item = TypeVar("_Item")
 
 _BATCH = 100
+_TELL_EVERY = 10
 _CONFIGURATION = "configuration"
 _COLLECT_EVERY = 100_000
 _RACY_NS = 2_000_000_000
@@ -261,13 +262,20 @@ class Builder:
             return []
         done: list[SourceFile] = []
         with self._parser(len(listed)) as parse:
-            for batch in _batches(parse(list(listed)), _BATCH):
+            for batch in _batches(self._told(parse(list(listed)), len(listed)), _BATCH):
                 kept = [self._analysed(parsed, listed[parsed.path]) for parsed in batch]
                 self._reopen_for_names(kept, after)
                 self._store.put_files(self._tree.name, kept)
                 done.extend(item.file for item in kept)
                 self._say(Stage.PARSE, len(done), len(listed), kept[-1].file.module)
         return done
+
+    def _told(self, parsed: Iterable[Parsed], total: int) -> Iterator[Parsed]:
+        """The same files, with a word now and then while a batch is gathered."""
+        for number, item in enumerate(parsed, 1):
+            yield item
+            if number % _TELL_EVERY == 0 and number % _BATCH:
+                self._say(Stage.PARSE, number, total, _module_by_folder(item.path))
 
     @contextmanager
     def _parser(self, file_count: int) -> Generator[Parse, None, None]:
