@@ -351,11 +351,11 @@ class Holdfast(Ageing, Exchange, Areas):
         self._wires.look_again()
         return done
 
-    def fill_vectors(self) -> int:
-        """Make the vectors that memories lack because no model answered when they were kept."""
+    def fill_vectors(self, *, most: int = 2_000) -> int:
+        """Make vectors that memories lack because no model answered when they were kept."""
         from holdfast.app.reindex import fill_vectors
 
-        made = fill_vectors(self.engine)
+        made = fill_vectors(self.engine, most=most)
         self._wires.look_again()
         return made
 

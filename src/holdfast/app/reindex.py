@@ -7,7 +7,8 @@ on the shelf with each page. Running it on a store that is up to date changes no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from holdfast.core.codec import Json
 from holdfast.core.errors import ProviderError, UsageError
@@ -77,7 +78,7 @@ def reindex(engine: Engine, *, force: bool = False, progress: Progress | None = 
     if force or former or outdated or place is not None:
         indexed += _walk(strict, place or _Place(model_id), progress)
     if model_id is not None:
-        indexed += _fill(strict, model_id, progress)
+        indexed += _fill(strict, _lacking(engine.store, model_id), progress)
     dropped = sum(engine.store.drop_vectors(model_id=name) for name in former)
     if outdated:
         set_index_version(engine.store)
@@ -86,13 +87,14 @@ def reindex(engine: Engine, *, force: bool = False, progress: Progress | None = 
     return Reindexed(model_id, indexed, dropped, resumed=place is not None)
 
 
-def fill_vectors(engine: Engine) -> int:
-    """Make the vectors that are missing, unless the store is between two models: to go over all of
-    it is a person's decision. Returns how many were made."""
+def fill_vectors(engine: Engine, *, most: int) -> int:
+    """Make some of the vectors that are missing, unless the store is between two models: to go over
+    all of it is a person's decision. Returns how many were made."""
     embedder = engine.embedder()
     if embedder is None or any(s.model_id != embedder.model_id for s in engine.store.models()):
         return 0
-    return _fill(replace(engine, on_embedding_failure=_stop), embedder.model_id, None)
+    strict = replace(engine, on_embedding_failure=_stop)
+    return _fill(strict, islice(_lacking(engine.store, embedder.model_id), most), None)
 
 
 def vector_coverage(store: Store, model_id: str | None) -> tuple[int, int]:
@@ -151,11 +153,11 @@ def _page(store: Store, place: _Place) -> Page[Memory] | None:
         return None
 
 
-def _fill(engine: Engine, model_id: str, progress: Progress | None) -> int:
+def _fill(engine: Engine, lacking: Iterable[Memory], progress: Progress | None) -> int:
     """Make the cards of memories that have no vector of the model yet."""
     made = 0
     waiting: list[Memory] = []
-    for memory in _lacking(engine.store, model_id):
+    for memory in lacking:
         if is_embedded(memory):
             waiting.append(memory)
         if len(waiting) == _EMBEDDED_AT_ONCE:
