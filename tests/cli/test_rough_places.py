@@ -11,6 +11,7 @@ import click
 import pytest
 
 from holdfast.cli.exits import EXIT_CODES, SYSTEM_REFUSED, USAGE
+from holdfast.cli.output import indented
 from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
 
@@ -116,3 +117,28 @@ def test_a_damaged_database_is_told_with_a_way_out_that_is_not_the_doctor_again(
     told = cli("doctor").out
     assert "put a backup there (memory.db.before-v3 beside it is one)" in told
     assert "holdfast doctor" not in told
+
+
+def test_prose_that_was_broken_for_a_wider_page_flows_and_lists_and_code_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    text = (
+        "The deploy goes through the staging cluster\nfirst, always.\n\n- one\n- two\n\n"
+        "```\nmake run\nmake test # and a remark that is longer than the page\n```\nshort\nlines"
+    )
+    assert indented(text).replace("\n    ", "\n").strip().splitlines() == [
+        "The deploy goes through the staging",
+        "cluster first, always.",
+        "",
+        "- one",
+        "- two",
+        "",
+        "```",
+        "make run",
+        "make test # and a remark that is longer",
+        "than the page",
+        "```",
+        "short",
+        "lines",
+    ]

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from enum import Enum
@@ -35,6 +35,8 @@ _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _UNSEEN_IN_JSON = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _BADGE_COLOURS = {"PREF": "magenta", "CONV": "blue", "PATN": "cyan", "WARN": "yellow"}
 _NARROWEST, _USUAL_WIDTH = 40, 100
+_FENCES = ("```", "~~~")
+_PROSE = re.compile(r"[(\"'“«`*]{0,3}[^\W\d_]")
 _WHOLE_CELL = 16  # a column of such short cells is never broken
 
 
@@ -143,10 +145,30 @@ def indented(text: str, *, by: int = 4) -> str:
     room = max(20, width() - by)
     lines = [
         wrapped
-        for line in safe(text).splitlines()
+        for line in _flowed(safe(text).splitlines(), room)
         for wrapped in (textwrap.wrap(line, room, replace_whitespace=False) or [""])
     ]
     return "\n".join(" " * by + line for line in lines)
+
+
+def _flowed(lines: Sequence[str], room: int) -> Iterator[str]:
+    """The lines, with prose that was broken for a wider page put together, so that it does not
+    leave single words behind; what stands for itself (lists, code, quotations) stays."""
+    part: list[str] = []
+    fenced = False
+    for line in lines:
+        fenced ^= line.startswith(_FENCES)
+        if not fenced and _PROSE.match(line):
+            part.append(line)
+            continue
+        yield from _together(part, room)
+        part = []
+        yield line
+    yield from _together(part, room)
+
+
+def _together(part: list[str], room: int) -> list[str]:
+    return [" ".join(part)] if any(len(line) > room for line in part) else part
 
 
 # -- Tables ---------------------------------------------------------------------------------------
