@@ -123,6 +123,22 @@ def test_damage_and_a_torn_end_do_not_hide_what_stands_around_them(tmp_path: Pat
     assert (reading.damaged, reading.torn_bytes) == (2, 32)
 
 
+def test_records_that_ran_together_on_one_line_are_all_read(tmp_path: Path) -> None:
+    path = lines(tmp_path / "s-1.jsonl", [claude("user", "First", 1)])
+    with path.open("ab") as file:
+        file.write(json.dumps(claude("user", "Second", 2)).encode())
+        file.write(json.dumps({"type": "summary", "summary": "x"}).encode())
+        file.write(json.dumps(claude("user", "Third", 3)).encode() + b"\n")
+        file.write(json.dumps(claude("user", "Fourth", 4)).encode() + b'{"type":"us\n')
+    reading = Reading()
+
+    events = told(one("claude-code", path), reading)
+
+    said = [e.text for e in events if isinstance(e, PromptSubmitted)]
+    assert said == ["First", "Second", "Third", "Fourth"]
+    assert reading.damaged == 1
+
+
 def test_meta_records_and_side_chains_are_not_the_persons_words(tmp_path: Path) -> None:
     path = lines(
         tmp_path / "s-1.jsonl",

@@ -55,7 +55,24 @@ def json_lines(
                 reading.records += 1
                 yield fields, end
             elif line.strip():
-                reading.damaged += 1
+                yield from _run_together(line, reading, end=end)
+
+
+def _run_together(line: bytes, reading: Reading, *, end: int) -> Iterator[tuple[Fields, int]]:
+    """Records that a client wrote on one line, with no end of line between them. Only the last one
+    ends with the line: whoever stops before it reads the line again."""
+    text, at, found = line.decode("utf-8", "replace").rstrip(), 0, list[Fields]()
+    decoder = json.JSONDecoder()
+    try:
+        while at < len(text):
+            read, at = decoder.raw_decode(text, at)
+            found += [cast("Fields", read)] if isinstance(read, dict) else []
+    except (ValueError, RecursionError):
+        pass
+    reading.records += len(found)
+    reading.damaged += at < len(text) or not found
+    for number, fields in enumerate(found, start=1):
+        yield fields, end if number == len(found) else end - len(line)
 
 
 def peek(path: Path) -> Iterator[Fields]:
