@@ -54,6 +54,25 @@ def test_modules_say_what_they_are_for_give_and_need(tmp_path: Path) -> None:
     assert "Gives Pool." in store.summary
 
 
+def test_the_readme_of_the_root_speaks_for_the_main_package_when_that_is_silent(
+    tmp_path: Path,
+) -> None:
+    long = "x = 1\n" * 200
+    found = mapped(
+        tmp_path,
+        {
+            "README.md": "# Thing\n\nSends parcels to people.\n",
+            "thing/core.py": long,
+            "thing/inner/deep.py": long * 3,
+            "tests/test_core.py": long * 9,
+            "docs/conf.py": long,
+        },
+    )
+    said = {folder: module.purpose for folder, module in found.items()}
+    assert said["thing/"] == "Sends parcels to people."
+    assert [folder for folder, purpose in said.items() if purpose] == ["thing/"]
+
+
 def test_files_speak_for_a_module_that_has_no_document(tmp_path: Path) -> None:
     found = mapped(
         tmp_path,
@@ -77,6 +96,10 @@ def test_files_speak_for_a_module_that_has_no_document(tmp_path: Path) -> None:
         ("index.ts", "/**\n * Talks to the server.\n */\nexport {}", "Talks to the server."),
         ("a.c", "/* Copyright 1999 */\n/* Sorts numbers in place. */\nint x;", "Sorts numbers in place."),
         ("x.php", "<?php\n// Shows the front page.\n", "Shows the front page."),
+        ("a.go", "//go:build !windows\n\n// Package a opens doors.\npackage a\n", "Package a opens doors."),
+        ("a.c", '#include "other header.h"\nint x;', ""),
+        ("e.py", '"""\nOur exception hierarchy:\n\n* One\n  · Two of them here\n"""', "Our exception hierarchy."),
+        ("README.md", "*A tool for sorting letters*\n", "A tool for sorting letters"),
         ("m.py", "\x00\ufffd", ""),
         ("m.py", '"""\nTOOLS = [\n  1,\n]\n\nThen it says what for.\n"""', "Then it says what for."),
     ],

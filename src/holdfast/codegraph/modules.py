@@ -47,17 +47,30 @@ def modules_of(store: GraphStore, tree: str, *, root: Path, limit: int) -> tuple
     for file in files:
         grouped[_home(file.path, chosen)].append(file)
     counted = _Counted(store, tree, {f.path: _home(f.path, chosen) for f in files})
+    main = _main(grouped)
     return tuple(
-        _module(folder, inside, counted, root=root) for folder, inside in sorted(grouped.items())
+        _module(folder, inside, counted, root=root, is_main=folder == main)
+        for folder, inside in sorted(grouped.items())
     )
 
 
+def _main(grouped: Mapping[str, Sequence[SourceFile]]) -> str:
+    """The outermost module that holds most of the code, unless the root is one itself."""
+    lines: Counter[str] = Counter()
+    for folder, files in grouped.items():
+        outermost = [above for above in (folder, *ancestors(folder)) if above in grouped][-1]
+        own = sum(file.line_count for file in files if not file.is_test)
+        lines[outermost] += 0 if is_test(folder) else own
+    return max(lines, key=lambda folder: lines[folder], default="")
+
+
 def _module(
-    folder: str, files: Sequence[SourceFile], counted: _Counted, *, root: Path
+    folder: str, files: Sequence[SourceFile], counted: _Counted, *, root: Path, is_main: bool
 ) -> CodeModule:
     paths = tuple(sorted(file.path for file in files))
     used = counted.used_files(folder)
-    purpose, read_from = purpose_of(root, folder, sorted(paths, key=lambda p: (-used[p], p)))
+    by_use = sorted(paths, key=lambda p: (-used[p], p))
+    purpose, read_from = purpose_of(root, folder, by_use, is_main=is_main)
     languages = Counter(file.language for file in files)
     return CodeModule(
         folder=f"{folder}/" if folder else "./",

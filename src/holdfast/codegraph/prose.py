@@ -25,29 +25,35 @@ _SPEAKS_FOR_ALL: Final = re.compile(
     r"^(?:__init__\.pyi?|mod\.rs|lib\.rs|doc\.go|package-info\.java|index\.[cm]?[jt]sx?)$"
 )
 _NOT_PROSE: Final = re.compile(
-    r"^(?:#|=|-{3}|\*{3}|~{3}|!\[|\[!\[|<|\||>|\.\. |:\w+:|```|\[[^\]]+\]:|[-*+] |\d+\. )"
+    r"^(?:#|=|-{3}|\*{3}|~{3}|!\[|\[!\[|<|\||>|\.\. |:\w+:|```|\[[^\]]+\]:|[-*+·•‣–x] |\d+\. )"
 )
 _LEGAL: Final = re.compile(
     r"copyright|licen[cs]e|spdx|all rights reserved|@author|\beslint\b|\bcoding[:=]|pylint:|noqa|"
-    r"type: ignore|@ts-|prettier-ignore",
+    r"type: ignore|@ts-|prettier-ignore|\bgo:(?:build|generate|embed)\b|^\+build\b|nolint|"
+    r"\bvim?:|-\*-",
     re.IGNORECASE,
 )
 _CODE: Final = re.compile(r"^[\w.]+\s*=\s|[{};]$|^(?:import|from|def|class|const|let)\s\S+")
 _DOCSTRING: Final = re.compile(r'\A(?:\s*(?:#[^\n]*)?\n)*\s*[rRuU]?("""|\'\'\')(.*?)\1', re.DOTALL)
 _BLOCK: Final = re.compile(r"\A\s*/\*+!?(.*?)\*/", re.DOTALL)
-_LINES: Final = re.compile(r"\A(?:[ \t]*(?://[/!]?|#)[^\n]*\n?)+")
+_LINES: Final = re.compile(
+    r"\A(?:[ \t]*(?://[/!]?|#(?![ \t]*(?:include|import|define|undef|if|pragma|region)))[^\n]*\n?)+"
+)
 _BEFORE: Final = re.compile(r"\A(?:\s*(?:<\?php|#!|\"use strict\";|'use strict';)[^\n]*\n?)*\s*")
 _MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|</?\w[^>]*>|`{1,2}|\*\*|\{@\w+ ([^}]*)\}")
 
 
-def purpose_of(root: Path, folder: str, files: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def purpose_of(
+    root: Path, folder: str, files: Sequence[str], *, is_main: bool = False
+) -> tuple[str, tuple[str, ...]]:
     """What a folder is for, and the files that say so. `files` come most important first.
 
-    Where nothing speaks for the whole, the first sentences of its main files do.
+    The root's README speaks for the main folder too, where that says nothing itself. Where nothing
+    speaks for the whole, the first sentences of its main files do.
     """
     direct = [path for path in files if path.rpartition("/")[0] == folder]
     whole = [*_readmes(root, folder), *(p for p in direct if _SPEAKS_FOR_ALL.match(basename(p)))]
-    for path in whole:
+    for path in [*whole, *(_readmes(root, "") if is_main else ())]:
         if said := lead(_head(root, path), path):
             return said, (path,)
     several = [
@@ -102,12 +108,17 @@ def _comments(text: str) -> Iterator[list[str]]:
 
 
 def _first_paragraph(lines: Iterable[str]) -> str:
+    """The first that is prose; else the first that only leads on to a list."""
+    leading = ""
     for paragraph in _paragraphs(lines):
-        text = " ".join(_MARKUP.sub(r"\1\2", " ".join(paragraph)).split())
-        is_prose = len(text) >= _LEAST_CHARS and " " in text and not text.endswith(":")
-        if is_prose and not _LEGAL.search(text) and not _CODE.search(text):
+        text = " ".join(_MARKUP.sub(r"\1\2", " ".join(paragraph)).split()).strip("*_")
+        is_prose = len(text) >= _LEAST_CHARS and " " in text
+        if not is_prose or _LEGAL.search(text) or _CODE.search(text):
+            continue
+        if not text.endswith(":"):
             return shorten(text, limit=_MOST_CHARS)
-    return ""
+        leading = leading or f"{text[:-1]}."
+    return shorten(leading, limit=_MOST_CHARS)
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:

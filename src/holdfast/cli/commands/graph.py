@@ -15,6 +15,7 @@ from holdfast.cli.commands.graph_modules import modules, summarise
 from holdfast.cli.commands.graph_notes import link, note, notes, unnote
 from holdfast.cli.commands.graph_search import related, search
 from holdfast.core.graph import Stage
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from holdfast.core.graph import (
@@ -96,7 +97,7 @@ def impact(*, name: str, depth: int, limit: int, project: str | None, as_json: b
     if as_json:
         output.print_json(found)
         return
-    files = _counted(len(found.files), "file")
+    files = counted(len(found.files), "file")
     click.echo(f"{output.one_line(found.target.id)}  score {found.score:.2f},"
                f" {found.reached_count} reached in {files}")  # fmt: skip
     _print_reached([*found.direct, *found.transitive], of=found.reached_count)
@@ -125,7 +126,7 @@ def deps(
         output.print_json(found)
         return
     click.echo(f"{output.one_line(found.target.id)}  {found.reached_count} reached"
-               f" in {_counted(len(found.files), 'file')}")  # fmt: skip
+               f" in {counted(len(found.files), 'file')}")  # fmt: skip
     _print_reached([*found.direct, *found.transitive], of=found.reached_count)
     _warn_stale(found.stale_files)
 
@@ -250,7 +251,7 @@ def _step_line(step: Step) -> str:
 def print_report(report: BuildReport) -> None:
     """What a build did."""
     click.echo(
-        f"{_counted(report.seen, 'file')}: {report.reanalysed} read, {report.unchanged} unchanged,"
+        f"{counted(report.seen, 'file')}: {report.reanalysed} read, {report.unchanged} unchanged,"
         f" {report.skipped} skipped, {report.removed} gone; {report.redrawn} linked"
         f" in {report.seconds:.1f} s"
     )
@@ -269,7 +270,7 @@ def _print_status(found: GraphStatus) -> None:
         )
         return
     built = f"{found.built_at:%Y-%m-%d %H:%M}" if found.built_at else "never finished"
-    click.echo(f"{_counted(found.files, 'file')}, {_counted(found.lines, 'line')}; built {built}")
+    click.echo(f"{counted(found.files, 'file')}, {counted(found.lines, 'line')}; built {built}")
     for title, counts in (
         ("Languages", found.languages),
         ("Nodes", found.nodes),
@@ -295,10 +296,6 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
         click.echo(f"  {output.one_line(line)}")
     if len(lines) > _MOST_LISTED:
         click.echo(f"  and {len(lines) - _MOST_LISTED} more; --json lists all")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _print_reached(reached: Sequence[Reached], *, of: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import options, output
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from holdfast.app.module_notes import Summarised
@@ -40,11 +41,13 @@ def modules(*, limit: int, project: str | None, as_json: bool) -> None:
 
 
 def _print_module(module: CodeModule) -> None:
-    tests = f", {len(module.tests)} test files use it" if module.tests else ""
+    users = len(module.tests)
+    verb = "uses" if users == 1 else "use"
+    tests = f", {counted(users, 'test file')} {verb} it" if users else ""
     kind = "tests, " if module.is_test else ""
     click.echo(
-        f"{output.one_line(module.folder)}  ({kind}{len(module.files)} files,"
-        f" {module.lines} lines, {', '.join(module.languages)}{tests})"
+        f"{output.one_line(module.folder)}  ({kind}{counted(len(module.files), 'file')},"
+        f" {counted(module.lines, 'line')}, {', '.join(module.languages)}{tests})"
     )
     click.echo(f"  {output.one_line(module.summary)}")
 
