@@ -25,7 +25,7 @@ from holdfast.memory.arms import Pool
 from holdfast.memory.phases import STRONGEST_PHASE_WEIGHT, phase_weight
 from holdfast.memory.plan import QueryPlan
 from holdfast.memory.requests import Part
-from holdfast.memory.signals import READ_CHARS, Signal, SignalTable
+from holdfast.memory.signals import READ_CHARS, TOLD_BY_TEXT, Signal, SignalTable
 
 WEIGHTS_FILE = Path(__file__).parent / "data" / "fusion.json"
 READ_TEXTS = 32
@@ -33,8 +33,7 @@ STALE_FACTOR = 0.5
 _SOFTNESS = 3.0
 _CLARITY_FROM = 5
 _FEWEST_WORDS = 3
-_DAY_MS = 86_400_000
-_RECENCY_DAYS = 30.0
+_RECENCY_MS = 30.0 * 86_400_000
 _IMPORTANCE = 0.15
 _CONFIDENCE = 0.15
 _RECENCY = 0.05
@@ -79,9 +78,11 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     """The default profile: learned weights over the signals, then the priors."""
     weights = load_weights()[setting.weight_set]
     table = SignalTable(pool, plan)
-    contents = setting.contents(_first(table.weighed(weights), READ_TEXTS))
-    table.read_texts(contents)
     sums = table.weighed(weights)
+    contents = setting.contents(_first(sums, READ_TEXTS))
+    table.read_texts(contents)
+    for each, told in table.weighed(weights, only=TOLD_BY_TEXT).items():
+        sums[each] += told
     best = _first({each: sums[each] for each in contents}, _CLARITY_FROM)
     clarity = _clarity(plan, pool, best, setting)
     top = max(sums.values(), default=0.0)
@@ -140,10 +141,11 @@ def load_weights() -> Mapping[str, tuple[float, ...]]:
 
 def prior(c: Candidate, setting: Setting) -> float:
     """What is known of a memory before any question: a product of multipliers of at most 1."""
+    age = min(0, c.valid_from_ms - setting.now_ms) / _RECENCY_MS
     product = (
         (1.0 - _IMPORTANCE * (1.0 - c.importance))
         * (1.0 - _CONFIDENCE * (1.0 - c.confidence))
-        * (1.0 - _RECENCY * (1.0 - _recency(c, setting)))
+        * (1.0 - _RECENCY * (1.0 - math.exp(age)))
     )
     if setting.phase is not None or c.closed or c.needs_review or c.stale:
         product *= math.prod(part.effect for part in _special_priors(c, setting))
@@ -162,7 +164,7 @@ def priors_of(c: Candidate, setting: Setting) -> tuple[Part, ...]:
 
 
 def _recency(c: Candidate, setting: Setting) -> float:
-    return math.exp(min(0, c.valid_from_ms - setting.now_ms) / _DAY_MS / _RECENCY_DAYS)
+    return math.exp(min(0, c.valid_from_ms - setting.now_ms) / _RECENCY_MS)
 
 
 def _special_priors(c: Candidate, setting: Setting) -> list[Part]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 
@@ -72,6 +72,7 @@ class Signal(IntEnum):
         return self.name.lower()
 
 
+TOLD_BY_TEXT = (Signal.ASKS, Signal.ANSWERS_WORDS, Signal.ANSWERS_MEANING, Signal.TELLS_WHEN)
 Signals = list[float]
 _NOWHERE = -1
 _WEIGHED_AT_ONCE = 4
@@ -89,6 +90,7 @@ class SignalTable:
         self._candidates = pool.candidates
         self._index = {c.id: number for number, c in enumerate(pool.candidates)}
         self._columns: list[Signals | None] = [None] * len(Signal)
+        self._sessions = [c.session_id or c.id for c in pool.candidates]
         words = self._shares(pool.words)
         places = _places(pool.candidates)
         self._before = places[-1]
@@ -107,10 +109,13 @@ class SignalTable:
         number = self._index[memory_id]
         return [0.0 if column is None else column[number] for column in self._columns]
 
-    def weighed(self, weights: Sequence[float]) -> dict[str, float]:
-        """The sum of each candidate's signals, each times its weight."""
+    def weighed(
+        self, weights: Sequence[float], *, only: Iterable[Signal] = Signal
+    ) -> dict[str, float]:
+        """The sum of each candidate's signals, or of some of them, each times its weight."""
         sums = nothing = [0.0] * len(self._candidates)
-        felt = [(w, c) for w, c in zip(weights, self._columns, strict=True) if w and c is not None]
+        columns = ((weights[signal], self._columns[signal]) for signal in only)
+        felt = [(weight, column) for weight, column in columns if weight and column is not None]
         felt += [(0.0, nothing)] * (-len(felt) % _WEIGHED_AT_ONCE)
         # Some columns at once, which takes a third of the time of one by one.
         for start in range(0, len(felt), _WEIGHED_AT_ONCE):
@@ -176,11 +181,10 @@ class SignalTable:
         for offset, signal in _AROUND[match].items():
             columns[signal] = [beyond[place] for place in places[offset]]
         best: dict[str, float] = {}
-        sessions = [c.session_id or c.id for c in self._candidates]
-        for session, value in zip(sessions, column, strict=True):
+        for session, value in zip(self._sessions, column, strict=True):
             if value > best.get(session, 0.0):
                 best[session] = value
-        columns[_SESSION[match]] = [best.get(session, 0.0) for session in sessions]
+        columns[_SESSION[match]] = [best.get(session, 0.0) for session in self._sessions]
 
     def _add_facts(self) -> None:
         """What is known of a candidate without any match: who, when, how long, how early."""
