@@ -133,6 +133,29 @@ def test_an_unchanged_file_is_read_again_when_it_may_read_otherwise(
     assert [n.id for n in store.symbols(NAME, ["a.py"])] == ["a.py::f"]
 
 
+def test_catching_up_leaves_a_file_that_failed_to_the_next_build(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    write(root, {"a.py": "def f():\n    pass\n", "b.py": "x = 1\n"})
+    store, asked = open_sqlite_graph(tmp_path / "graph.db"), list[str]()
+
+    def parse(paths: Sequence[str]) -> list[Parsed]:
+        asked.extend(paths)
+        failed = Parsed("a.py", "", "failed", "parsing took longer than 20 s")
+        return [failed if path == "a.py" else parse_file(str(root), path) for path in paths]
+
+    made = Builder(store, Tree(root=root, name=NAME), clock=system_clock, parse=parse)
+    made.build()
+    write(root, {"b.py": "x = 22\n"})
+    assert made.catch_up(most=5) == []
+    assert made.catch_up(most=5) == []
+    assert asked == ["a.py", "b.py", "b.py"]
+    assert made.mark_changed() == []
+    write(root, {"a.py": "def g():\n    pass # changed\n"})
+    assert made.catch_up(most=5) == []
+    made.build()
+    assert asked[3:] == ["a.py", "a.py"]
+
+
 def test_changed_files_are_marked_as_stale_until_they_are_read_again(tmp_path: Path) -> None:
     store, root = built(tmp_path, TREE), tmp_path / "tree"
     write(root, {"b.py": "def f():\n    return 12345\n"})

@@ -312,6 +312,9 @@ class Graph:
     def _alone(self, tell: Callable[[BuildProgress], None] | None) -> Generator[None]:
         """No second build of this folder meanwhile, in whichever process: one could link a file
         by names that the other is about to replace."""
+        if self._wires.read_only:  # the store says so at the first write
+            yield
+            return
         with open_lock(self._locks, self.tree) as file:
             if not lock(file):
                 if tell is not None:

@@ -122,6 +122,12 @@ class Builder:
         listed = [f for f in list_files(self._tree.root) if is_wanted(f.path)]
         gone = sorted(known.keys() - {f.path for f in listed})
         plan = self._plan(known, listed, gone)
+        # A file that failed is left to the next build: a parser that hangs would keep a question
+        # waiting each time.
+        failed = {p for p, file in known.items() if file.state is FileState.FAILED}
+        waits = {f.path for f in plan.parse if f.path in failed and _is_as_before(known[f.path], f)}
+        listed = [found for found in listed if found.path not in waits]
+        plan.parse[:] = [found for found in plan.parse if found.path not in waits]
         changed = sorted([f.path for f in plan.parse] + plan.gone)
         if not changed:
             return []
@@ -410,9 +416,13 @@ def _is_to_be_tried_again(before: SourceFile) -> bool:
     return language is not None and is_installed(language)
 
 
+def _is_as_before(before: SourceFile, found: Listed) -> bool:
+    return (before.size_bytes, before.mtime_ns) == (found.size_bytes, found.mtime_ns)
+
+
 def _looks_same(before: SourceFile, found: Listed) -> bool:
     """Whether size and time are as before, and the time is old enough to be trusted."""
-    if (before.size_bytes, before.mtime_ns) != (found.size_bytes, found.mtime_ns):
+    if not _is_as_before(before, found):
         return False
     if before.stale_at is not None or before.analysed_at is None:
         return False
