@@ -1,22 +1,23 @@
-"""Resolved imports against an independent oracle: `python -m bench.imports --repo PATH [--json]`.
+"""Resolved imports against independent oracles: `python -m bench.imports --repo PATH [--json]`.
 
 Python: `ast` finds the imports, and importlib's own file finder says which file each means,
-without running anything. TypeScript (with `--typescript FOLDER`, an installed npm package): the
-compiler's module resolution. Both are compared file by file with the graph's import edges.
+without running anything. The other languages are judged by the tools of `bench.import_oracles`, as
+far as they are installed. Every oracle is compared file by file with the graph's import edges.
 """
 
 from __future__ import annotations
 
 import ast
-import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
 from pathlib import Path
+from posixpath import dirname
+from typing import NamedTuple
 
+from bench.import_oracles import TOOLS, MissingToolError, Pairs, Truth
 from bench.report import Target, finish, machine, parser, say
 from holdfast.codegraph.build import Builder, Tree
 from holdfast.core.clock import system_clock
@@ -24,72 +25,69 @@ from holdfast.core.codec import Json
 from holdfast.core.graph import EdgeKind, FileState
 from holdfast.store import open_sqlite_graph
 
-Pairs = set[tuple[str, str]]
 _TREE = "bench"
-_SCRIPT = """
-const ts = require(process.argv[1]); const path = require('path');
-const root = process.argv[2]; const files = JSON.parse(require('fs').readFileSync(0, 'utf8'));
-const known = new Map();
-function options(folder) {
-  if (known.has(folder)) return known.get(folder);
-  const file = ts.findConfigFile(folder, ts.sys.fileExists);
-  let found = {allowJs: true, moduleResolution: ts.ModuleResolutionKind.Bundler, module: 99};
-  if (file && !path.relative(root, file).startsWith('..')) {
-    const read = ts.readConfigFile(file, ts.sys.readFile);
-    const parsed = ts.parseJsonConfigFileContent(read.config || {}, ts.sys, path.dirname(file));
-    found = {...found, ...parsed.options,
-             allowJs: true};
-  }
-  known.set(folder, found);
-  return found;
-}
-const pairs = [];
-for (const name of files) {
-  const file = path.join(root, name);
-  const info = ts.preProcessFile(ts.sys.readFile(file) || '', true, true);
-  for (const item of info.importedFiles) {
-    const found = ts.resolveModuleName(item.fileName, file, options(path.dirname(file)), ts.sys);
-    const target = found.resolvedModule && found.resolvedModule.resolvedFileName;
-    if (target && !target.includes('node_modules')) {
-      const below = path.relative(root, target);
-      if (!below.startsWith('..') && below !== name) pairs.push([name, below]);
-    }
-  }
-}
-console.log(JSON.stringify(pairs));
-"""
+_SPOKEN = {"typescript": {"typescript", "tsx", "javascript"}, "c": {"c", "cpp"}}
+"""The languages that an oracle answers for, where it is not the one it is called after."""
 
 
-def drawn(repo: Path, folder: Path) -> tuple[Pairs, list[str]]:
-    """Import edges between files as the graph has them, and the files that were parsed."""
+class Drawing(NamedTuple):
+    """Import edges between files as the graph has them, all files, and those that were parsed."""
+
+    pairs: Pairs
+    known: frozenset[str]
+    parsed: list[str]
+    languages: frozenset[str]
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything for an oracle."""
+        return bool(self.languages & _SPOKEN.get(name, {name}))
+
+
+def drawn(repo: Path, folder: Path) -> Drawing:
+    """Build the graph and take out what is to be compared."""
     store = open_sqlite_graph(folder / "graph.db")
     Builder(store, Tree(root=repo, name=_TREE), clock=system_clock).build()
     read = (FileState.ANALYSED, FileState.PARTLY)
-    files = [f.path for f in store.files(_TREE) if f.state in read]
-    known = {f.path for f in store.files(_TREE)}
+    files = store.files(_TREE)
+    known = frozenset(f.path for f in files)
     pairs = {
         (e.source, e.target)
         for e in store.edges(_TREE)
         if e.kind is EdgeKind.IMPORTS and e.source in known and e.target in known
     }
-    return pairs, files
+    parsed = [f for f in files if f.state in read]
+    spoken = frozenset(f.language for f in parsed)
+    return Drawing(pairs, known, [f.path for f in parsed], spoken)
 
 
 # -- Python ---------------------------------------------------------------------------------------
 
 
 class PythonOracle:
-    """What the import machinery would find from the roots of a tree."""
+    """What the import machinery would find: from the folder that a file's outermost package is in,
+    as Python does for a script and pytest for a test, and from the folders of projects."""
 
     def __init__(self, repo: Path) -> None:
         self._repo = repo.resolve()
-        self._roots = [str(p) for p in (self._repo / "src", self._repo) if p.is_dir()]
+        projects = {p.parent for name in ("pyproject.toml", "setup.py", "setup.cfg")
+                    for p in self._repo.rglob(name)} | {self._repo}  # fmt: skip
+        if (self._repo / "__init__.py").is_file():
+            projects.add(self._repo.parent)
+        ordered = sorted(projects, key=lambda p: (len(p.parts), p))
+        self._roots = [str(p) for top in ordered for p in (top / "src", top) if p.is_dir()]
+
+    def home(self, path: str) -> str:
+        """The folder that the outermost package of a file is in."""
+        folder = (self._repo / path).parent
+        while (folder / "__init__.py").is_file():
+            folder = folder.parent
+        return str(folder)
 
     @cache  # noqa: B019 - one oracle for each run
-    def spec(self, name: str) -> ModuleSpec | None:
+    def spec(self, name: str, home: str) -> ModuleSpec | None:
         """The spec of a module, found without importing its parents."""
         parent, _, last = name.rpartition(".")
-        above = self._roots if not parent else self._folders(parent)
+        above = self._folders(parent, home) if parent else [home, *self._roots]
         empty: ModuleSpec | None = None
         for folder in above:
             found = FileFinder(folder, (SourceFileLoader, [".py"])).find_spec(last)
@@ -98,33 +96,35 @@ class PythonOracle:
             empty = empty or found
         return empty
 
-    def _folders(self, name: str) -> list[str]:
+    def _folders(self, name: str, home: str) -> list[str]:
         """Where the modules below a package are."""
-        spec = self.spec(name)
+        spec = self.spec(name, home)
         return list(spec.submodule_search_locations or ()) if spec is not None else []
 
-    def file(self, name: str) -> str | None:
+    def file(self, name: str, home: str) -> str | None:
         """The file of a module below the tree."""
-        spec = self.spec(name)
+        spec = self.spec(name, home)
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             return None
-        return Path(spec.origin).resolve().relative_to(self._repo).as_posix()
+        origin = Path(spec.origin).resolve()
+        return origin.relative_to(self._repo).as_posix() if self._repo in origin.parents else None
 
     def module_of(self, path: str) -> str | None:
         """The dotted name under which a file would be imported."""
-        for root in self._roots:
+        home = self.home(path)
+        for root in (*self._roots, home):
             try:
                 parts = list((self._repo / path).relative_to(root).with_suffix("").parts)
             except ValueError:
                 continue
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            if name and self.file(name) == path:
+            if name and self.file(name, home) == path:
                 return name
         return None
 
     def pairs(self, path: str) -> tuple[Pairs, Pairs]:
         """What a file imports, and what may be either a name of a package or its submodule."""
-        module = self.module_of(path)
+        module, home = self.module_of(path), self.home(path)
         wanted: Pairs = set()
         either: Pairs = set()
         if module is None:
@@ -136,7 +136,7 @@ class PythonOracle:
             return wanted, either
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                wanted |= {(path, f) for a in node.names if (f := self.file(a.name))}
+                wanted |= {(path, f) for a in node.names if (f := self.file(a.name, home))}
             elif isinstance(node, ast.ImportFrom):
                 self._from(node, path, package, wanted, either)
         itself = (path, path)
@@ -145,16 +145,16 @@ class PythonOracle:
     def _from(
         self, node: ast.ImportFrom, path: str, package: str, wanted: Pairs, either: Pairs
     ) -> None:
-        base = node.module or ""
+        base, home = node.module or "", self.home(path)
         if node.level:
             parts = package.split(".")
             kept = parts[: len(parts) - node.level + 1]
             base = ".".join(filter(None, (*kept, base)))
-        file = self.file(base) if base else None
+        file = self.file(base, home) if base else None
         if file:
             wanted.add((path, file))
         for alias in node.names:
-            below = self.file(f"{base}.{alias.name}") if base else None
+            below = self.file(f"{base}.{alias.name}", home) if base else None
             if below and file and file != path and alias.name in self._bound(file):
                 either.add((path, below))
             elif below:
@@ -182,39 +182,37 @@ def _top_names(body: Iterable[ast.stmt]) -> Iterable[str]:
             yield from _top_names(node.body)
 
 
-def python_truth(repo: Path, files: Sequence[str]) -> tuple[Pairs, Pairs, set[str]]:
-    """Pairs, pairs that are neither right nor wrong, and the files they are about."""
+def python(repo: Path, files: Sequence[str], _: Path | None) -> Truth:
+    """`ast` and importlib's own file finder."""
     oracle = PythonOracle(repo)
     wanted: Pairs = set()
     either: Pairs = set()
-    about = {path for path in files if path.endswith(".py") and oracle.module_of(path)}
+    about = frozenset(path for path in files if path.endswith(".py") and oracle.module_of(path))
     for path in about:
         own, unsure = oracle.pairs(path)
         wanted |= own
         either |= unsure - own
-    return wanted, either, about
+    return Truth(wanted, either, about)
 
 
-# -- TypeScript -----------------------------------------------------------------------------------
+ORACLES = {"python": python, **TOOLS}
 
 
-def typescript_truth(repo: Path, files: Sequence[str], compiler: Path) -> tuple[Pairs, set[str]]:
-    """Pairs by the compiler, and the files they are about."""
-    endings = (".ts", ".tsx", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
-    about = [path for path in files if path.endswith(endings)]
-    command = ("node", "-e", _SCRIPT, str(compiler.resolve()), str(repo.resolve()))
-    done = subprocess.run(command, input=json.dumps(about), capture_output=True, text=True,
-                          check=True)  # fmt: skip
-    return {(source, target) for source, target in json.loads(done.stdout)}, set(about)
+# -- Comparing ------------------------------------------------------------------------------------
 
 
-def score(found: Pairs, wanted: Pairs, either: Pairs) -> dict[str, Json]:
+def score(found: Pairs, truth: Truth, known: Iterable[str]) -> dict[str, Json]:
     """Precision and recall in percent, with some of what is wrong."""
-    judged = found - either
+    if truth.by_folder:
+        found = {(a, dirname(b)) for a, b in found}
+        known = set(map(dirname, known))
+    wanted = {pair for pair in truth.wanted if pair[1] in set(known)}
+    judged = {pair for pair in found if pair in wanted or pair not in truth.either}
     right = judged & wanted
     return {
         "found": len(judged),
         "wanted": len(wanted),
+        "not_judged": len(found - judged),
         "precision": round(100 * len(right) / len(judged), 2) if judged else None,
         "recall": round(100 * len(right) / len(wanted), 2) if wanted else None,
         "wrong": [f"{s} -> {t}" for s, t in sorted(judged - wanted)[:10]],
@@ -226,26 +224,28 @@ def main(arguments: Sequence[str]) -> int:
     """Measure and print."""
     made = parser(__doc__)
     made.add_argument("--repo", type=Path, required=True, help="folder that holds the packages")
+    made.add_argument("--language", choices=sorted(ORACLES), action="append", help="default: all")
     made.add_argument("--typescript", type=Path, help="folder of the installed npm package")
     chosen = made.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="holdfast-imports-") as folder:
         say(f"building the graph of {chosen.repo}")
-        pairs, files = drawn(chosen.repo, Path(folder))
-    figures: dict[str, Json] = {"machine": machine(), "repo": chosen.repo.name}
-    if not files:
-        raise SystemExit(f"{chosen.repo} holds no source file: give the folder of packages.")
-    wanted, either, about = python_truth(chosen.repo, files)
-    if wanted:
-        own = {pair for pair in pairs if pair[0] in about and pair[1].endswith(".py")}
-        figures["python"] = score(own, wanted, either)
-    if chosen.typescript is not None:
-        wanted, about = typescript_truth(chosen.repo, files, chosen.typescript)
-        known = set(files)
-        own = {pair for pair in pairs if pair[0] in about}
-        figures["typescript"] = score(own, {p for p in wanted if p[1] in known}, set())
-    languages = [figures[name] for name in ("python", "typescript") if name in figures]
+        drawing = drawn(chosen.repo, Path(folder))
+    figures: dict[str, Json] = {"machine": machine(), "repo": chosen.repo.resolve().name}
+    measured: list[dict[str, Json]] = []
+    for name in chosen.language or ORACLES:
+        if not drawing.has(name):
+            continue
+        say(f"asking the oracle for {name}")
+        try:
+            truth = ORACLES[name](chosen.repo, drawing.parsed, chosen.typescript)
+        except MissingToolError as error:
+            figures[name] = {"skipped": str(error)}
+            continue
+        own = {pair for pair in drawing.pairs if pair[0] in truth.about}
+        measured.append(score(own, truth, drawing.known))
+        figures[name] = measured[-1]
     figures["targets"] = [
-        Target(name, 95, _least(languages, name), at_least=True).as_json()
+        Target(name, 95, _least(measured, name), at_least=True).as_json()
         for name in ("precision", "recall")
     ]
     lines = [f"{name}: {value}" for name, value in figures.items()]
@@ -253,8 +253,8 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _least(languages: Sequence[Json], name: str) -> float | None:
-    values = [found.get(name) for found in languages if isinstance(found, dict)]
+def _least(measured: Sequence[dict[str, Json]], name: str) -> float | None:
+    values = [found.get(name) for found in measured]
     return min((v for v in values if isinstance(v, int | float)), default=None)
 
 

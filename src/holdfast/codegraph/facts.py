@@ -112,6 +112,14 @@ class Names:
         return name in self.symbols or ("", name) in self.attribute_types
 
     @cached_property
+    def heads(self) -> frozenset[str]:
+        """Names under which a file may give anything: its own and what it passes on."""
+        own = {qualname for qualname in self.symbols if "." not in qualname}
+        own |= {name for scope, name, _ in self.attributes if not scope}
+        passed = {here for item in self.imports for _, here in item.names if here}
+        return frozenset(own | passed | self.imported.keys() | self.exported.keys())
+
+    @cached_property
     def imported(self) -> dict[str, int]:
         """Place of the import that gives a name, by that name; the last one counts."""
         found: dict[str, int] = {}

@@ -42,6 +42,7 @@ class Outlook:
         self._found: dict[tuple[str, int], tuple[Found, frozenset[int]]] = {}
         self._known: dict[tuple[str, ...], tuple[object, frozenset[int]]] = {}
         self._under_way: set[tuple[str, ...]] = set()
+        self._in_circle = False
         self._asked: set[int] = set()
 
     def taken(self) -> frozenset[int]:
@@ -137,15 +138,18 @@ class Outlook:
         known = self._known.get(spot)
         if known is None:
             if spot in self._under_way:
+                self._in_circle = True
                 return default
             outer, self._asked = self._asked, set()
+            circled, self._in_circle = self._in_circle, False
             self._under_way.add(spot)
             answer = work()
             self._under_way.discard(spot)
             # What was worked out inside a circle is only right from where the circle was entered.
             known = (answer, frozenset(self._asked))
-            if not self._under_way:
+            if not self._under_way or not self._in_circle:
                 self._known[spot] = known
+            self._in_circle = bool(self._under_way) and (circled or self._in_circle)
             self._asked = outer
         self._asked |= known[1]
         return cast("_Answer", known[0])

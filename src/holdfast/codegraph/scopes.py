@@ -19,6 +19,7 @@ _TYPES = frozenset({NodeKind.CLASS, NodeKind.INTERFACE})
 _FARTHEST = 12
 """Steps after which a name is given up: circles of types and of re-exports end here."""
 _BY_TYPE = 0.9
+_TABLES = 16
 Bindings = Mapping[tuple[str, str], str]
 NO_BINDINGS: Bindings = {}
 Parts = Sequence[str]
@@ -45,6 +46,7 @@ class Scopes:
 
     def __init__(self, outlook: Outlook) -> None:
         self._outlook = outlook
+        self._tables: dict[str, dict[str, list[str]]] = {}
 
     def kind(self, target: Target) -> NodeKind | None:
         """The kind of a symbol."""
@@ -127,7 +129,11 @@ class Scopes:
             met = _first(self._given_then(target, parts, steps) for target in shared)
             if met is not None:
                 return met
-        met = _first(self._given_then(Target(file), parts, steps) for file in self.stars(path))
+        met = _first(
+            self.descend(given, parts[1:], steps + 1)
+            for file in self._givers(path, parts[0])
+            if (given := self._own_given(file, parts[0], steps)) is not None
+        )
         if met is None and language.autoload is not None:
             loaded = language.autoload(parts[0], path, self._outlook)
             met = _first(self.descend(target, parts[1:], steps + 1) for target in loaded)
@@ -294,16 +300,40 @@ class Scopes:
         language = self._outlook.language_of(target.path)
         if language is None:
             return None
-        for path in self._files_of(target, language):
-            names = self._outlook.names(path)
-            if names is not None:
-                inner = names.exported.get(name, name)
-                if names.gives(inner):
-                    return Target(path, inner)
-                passed = self._passed_on(path, name, inner, names, steps)
-                if passed is not None:
-                    return passed
+        if target.is_package:
+            home = self._homes(target).get(name)
+            if home is not None:
+                return Target(home, name)
+        else:
+            met = self._given_by_file(target.path, name, steps)
+            if met is not None:
+                return met
         return language.submodule(target, name, self._outlook) if language.submodule else None
+
+    def _given_by_file(self, path: str, name: str, steps: int) -> Target | None:
+        names = self._outlook.names(path)
+        if names is None:
+            return None
+        inner = names.exported.get(name, name)
+        if names.gives(inner):
+            return Target(path, inner)
+        return self._passed_on(path, name, inner, names, steps)
+
+    def _homes(self, package: Target) -> Mapping[str, str]:
+        """The file of a package that gives a name, by that name. What a file of it imports is its
+        own affair."""
+
+        def look() -> dict[str, str]:
+            language = self._outlook.language_of(package.path)
+            homes: dict[str, str] = {}
+            for path in self._files_of(package, language) if language is not None else ():
+                names = self._outlook.names(path)
+                for name in names.heads if names is not None else ():
+                    if names is not None and names.gives(name):
+                        homes.setdefault(name, path)
+            return homes
+
+        return self._outlook.remembered(("homes", package.path), look, {})
 
     def _files_of(self, target: Target, language: Language) -> tuple[str, ...]:
         if not target.is_package:
@@ -324,7 +354,7 @@ class Scopes:
                 met = self._settle_bound(path, place, name, steps)
                 if met is not None:
                     return met
-        found = (self._own_given(file, name, steps) for file in self.stars(path))
+        found = (self._own_given(file, name, steps) for file in self._givers(path, name))
         return next((target for target in found if target is not None), None)
 
     def _own_given(self, path: str, name: str, steps: int) -> Target | None:
@@ -345,29 +375,55 @@ class Scopes:
                 return next((target for target in settled if target is not None), None)
         return None
 
+    def _givers(self, path: str, name: str) -> Sequence[str]:
+        """Files seen by star imports that may give a name, the nearest first. A file is mostly
+        asked about many names in a row, so only the last few tables are kept."""
+        files = self.stars(path)
+        table = self._tables.get(path)
+        if table is None:
+            table = self._tables[path] = {}
+            for file in files:
+                names = self._outlook.names(file)
+                for head in names.heads if names is not None else ():
+                    table.setdefault(head, []).append(file)
+            while len(self._tables) > _TABLES:
+                del self._tables[next(iter(self._tables))]
+        return table.get(name, ())
+
     def stars(self, path: str) -> tuple[str, ...]:
         """Files whose names a file sees by star imports or includes, also through others."""
         return self._outlook.remembered(("stars", path), lambda: self._star_files(path), ())
 
     def _star_files(self, path: str) -> tuple[str, ...]:
         seen: dict[str, None] = {}
-        waiting = [path]
+        waiting, asked = [path], {path}
         while waiting:
-            current = waiting.pop(0)
-            for file in self._next_stars(current):
-                if file not in seen and file != path:
+            for file, goes_on in self._next_stars(waiting.pop(0)):
+                if file != path:
                     seen[file] = None
+                if goes_on and file not in asked:
+                    asked.add(file)
                     waiting.append(file)
         return tuple(seen)
 
-    def _next_stars(self, path: str) -> Iterator[str]:
-        names = self._outlook.names(path)
-        for place, item in enumerate(names.imports if names is not None else ()):
-            if item.names and item.names[0][0] == STAR:
-                for target in self._outlook.found(path, place).stars:
-                    language = self._outlook.language_of(target.path)
-                    if language is not None:
-                        yield from self._files_of(target, language)
+    def _next_stars(self, path: str) -> tuple[tuple[str, bool], ...]:
+        """Files whose names come by one step, and whether what they see comes as well: it does
+        from a file that is taken in, not from a package, nor from the source of a header."""
+
+        def look() -> tuple[tuple[str, bool], ...]:
+            names, found = self._outlook.names(path), list[tuple[str, bool]]()
+            for place, item in enumerate(names.imports if names is not None else ()):
+                if item.names and item.names[0][0] == STAR:
+                    met = self._outlook.found(path, place)
+                    for target in met.stars:
+                        language = self._outlook.language_of(target.path)
+                        if language is not None:
+                            files = self._files_of(target, language)
+                            goes_on = not target.is_package and target.path in met.files
+                            found.extend((file, goes_on) for file in files)
+            return tuple(found)
+
+        return self._outlook.remembered(("next stars", path), look, ())
 
 
 def outward(scope: str) -> Iterator[str]:

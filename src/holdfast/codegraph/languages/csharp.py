@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _CSHARP = "csharp"
 _PACKAGES = Packages(_CSHARP)
 _USING = re.compile(r"(?:global\s+)?using\s+(static\s+)?(?:(\w+)\s*=\s*)?([\w.]+)")
+_FEW, _BY_NAMESPACE = 3, 0.3
+"""A using directive names a namespace. Of many files behind it, few are meant: calls say which."""
 _NAMESPACES = ("namespace_declaration", "file_scoped_namespace_declaration")
 
 
@@ -41,7 +43,9 @@ def find_import(item: Import, _: str, outlook: Outlook) -> Found:
     name, here = item.names[0]
     if name == STAR and item.form != "static":
         files = outlook.package(_CSHARP, item.module)
-        return Found(files, stars=(package_target(_CSHARP, item.module),)) if files else NOTHING
+        sure = 1.0 if len(files) <= _FEW else _BY_NAMESPACE
+        stars = (package_target(_CSHARP, item.module),)
+        return Found(files, stars=stars, confidence=sure) if files else NOTHING
     if name == STAR:
         package, _, name = item.module.rpartition(".")
         here = ""
