@@ -154,3 +154,27 @@ def test_the_commands_show_the_same(hf: Holdfast, tmp_path: Path) -> None:
     assert "co_dependence" in ran("observer", "status")
     assert len(json.loads(ran("observer", "status", "--json"))["sessions"]) == 3
     assert "discarded" in ran("observer", "verdict", "session-003", "failed")
+
+
+def test_every_record_of_the_observer_can_be_explained(hf: Holdfast) -> None:
+    hf.observer.learn(worked(hf, 1, 2, 3, 4))
+    said = (MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE)
+    made = [m for m in hf.iterate() if m.type not in said]
+    told = {m.type: hf.observer.why(m).explanation for m in made}
+    kinds = {MemoryType.CAUSAL_DEPENDENCY, MemoryType.WORK_UNIT_OUTCOME, MemoryType.CONTEXT_COST}
+    assert kinds <= set(told)
+    for reason in told.values():
+        assert reason is not None
+        assert reason.rule
+        assert reason.sessions
+        assert reason.signals
+
+
+def test_a_memory_that_is_seen_again_is_not_compared_with_itself(hf: Holdfast) -> None:
+    hf.observer.learn(worked(hf, 1, 2, 3))
+    hf.observer.learn(worked(hf, 4))
+    (pair,) = [m for m in hf.iterate() if m.type is MemoryType.CAUSAL_DEPENDENCY]
+    reason = hf.observer.why(pair).explanation
+    assert reason is not None
+    assert reason.novelty > 0.5
+    assert reason.score > reason.threshold

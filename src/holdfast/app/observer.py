@@ -5,8 +5,9 @@ Runs after a drain or an import, never while others wait for events; and on a QA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from holdfast.app.following import follow_sessions
@@ -25,7 +26,7 @@ from holdfast.core.observer import (
 )
 from holdfast.core.records import record, replace
 from holdfast.core.sessions import SessionRecord
-from holdfast.core.types import MemoryType, Phase, parse_choice
+from holdfast.core.types import EvidenceKind, MemoryType, Phase, Source, parse_choice
 from holdfast.observe.learning.outcomes import unit_of
 from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, is_over, promote
 from holdfast.observe.learning.thresholds import (
@@ -103,6 +104,16 @@ class ObserverStatus:
     sightings: tuple[tuple[str, int], ...] = ()
     latest: tuple[Explanation, ...] = ()
     rules: tuple[InferenceRule, ...] = ()
+
+
+_RUNNING: Mapping[MemoryType, str] = MappingProxyType(
+    {
+        MemoryType.WORK_UNIT_OUTCOME: "what a unit of work that passed came to",
+        MemoryType.WORK_STATE: "where work stands that nobody has settled",
+        MemoryType.CONTEXT_COST: "average and 90th percentile over the latest 30 sessions",
+        MemoryType.TASK_CALIBRATION: "steps planned against steps done, for each module",
+    }
+)
 
 
 class Observer:
@@ -212,9 +223,10 @@ class Observer:
         return fellows(self._wires.engine, self._wires.project, name, limit=limit)
 
     def why(self, memory: Memory) -> Reason:
-        """Why a memory is there."""
+        """Why a memory is there: as it was noted, or, for a record that is written anew with each
+        session, by the rule that its type names."""
         found = self._wires.engine.store.explanations([memory.id])
-        return Reason(memory=memory, explanation=found.get(memory.id))
+        return Reason(memory=memory, explanation=found.get(memory.id) or _running(memory))
 
     def status(self, *, project: str | None = None, limit: int = _LISTED) -> ObserverStatus:
         """What is held of a project, this one unless another is named."""
@@ -278,3 +290,21 @@ class Observer:
         settled = (PadState.PROMOTED, PadState.FAILED)
         store.drop_scratchpads(before=now - timedelta(days=SIGNAL_DAYS), states=settled)
         store.drop_scratchpads(before=now - timedelta(days=UNSETTLED_DAYS))
+
+
+def _running(memory: Memory) -> Explanation | None:
+    """Why a running record is there, from what it carries itself."""
+    told = _RUNNING.get(memory.type)
+    if told is None or memory.source is not Source.OBSERVER_INFERRED:
+        return None
+    sessions = [e.ref for e in memory.evidence if e.kind is EvidenceKind.SESSION]
+    return Explanation(
+        memory_id=memory.id,
+        project=memory.project,
+        rule=memory.type.value,
+        subject=memory.key or "",
+        at=memory.updated_at,
+        validated_by="its sessions",
+        sessions=tuple(sessions),
+        signals=(told,),
+    )

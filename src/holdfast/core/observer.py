@@ -296,6 +296,11 @@ class Explanation:
     novelty: float = 0.0
     threshold: float = 0.0
 
+    @property
+    def is_weighed(self) -> bool:
+        """Whether the score was weighed from its three parts; some rules know it by themselves."""
+        return self.frequency > 0.0
+
 
 def pair_subject(file_a: str, file_b: str) -> str:
     """The subject under which two files are counted together, whichever comes first."""

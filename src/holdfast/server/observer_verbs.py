@@ -87,10 +87,13 @@ class ReasonTold(Output):
     def text(self) -> str:
         lines = [f"[m:{self.id}] {self.content}", f"source: {self.source}"]
         if self.rule:
+            parts = (
+                f" (frequency {self.frequency}, recency {self.recency}, novelty {self.novelty};"
+                f" more than {self.threshold} is needed at first)"
+            )
             lines.append(
                 f"rule {self.rule}, validated by {self.validated_by}; score {self.score}"
-                f" (frequency {self.frequency}, recency {self.recency}, novelty {self.novelty};"
-                f" above {self.threshold})"
+                + (parts if self.frequency else "")
             )
         lines += [f"signal: {signal}" for signal in self.signals]
         lines += [f"evidence: {item}" for item in self.evidence]

@@ -113,14 +113,10 @@ def _print_reason(reason: Reason) -> None:
     click.echo(output.indented(memory.content, by=2))
     facts = [("source", memory.source.value)]
     if told is not None:
-        parts = (
-            f"{told.score:.2f}, above {told.threshold:.2f} = 0.4 x frequency {told.frequency:.2f}"
-            f" + 0.3 x recency {told.recency:.2f} + 0.3 x novelty {told.novelty:.2f}"
-        )
         facts += [
             ("rule", told.rule),
             ("validated by", told.validated_by),
-            ("score", parts),
+            ("score", _score(told)),
             ("sessions", ", ".join(told.sessions)),
             *(("signal", signal) for signal in told.signals),
         ]
@@ -130,6 +126,16 @@ def _print_reason(reason: Reason) -> None:
             click.echo(f"  {click.style(name, dim=True)}: {output.one_line(value)}")
     if told is None and not memory.evidence:
         output.note("Nothing more is known of where it comes from.")
+
+
+def _score(told: Explanation) -> str:
+    if not told.is_weighed:
+        return f"{told.score:.2f}" if told.score else ""
+    return (
+        f"{told.score:.2f} (more than {told.threshold:.2f} is needed at first)"
+        f" = 0.4 x frequency {told.frequency:.2f} + 0.3 x recency {told.recency:.2f}"
+        f" + 0.3 x novelty {told.novelty:.2f}"
+    )
 
 
 def _session_line(session: ObservedSession) -> str:

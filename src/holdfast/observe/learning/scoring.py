@@ -19,7 +19,7 @@ from holdfast.core.types import TYPE_RULES, MemoryType
 from holdfast.memory.engine import Engine, Thresholds
 from holdfast.memory.wording.likeness import Likeness, compare
 from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.inference import Conclusion
+from holdfast.observe.learning.inference import Conclusion, key_of
 
 _NEIGHBOURS = 8
 _NOMINAL = Thresholds()
@@ -78,11 +78,12 @@ def frequency(made: Conclusion) -> float:
 
 
 def _nearest(engine: Engine, made: Conclusion, *, project: str) -> tuple[Memory | None, float]:
-    """The nearest statement about the same files, and how near on the nominal scale."""
+    """The nearest other statement about the same files, and how near on the nominal scale."""
     where = Filter(project=project, types=_STATEMENTS, stale=False)
     best: tuple[Memory | None, float] = (None, 0.0)
     for memory, likeness in _neighbours(engine, made, where):
-        if made.files and not set(made.files) & set(memory.files):
+        is_itself = memory.key == key_of(made)
+        if is_itself or (made.files and not set(made.files) & set(memory.files)):
             continue
         if likeness > best[1]:
             best = (memory, likeness)
