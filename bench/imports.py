@@ -230,6 +230,8 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="holdfast-imports-") as folder:
         say(f"building the graph of {chosen.repo}")
         drawing = drawn(chosen.repo, Path(folder))
+    if not drawing.parsed:
+        raise SystemExit(f"{chosen.repo} holds no source file: give the folder of packages.")
     figures: dict[str, Json] = {"machine": machine(), "repo": chosen.repo.resolve().name}
     measured: list[dict[str, Json]] = []
     for name in chosen.language or ORACLES:
