@@ -99,11 +99,25 @@ ONLY_DEVTOOLS = {
 }
 
 
+ELECTRON = {
+    'To get to "/settings": fill `Email`, then fill `Password`, then click `Sign in`.': (
+        "test_sequence"
+    ),
+    'To get to "Settings - Little Shop": fill `Email`, then fill `Password`, then click `Sign in`,'
+    " then click `I agree to the terms`, then click `Save changes`,"
+    " then send keyboard shortcut `Ctrl+N`.": "test_sequence",
+    "`click_by_text` fails when it comes too soon after the same click: wait in between.": (
+        "mcp_gotcha"
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("server", "flows", "expected"),
     [
         ("playwright", ("settings", "orders", "waiting"), SETTINGS | WAITING | ONLY_PLAYWRIGHT),
         ("chrome-devtools", ("settings", "waiting"), SETTINGS | WAITING | ONLY_DEVTOOLS),
+        ("electron", ("signing in",), ELECTRON),
     ],
 )
 def test_a_recorded_session_shows_exactly_these_facts(
@@ -122,6 +136,7 @@ def test_nothing_that_was_typed_is_on_disk_afterwards(tmp_path: Path) -> None:
     with desk.open() as hf:
         qa(desk, hf, "one", "playwright", "settings", "orders")
         qa(desk, hf, "two", "chrome-devtools", "settings")
+        qa(desk, hf, "three", "electron", "signing in")
     kept = [path for path in desk.home.rglob("*") if path.is_file()]
     assert kept
     assert [path.name for path in kept if TYPED.encode() in path.read_bytes()] == []

@@ -19,11 +19,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
+from urllib.request import urlopen
 
 from tests.running_clients.little_shop import little_shop
 
 RECORDINGS = Path(__file__).parents[1] / "app" / "browsers.json"
 _NOBODY = "http://127.0.0.1:47291/"
+_DEBUGGED = ("--remote-debugging-port=9222",)
+_DEBUGGED_AT = "http://127.0.0.1:9222/json"
 Fields: TypeAlias = dict[str, Any]
 Flow: TypeAlias = Callable[["Hand"], None]
 
@@ -175,9 +178,31 @@ def _devtools_waiting(hand: Hand) -> None:
     hand.do("navigate_page", pageId=77, type="reload")
 
 
+# -- An Electron application, which to its server is any page with a debugging port ----------------
+
+
+def _electron(hand: Hand) -> None:
+    def send(command: str, **given: str) -> None:
+        hand.do("send_command_to_electron", command=command, args=given)
+
+    send("get_page_structure")
+    send("fill_input", placeholder="Email", value="tiger-lily")
+    send("fill_input", selector="input[name=password]", value="tiger-lily")
+    send("click_by_text", text="Sign in")
+    send("get_url")
+    send("click_by_text", text="I agree to the terms")
+    send("click_by_selector", selector="#save")
+    send("click_by_text", text="Save changes")
+    send("click_by_text", text="Save changes")
+    send("send_keyboard_shortcut", text="Ctrl+N")
+    send("get_page_structure")
+    hand.do("take_screenshot")
+
+
 FLOWS: dict[str, dict[str, Flow]] = {
     "playwright": {"settings": _settings, "orders": _orders, "waiting": _waiting},
     "chrome-devtools": {"settings": _devtools_settings, "waiting": _devtools_waiting},
+    "electron": {"signing in": _electron},
 }
 
 
@@ -190,6 +215,8 @@ def server_words(server: str, modules: Path, chromium: str) -> list[str]:
         program = modules / "@playwright/mcp/cli.js"
         return ["node", str(program), "--headless", "--isolated", "--no-sandbox",
                 "--executable-path", chromium]  # fmt: skip
+    if server == "electron":
+        return ["node", str(modules / "electron-mcp-server/dist/index.js")]
     program = modules / "chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js"
     return ["node", str(program), "--headless", "--isolated", "--no-usage-statistics",
             "--executablePath", chromium, "--chromeArg=--no-sandbox"]  # fmt: skip
@@ -213,6 +240,36 @@ def _hand(words: list[str], shop: str) -> Generator[Hand]:
             process.wait(timeout=20)
 
 
+@contextmanager
+def _beside(words: list[str] | None) -> Generator[None]:
+    """Another program while this one goes on."""
+    if words is None:
+        yield
+        return
+    with TemporaryDirectory() as profile:
+        process = subprocess.Popen(
+            [*words, f"--user-data-dir={profile}"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            _wait_for(_DEBUGGED_AT)
+            yield
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def _wait_for(address: str) -> None:
+    for _ in range(200):
+        try:
+            urlopen(address, timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise TimeoutError(address)
+
+
 def _neutral(recorded: Fields, shop: str) -> Fields:
     text = json.dumps(recorded).replace(shop, "http://localhost:3000")
     text = re.sub(r"[\w./-]*/(page|console)-[\dTZ-]+\.(yml|png|log)", r"shots/\1.\2", text)
@@ -226,7 +283,9 @@ def main(modules: Path, chromium: str) -> None:
         for server, flows in FLOWS.items():
             told: Fields = {}
             for name, flow in flows.items():
-                with _hand(server_words(server, modules, chromium), shop) as hand:
+                words = server_words(server, modules, chromium)
+                page = [chromium, "--headless", "--no-sandbox", *_DEBUGGED, f"{shop}/login"]
+                with _beside(page if server == "electron" else None), _hand(words, shop) as hand:
                     flow(hand)
                     told["version"] = hand.version
                     told[name] = hand.calls

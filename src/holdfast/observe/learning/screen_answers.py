@@ -18,7 +18,7 @@ from holdfast.core.text import shorten
 
 Trouble: TypeAlias = Literal[
     "none", "failed", "stale", "ambiguous", "dialog", "closed", "key", "no_browser", "refused",
-    "covered", "read_only", "disabled", "moving", "not_ready",
+    "covered", "read_only", "disabled", "hurried", "moving", "not_ready",
 ]  # fmt: skip
 MOST_NAMES = 200
 NAME_CHARS = 60
@@ -46,6 +46,7 @@ _TROUBLES: tuple[tuple[Trouble, str], ...] = (
     ("key", r"unknown key|valid keys are|unsupported key"),
     ("no_browser", r"npx playwright install|executable doesn't exist|could not find chrom"),
     ("refused", r"err_connection_refused|econnrefused|connection refused"),
+    ("hurried", r"too soon after (?:the )?(?:previous|last)"),
     ("covered", r"intercepts pointer events|would receive the click"),
     ("read_only", r"not editable|read-?only"),
     ("disabled", r"not enabled|is disabled|aria-disabled"),
@@ -56,9 +57,12 @@ _KNOWN_TROUBLE: tuple[tuple[Trouble, re.Pattern[str]], ...] = tuple(
     (name, re.compile(told, re.IGNORECASE)) for name, told in _TROUBLES
 )
 _FAILED = re.compile(
-    r"^(?:#+ ?)?(?:(?:\w*error|failed|exception)\b[ \t]*(?::|$)|unable to |could not )",
+    r"^(?:#+ ?)?(?:(?:\w*error|failed|exception)\b[ \t]*(?::|$)|(?:unable|failed) to |could not "
+    r"|\w+ not found\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+# What the Electron server puts before every answer, also before that of a failure.
+_PRAISE = re.compile(r"\A(?:✅ (?:Result|Command \w+): )+")
 _NEEDS = re.compile(
     r"(?:log ?in|sign ?in|authentication) (?:is )?required|not (?:logged|signed) in"
     r"|please (?:log|sign) in|unauthori[sz]ed|forbidden"
@@ -80,6 +84,7 @@ _PLACES = re.compile(
     r"|^\d+: (?P<c_title>.*) \((?P<c>\S+)\) \[selected\]$"
     r"|Page navigated to (?P<d>\S+)"
     r"|\b(?:url|location)\W{1,4}(?P<e>[a-z]+://\S+)"
+    r"|\A(?P<g>https?://\S+)\s*\Z"
     r"|\btitle\W{1,4}(?P<f_title>[^\n]{1,120})",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -96,6 +101,10 @@ _CODE = re.compile(r"^```js\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LOCATED = re.compile(
     r"getBy\w+\('((?:[^'\\]|\\.)*)'(?:, \{ name: '((?:[^'\\]|\\.)*)')?"
     r"|locator resolved to <\w+[^<>]*>([^<>\n]{1,200})</"
+)
+_CLICKED = re.compile(
+    r"\A(?:Successfully (?:clicked element|filled input)|Failed to click element)[^\"\n]{0,160}"
+    r"\"([^\"\n]{1,200})\""
 )
 _FILE = re.compile(
     r"(?:https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?/|(?<![\w/.:-]))"
@@ -129,6 +138,7 @@ class Answer:
 
 def read_answer(text: str, *, failed: bool, typed: Iterable[str] = ()) -> Answer:
     """What a safe text tells; nothing that was `typed` gets into it."""
+    text, failed = _PRAISE.sub("", text), failed or "❌" in text[:_HEAD_CHARS]
     failed = failed or _FAILED.search(text[:_HEAD_CHARS]) is not None
     elements = list(_ELEMENTS.finditer(text))
     place, title = _place(text)
@@ -195,7 +205,7 @@ def _place(text: str) -> tuple[str, str]:
             if value:
                 (titles if name.endswith("title") else places).append(value)
     path = _first([path_of(place) for place in places])
-    return path, plain(titles[0].strip(" *\"'"), limit=80) if titles else ""
+    return path, plain(titles[0].strip(" *\"',"), limit=80) if titles else ""
 
 
 def _needs(text: str, *, failed: bool) -> str:
@@ -224,6 +234,8 @@ def _named(text: str, *, failed: bool) -> tuple[str, ...]:
     """The elements that a call went to, by the code that the tool says it ran."""
     code = text if failed else "\n".join(_CODE.findall(text))
     words = [found[2] or found[1] or found[3] for found in _LOCATED.finditer(code)]
+    if clicked := _CLICKED.match(text):
+        words = [clicked[1]]
     return tuple(dict.fromkeys(plain(word or "", limit=NAME_CHARS) for word in words))[:8]
 
 

@@ -33,6 +33,7 @@ _QUIRKS: Mapping[Trouble, str] = {
     " has changed",
     "dialog": "`{tool}` fails while a dialog is open: answer the dialog first",
     "closed": "`{tool}` fails once its page or browser is closed: open it again",
+    "hurried": "`{tool}` fails when it comes too soon after the same click: wait in between",
     "key": "`{tool}` knows keys by their own names only, such as Enter or ArrowLeft",
 }
 _BLOCKED: Mapping[Trouble, str] = {
@@ -160,14 +161,17 @@ def _sequence(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | No
     if step.deed != "look" or not step.ok or step.verb == "list_pages":
         return None
     starts = [n for n, one in enumerate(before) if one.deed == "open" and one.ok]
+    if not starts and len(before) < MOST_STEPS:
+        starts = [0]  # an application that was running already
     if not starts:
         return None
     path = [one for one in before[starts[-1] :] if one.ok and (one.deed == "open" or one.target)]
-    acts = [one for one in path if one.deed == "act"]
+    acts = [one for one in path if one.deed == "act" and one.target]
     done = sum(one.target.count("`") // 2 for one in acts)
     if not FEWEST_IN_SEQUENCE <= done <= MOST_IN_SEQUENCE:
         return None
-    actions = [path[0].action, *dict.fromkeys(one.action for one in acts)]
+    opened = [one.action for one in path[:1] if one.deed == "open"]
+    actions = [*opened, *dict.fromkeys(one.action for one in acts)]
     goal = step.title or step.place or acts[-1].action
     told = f'To get to "{goal}": {", then ".join(actions)}'
     return _fact("test_sequence", step, told, "\n".join(actions), of_tool=True)

@@ -36,15 +36,16 @@ _SERVERS = re.compile(
     re.IGNORECASE,
 )
 _VERBS: Mapping[Deed, str] = {
-    "open": "navigate navigate_page goto open_page new_page open_url launch launch_app start_app"
-    " restart_app reload",
-    "act": "click click_by_text click_by_selector click_element double_click tap press press_key"
-    " send_keyboard_shortcut send_keys keyboard fill fill_input fill_form type type_text select"
+    "open": "navigate navigate_page navigate_to_hash goto open_page new_page open_url launch"
+    " launch_app start_app restart_app reload",
+    "act": "click click_by_text click_by_selector click_button click_element double_click tap press"
+    " press_key send_keyboard_shortcut send_keys keyboard fill fill_input fill_form type type_text select"
     " select_option select_dropdown hover drag drop upload upload_file file_upload check uncheck"
     " handle_dialog swipe scroll",
     "look": "take_screenshot screenshot snapshot take_snapshot get_page_structure page_structure"
     " get_text get_content console_messages list_console_messages network_requests eval evaluate"
-    " evaluate_script verify_page_structure assert find_element find list_pages",
+    " evaluate_script verify_page_structure verify_form_state get_url assert find_element find"
+    " list_pages",
     "wait": "wait wait_for wait_for_selector wait_for_text sleep",
 }
 _DEEDS: Mapping[str, Deed] = {
@@ -57,9 +58,12 @@ _TELLING = frozenset(
 _TYPES = re.compile(r"^(?:type|fill|send_keys|keyboard|select|upload|file_upload|drop)")
 _PRESSES = re.compile(r"^(?:press|send_keyboard)")
 _REFERENCES = ("target", "ref", "uid", "startTarget", "from_uid")
-_WORDS = ("element", "label", "name", "startElement", "selector", "locator", "target")
+_WORDS = (
+    "element", "label", "placeholder", "name", "startElement", "selector", "locator", "target",
+)  # fmt: skip
 _SHOWN = ("text", "textGone")  # words on the screen, of a tool that types none
-_KEYS = ("key", "shortcut")
+_KEYS = ("key", "shortcut", "text")
+_WRAPPER = "send_command_to_electron"
 _PLACES = ("url", "page", "app", "path")
 _TYPED = ("text", "value", "values", "key", "promptText")
 _LISTS = ("fields", "elements")
@@ -119,23 +123,24 @@ class Screen:
 
 def is_of_screen(call: ToolCalled) -> bool:
     """Whether a tool call has to do with a screen."""
-    return _deed(call) is not None
+    return _meant(call) is not None
 
 
 def read_step(call: ToolCalled, screen: Screen | None = None) -> tuple[ScreenStep, Screen] | None:
     """The step that a tool call is and the screen after it; None when it has nothing to do with
     one."""
-    deed = _deed(call)
-    if deed is None:
+    meant = _meant(call)
+    if meant is None:
         return None
-    _, verb, tool = _parts(call.name)
-    before, given = screen or Screen(), _given(call.input)
+    verb, deed, given = meant.verb, meant.deed, meant.given
+    before = screen or Screen()
     text = safe_text((call.error or call.output)[:_MAX_TEXT])
     answer = read_answer(text, failed=call.error is not None, typed=_typed(given))
     target = _target(given, verb, deed, before.names, answer.named)
     opened = target if deed == "open" and not target.startswith("`") else ""
+    place = answer.place or opened or before.place
     step = ScreenStep(
-        tool=tool,
+        tool=meant.tool,
         verb=verb,
         deed=deed,
         target=target,
@@ -145,19 +150,36 @@ def read_step(call: ToolCalled, screen: Screen | None = None) -> tuple[ScreenSte
         needs=answer.needs,
         dialog=answer.dialog,
         page=opened or before.place,
-        place=answer.place or opened or before.place,
-        title=answer.title or ("" if deed == "open" else before.title),
+        place=place,
+        title=answer.title or (before.title if place == before.place else ""),
         files=answer.files,
     )
     return step, _after(before, step, answer)
 
 
-def _deed(call: ToolCalled) -> Deed | None:
+@record
+class _Meant:
+    """A call of a screen tool: what it does, by which tool, with what."""
+
+    verb: str
+    tool: str
+    deed: Deed
+    given: Mapping[str, Json]
+
+
+def _meant(call: ToolCalled) -> _Meant | None:
     if call.kind not in (ToolKind.MCP, ToolKind.OTHER):
         return None
-    server, verb, _ = _parts(call.name)
-    known = _SERVERS.search(server) or verb in _TELLING
-    return _DEEDS.get(verb) or _DEEDS.get(verb.removeprefix("browser_")) if known else None
+    server, verb, tool = _parts(call.name)
+    if not (_SERVERS.search(server) or verb in _TELLING or tool == _WRAPPER):
+        return None
+    given = _given(call.input)
+    if tool == _WRAPPER:  # one tool for all that can be done to an Electron application
+        verb = tool = str(given.get("command"))
+        inside = given.get("args")
+        given = inside if isinstance(inside, dict) else {}
+    deed = _DEEDS.get(verb) or _DEEDS.get(verb.removeprefix("browser_"))
+    return _Meant(verb, tool, deed, given) if deed is not None else None
 
 
 def _after(before: Screen, step: ScreenStep, answer: Answer) -> Screen:
@@ -236,7 +258,8 @@ def _target(
 ) -> str:
     """The part of the screen that was meant, or the page that was opened."""
     if deed == "open":
-        place = next((v for name in _PLACES if isinstance(v := given.get(name), str) and v), "")
+        names_place = (*_PLACES, "text") if verb == "navigate_to_hash" else _PLACES
+        place = next((v for name in names_place if isinstance(v := given.get(name), str) and v), "")
         return path_of(place) if "/" in place else _quoted(place)
     parts = list(_parts_of_form(given))
     known = [_by_reference(part, names) for part in parts]
@@ -254,13 +277,13 @@ def _by_reference(part: Mapping[str, Json], names: Mapping[str, str]) -> str:
 
 def _by_words(part: Mapping[str, Json], verb: str) -> str:
     """What the agent called it; of a tool that types, nothing that could have been typed."""
-    shown = () if _TYPES.match(verb) else _SHOWN
-    for name in _KEYS if _PRESSES.match(verb) else (*_WORDS[:1], *shown, *_WORDS[1:]):
+    shown, keys = () if _TYPES.match(verb) else _SHOWN, _PRESSES.match(verb)
+    for name in _KEYS if keys else (*_WORDS[:1], *shown, *_WORDS[1:]):
         value = part.get(name)
         first = value[0] if isinstance(value, list) and value else value
         if not isinstance(first, str) or not first.strip() or _REF.match(first.strip()):
             continue
-        if name in _KEYS and not _KEY.fullmatch(first):
+        if keys and not (_KEY.fullmatch(first) and (name != "text" or "+" in first)):
             continue
         words = safe_text(first, limit=200).strip()
         return _ROLE.sub("", _ROLE.sub("", words)) if name == "element" else words
