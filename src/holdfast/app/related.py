@@ -8,6 +8,7 @@ changed lately are looked at along with the one that was asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 MAX_COMMITS: Final = 5_000
 MAX_BEHIND: Final = 20
 """So many new commits change little of what a long history says."""
-LOOKED_AT_ALONG: Final = 200
+LOOKED_AT_ALONG: Final = 400
 MAX_KEPT: Final = 1_000
 _SHELF: Final = "co_change"
 _PARTNERS: Final = 20
@@ -152,8 +153,9 @@ class RelatedFiles:
         model = learned(commits, tell=self._progress)
         earlier = kept.get("files")
         known: dict[str, Json] = dict(earlier) if isinstance(earlier, dict) else {}
-        lately = [change.new for commit in reversed(commits[-400:]) for change in commit.changes]
-        along = [] if known else list(dict.fromkeys(lately))[:LOOKED_AT_ALONG]
+        lately = (change.new for commit in reversed(commits) for change in commit.changes)
+        there = (name for name in dict.fromkeys(lately) if model.files.number(name) is not None)
+        along = [] if known else list(islice(there, LOOKED_AT_ALONG))
         for name in dict.fromkeys([path, *along]):
             known[name] = _partners_of(model, name)
         if not self._wires.read_only:

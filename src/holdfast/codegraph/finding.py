@@ -10,7 +10,7 @@ the file system.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp, inf, log, log1p, sqrt
 from posixpath import basename
@@ -34,7 +34,8 @@ RECENT_COMMITS: Final = 15
 """The files of so many last commits are always considered: a request may be one more of a kind."""
 VOTES_FADE: Final = 1_500
 """After how many commits a vote has faded to 1/e."""
-MAX_QUERY_WORDS: Final = 60
+MAX_QUERY_WORDS: Final = 120
+"""Of a longer request, the words it repeats are asked, then the first ones."""
 NEAR: Final = 0.45
 """A cosine that is worth telling of."""
 _SUBJECT_CHARS: Final = 60
@@ -110,7 +111,7 @@ class Finder:
 
     def evidence(self, request: str) -> Evidence:
         """The candidates of a request with their signals."""
-        asked = list(dict.fromkeys(words(request)))[:MAX_QUERY_WORDS]
+        asked = [word for word, _ in Counter(words(request)).most_common(MAX_QUERY_WORDS)]
         if not asked:
             return NOTHING
         hits = {h.path: h for h in self._texts.search_texts(self._tree, asked, limit=TEXTS)}
