@@ -39,9 +39,9 @@ _VERBS: Mapping[Deed, str] = {
     "open": "navigate navigate_page navigate_to_hash goto open_page new_page open_url launch"
     " launch_app start_app restart_app reload",
     "act": "click click_by_text click_by_selector click_button click_element double_click tap press"
-    " press_key send_keyboard_shortcut send_keys keyboard fill fill_input fill_form type type_text select"
-    " select_option select_dropdown hover drag drop upload upload_file file_upload check uncheck"
-    " handle_dialog swipe scroll",
+    " press_key send_keyboard_shortcut send_keys keyboard fill fill_input fill_form type type_text"
+    " select select_option select_dropdown hover drag drop upload upload_file file_upload check"
+    " uncheck handle_dialog swipe scroll",
     "look": "take_screenshot screenshot snapshot take_snapshot get_page_structure page_structure"
     " get_text get_content console_messages list_console_messages network_requests eval evaluate"
     " evaluate_script verify_page_structure verify_form_state get_url assert find_element find"
