@@ -100,7 +100,7 @@ def go(repo: Path, files: Sequence[str], _: Path | None) -> Truth:
     """Packages and their files by `go list`, and the import paths written in those files."""
     folders: dict[str, str] = {}
     about: set[str] = set()
-    aside = {dirname(p) for p in files if p.endswith(".go") and "testdata/" in p}
+    aside = {p.parent.relative_to(repo).as_posix() for p in repo.rglob("testdata/**/*.go")}
     for manifest in (path for path in files if path.rpartition("/")[2] == "go.mod"):
         for package in _go_list(repo / dirname(manifest)):
             below = os.path.relpath(package["Dir"], repo.resolve())
@@ -111,6 +111,8 @@ def go(repo: Path, files: Sequence[str], _: Path | None) -> Truth:
             module: dict[str, Any] = package.get("Module") or {}
             # `./...` leaves out folders called testdata, which tests may import all the same.
             folders |= {f"{module.get('Path')}/{f}": f for f in aside if module.get("Main")}
+    if not about:
+        raise MissingToolError("go list names no package: are the modules it needs in its cache?")
     wanted = {
         (path, folders[name])
         for path in about
@@ -148,7 +150,18 @@ def c(repo: Path, files: Sequence[str], _: Path | None) -> Truth:
 
     @cache
     def opened(folder: str, written: str) -> str | None:
-        command = (gcc, "-E", "-H", "-x", "c++", "-iquote", str(repo / folder), *search, "-")
+        command = (
+            gcc,
+            "-E",
+            "-H",
+            "-nostdinc",
+            "-x",
+            "c++",
+            "-iquote",
+            str(repo / folder),
+            *search,
+            "-",
+        )
         done = subprocess.run(command, input=f"#include {written}\n", capture_output=True,
                               text=True, errors="replace", check=False)  # fmt: skip
         first = next((line[2:] for line in done.stderr.splitlines() if line.startswith(". ")), "")

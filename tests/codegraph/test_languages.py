@@ -161,7 +161,8 @@ CSHARP_EDGES = [
     "Shop.Tests/CartTests.cs depends_logically Shop/Cart.cs",
 ]
 RUBY = {
-    "lib/shop.rb": 'require "shop/cart"\nrequire_relative "shop/tax"\n',
+    "lib/shop.rb": 'require "shop/cart"\nrequire_relative "shop/tax"\nautoload :Gift, "shop/gift"\n',
+    "lib/shop/gift.rb": "class Gift\nend\n",
     "lib/shop/cart.rb": "class Cart < BaseStore\n  def total\n    load_all\n    Tax.rate\n  end\nend\n",
     "lib/shop/tax.rb": "class Tax\n  def self.rate\n    1\n  end\nend\n",
     "lib/shop/base_store.rb": "class BaseStore\n  def load_all\n  end\nend\n",
@@ -170,6 +171,7 @@ RUBY = {
 RUBY_EDGES = [
     "lib/shop.rb imports lib/shop/cart.rb",
     "lib/shop.rb imports lib/shop/tax.rb",
+    "lib/shop.rb imports lib/shop/gift.rb",
     "lib/shop/cart.rb::Cart extends lib/shop/base_store.rb::BaseStore",
     "lib/shop/cart.rb::Cart.total calls lib/shop/base_store.rb::BaseStore.load_all",
     "lib/shop/cart.rb::Cart.total calls lib/shop/tax.rb::Tax.rate",

@@ -21,12 +21,12 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def read_import(node: Node, text: Text) -> Iterable[Import]:
-    """`require "a/b"`, `require_relative "a"`."""
+    """`require "a/b"`, `require_relative "a"`, `autoload :A, "a"`."""
     method, arguments = (node.child_by_field_name(n) for n in ("method", "arguments"))
     if method is None or arguments is None or text(method) not in _REQUIRES:
         return
-    first = arguments.named_child(0)
-    if first is not None:
+    first = arguments.named_child(1 if text(method) == "autoload" else 0)
+    if first is not None and first.type == "string":
         form = "relative" if text(method) == "require_relative" else "path"
         line = node.start_point.row + 1
         yield Import(text(first).strip("\"'"), ((STAR, ""),), form=form, line=line)
