@@ -9,7 +9,8 @@ import pytest
 
 from holdfast.core.clock import system_clock
 from holdfast.core.errors import StoreCorruptError
-from holdfast.store.sqlite.code_texts import SqliteCodeTexts
+from holdfast.store.sqlite.code_texts import APPLICATION_ID, STEPS, SqliteCodeTexts
+from holdfast.store.sqlite.opening import open_file
 from holdfast.testing.conformance_code_texts import TREE, CodeTextsConformance, text
 
 pytestmark = pytest.mark.feature("E5")
@@ -46,3 +47,25 @@ def test_another_kind_of_file_is_refused_untouched(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(StoreCorruptError):
         opened(path)
+
+
+def test_a_file_of_the_first_release_is_read_again_from_its_source(tmp_path: Path) -> None:
+    path = tmp_path / "words.db"
+    old = open_file(
+        path,
+        busy_timeout_ms=1000,
+        clock=system_clock,
+        steps=STEPS[:1],
+        application_id=APPLICATION_ID,
+    )
+    with old.writing() as db:
+        db.execute("INSERT INTO trees VALUES (1, ?)", (TREE,))
+        db.execute("INSERT INTO texts VALUES (1, 1, 'a.py', '1', 1)")
+        db.execute("INSERT INTO text_words (rowid, tree, body) VALUES (1, 'tree1', 'pool')")
+    old.close()
+    store = opened(path)
+    assert store.text_stamps(TREE) == {}
+    assert store.search_texts(TREE, ["pool"], limit=5) == []
+    store.put_texts(TREE, [text("a.py", "pool")])
+    assert [hit.path for hit in store.search_texts(TREE, ["pool"], limit=5)] == ["a.py"]
+    store.close()
