@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _LISTED = 20
 _MOST_LEFT = 1_000
-_MOST_WAITING = 20
+_MOST_WAITING, _WAITING_DAYS = 20, 2
 
 
 @record(kw_only=True)
@@ -135,7 +135,8 @@ class Observer:
         engine = self._wires.engine
         engine = engine if with_vectors else replace(engine, embedder=lambda: None)
         store = engine.store
-        names = dict.fromkeys((*session_ids, *self._left_behind()))
+        waiting = set(self._waiting()) - set(session_ids)
+        names = dict.fromkeys((*session_ids, *self._left_behind(), *sorted(waiting)))
         found = [one for name in names if (one := store.get_session(name))]
         found.sort(key=lambda session: (session.last_event_at, session.id))
         reports: list[PromotionReport] = []
@@ -151,9 +152,10 @@ class Observer:
                 problems.append(f"Nothing was learned from session {session.id}: {error}")
                 continue
             reports += [report] if report is not None else []
+            waiting -= {session.id} if report is not None else set()
             if progress is not None:
                 progress(number, len(found))
-        problems += follow_sessions(engine, found)
+        problems += follow_sessions(engine, [one for one in found if one.id not in waiting])
         self._tidy()
         return Learned(reports=tuple(reports), problems=tuple(problems))
 
@@ -242,14 +244,20 @@ class Observer:
         )
 
     def _left_behind(self) -> list[str]:
-        """Sessions that are over and that nobody has looked at, and the latest that wait for a
-        word: somebody may have committed their work meanwhile."""
+        """Sessions that are over and that nobody has looked at."""
         engine, idle = self._wires.engine, self._wires.settings.capture_idle_minutes
         pads = engine.store.scratchpads(project=None, states=(PadState.OPEN,), limit=_MOST_LEFT)
-        waiting = (PadState.WAITING,)
-        pads += engine.store.scratchpads(project=None, states=waiting, limit=_MOST_WAITING)
         sessions = map(engine.store.get_session, [pad.session_id for pad in pads])
         return [one.id for one in sessions if one and is_over(engine, one, idle_minutes=idle)]
+
+    def _waiting(self) -> list[str]:
+        """Sessions of the last days that wait for a word: somebody may have committed their work
+        meanwhile."""
+        since = self._wires.clock() - timedelta(days=_WAITING_DAYS)
+        pads = self._wires.engine.store.scratchpads(
+            project=None, states=(PadState.WAITING,), limit=_MOST_WAITING
+        )
+        return [pad.session_id for pad in pads if pad.updated_at >= since]
 
     def _observed(self, pad: Scratchpad) -> ObservedSession:
         session = self._wires.engine.store.get_session(pad.session_id)
