@@ -26,6 +26,8 @@ from holdfast.core.graph import EdgeKind, FileState
 from holdfast.store import open_sqlite_graph
 
 _TREE = "bench"
+_UNSEEN = (".vue", ".svelte")
+"""Files that no oracle knows."""
 _SPOKEN = {"typescript": {"typescript", "tsx", "javascript"}, "c": {"c", "cpp"}}
 """The languages that an oracle answers for, where it is not the one it is called after."""
 
@@ -243,7 +245,8 @@ def main(arguments: Sequence[str]) -> int:
         except MissingToolError as error:
             figures[name] = {"skipped": str(error)}
             continue
-        own = {pair for pair in drawing.pairs if pair[0] in truth.about}
+        own = {pair for pair in drawing.pairs if pair[0] in truth.about
+               and not pair[1].endswith(_UNSEEN)}  # fmt: skip
         measured.append(score(own, truth, drawing.known))
         figures[name] = measured[-1]
     figures["targets"] = [

@@ -496,3 +496,18 @@ def test_the_first_file_of_a_rust_crate_is_known_by_its_place_or_by_the_manifest
         "tests/it.rs::works calls tests/common/mod.rs::setup",
     ):
         assert line in found
+
+
+def test_the_scripts_of_components_are_read(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "App.vue": '<template><p>function no() {}</p></template>\n<script setup lang="ts">\n'
+            "import { rate } from './tax';\nfunction show() { rate(); }\n</script>\n<style>p { color: red }</style>\n",
+            "tax.ts": "export function rate() {}\n",
+            "main.ts": "import App from './App.vue';\n",
+        },
+    )
+    symbols = store.symbols(NAME, ["App.vue"])
+    assert [(n.qualname, n.line) for n in symbols] == [("show", 4)]
+    assert {"App.vue::show calls tax.ts::rate", "main.ts imports App.vue"} <= edges(store)

@@ -66,6 +66,8 @@ def extract(source: bytes, language: Language) -> Facts:
 def _root(source: bytes, language: Language) -> Node:
     """The syntax of a file; with errors, that of its text in an easier form if it has fewer."""
     loaded = grammar(language)
+    if language.embedded is not None:
+        source = language.embedded(source)
     root = loaded.parser.parse(source).root_node
     if not root.has_error or language.simplified is None:
         return root

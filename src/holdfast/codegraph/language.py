@@ -120,6 +120,8 @@ class Language:
     super_names: frozenset[str] = frozenset()
     dialect: Callable[[bytes], Language | None] | None = None
     """Another language that a file with such a name may be written in, told by its text."""
+    embedded: Callable[[bytes], bytes] | None = None
+    """The part of a file that is in the language, every byte in its place, blanks for the rest."""
     simplified: Callable[[bytes], bytes] | None = None
     """The text of a file with errors in an easier form, every byte in its place."""
     implicit_self: bool = False

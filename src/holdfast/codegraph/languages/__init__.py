@@ -12,7 +12,7 @@ from holdfast.codegraph.language import Language
 
 _FILES: Final = {
     "python": ".py .pyi .pyw",
-    "typescript": ".js .jsx .mjs .cjs .ts .mts .cts .tsx",
+    "typescript": ".js .jsx .mjs .cjs .ts .mts .cts .tsx .vue .svelte",
     "go": ".go",
     "rust": ".rs",
     "java": ".java",

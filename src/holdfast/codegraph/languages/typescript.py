@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from holdfast.codegraph.outlook import Outlook
 
+_COMPONENT_SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
+_NOT_LINE_END = re.compile(rb"[^\r\n]")
 _STRINGS = ("string", "template_string")
 _DEFAULT, _WHOLE = "default", "*"
 _TESTS = r"(?:^|/)(?:tests?|__tests__|e2e|cypress)/|[._-](?:test|spec)\.[cm]?[jt]sx?$"
@@ -253,6 +255,16 @@ _SHARED: dict[str, Any] = {
     "tested_stems": (re.compile(r"^(.+)[._-](?:test|spec)$"),),
 }  # fmt: skip
 
+
+def only_scripts(source: bytes) -> bytes:
+    """The scripts of a component, blanks for its template and styles."""
+    kept, end = list[bytes](), 0
+    for script in _COMPONENT_SCRIPT.finditer(source):
+        kept += (_NOT_LINE_END.sub(b" ", source[end : script.start(1)]), script[1])
+        end = script.end(1)
+    return b"".join((*kept, _NOT_LINE_END.sub(b" ", source[end:])))
+
+
 LANGUAGES = (
     Language(
         name="javascript",
@@ -273,6 +285,14 @@ LANGUAGES = (
         extensions=(".tsx",),
         grammar=("tree_sitter_typescript", "language_tsx"),
         query="typescript.scm jsx.scm",
+        **_SHARED,
+    ),
+    Language(
+        name="component",
+        extensions=(".vue", ".svelte"),
+        grammar=("tree_sitter_typescript", "language_typescript"),
+        query="typescript.scm",
+        embedded=only_scripts,
         **_SHARED,
     ),
 )
