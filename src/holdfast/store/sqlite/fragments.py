@@ -57,12 +57,10 @@ def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> li
         source = "fragments f CROSS JOIN memories m ON m.row = f.rowid"
         test, params = "f.fragments MATCH ?", [expression]
     column = "m.row" if expression is None else "f.rowid"
-    # SQLite's own comparison is quicker than ours, but folds the case of ASCII letters only.
     found = db.execute(
-        f"SELECT m.row FROM {source} WHERE {test} AND {fits.sql}"
-        " AND (instr(lower(m.content), ?) OR holds(m.content, ?))"
+        f"SELECT m.row FROM {source} WHERE {test} AND {fits.sql} AND holds(m.content, ?)"
         f" ORDER BY {column} DESC LIMIT ?",
-        (*params, *fits.params, fragment, fragment, most),
+        (*params, *fits.params, fragment, most),
     )
     return [row for (row,) in found]
 
