@@ -91,6 +91,15 @@ def test_a_commit_about_much_else_says_nothing_of_the_session(git: Git, tmp_path
     names = ["src/a.py", *(f"other/{n}.py" for n in range(9))]
     commit(git, tmp_path, *names, after=timedelta(minutes=5))
     assert committed_afterwards(str(tmp_path), ("src/a.py",), since=LAST_EDIT) is None
+    two = ("src/a.py", "src/elsewhere.py")
+    assert committed_afterwards(str(tmp_path), two, since=LAST_EDIT) is None
+
+
+def test_the_work_of_a_day_may_be_committed_at_once(git: Git, tmp_path: Path) -> None:
+    names = ["src/a.py", "src/b.py", *(f"other/{n}.py" for n in range(9))]
+    sha = commit(git, tmp_path, *names, after=timedelta(hours=5))
+    files = ("src/a.py", "src/b.py")
+    assert committed_afterwards(str(tmp_path), files, since=LAST_EDIT) == sha[:12]
 
 
 def test_work_that_waits_is_looked_at_again_until_somebody_committed_it(

@@ -18,7 +18,8 @@ _MOST_COMMITS = 200
 _WITHIN = timedelta(days=1)
 _SLACK = timedelta(minutes=15)
 """People commit while the agent still sums up what it did."""
-_ABOUT, _COVERED, _LIVES = 0.5, 0.6, 0.5
+_ABOUT, _COVERED, _WHOLE, _LIVES = 0.5, 0.6, 0.9, 0.5
+_SEVERAL = 2
 
 
 def commit_stays(cwd: str | None, sha: str) -> bool:
@@ -37,8 +38,8 @@ def commit_stays(cwd: str | None, sha: str) -> bool:
 
 
 def committed_afterwards(cwd: str | None, files: Sequence[str], *, since: datetime) -> str | None:
-    """The last commit of those that hold most of a session's files, made within a day after it and
-    mostly about them; None when there is none."""
+    """The last commit of those that hold most of a session's files, made within a day after it;
+    None when there is none."""
     folder, edited = _folder(cwd), set(files)
     if folder is None or not edited:
         return None
@@ -49,12 +50,18 @@ def committed_afterwards(cwd: str | None, files: Sequence[str], *, since: dateti
         f"--until={int((since + _WITHIN).timestamp())}",
     )  # fmt: skip
     mine = [
-        (sha, named & edited)
-        for sha, named in _commits(told or "")
-        if len(named & edited) >= _ABOUT * len(named) and named & edited
+        (sha, named & edited) for sha, named in _commits(told or "") if _is_about(named, edited)
     ]
     covered = set[str]().union(*(found for _, found in mine))
     return mine[0][0][:12] if len(covered) >= _COVERED * len(edited) and mine else None
+
+
+def _is_about(named: set[str], edited: set[str]) -> bool:
+    """Whether a commit is mostly about a session's files, or, if it is about more, holds several
+    and nearly all of them: some people commit the work of a day at once."""
+    mine = len(named & edited)
+    is_whole = len(edited) >= _SEVERAL and mine >= _WHOLE * len(edited)
+    return mine > 0 and (mine >= _ABOUT * len(named) or is_whole)
 
 
 def _commits(told: str) -> Iterator[tuple[str, set[str]]]:
