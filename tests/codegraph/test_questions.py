@@ -52,6 +52,16 @@ def test_the_impact_of_a_function_is_ordered_by_depth_and_weighted_by_edges(ask:
     assert ask.impact("far.py").score == 0.0
 
 
+def test_tests_do_not_crowd_out_the_code_that_a_change_touches(tmp_path: Path) -> None:
+    files = {"core.py": "def base():\n    pass\n", "z.py": "from core import base\nbase()\n"}
+    files |= {
+        f"tests/test_{n}.py": "from core import base\n\n\ndef test_b():\n    base()\n"
+        for n in range(9)
+    }
+    found = Questions(built(tmp_path, files), NAME).impact("core.py::base", limit=3)
+    assert {r.node.path for r in found.direct} == {"z.py", "core.py", "tests/test_0.py"}
+
+
 def test_a_file_stands_for_everything_in_it(ask: Questions) -> None:
     assert set(ask.impact("core.py").files) == {"mid.py", "top.py", "far.py", "tests/test_mid.py"}
     assert set(ask.impact("./").files) == set()

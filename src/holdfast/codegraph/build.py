@@ -24,7 +24,7 @@ from holdfast.codegraph.languages import EXTENSIONS, extension_of, is_configurat
 from holdfast.codegraph.layout import Layout, changed_keys, containers, key
 from holdfast.codegraph.listing import Listed, list_files, look
 from holdfast.codegraph.outlook import Outlook
-from holdfast.codegraph.parsing import NOT_INSTALLED, Parsed, hash_of, is_read_otherwise
+from holdfast.codegraph.parsing import NOT_INSTALLED, Parsed, hash_of, is_read_otherwise, marked
 from holdfast.codegraph.pool import FILE_TIMEOUT_S, Pool, worker_count
 from holdfast.codegraph.screening import reason_by_path
 from holdfast.core.clock import Clock
@@ -229,9 +229,10 @@ class Builder:
         if not before.content_hash or before.size_bytes != found.size_bytes:
             return False
         try:
-            return hash_of((self._tree.root / found.path).read_bytes()) == before.content_hash
+            source = (self._tree.root / found.path).read_bytes()
         except OSError:
             return False
+        return marked(hash_of(source)) == before.content_hash
 
     def _reopen_for_moves(self, known: dict[str, SourceFile], plan: _Plan) -> Layout:
         """Open what depends on files that come or go, and take out those that go."""
@@ -298,7 +299,7 @@ class Builder:
         file = SourceFile(
             path=parsed.path,
             language=_language_name(parsed.path),
-            content_hash=parsed.content_hash,
+            content_hash=marked(parsed.content_hash),
             size_bytes=found.size_bytes,
             mtime_ns=found.mtime_ns,
             line_count=parsed.line_count,

@@ -20,7 +20,7 @@ from holdfast.codegraph.language import Language
 from holdfast.codegraph.languages import language_of
 from holdfast.codegraph.layout import Layout
 from holdfast.codegraph.outlook import Outlook
-from holdfast.codegraph.parsing import hash_of
+from holdfast.codegraph.parsing import hash_of, marked
 from holdfast.core.graph import SYMBOL_MARK, FileState
 from holdfast.core.graph_ports import GraphStore
 from holdfast.core.records import record
@@ -131,7 +131,7 @@ class FlowFiles:
             source = (self._root / path).read_bytes()
         except OSError:
             source = b""
-        if hash_of(source) != known.content_hash:
+        if marked(hash_of(source)) != known.content_hash:
             self.stale.add(path)
             return None
         if language.dialect is not None:

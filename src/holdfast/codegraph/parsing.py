@@ -57,13 +57,19 @@ def _parts(folder: Traversable) -> Iterator[Traversable]:
 
 
 def hash_of(source: bytes) -> str:
-    """What tells whether a file changed, or how it is read."""
-    return f"{reading()}-{hashlib.blake2b(source, digest_size=16).hexdigest()}"
+    """The hash that tells whether a file changed."""
+    return hashlib.blake2b(source, digest_size=16).hexdigest()
 
 
-def is_read_otherwise(content_hash: str) -> bool:
+def marked(content_hash: str) -> str:
+    """A hash as it is kept: with the mark of how the file was read. Left to the process that
+    keeps it, because a worker may already run another release."""
+    return f"{reading()}-{content_hash}" if content_hash else ""
+
+
+def is_read_otherwise(kept_hash: str) -> bool:
     """Whether a file was read by another release."""
-    return bool(content_hash) and not content_hash.startswith(f"{reading()}-")
+    return bool(kept_hash) and not kept_hash.startswith(f"{reading()}-")
 
 
 def parse_file(root: str, path: str) -> Parsed:

@@ -284,7 +284,9 @@ class Questions:
         return own
 
     def _reached(self, chart: Map, steps: Steps, limit: int) -> tuple[Reached, ...]:
-        order = np.lexsort((steps.places, -steps.scores, steps.depths))[:limit]
+        # The nearest first, among those what is no test: tests have a list of their own.
+        tests = chart.tests[steps.places]
+        order = np.lexsort((steps.places, -steps.scores, tests, steps.depths))[:limit]
         wanted = set(map(int, steps.places[order])) | set(map(int, steps.before[order]))
         nodes = self._nodes(chart, wanted)
         return tuple(
