@@ -30,8 +30,8 @@ from holdfast.core.codec import Json
 from holdfast.core.query import Filter
 from holdfast.memory.arms import ARM_CAP, Pool, QueryVector, gather
 from holdfast.memory.plan import plan_query
-from holdfast.memory.ranking import WEIGHTS_FILE
-from holdfast.memory.signals import Signal, SignalTable
+from holdfast.memory.ranking import READ_TEXTS, WEIGHTS_FILE, best_of, load_weights
+from holdfast.memory.signals import TOLD_BY_TEXT, Signal, SignalTable
 
 RIDGE = 3.0
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}
@@ -42,10 +42,9 @@ Numbers = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _NOT_LEARNED = {Signal.FRAGMENTS, Signal.LINKS, Signal.CAUSAL}
-_OF_WORDS = {s for s in Signal if "words" in s.label}
+_OF_WORDS = {s for s in Signal if "words" in s.label} | {Signal.COVERS}
 _OF_MEANING = {s for s in Signal if "meaning" in s.label}
 _OF_NEIGHBOURS = {s for s in Signal if s.label.endswith(("before", "after"))}
-_OF_TEXT = {Signal.ASKS, Signal.ANSWERS_WORDS, Signal.ANSWERS_MEANING, Signal.TELLS_WHEN}
 _OF_SESSION = {Signal.SESSION_WORDS, Signal.SESSION_MEANING}
 LEARNED = [s for s in Signal if s not in _NOT_LEARNED]
 SETS = {
@@ -60,8 +59,9 @@ ABLATIONS = {
     "+ session": _OWN | _OF_NEIGHBOURS | _OF_SESSION,
     "+ speaker": _OWN | _OF_NEIGHBOURS | _OF_SESSION | {Signal.SPEAKER},
     "+ date": _OWN | _OF_NEIGHBOURS | _OF_SESSION | {Signal.SPEAKER, Signal.DATE},
-    "+ length, opening": set(LEARNED) - _OF_TEXT,
-    "+ read texts (all)": set(LEARNED),
+    "+ length, opening": set(LEARNED) - set(TOLD_BY_TEXT),
+    "+ asks, answers, tells when": set(LEARNED) - {Signal.COVERS},
+    "+ covers (all)": set(LEARNED),
     "all but neighbours": set(LEARNED) - _OF_NEIGHBOURS,
     "all but session": set(LEARNED) - _OF_SESSION,
     "all but speaker": set(LEARNED) - {Signal.SPEAKER},
@@ -132,7 +132,9 @@ def _ids(pool: Pool) -> list[str]:
 
 
 def _rows(memory: Holdfast, pool: Pool, signals: SignalTable) -> Numbers:
-    signals.read_texts(memory.engine.store.contents(_ids(pool)))
+    """The signals of a pool; as in use, only the texts of the best are read."""
+    best = best_of(signals.weighed(load_weights()["hybrid"]), READ_TEXTS)
+    signals.read_texts(memory.engine.store.contents(best))
     return np.array([signals[each] for each in _ids(pool)]).reshape(-1, len(Signal))
 
 
@@ -246,7 +248,7 @@ def _write(weights: dict[str, Json], figures: dict[str, Measures], *, questions:
         "cross_validated": {
             name: figures[label].as_json()
             for name, label in (
-                ("hybrid", "+ read texts (all)"),
+                ("hybrid", "+ covers (all)"),
                 ("words", "words only"),
                 ("vectors", "vectors only"),
             )

@@ -29,6 +29,7 @@ from holdfast.core.types import MemoryType
 
 DEPTH = 100
 RECALL = "holdfast recall"
+SESSIONS = "BM25 on whole sessions"
 BM25, EMBEDDER, RRF = "BM25 (FTS5, no stop words)", "embedder alone", "naive RRF of both"
 _MEASURES: dict[str, Callable[[Sequence[str], frozenset[str]], float]] = {
     "recall_all_at_5": lambda found, wanted: recall_all(found, wanted, 5),
@@ -136,17 +137,25 @@ def ask(question: Question, *, folder: Path, embedder: str) -> tuple[list[Outcom
             ranked[BM25] = plain.bm25(question.text)
             ranked[EMBEDDER] = plain.embedder(question.text)
             ranked[RRF] = plain.rrf(question.text)
-    session_of = {turn.name: turn.session for turn in question.turns}
+            whole = Baselines(_sessions(question), model)
+            ranked[SESSIONS] = whole.bm25(question.text)
     outcomes = [
         Outcome(
             method,
             question.kind,
-            tuple(dict.fromkeys(session_of[name] for name in names)),
+            tuple(dict.fromkeys(name.partition("/")[0] for name in names)),
             question.wanted,
         )
         for method, names in ranked.items()
     ]
     return outcomes, seconds
+
+
+def _sessions(question: Question) -> dict[str, str]:
+    texts: dict[str, list[str]] = {}
+    for turn in question.turns:
+        texts.setdefault(turn.session, []).append(turn.draft.content)
+    return {session: "\n".join(parts) for session, parts in texts.items()}
 
 
 def figures_of(outcomes: Sequence[Outcome]) -> dict[str, float]:

@@ -42,6 +42,10 @@ def test_identifiers_are_looked_up_whole_and_in_parts() -> None:
     assert {"getusername", "get", "user", "name", "http", "server"} <= set(terms)
 
 
+def test_words_joined_by_a_slash_are_no_identifier_when_they_say_nothing() -> None:
+    assert text.query_terms("retries and/or timeouts he/she set") == ["retries", "timeouts", "set"]
+
+
 def test_ordinary_words_are_not_identifiers() -> None:
     assert text.identifiers("We deploy on Friday, Always.") == []
 

@@ -76,6 +76,22 @@ def test_dates_can_be_left_unread() -> None:
 # -- Signals --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("question", "terms"),
+    [
+        ("How many retries does the client make?", ("retries", "client", "make")),
+        ("Can you remind me which port you recommended?", ("port",)),
+        ("What did we settle in our last conversation about caching?", ("settle", "caching")),
+        ("How long?", ("long",)),
+        ("how far did you", ("far",)),
+    ],
+)
+def test_words_that_only_make_a_question_are_not_looked_up(
+    question: str, terms: tuple[str, ...]
+) -> None:
+    assert plan_query(question, now=NOW).terms == terms
+
+
 def _session_of_four() -> SignalTable:
     turns = [candidate(f"t{i}", session_id="s", seq=i) for i in range(4)]
     lone = candidate("lone")
@@ -149,6 +165,35 @@ def test_a_question_is_known_by_its_end_however_long_it_is(text: str, asks: bool
     table = SignalTable(pool(row), plan())
     table.read_texts({"x": text})
     assert table["x"][Signal.ASKS] == float(asks)
+
+
+def test_a_text_covers_the_share_of_the_question_that_it_speaks_of_rare_words_first() -> None:
+    rows = [candidate(name) for name in ("both", "rare", "common", "none")]
+    table = SignalTable(pool(*rows), plan("where does the importer log retries"))
+    table.read_texts(
+        {
+            "both": "The importer LOGS each retry.",
+            "rare": "A retry by hand is fine.",
+            "common": "The importer logs to a file; so does the logger of the web server.",
+            "none": "Fragments have no bearing here.",
+        }
+    )
+    covered = {row.id: table[row.id][Signal.COVERS] for row in rows}
+    assert covered["none"] == 0.0
+    assert 0.0 < covered["rare"] < covered["common"] < covered["both"] <= 1.0
+
+
+def test_a_question_none_of_whose_words_are_told_is_covered_by_nothing() -> None:
+    table = SignalTable(pool(candidate("x")), plan("where is the cache"))
+    table.read_texts({"x": "Deploys happen on Fridays."})
+    assert table["x"][Signal.COVERS] == 0.0
+
+
+def test_the_name_of_who_spoke_is_no_part_of_what_a_text_has_to_cover() -> None:
+    asked = plan("what did Mara say about the cache").knowing({"Mara", "Ola"})
+    table = SignalTable(pool(candidate("x", author="Mara")), asked)
+    table.read_texts({"x": "I say the cache must go."})
+    assert table["x"][Signal.COVERS] == pytest.approx(1.0)
 
 
 @given(days=st.integers(-400, 400))

@@ -129,10 +129,12 @@ def content_words(text: str) -> list[str]:
 def query_terms(text: str) -> list[str]:
     """What to look up for a query: its quoted phrases, then its distinct content words.
 
-    An identifier is looked up in its parts as well ("getUserName" also as get, user, name).
+    An identifier is looked up in its parts as well ("getUserName" also as get, user, name);
+    "and/or" looks like one, but is none.
     """
     phrases = [fold(p).strip() for p in _QUOTED.findall(text)]
-    parts = [part for name in identifiers(text) for part in split_identifier(name)]
+    names = [split_identifier(name) for name in identifiers(text)]
+    parts = [part for name in names if not STOP_WORDS.issuperset(name) for part in name]
     return list(dict.fromkeys(p for p in (*phrases, *content_words(text), *parts) if p))
 
 

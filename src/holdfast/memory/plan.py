@@ -27,9 +27,17 @@ _ASKS_WHEN = re.compile(
     re.IGNORECASE,
 )
 _OF_SELF = frozenset({"i", "me", "my", "mine", "myself", "we", "our"})
-_OF_WHAT_WAS_SAID = re.compile(
+_YOU_SAID = (
     r"\byou (?:\w+ )?(?:told|said|gave|made|wrote|suggested|recommended|mentioned|provided|listed"
-    r"|shared|explained|described|created|named|showed)\b",
+    r"|shared|explained|described|created|named|showed)\b"
+)
+_OF_WHAT_WAS_SAID = re.compile(_YOU_SAID, re.IGNORECASE)
+_FRAME = re.compile(
+    r"\bhow (?:many|much|long|often|old|far|soon|recently)\b"
+    r"|\b(?:(?:can|could|would) you )?(?:please )?(?:remind|tell) me\b"
+    r"|\bdo you (?:remember|recall)\b"
+    r"|\bour (?:previous|earlier|last|past) (?:chats?|conversations?|discussions?|talks?)\b"
+    rf"|{_YOU_SAID}",
     re.IGNORECASE,
 )
 _PERSON_ROLES = frozenset({"user", "human"})
@@ -79,13 +87,20 @@ def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPl
     of_self = not _OF_SELF.isdisjoint(words(query))
     return QueryPlan(
         query=query,
-        terms=tuple(query_terms(query))[:MAX_TERMS],
+        terms=tuple(_terms(query))[:MAX_TERMS],
         fragments=_fragments(query),
         meaning=_meaning(query),
         of_self=of_self and _OF_WHAT_WAS_SAID.search(query) is None,
         asks_when=_ASKS_WHEN.search(query) is not None,
         window=parse_window(query, now=now) if read_dates else None,
     )
+
+
+def _terms(query: str) -> list[str]:
+    """The words to look up, without those that only make a question of it: "how many" stands in
+    any long text and says nothing of what is asked."""
+    found = query_terms(_FRAME.sub(" ", query))
+    return found if not STOP_WORDS.issuperset(found) else query_terms(query)
 
 
 def _fragments(query: str) -> tuple[str, ...]:

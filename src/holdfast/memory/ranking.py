@@ -79,11 +79,11 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     weights = load_weights()[setting.weight_set]
     table = SignalTable(pool, plan)
     sums = table.weighed(weights)
-    contents = setting.contents(_first(sums, READ_TEXTS))
+    contents = setting.contents(best_of(sums, READ_TEXTS))
     table.read_texts(contents)
     for each, told in table.weighed(weights, only=TOLD_BY_TEXT).items():
         sums[each] += told
-    best = _first({each: sums[each] for each in contents}, _CLARITY_FROM)
+    best = best_of({each: sums[each] for each in contents}, _CLARITY_FROM)
     clarity = _clarity(plan, pool, best, setting)
     top = max(sums.values(), default=0.0)
 
@@ -107,7 +107,8 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     return ranking_by(pool.candidates, closeness, parts, scale=clarity)
 
 
-def _first(sums: Mapping[str, float], count: int) -> list[str]:
+def best_of(sums: Mapping[str, float], count: int) -> list[str]:
+    """The ids with the highest sums, best first."""
     best = sorted((-total, memory_id) for memory_id, total in sums.items())
     return [memory_id for _, memory_id in best[:count]]
 

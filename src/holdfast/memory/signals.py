@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from holdfast.core.clock import to_ms
 from holdfast.core.query import Candidate
-from holdfast.core.text import fold
+from holdfast.core.text import fold, stem
 from holdfast.memory.arms import Pool
 from holdfast.memory.plan import QueryPlan
 from holdfast.memory.wording.dates import DateWindow
@@ -65,6 +65,7 @@ class Signal(IntEnum):
     FRAGMENTS = 20
     LINKS = 21
     CAUSAL = 22
+    COVERS = 23
 
     @property
     def label(self) -> str:
@@ -72,7 +73,13 @@ class Signal(IntEnum):
         return self.name.lower()
 
 
-TOLD_BY_TEXT = (Signal.ASKS, Signal.ANSWERS_WORDS, Signal.ANSWERS_MEANING, Signal.TELLS_WHEN)
+TOLD_BY_TEXT = (
+    Signal.ASKS,
+    Signal.ANSWERS_WORDS,
+    Signal.ANSWERS_MEANING,
+    Signal.TELLS_WHEN,
+    Signal.COVERS,
+)
 Signals = list[float]
 _NOWHERE = -1
 _WEIGHED_AT_ONCE = 4
@@ -139,6 +146,7 @@ class SignalTable:
             matches = self._columns[match]
             if matches is not None:
                 self._mark(answers, {n: matches[self._before[n]] for n in answering})
+        self._mark(Signal.COVERS, _coverage(self._plan, texts))
         if self._plan.asks_when:
             self._mark(
                 Signal.TELLS_WHEN, {n: 1.0 for n, text in texts.items() if _tells_when(text)}
@@ -262,6 +270,26 @@ def _nearness(at_ms: int, window: DateWindow) -> float:
 def _length(chars: int) -> float:
     """Very short texts say little; beyond a few sentences more length is no merit."""
     return min(_LONGEST, math.log((chars + _CHARS_OFFSET) / _USUAL_CHARS))
+
+
+def _coverage(plan: QueryPlan, texts: Mapping[int, str]) -> dict[int, float]:
+    """How much of what is asked each text speaks of: the share of the question's words it holds,
+    a word that few of the texts hold counting more.
+
+    Unlike the shares of the best match this tells a good best match from a poor one.
+    """
+    names = {part for speaker in plan.speakers for part in speaker.split()}
+    wanted = {stem(term) for term in plan.terms if term not in names}
+    told = {number: text[:READ_CHARS].casefold() for number, text in texts.items()}
+    found = dict.fromkeys(texts, 0.0)
+    total = 0.0
+    for word in sorted(wanted):
+        holding = [number for number, text in told.items() if word in text]
+        rarity = math.log(1 + (len(told) + 0.5) / (len(holding) + 0.5))
+        total += rarity
+        for number in holding:
+            found[number] += rarity
+    return {number: share / total for number, share in found.items() if share}
 
 
 def _tells_when(text: str) -> bool:
