@@ -112,6 +112,44 @@ def test_an_automated_sighting_waits_for_a_second_one(engine: Engine) -> None:
     assert shown(engine, SESSION) == [kept.memory.id]
 
 
+_BUILD = "`make build` fails with stale cache until `make clean` is run"
+
+
+def _ask_about_the_build() -> ContextRequest:
+    return ContextRequest(project=HERE, moment=Moment.PROMPT, query="how do I run make build")
+
+
+@pytest.mark.feature("D10")
+def test_raw_records_of_sessions_leave_room_for_what_was_learned_from_them(engine: Engine) -> None:
+    for number in range(30):
+        raw = MemoryDraft(
+            content=f"`make build` fails; run make build how {number}",
+            type=MemoryType.PROMPT,
+            source=Source.OBSERVER_INFERRED,
+            session_id=f"s{number}",
+        )
+        remember(engine, raw, project=HERE, merge_similar=False)
+    learned = teach(engine, _BUILD, type=MemoryType.ERROR_PATTERN)
+    assert shown(engine, _ask_about_the_build()) == [learned]
+
+
+@pytest.mark.feature("D10")
+def test_what_may_not_be_said_does_not_stand_in_for_what_may(engine: Engine) -> None:
+    doubtful = teach(engine, _BUILD, importance=1.0, needs_review=True)
+    learned = teach(engine, f"{_BUILD} again", type=MemoryType.ERROR_PATTERN, importance=0.1)
+    request = _ask_about_the_build()
+    assert shown(engine, request) == [learned]
+    assert shown(engine, replace(request, shown=frozenset({doubtful, learned}))) == []
+
+
+def test_what_says_nearly_what_was_shown_already_is_left_out(engine: Engine) -> None:
+    first = teach(engine, _BUILD, importance=1.0)
+    again = teach(engine, f"{_BUILD} again", importance=0.1)
+    request = _ask_about_the_build()
+    assert shown(engine, request) == [first]
+    assert again not in shown(engine, replace(request, shown=frozenset({first})))
+
+
 def test_what_was_shown_already_is_left_out(engine: Engine) -> None:
     rule = teach(engine, "Always use pnpm", type=MemoryType.PREFERENCE)
     assert shown(engine, replace(SESSION, shown=frozenset({rule}))) == []

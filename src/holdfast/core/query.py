@@ -14,6 +14,8 @@ from holdfast.core.records import record
 from holdfast.core.types import MemoryType, Scope, Source
 
 _Item = TypeVar("_Item")
+RAW_TYPES = (MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE)
+"""What capture writes down as it happens."""
 
 
 class Validity(StrEnum):
@@ -44,7 +46,8 @@ class Filter:
     `include_user` adds the memories of scope `user` wherever they were taught.
     Within one field any of the values fits, except `tags`: all of them must be there.
     `since`/`until` bound the time of the event (`valid_from`), half open. `as_of` asks what was
-    believed at that moment and overrides `validity`.
+    believed at that moment and overrides `validity`. `raw` are observations, prompts and summaries
+    as capture wrote them, as long as nobody confirmed or pinned them.
     """
 
     project: str | None
@@ -68,6 +71,7 @@ class Filter:
     needs_review: bool | None = None
     user_verified: bool | None = None
     pinned: bool | None = None
+    raw: bool | None = None
 
 
 @record

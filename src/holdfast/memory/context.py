@@ -93,7 +93,9 @@ def build_context(
     lines that other sources offer, best first."""
     _check(request)
     offers = sorted(_gather(engine, request), key=lambda o: (-o.weight, o.memory.id))
-    chosen = [o for o in _distinct(offers) if _worth_saying(o.memory, request, exists)]
+    # What may not be said must not stand in for what may; what was said already does.
+    sayable = [o for o in offers if _may_be_said(o.memory, request, exists)]
+    chosen = [o for o in _distinct(sayable) if o.memory.id not in request.shown]
     if request.moment in _MAX_SAID:
         chosen = _few(chosen, _MAX_SAID[request.moment])
     items = [_item(engine, offer) for offer in chosen[:MAX_OFFERS]]
@@ -135,10 +137,10 @@ def _check(request: ContextRequest) -> None:
         raise UsageError("Context for a file needs its path.", hint="Give at least one file.")
 
 
-def _worth_saying(
+def _may_be_said(
     memory: Memory, request: ContextRequest, exists: Callable[[str], bool] | None
 ) -> bool:
-    if memory.id in request.shown or not may_be_pushed(memory):
+    if not may_be_pushed(memory):
         return False
     if memory.scope is Scope.SESSION and memory.session_id != request.session:
         return False
@@ -221,13 +223,14 @@ def _unfinished(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
 
 
 def _relevant(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
-    """What the query recalls, above a floor: better nothing than noise."""
+    """What the query recalls, above a floor: better nothing than noise. Raw records of sessions are
+    never said, and there are so many that they would leave no room."""
     planning = request.moment is Moment.PLAN
     found = recall(
         engine,
         RecallRequest(
             query=request.query,
-            where=Filter(project=request.project, stale=False),
+            where=Filter(project=request.project, stale=False, raw=False),
             limit=20,
             phase=request.phase or (Phase.DEFINE if planning else None),
             mode=request.mode,

@@ -234,6 +234,14 @@ class SearchConformance(Stage):
         assert sorted(c.id for c in found) == sorted(m.id for m in pair)
 
 
+_VARIED_TYPES = (
+    MemoryType.FACT,
+    MemoryType.GOTCHA,
+    MemoryType.WORKFLOW,
+    MemoryType.OBSERVATION,
+)
+
+
 def varied_memories(samples: Samples) -> list[Memory]:
     """Memories that differ in everything a filter can ask for."""
     made: list[Memory] = []
@@ -242,9 +250,9 @@ def varied_memories(samples: Samples) -> list[Memory]:
             samples.memory(
                 f"shared word {i}",
                 project=("example", "elsewhere")[i % 2],
-                type=(MemoryType.FACT, MemoryType.GOTCHA, MemoryType.WORKFLOW)[i % 3],
+                type=_VARIED_TYPES[i // 4 % 4],
                 scope=(Scope.GLOBAL, Scope.USER, Scope.SESSION, Scope.MODULE)[i % 4],
-                source=(Source.USER_TAUGHT, Source.MCP_AUTO)[i // 2 % 2],
+                source=(Source.USER_TAUGHT, Source.MCP_AUTO, Source.OBSERVER_INFERRED)[i // 2 % 3],
                 tags=(
                     "all",
                     *(("even",) if i % 4 == 0 else ()),
@@ -293,5 +301,6 @@ def varied_filters() -> list[Filter]:
         replace(wide, archived=True), replace(wide, archived=False),
         replace(wide, needs_review=True), replace(wide, needs_review=False),
         replace(wide, user_verified=True), replace(wide, pinned=True),
+        replace(wide, raw=True), replace(wide, raw=False),
         replace(EVERYTHING, types=(MemoryType.GOTCHA,), pinned=False, authors=("sam", "x")),
     ]  # fmt: skip

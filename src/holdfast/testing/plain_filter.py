@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 
 from holdfast.core.memory import Memory
-from holdfast.core.query import Filter, Validity
-from holdfast.core.types import Scope
+from holdfast.core.query import RAW_TYPES, Filter, Validity
+from holdfast.core.types import Scope, Source
 
 _TOKEN = re.compile(r"[^\W_]+")
 _SUFFIXES = ("ing", "ed", "s")
@@ -66,8 +66,14 @@ def _fits_flags(memory: Memory, where: Filter) -> bool:
         (where.needs_review, memory.needs_review),
         (where.user_verified, memory.user_verified),
         (where.pinned, memory.pinned),
+        (where.raw, _is_raw(memory)),
     )
     return all(asked is None or asked == actual for asked, actual in wanted)
+
+
+def _is_raw(memory: Memory) -> bool:
+    caught = memory.type in RAW_TYPES and memory.source is Source.OBSERVER_INFERRED
+    return caught and not (memory.user_verified or memory.pinned)
 
 
 def stems(text: str) -> list[str]:

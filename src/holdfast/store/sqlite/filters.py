@@ -12,8 +12,9 @@ from typing import Literal
 
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import UsageError
-from holdfast.core.query import Filter, Validity
+from holdfast.core.query import RAW_TYPES, Filter, Validity
 from holdfast.core.records import field, record
+from holdfast.core.types import Source
 from holdfast.store.sqlite.database import SqlValue, bindable, placeholders
 
 LabelKind = Literal["tag", "file", "module"]
@@ -68,6 +69,8 @@ def condition(where: Filter) -> Condition:
     clauses.flag("m.needs_review", where.needs_review)
     clauses.flag("m.user_verified", where.user_verified)
     clauses.flag("m.pinned", where.pinned)
+    if where.raw is not None:
+        _add_raw(clauses, where.raw)
     return Condition(" AND ".join(clauses.sql) or "1", tuple(clauses.params))
 
 
@@ -78,6 +81,16 @@ def _add_reach(clauses: _Clauses, where: Filter) -> None:
         clauses.add("m.home IN (?, '')", where.project)
     else:
         clauses.add("m.project = ?", where.project)
+
+
+def _add_raw(clauses: _Clauses, wanted: bool) -> None:
+    clauses.add(
+        f"(m.type IN ({placeholders(RAW_TYPES)}) AND m.source = ?"
+        " AND NOT m.user_verified AND NOT m.pinned) = ?",
+        *RAW_TYPES,
+        Source.OBSERVER_INFERRED.value,
+        int(wanted),
+    )
 
 
 def _add_labels(clauses: _Clauses, where: Filter) -> None:
