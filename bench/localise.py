@@ -19,7 +19,6 @@ repository from the others alone ("left out").
 from __future__ import annotations
 
 import json
-import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,16 +37,14 @@ from holdfast.codegraph.code_words import words
 from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence
 from holdfast.codegraph.learner import Learner, Table
 from holdfast.codegraph.past import FileNumbers, PastCommit, Status
-from holdfast.core.code_texts import CommitText
+from holdfast.codegraph.wordbook import WordBook
 from holdfast.core.codec import Json
 
 TOP = 5
 LATE = 0.8
 WARM_UP = 0.3
 MOST_FILES = 10
-VOTER_FILES = 20
 EPOCHS = 5
-_TRAILERS = re.compile(r"(?m)^(?:Co-authored-by|Signed-off-by|Refs):.*$")
 
 Choice = tuple[Table, NDArray[np.bool_]]
 
@@ -59,7 +56,7 @@ class Walk:
         self._blobs = Blobs(repo)
         self._words = Words(folder)
         self._files = FileNumbers()
-        self._order = 0
+        self._book = WordBook(self._words.texts, TREE, root=repo)
         self.finder = self._words.finder(weights)
 
     def existing(self, commit: PastCommit) -> set[str]:
@@ -68,28 +65,13 @@ class Walk:
 
     def take(self, commit: PastCommit) -> None:
         """Go on to the state after a commit."""
-        self._order += 1
         self._files.follow(commit)
-        texts = self._words.texts
-        moved = {c.old: c.new for c in commit.changes if c.status is Status.RENAMED}
-        if moved:
-            texts.rename_in_commits(TREE, moved)
+        self._book.take_history([commit])
         gone = (Status.DELETED, Status.RENAMED)
         self._words.drop([c.old for c in commit.changes if c.status in gone])
         there = [c.new for c in commit.changes if c.status is not Status.DELETED]
         bodies = {path: self._blobs.text(commit.sha, path) for path in there}
         self._words.put(bodies, stamp=commit.sha)
-        if len(commit.changes) <= VOTER_FILES:
-            texts.put_commits(TREE, [self._commit(commit)])
-
-    def _commit(self, commit: PastCommit) -> CommitText:
-        return CommitText(
-            sha=commit.sha,
-            order=self._order,
-            subject=commit.message.split("\n", 1)[0],
-            message_words=" ".join(words(said(commit))),
-            files=tuple({change.new for change in commit.changes}),
-        )
 
     def by_bm25(self, request: str) -> list[str]:
         """What the peer names."""
@@ -101,11 +83,6 @@ class Walk:
         self._blobs.close()
 
 
-def said(commit: PastCommit) -> str:
-    """What a message says, without its trailers."""
-    return _TRAILERS.sub("", commit.message)
-
-
 def questions(
     commits: Sequence[PastCommit], walk: Walk, *, first: float
 ) -> Iterator[tuple[int, str, set[str]]]:
@@ -113,8 +90,8 @@ def questions(
     for place, commit in enumerate(commits):
         files = walk.existing(commit)
         asked = place >= first * len(commits) and 0 < len(commit.changes) <= MOST_FILES
-        if asked and files and words(said(commit)):
-            yield place, said(commit), files
+        if asked and files and words(commit.said):
+            yield place, commit.said, files
         walk.take(commit)
 
 

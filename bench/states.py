@@ -7,7 +7,7 @@ that it descends from. Going on to a later state reads only what changed in betw
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,17 +15,15 @@ from tempfile import TemporaryDirectory
 from bench.plain_bm25 import PlainBm25
 from holdfast.app.history import read_past
 from holdfast.codegraph.code_words import words
-from holdfast.codegraph.finding import Finder
+from holdfast.codegraph.finding import WEIGHTS, Finder
 from holdfast.codegraph.meaning import Meaning
-from holdfast.codegraph.wordbook import WordBook
+from holdfast.codegraph.wordbook import WordBook, file_text, is_worth_reading, readable
 from holdfast.core.clock import system_clock
-from holdfast.core.code_texts import FileText
 from holdfast.providers.bundled import STATIC
 from holdfast.providers.static import StaticEmbedder
 from holdfast.store.sqlite.code_texts import SqliteCodeTexts
 
 TREE = "bench"
-MAX_BYTES = 400_000
 _ALL_COMMITS = 1_000_000
 
 
@@ -39,21 +37,21 @@ class Blobs:
             stdout=subprocess.PIPE,
         )
 
-    def text(self, sha: str, path: str) -> str:
-        """A file's text; empty for what is binary, huge or no file."""
+    def text(self, sha: str, path: str) -> str | None:
+        """A file's text; None for what is no file, or not worth reading."""
         assert self._git.stdin
         assert self._git.stdout
         if "\n" in path:
-            return ""
+            return None
         self._git.stdin.write(f"{sha}:{path}\n".encode("utf-8", "surrogateescape"))
         self._git.stdin.flush()
         head = self._git.stdout.readline().split()
         if len(head) != 3 or not head[2].isdigit():
-            return ""
+            return None
         data = self._git.stdout.read(int(head[2]) + 1)[:-1]
-        if head[1] != b"blob" or len(data) > MAX_BYTES or b"\0" in data[:1000]:
-            return ""
-        return data.decode("utf-8", "replace")
+        if head[1] != b"blob" or not is_worth_reading(path, len(data)):
+            return None
+        return readable(data) or ""
 
     def close(self) -> None:
         """End the process."""
@@ -70,18 +68,18 @@ class Words:
         self._peer = PlainBm25()
         self._bodies: dict[str, str] = {}
 
-    def finder(self, weights: Sequence[float] | None = None) -> Finder:
+    def finder(self, weights: Sequence[float] = WEIGHTS) -> Finder:
         """A finder on these words, with meaning where the bundled model is installed."""
         embedder = None if STATIC.problem() else _static()
         meaning = embedder and Meaning(self.texts, TREE, embedder=embedder, read=self._bodies.get)
-        if weights is None:
-            return Finder(self.texts, TREE, meaning=meaning)
         return Finder(self.texts, TREE, meaning=meaning, weights=weights)
 
-    def put(self, bodies: dict[str, str], *, stamp: str) -> None:
-        """Keep the words of files in place of what was kept of them."""
+    def put(self, read: Mapping[str, str | None], *, stamp: str) -> None:
+        """Keep the words of files, as far as they can be read, for what was kept of them."""
+        bodies = {path: body for path, body in read.items() if body is not None}
+        self.drop([path for path in read if path not in bodies])
         self._bodies |= bodies
-        texts = [_file_text(path, body, stamp) for path, body in bodies.items()]
+        texts = [file_text(path, body, stamp=stamp) for path, body in bodies.items()]
         self.texts.put_texts(TREE, texts)
         for text in texts:
             self._peer.put(text.path, (3 * f"{text.path_words} " + text.body_words).split())
@@ -101,16 +99,6 @@ class Words:
 @cache
 def _static() -> StaticEmbedder:
     return StaticEmbedder()
-
-
-def _file_text(path: str, body: str, stamp: str) -> FileText:
-    return FileText(
-        path=path,
-        stamp=stamp,
-        path_words=" ".join(words(path)),
-        symbol_words="",
-        body_words=" ".join(words(body)),
-    )
 
 
 class State:

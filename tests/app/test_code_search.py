@@ -87,6 +87,15 @@ def test_similar_commits_speak_for_files_that_do_not_say_the_words(
     assert hf.code.update().commits == 0
 
 
+def test_who_signed_a_commit_does_not_speak_for_its_files(hf: Holdfast, project: Path) -> None:
+    git(project, "init")
+    git(project, "add", ".")
+    git(project, "commit", "-m", "Begin\n\nCo-Authored-By: Gryphon <g@example.org>\nRefs: Lion")
+    assert hf.code.find("gryphon") == []
+    assert hf.code.find("lion") == []
+    assert hf.code.find("begin")
+
+
 def test_new_commits_are_taken_in_and_renames_followed(hf: Holdfast, project: Path) -> None:
     git(project, "init")
     git(project, "add", ".")

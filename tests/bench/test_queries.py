@@ -9,6 +9,8 @@ import pytest
 
 from bench.localise import answered
 from bench.queries import Query, read_queries
+from bench.states import State
+from holdfast import open as open_memory
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
 
@@ -137,3 +139,17 @@ def test_states_on_different_branches_know_nothing_of_each_other(repo: Path) -> 
     figures = answered(repo, queries)
     assert figures["questions"] == 2
     assert figures["skipped_no_such_file"] == 1
+
+
+def test_a_state_holds_what_a_search_in_the_folder_would(repo: Path, tmp_path: Path) -> None:
+    """The bench passes over the same files as a user's search, and finds by the same words."""
+    write(repo, {"vendor/jar.py": "cookies\n", "gen.py": "# @generated\ncookies\n"})
+    git(repo, "add", ".")
+    git(repo, "commit", "-m", "More\n\nSigned-off-by: Cookies <c@example.org>")
+    state = State(repo)
+    state.go_to("HEAD")
+    with open_memory(tmp_path / "memory.db", cwd=repo) as hf:
+        asked = "cookies are lost between requests"
+        assert state.finder.find(asked) == hf.code.find(asked)
+        assert "vendor/jar.py" not in [found.path for found in hf.code.find(asked)]
+    state.close()

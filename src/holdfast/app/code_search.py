@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from holdfast.core.ports import Progress
 
 MAX_COMMITS = 20_000
-MAX_QUERY_CHARS = 20_000
 
 
 class CodeSearch:
@@ -87,7 +86,7 @@ class CodeSearch:
         if not self._wires.read_only:
             self.update(progress=progress)
         finder = Finder(self.texts, self._graph.tree, meaning=self._meaning)
-        return finder.find(request[:MAX_QUERY_CHARS], limit=limit)
+        return finder.find(request, limit=limit)
 
     # -- Inside -----------------------------------------------------------------------------------
 

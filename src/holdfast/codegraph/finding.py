@@ -34,6 +34,8 @@ RECENT_COMMITS: Final = 15
 """The files of so many last commits are always considered: a request may be one more of a kind."""
 VOTES_FADE: Final = 1_500
 """After how many commits a vote has faded to 1/e."""
+MAX_REQUEST_CHARS: Final = 20_000
+"""A longer request is read this far."""
 MAX_QUERY_WORDS: Final = 120
 """Of a longer request, the words it repeats are asked, then the first ones."""
 NEAR: Final = 0.45
@@ -111,6 +113,7 @@ class Finder:
 
     def evidence(self, request: str) -> Evidence:
         """The candidates of a request with their signals."""
+        request = request[:MAX_REQUEST_CHARS]
         asked = [word for word, _ in Counter(words(request)).most_common(MAX_QUERY_WORDS)]
         if not asked:
             return NOTHING

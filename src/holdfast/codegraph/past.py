@@ -19,6 +19,7 @@ _TEST_PART = re.compile(
     r"^[Tt]ests?_|_[Tt]ests?$|[._-](?:test|spec)$|^(?:[Tt]ests?|specs?|__tests__)$"
     r"|(?<=[a-z0-9])(?:Tests?|Spec)$|^Test(?=[A-Z])"
 )
+_TRAILER = re.compile(r"(?mi)^(?:[a-z]+(?:-[a-z]+)*-by|refs|change-id|git-svn-id): .*$")
 _WORDS = re.compile(r"[a-z0-9]+")
 _SAYS_NOTHING = frozenset({"test", "tests", "src", "lib", "docs", "spec", "init", "main", "index"})
 
@@ -49,6 +50,11 @@ class PastCommit:
     sha: str
     message: str
     changes: tuple[FileChange, ...]
+
+    @property
+    def said(self) -> str:
+        """The message without its trailers: who signed a change says nothing of it."""
+        return _TRAILER.sub("", self.message)
 
 
 class FileNumbers:

@@ -63,15 +63,8 @@ class WordBook:
         self._symbols = symbols
 
     def renew(self, files: Sequence[Listed], *, tell: Tell | None = None) -> Renewed:
-        """Bring the words of files up to date with what is on disk.
-
-        A file whose name is no text, as disks allow, cannot be named in an answer: left out.
-        """
-        worth = [
-            file
-            for file in files
-            if not reason_by_path(file.path, file.size_bytes) and clean(file.path) == file.path
-        ]
+        """Bring the words of files up to date with what is on disk."""
+        worth = [file for file in files if is_worth_reading(file.path, file.size_bytes)]
         known = self._texts.text_stamps(self._tree)
         analysed = frozenset(self._symbols.analysed()) if self._symbols else frozenset[str]()
         stamps = {file.path: _stamp(file, is_analysed=file.path in analysed) for file in worth}
@@ -101,13 +94,7 @@ class WordBook:
             source = (self._root / path).read_bytes()
         except OSError:
             return None
-        return FileText(
-            path=path,
-            stamp=stamp,
-            path_words=" ".join(words(path)),
-            symbol_words=" ".join(words(names)),
-            body_words=" ".join(words(readable(source) or "")),
-        )
+        return file_text(path, readable(source) or "", stamp=stamp, names=names)
 
     # -- History ----------------------------------------------------------------------------------
 
@@ -133,6 +120,23 @@ class WordBook:
         return taken
 
 
+def is_worth_reading(path: str, size_bytes: int) -> bool:
+    """Whether a file may be an answer. One whose name is no text, as disks allow, cannot be named
+    in one."""
+    return not reason_by_path(path, size_bytes) and clean(path) == path
+
+
+def file_text(path: str, body: str, *, stamp: str, names: str = "") -> FileText:
+    """The words of a file: of its path, its text and the names of its symbols."""
+    return FileText(
+        path=path,
+        stamp=stamp,
+        path_words=" ".join(words(path)),
+        symbol_words=" ".join(words(names)),
+        body_words=" ".join(words(body)),
+    )
+
+
 def readable(source: bytes) -> str | None:
     """The text of a file's content; None for what is not for reading."""
     if b"\0" in source[:4096] or reason_by_content(source):
@@ -147,7 +151,7 @@ def _commit_text(commit: PastCommit, order: int) -> CommitText:
         sha=commit.sha,
         order=order,
         subject=shorten(commit.message.split("\n", 1)[0], limit=_SUBJECT_CHARS),
-        message_words=" ".join(words(commit.message)),
+        message_words=" ".join(words(commit.said)),
         files=tuple(sorted(files)) if len(files) <= VOTER_FILES else (),
     )
 
