@@ -10,7 +10,8 @@ Plain BM25 over path and content is measured in the same run on the same questio
 `--queries FILE` asks other texts instead, such as real issues: a line of JSON each, {"query": "…",
 "files": ["path", …]}, or nearly any other form (see `bench.queries`). Each is asked in the state
 of its `base_commit`, else in the newest, and nothing that came later is known then. A query that
-names an unknown commit, or no file of that state, cannot be asked: it is counted apart.
+names an unknown commit, or no file of that state, or says nothing, cannot be asked: it is counted
+apart.
 
 With `--train`, weights are learned from the first four fifths of all repositories, and for each
 repository from the others alone ("left out").
@@ -21,7 +22,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -34,7 +35,7 @@ from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
 from holdfast.app.history import read_past
 from holdfast.codegraph.code_words import words
-from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence
+from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence, Finder
 from holdfast.codegraph.learner import Learner, Table
 from holdfast.codegraph.past import FileNumbers, PastCommit, Status
 from holdfast.codegraph.wordbook import WordBook
@@ -54,10 +55,10 @@ class Walk:
 
     def __init__(self, repo: Path, folder: Path, weights: Sequence[float]) -> None:
         self._blobs = Blobs(repo)
-        self._words = Words(folder)
+        self.words = Words(folder)
         self._files = FileNumbers()
-        self._book = WordBook(self._words.texts, TREE, root=repo)
-        self.finder = self._words.finder(weights)
+        self._book = WordBook(self.words.texts, TREE, root=repo)
+        self.finder = self.words.finder(weights)
 
     def existing(self, commit: PastCommit) -> set[str]:
         """The files of a commit that are there before it."""
@@ -68,18 +69,14 @@ class Walk:
         self._files.follow(commit)
         self._book.take_history([commit])
         gone = (Status.DELETED, Status.RENAMED)
-        self._words.drop([c.old for c in commit.changes if c.status in gone])
+        self.words.drop([c.old for c in commit.changes if c.status in gone])
         there = [c.new for c in commit.changes if c.status is not Status.DELETED]
         bodies = {path: self._blobs.text(commit.sha, path) for path in there}
-        self._words.put(bodies, stamp=commit.sha)
-
-    def by_bm25(self, request: str) -> list[str]:
-        """What the peer names."""
-        return self._words.by_bm25(request, limit=TOP)
+        self.words.put(bodies, stamp=commit.sha)
 
     def close(self) -> None:
         """Let go of the file and the process."""
-        self._words.texts.close()
+        self.words.texts.close()
         self._blobs.close()
 
 
@@ -95,62 +92,70 @@ def questions(
         walk.take(commit)
 
 
+class Tally:
+    """How often ours and BM25 named a right file among the first ones."""
+
+    def __init__(self) -> None:
+        self.hits: Counter[str] = Counter()
+        self._seconds = 0.0
+
+    def ask(self, request: str, files: Set[str], *, words: Words, finder: Finder) -> None:
+        """One question to both."""
+        before = process_time()
+        named = {found.path for found in finder.find(request, limit=TOP)}
+        self._seconds += process_time() - before
+        self.hits["ours"] += bool(named & files)
+        self.hits["bm25"] += bool(files & set(words.by_bm25(request, limit=TOP)))
+        self.hits["asked"] += 1
+
+    def figures(self, *, commits: int) -> dict[str, Json]:
+        """Percentages, and what a question costs."""
+        asked = self.hits["asked"] or 1
+        ours, bm25 = 100 * self.hits["ours"] / asked, 100 * self.hits["bm25"] / asked
+        return {
+            "commits": commits,
+            "questions": self.hits["asked"],
+            "acc_at_5": round(ours, 1),
+            "bm25_acc_at_5": round(bm25, 1),
+            "better_by": round(ours - bm25, 1),
+            "cpu_ms_each": round(1000 * self._seconds / asked, 2),
+        }
+
+
 def measured(
     repo: Path, commits: Sequence[PastCommit], weights: Sequence[float]
 ) -> dict[str, Json]:
     """Ours and BM25 on one history."""
-    hits: Counter[str] = Counter()
-    seconds = 0.0
+    tally = Tally()
     with TemporaryDirectory() as folder:
         walk = Walk(repo, Path(folder), weights)
         for _, request, files in questions(commits, walk, first=LATE):
-            before = process_time()
-            named = {found.path for found in walk.finder.find(request, limit=TOP)}
-            seconds += process_time() - before
-            hits["ours"] += bool(named & files)
-            hits["bm25"] += bool(set(walk.by_bm25(request)) & files)
-            hits["asked"] += 1
+            tally.ask(request, files, words=walk.words, finder=walk.finder)
         walk.close()
-    return _figures(hits, seconds, commits=len(commits))
-
-
-def _figures(hits: Counter[str], seconds: float, *, commits: int) -> dict[str, Json]:
-    asked = hits["asked"] or 1
-    ours, bm25 = 100 * hits["ours"] / asked, 100 * hits["bm25"] / asked
-    return {
-        "commits": commits,
-        "questions": hits["asked"],
-        "acc_at_5": round(ours, 1),
-        "bm25_acc_at_5": round(bm25, 1),
-        "better_by": round(ours - bm25, 1),
-        "cpu_ms_each": round(1000 * seconds / asked, 2),
-    }
+    return tally.figures(commits=len(commits))
 
 
 def answered(repo: Path, queries: Sequence[Query]) -> dict[str, Json]:
     """Given texts, each in its state, from the oldest to the newest."""
-    hits: Counter[str] = Counter()
-    seconds = 0.0
+    tally = Tally()
     state = State(repo)
-    for sha, asked in _by_state(repo, queries, hits):
+    for sha, asked in _by_state(repo, queries, tally.hits):
         state.go_to(sha)
         for query in asked:
             files = (query.files or files_of(repo, query.commit or "")) & state.files.keys()
-            if not files:
-                hits["no_file"] += 1
-                continue
-            before = process_time()
-            named = {found.path for found in state.finder.find(query.text, limit=TOP)}
-            seconds += process_time() - before
-            hits["ours"] += bool(named & files)
-            hits["bm25"] += bool(set(state.words.by_bm25(query.text, limit=TOP)) & files)
-            hits["asked"] += 1
+            if not query.text:
+                tally.hits["no_text"] += 1
+            elif not files:
+                tally.hits["no_file"] += 1
+            else:
+                tally.ask(query.text, files, words=state.words, finder=state.finder)
     commits = state.commits
     state.close()
     return {
-        **_figures(hits, seconds, commits=commits),
-        "skipped_unknown_commit": hits["unknown_commit"],
-        "skipped_no_such_file": hits["no_file"],
+        **tally.figures(commits=commits),
+        "skipped_unknown_commit": tally.hits["unknown_commit"],
+        "skipped_no_such_file": tally.hits["no_file"],
+        "skipped_no_text": tally.hits["no_text"],
     }
 
 

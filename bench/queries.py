@@ -3,15 +3,19 @@
 A file of queries is JSON lines, a JSON list, or a JSON object that holds one list or maps names to
 entries. An entry is an object with
 
-- a text: `query`, `text`, `body`, `problem_statement`, `issue`, `question` or `message`, with a
-  `title` put before it when there is one (a title alone will do);
-- the right files: `files`, `paths`, `changed_files`, `gold_files`, `expected` or `file`, as one
-  path, a list of paths or a list of objects with `path` or `filename`; or a `patch` (unified
-  diff), whose files count; or `commit` (or `fix_commit`), the commit that did it;
+- a text: `query`, `text`, `body`, `problem_statement`, `issue`, `question`, `message` or
+  `description`, with a `title` put before it when there is one (a title alone will do); or one of
+  these as an object that holds a text and a title in its turn;
+- the right files: `files`, `paths`, `changed_files`, `modified_files`, `gold_files`,
+  `relevant_files`, `expected` or `file`, as one path, a list of paths or a list of objects with
+  `path` or `filename`; or a `patch` (unified diff), whose files count; or `commit` (or
+  `fix_commit`), the commit that did it;
 - where to ask: `base_commit` (or `base`), else before `commit`, else the newest state;
 - `repo` ("owner/name"), if the file is about several: entries of others are passed over.
 
-Everything else is ignored, so that entries made for SWE-bench can be read as they are.
+Everything else is ignored, so that entries made for SWE-bench can be read as they are. An entry
+that has no such names is a mistake in the file and told as one; one that leaves them empty, as
+issues without a body do, is read, and whoever asks the queries passes over it.
 """
 
 from __future__ import annotations
@@ -23,8 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-TEXT = ("query", "text", "body", "problem_statement", "issue", "question", "message")
-FILES = ("files", "paths", "changed_files", "gold_files", "expected", "file")
+TEXT = (
+    "query", "text", "body", "problem_statement", "issue", "question", "message", "description",
+)  # fmt: skip
+FILES = (
+    "files", "paths", "changed_files", "modified_files", "gold_files", "relevant_files",
+    "expected", "file",
+)  # fmt: skip
 BASE = ("base_commit", "base")
 DONE = ("commit", "fix_commit")
 _DIFF_NAME = re.compile(r"^(?:---|\+\+\+) (?:[ab]/)?([^\t\n]+)", re.M)
@@ -109,15 +118,22 @@ def _is_about(entry: Entry, repo: Path) -> bool:
 
 
 def _query(entry: Entry, place: str) -> Query:
-    text = "\n".join(filter(None, (_text(entry, ("title",)), _text(entry, TEXT))))
-    if not text:
+    if not entry.keys() & {*TEXT, "title"}:
         raise SystemExit(f"{place}: no text to ask. Put it under one of: {', '.join(TEXT)}, title.")
-    files, commit = _files(entry), _text(entry, DONE) or None
-    if not files and not commit:
+    if not entry.keys() & {*FILES, *DONE, "patch"}:
         raise SystemExit(
             f"{place}: no right files. Put them under one of: {', '.join(FILES)}, patch, commit."
         )
-    return Query(text, files, _text(entry, BASE) or None, commit)
+    return Query(
+        _asked(entry), _files(entry), _text(entry, BASE) or None, _text(entry, DONE) or None
+    )
+
+
+def _asked(entry: Entry) -> str:
+    """The text of an entry below its title; empty where there is neither."""
+    nested = (entry[name] for name in TEXT if isinstance(entry.get(name), dict))
+    text = _text(entry, TEXT) or next((_asked(cast("Entry", held)) for held in nested), "")
+    return "\n".join(filter(None, (_text(entry, ("title",)), text)))
 
 
 def _text(entry: Entry, names: tuple[str, ...]) -> str:
@@ -145,4 +161,4 @@ def _path(value: object) -> str:
 
 
 def _cleaned(path: str) -> str:
-    return path.strip().strip('"').replace("\\", "/").removeprefix("./")
+    return path.strip().strip('"').replace("\\", "/").removeprefix("./").lstrip("/")

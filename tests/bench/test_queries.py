@@ -40,6 +40,7 @@ def read(tmp_path: Path, text: str, *, repo: str = "repo") -> list[Query]:
         {"text": "broken url", "paths": "src/url.py"},
         {"title": "broken url", "body": "", "changed_files": [{"filename": "src/url.py"}]},
         {"issue": "broken url", "file": ".\\src\\url.py"},
+        {"issue": {"title": "broken url", "body": None}, "relevant_files": ["/src/url.py"]},
         {"problem_statement": "broken url", "patch": PATCH.partition("diff --git a/src/new")[0]},
     ],
 )
@@ -78,7 +79,7 @@ def test_a_swe_bench_entry_is_read_as_it_is(tmp_path: Path) -> None:
         ("[]", "holds no queries"),
         ('{"query": "a", "files": ["b"]}\n{"query": ', "line 2 is not JSON"),
         ('[{"files": ["b"]}]', "entry 1: no text to ask"),
-        ('[{"query": "a", "files": []}]', "entry 1: no right files"),
+        ('[{"query": "a", "base_commit": "b"}]', "entry 1: no right files"),
         ('["a"]', "entry 1: an object such as"),
         ("7", "entry 1: an object such as"),
     ],
@@ -124,6 +125,38 @@ def test_a_query_is_asked_in_the_state_of_its_commit(repo: Path) -> None:
     assert figures["acc_at_5"] == 100
     assert figures["skipped_no_such_file"] == 1
     assert figures["skipped_unknown_commit"] == 2
+
+
+def test_a_query_that_leaves_text_or_files_empty_is_counted_apart(
+    repo: Path, tmp_path: Path
+) -> None:
+    entries: list[dict[str, object]] = [
+        {"title": "Cookies are lost", "body": "", "files": ["biscuits.py"]},
+        {"title": "", "body": None, "files": ["biscuits.py"]},
+        {"title": "Cookies are lost", "files": []},
+    ]
+    figures = answered(repo, read(tmp_path, json.dumps(entries)))
+    assert figures["questions"] == 1
+    assert figures["skipped_no_text"] == 1
+    assert figures["skipped_no_such_file"] == 1
+
+
+REPORT = """### Describe the bug
+Cookies \ud83d are lost \U0001f36a\x00 — 饼干丢失了.
+
+```python
+Traceback (most recent call last):
+  File "/usr/lib/site-packages/biscuits.py", line 3, in keep
+KeyError: 'a" OR b*'
+```
+| version | 1.2 |
+"""
+
+
+def test_a_report_as_people_write_them_finds_its_file(repo: Path, tmp_path: Path) -> None:
+    entry = {"query": REPORT + 200 * "log line (of many)\n", "files": ["biscuits.py"]}
+    figures = answered(repo, read(tmp_path, json.dumps(entry)))
+    assert figures["acc_at_5"] == 100
 
 
 def test_states_on_different_branches_know_nothing_of_each_other(repo: Path) -> None:
