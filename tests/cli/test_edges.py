@@ -139,7 +139,7 @@ def test_help_works_for_every_command(cli: Cli) -> None:
         done = cli(name, "--help")
         assert done.code == 0
         assert done.out.startswith("Usage: holdfast")
-    assert "Commands:" in cli("--help").out
+    assert "Memories:" in cli("--help").out
     assert cli("--version").out.startswith("holdfast ")
 
 
@@ -148,8 +148,16 @@ def test_a_mistyped_command_is_answered_with_the_nearest(cli: Cli) -> None:
 
 
 def test_without_a_command_the_help_is_shown(cli: Cli) -> None:
-    assert "Commands:" in cli().out
+    assert "Memories:" in cli().out
     assert "recall.limit" in cli("config").out
+
+
+@pytest.mark.parametrize("group", ["skill", "graph", "observer"])
+def test_a_group_named_alone_shows_its_help_and_cuts_no_sentence(cli: Cli, group: str) -> None:
+    shown = cli(group)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == cli(group, "--help").out
+    assert "..." not in shown.out.partition("Commands:")[2]
 
 
 def test_ctrl_c_ends_with_130_and_no_traceback(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import click
 import holdfast
 from holdfast.app.places import current_folder
 from holdfast.app.setting_sources import Sources, inspect_settings, load_settings
+from holdfast.cli.groups import environment_colour
 from holdfast.core.query import Order
 from holdfast.core.types import MemoryType, Phase, Scope, Source
 
@@ -181,13 +182,7 @@ def opened(project: str | None = None, *, lenient: bool = False) -> holdfast.Hol
     ctx = click.get_current_context()
     sources = Sources.of(os.environ, cwd=current_folder())
     settings = inspect_settings(sources)[0] if lenient else load_settings(sources)
-    ctx.color = _colour(settings.output_colour)
+    wish = settings.output_colour
+    ctx.color = environment_colour() if wish == "auto" else wish == "always"
     store = cast("str | None", ctx.find_root().obj)
     return holdfast.open(store, project=project, settings=settings)
-
-
-def _colour(wish: str) -> bool | None:
-    if wish != "auto":
-        return wish == "always"
-    # https://no-color.org: any non-empty value means no.
-    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None

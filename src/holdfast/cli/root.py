@@ -16,57 +16,86 @@ import click
 
 from holdfast import __version__
 from holdfast.cli import exits
+from holdfast.cli.groups import environment_colour
 from holdfast.core.errors import HoldfastError
 
-COMMANDS: Final = MappingProxyType(
+SECTIONS: Final = MappingProxyType(
     {
-        "remember": ("remember", "Keep a statement."),
-        "recall": ("recall", "Find the memories that answer a question."),
-        "list": ("list_", "List memories, newest first."),
-        "show": ("show", "Show memories in full."),
-        "edit": ("edit", "Change a memory."),
-        "forget": ("forget", "Delete memories for good."),
-        "context": ("context", "Show what is worth saying now, inside a token budget."),
-        "timeline": ("timeline", "Show what stands before and after a memory in time."),
-        "sessions": ("sessions", "List sessions, the latest first, or show one."),
-        "obey": ("obey", "Carry out the memory commands in a message."),
-        "stats": ("stats", "Count memories by type, scope and source."),
-        "decay": ("upkeep", "Let importance fade with disuse."),
-        "prune": ("upkeep", "Remove what is no longer worth keeping, for good."),
-        "compact": ("upkeep", "Merge near-duplicates."),
-        "sweep": ("upkeep", "Follow renamed files, and mark memories that no longer hold."),
-        "upkeep": (
-            "upkeep",
-            "Follow renames, archive merged work, sweep, decay and prune in one go.",
-        ),
-        "archive": ("upkeep", "Archive what belongs to a finished unit of work."),
-        "why": ("observer", "Show why a memory is there: sessions, signals, rule, score."),
-        "observer": ("observer", "Show what is being learned, and say whether work held up."),
-        "relate": ("trust", "Say how a memory stands to another memory or to a file."),
-        "trust": ("trust", "Set how sure a memory is; what it is related to moves with it."),
-        "skill": ("skill", "Find, run, check, write and switch skills."),
-        "export": ("portable", "Write memories to a file for git or for people."),
-        "import": ("portable", "Take in transcripts, git, other tools' data, or an exported file."),
-        "graph": ("graph", "Build the code graph, and ask what a change touches."),
-        "reindex": ("reindex", "Bring the search indexes up to the model in use."),
-        "backup": ("backup", "Copy the whole store into a new file."),
-        "spool": ("spool", "Show, take in and repair what was caught but is not in memory yet."),
-        "doctor": ("doctor", "Look everything over, and mend what can be mended."),
-        "install": ("install", "Put Holdfast into a coding client."),
-        "uninstall": ("uninstall", "Take Holdfast out of a coding client again."),
-        "mcp": ("mcp", "Serve memory to a coding client by MCP."),
-        "serve": ("serve", "Serve memory over HTTP and MCP, and take in events as they come."),
-        "events": ("events", "Show what is new, as it happens."),
-        "status": ("status", "Show which coding clients Holdfast is in, and what of it runs."),
-        "config": ("config", "Show and change settings."),
-        "methodology": ("methodology", "Show and choose the way of working."),
-        "projects": ("projects", "List projects, and merge two that are one."),
-        "init": ("init", "Take in this project's documents and history."),
-        "tour": ("tour", "Take in this project, show what is known, and try three questions."),
-        "completion": ("completion", "Print the completion script for a shell."),
+        "To begin": {
+            "init": ("init", "Take in this project's documents and history."),
+            "tour": ("tour", "Take in this project, show what is known, and try three questions."),
+            "install": ("install", "Put Holdfast into a coding client."),
+            "uninstall": ("uninstall", "Take Holdfast out of a coding client again."),
+            "status": ("status", "Show which coding clients Holdfast is in, and what of it runs."),
+        },
+        "Memories": {
+            "remember": ("remember", "Keep a statement."),
+            "recall": ("recall", "Find the memories that answer a question."),
+            "list": ("list_", "List memories, newest first."),
+            "show": ("show", "Show memories in full."),
+            "timeline": ("timeline", "Show what stands before and after a memory in time."),
+            "context": ("context", "Show what is worth saying now, inside a token budget."),
+            "edit": ("edit", "Change a memory."),
+            "forget": ("forget", "Delete memories for good."),
+            "obey": ("obey", "Carry out the memory commands in a message."),
+            "relate": ("trust", "Say how a memory stands to another memory or to a file."),
+            "trust": ("trust", "Set how sure a memory is; what it is related to moves with it."),
+            "why": ("observer", "Show why a memory is there: sessions, signals, rule, score."),
+            "stats": ("stats", "Count memories by type, scope and source."),
+        },
+        "Work, skills and code": {
+            "sessions": ("sessions", "List sessions, the latest first, or show one."),
+            "observer": ("observer", "Show what is being learned, and say whether work held up."),
+            "methodology": ("methodology", "Show and choose the way of working."),
+            "skill": ("skill", "Find, run, check, write and switch skills."),
+            "graph": ("graph", "Build the code graph, and ask what a change touches."),
+        },
+        "Servers": {
+            "mcp": ("mcp", "Serve memory to a coding client by MCP."),
+            "serve": (
+                "serve",
+                "Serve memory over HTTP and MCP, and take in events as they come.",
+            ),
+            "events": ("events", "Show what is new, as it happens."),
+        },
+        "To and fro": {
+            "import": (
+                "portable",
+                "Take in transcripts, git, other tools' data, or an exported file.",
+            ),
+            "export": ("portable", "Write memories to a file for git or for people."),
+            "backup": ("backup", "Copy the whole store into a new file."),
+            "projects": ("projects", "List projects, and merge two that are one."),
+        },
+        "Upkeep": {
+            "upkeep": (
+                "upkeep",
+                "Follow renames, archive merged work, sweep, decay and prune in one go.",
+            ),
+            "sweep": ("upkeep", "Follow renamed files, and mark memories that no longer hold."),
+            "decay": ("upkeep", "Let importance fade with disuse."),
+            "prune": ("upkeep", "Remove what is no longer worth keeping, for good."),
+            "compact": ("upkeep", "Merge near-duplicates."),
+            "archive": ("upkeep", "Archive what belongs to a finished unit of work."),
+            "doctor": ("doctor", "Look everything over, and mend what can be mended."),
+            "reindex": ("reindex", "Bring the search indexes up to the model in use."),
+            "spool": (
+                "spool",
+                "Show, take in and repair what was caught but is not in memory yet.",
+            ),
+        },
+        "Settings": {
+            "config": ("config", "Show and change settings."),
+            "completion": ("completion", "Print the completion script for a shell."),
+        },
     }
 )
-"""Command name -> module under `commands`, and its one-line help; the function has the name."""
+"""What the help lists together: command name -> module under `commands`, and its one-line help. The
+function has the name of the command."""
+
+COMMANDS: Final = MappingProxyType(
+    {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+)
 
 
 class LazyGroup(click.Group):
@@ -102,8 +131,11 @@ class LazyGroup(click.Group):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        first_column = max(map(len, COMMANDS))
+        for title, section in SECTIONS.items():
+            rows = [(name.ljust(first_column), text) for name, (_, text) in section.items()]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 _NAME, _COMPLETE_VARIABLE = "holdfast", "_HOLDFAST_COMPLETE"
@@ -126,6 +158,8 @@ _SUFFIX: Final = MappingProxyType({"list": "_", "import": "_"})
 def root(ctx: click.Context, store: str | None) -> None:
     """A memory for coding agents that outlives the session."""
     ctx.obj = store
+    # What the environment says, until a command has read the settings.
+    ctx.color = environment_colour()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -203,8 +237,8 @@ def _show_system_error(error: OSError) -> None:
 
 
 def _print_error(message: str) -> None:
-    colour = False if os.environ.get("NO_COLOR") else None
-    click.echo(click.style("Error: ", fg="red", bold=True) + message, err=True, color=colour)
+    mark = click.style("Error: ", fg="red", bold=True)
+    click.echo(mark + message, err=True, color=environment_colour())
 
 
 def _show_usage(error: click.ClickException) -> None:

@@ -12,6 +12,7 @@ from holdfast.app.setting_sources import Sources, inspect_settings, load_setting
 from holdfast.app.settings import Rule, rule_of, rules
 from holdfast.app.toml_file import write_entry
 from holdfast.cli import options, output
+from holdfast.cli.groups import Group
 from holdfast.core.errors import UsageError
 
 project_file_option = click.option(
@@ -19,7 +20,7 @@ project_file_option = click.option(
 )
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
 def config(ctx: click.Context) -> None:
     """Show and change settings."""

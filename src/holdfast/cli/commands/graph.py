@@ -14,6 +14,7 @@ from holdfast.cli import options, output
 from holdfast.cli.commands.graph_modules import modules, summarise
 from holdfast.cli.commands.graph_notes import link, note, notes, unnote
 from holdfast.cli.commands.graph_search import related, search
+from holdfast.cli.groups import Group
 from holdfast.core.graph import Stage
 from holdfast.core.text import counted
 
@@ -38,7 +39,7 @@ _MOST_LISTED = 10
 _BAR_WIDTH = 24
 
 
-@click.group()
+@click.group(cls=Group)
 def graph() -> None:
     """Build the code graph, and ask what a change touches."""
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import options, output
+from holdfast.cli.groups import Group
 
 if TYPE_CHECKING:
     from holdfast.observe.methodology.port import Methodology
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @options.json_option
 @click.pass_context
 def methodology(ctx: click.Context, *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from holdfast.cli import options, output
 from holdfast.cli.commands.observer_files import prefetch, recipe, together
+from holdfast.cli.groups import Group
 
 if TYPE_CHECKING:
     from holdfast.app.observer import ObservedSession, Reason
@@ -31,7 +32,7 @@ def why(*, name: str, project: str | None, as_json: bool) -> None:
     _print_reason(reason)
 
 
-@click.group()
+@click.group(cls=Group)
 def observer() -> None:
     """Show what is being learned, and say whether work held up."""
 

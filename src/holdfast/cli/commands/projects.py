@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from holdfast.cli import options, output
+from holdfast.cli.groups import Group
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @options.json_option
 @click.pass_context
 def projects(ctx: click.Context, *, as_json: bool) -> None:

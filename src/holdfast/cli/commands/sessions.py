@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import options, output
+from holdfast.cli.groups import Group
 
 if TYPE_CHECKING:
     from holdfast.app.sessions import SessionView
     from holdfast.core.sessions import SessionRecord
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True,
               help="How many at most.")  # fmt: skip
 @click.option("--all-projects", is_flag=True, help="Of every project.")

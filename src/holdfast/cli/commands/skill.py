@@ -13,9 +13,10 @@ from holdfast.cli.commands import (
     skill_run,
     skill_write,
 )
+from holdfast.cli.groups import Group
 
 
-@click.group()
+@click.group(cls=Group)
 def skill() -> None:
     """Find, run, check, write and switch skills.
 

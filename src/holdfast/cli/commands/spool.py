@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import exits, options, output
+from holdfast.cli.groups import Group
 from holdfast.clients.translate import translate_kept
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.observe.drain import DrainReport
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @options.json_option
 @click.pass_context
 def spool(ctx: click.Context, *, as_json: bool) -> None:
