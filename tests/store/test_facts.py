@@ -5,20 +5,25 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from holdfast.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace
+from holdfast.core.errors import StoreCorruptError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Store
 from holdfast.core.query import Filter, Place
 from holdfast.core.records import replace
 from holdfast.core.types import Scope
 from holdfast.store import open_sqlite
+from holdfast.store.sqlite import functions
 from holdfast.store.sqlite.facts import Facts
+from holdfast.store.sqlite.fragments import search_fragments
 from holdfast.store.sqlite.vectors import VectorSearch
+from holdfast.store.sqlite.words import search_words
 from holdfast.testing import Samples
 from holdfast.testing.samples import START
 
@@ -169,3 +174,53 @@ def test_a_small_store_and_a_first_question_read_rows(store: Store, db: sqlite3.
     for facts in (Facts(), Facts(from_rows=0), Facts(asked_often=0)):
         assert len(facts.passing(db, [1], where)) == 1
         facts.forget()
+
+
+def test_a_span_wider_than_any_session_is_answered_like_any_other(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    samples = Samples(project="one")
+    store.apply([samples.insert(f"n{i}", session_id="s", seq=i * 10**12) for i in range(9)])
+    kept, read = Facts(from_rows=0, asked_often=0), Facts(up_to_rows=0)
+    for span in (10**12, 2**62, 2**80):
+        asked = [Place("s", 0), Place("s", 8 * 10**12)]
+        near = kept.around(db, asked, FILTERS[0], span=span)
+        assert near == read.around(db, asked, FILTERS[0], span=span)
+        assert len(near) >= 4
+
+
+def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    samples = Samples(project="one")
+    good, bad = samples.insert("good"), samples.insert("bad")
+    store.apply([good, bad])
+    kept = Facts(from_rows=0, asked_often=0)
+    assert len(kept.passing(db, [1, 2], FILTERS[0])) == 2
+    db.execute("UPDATE memories SET type = 'nonsense' WHERE row = 2")
+    for facts in (kept, Facts(from_rows=0, asked_often=0), Facts()):
+        assert [c.id for c in facts.passing(db, [1], FILTERS[0]).values()] == [good.memory.id]
+        with pytest.raises(StoreCorruptError, match=bad.memory.id):
+            facts.passing(db, [1, 2], FILTERS[0])
+    db.execute("UPDATE memories SET type = 'fact' WHERE row = 2")
+    assert len(kept.passing(db, [1, 2], FILTERS[0])) == 2
+
+
+def test_what_another_thread_learned_meanwhile_does_not_disturb_a_search(
+    store: Store, path: Path, db: sqlite3.Connection
+) -> None:
+    facts, where = Facts(from_rows=0, asked_often=0), FILTERS[0]
+    samples = Samples(project="one")
+    added = [samples.insert(f"alpha beta {i}") for i in range(3)]
+    store.apply(added)
+    with closing(sqlite3.connect(path, isolation_level=None)) as earlier:
+        functions.install(earlier)
+        earlier.execute("BEGIN")
+        earlier.execute("SELECT count(*) FROM memories").fetchone()
+        store.apply([Delete(added[0].memory.id), Close(added[1].memory.id, START)])
+        assert len(facts.passing(db, [1, 2, 3], where)) == 1
+        for found in (
+            search_fragments(earlier, ["lph"], where, limit=5, facts=facts),
+            search_words(earlier, ["beta"], where, limit=5, facts=facts),
+        ):
+            assert [hit.id for hit in found] == [added[2].memory.id]

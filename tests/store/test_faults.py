@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -289,6 +290,53 @@ class TestReadOnly:
     def test_nothing_to_read_is_an_error(self, folder: Path) -> None:
         with pytest.raises(StoreError, match="no database"):
             open_sqlite(folder / "missing.db", read_only=True)
+
+
+class TestAnotherFileInItsPlace:
+    """A backup moved over a database in use, or the database removed: nothing goes astray."""
+
+    @pytest.fixture
+    def other(self, tmp_path: Path) -> Path:
+        made = open_sqlite(tmp_path / "other.db")
+        made.apply([Samples(seed=3).insert("of the other file")])
+        made.close()
+        return tmp_path / "other.db"
+
+    @pytest.mark.parametrize("how", ["replaced", "removed"])
+    def test_a_process_that_has_the_former_file_open_says_so_and_writes_nothing(
+        self, store: Store, path: Path, other: Path, how: str
+    ) -> None:
+        added = Samples().insert("alpha")
+        store.apply([added])
+        store.touch([added.memory.id], at=added.memory.accessed_at)
+        if how == "replaced":
+            other.replace(path)
+        else:
+            path.unlink()
+        for use in (
+            lambda: store.apply([Samples(seed=1).insert("astray")]),
+            lambda: store.get([added.memory.id]),
+            lambda: store.search_words(["alpha"], HERE, limit=3),
+        ):
+            with pytest.raises(StoreError, match="replaced or removed while it was open"):
+                use()
+        store.close()
+
+    def test_closing_leaves_the_log_of_the_new_file_alone(
+        self, store: Store, path: Path, other: Path
+    ) -> None:
+        store.apply([Samples().insert("alpha")])
+        for name in ("store.db-wal", "store.db-shm"):
+            path.with_name(name).unlink()
+        other.replace(path)
+        successor = open_sqlite(path)
+        successor.apply([Samples(seed=4).insert("in the log only")])
+        store.close()
+        assert path.with_name("store.db-wal").exists()
+        with closing(sqlite3.connect(path)) as db:
+            assert db.execute("SELECT count(*) FROM memories").fetchone() == (2,)
+        assert successor.check(deep=True) == []
+        successor.close()
 
 
 class TestDamage:

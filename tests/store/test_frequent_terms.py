@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -139,6 +140,34 @@ def test_a_deleted_memory_is_no_hit_of_the_store(store: Store, db: sqlite3.Conne
     still = _rows(frequent.best(db, _ASKED, limit=50))
     standing = {row for (row,) in db.execute("SELECT row FROM memories")}
     assert set(still) - standing <= {best}, "the caller checks what stands"
+
+
+def test_words_that_became_rare_or_frequent_by_deletions_are_weighed_anew(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    frequent = _kept()
+    frequent.best(db, _ASKED, limit=50)
+    holding = set(_rows(_plain(db, ('"word0"',), limit=400)))
+    store.apply([Delete(_memory(row - 1, "").id) for row in holding if row % 4])
+    found, expected = frequent.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
+    assert _rows(found) == _rows(expected)
+    assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
+
+
+def test_what_is_kept_of_a_store_ends_with_its_history(
+    store: Store, db: sqlite3.Connection, path: Path, tmp_path: Path
+) -> None:
+    store.backup(tmp_path / "backup.db")
+    frequent = _kept()
+    store.apply([Replace(_memory(n, "word0 word41"), IndexCard()) for n in range(9)])
+    frequent.best(db, _ASKED, limit=50)
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
+        backup.backup(db)
+    db.executemany("UPDATE memories SET extra = 'word3' WHERE row = ?", [(n,) for n in range(9)])
+    db.commit()
+    found, expected = frequent.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
+    assert _rows(found) == _rows(expected)
+    assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
 
 
 def test_a_small_budget_changes_nothing_but_what_is_kept(db: sqlite3.Connection) -> None:

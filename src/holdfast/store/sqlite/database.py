@@ -6,6 +6,9 @@ Writes are short `BEGIN IMMEDIATE` transactions: threads of this store queue on 
 processes on SQLite's busy time-out. Invariant: a connection in the pool is outside any
 transaction.
 
+A file that another was put in the place of, or that was removed, is not used any further: what is
+written to it would be lost, and its log would be read into the other.
+
 Durability: in WAL mode a commit survives the death of the process with synchronous NORMAL, and
 a loss of power with FULL.
 """
@@ -27,6 +30,7 @@ from holdfast.store.sqlite.faults import translated
 Durability: TypeAlias = Literal["normal", "full"]
 SqlValue: TypeAlias = str | int | float | bytes | None
 Connection: TypeAlias = sqlite3.Connection
+_FileId: TypeAlias = tuple[int, int]
 
 OLDEST_SQLITE = (3, 37, 0)
 _IDLE_CONNECTIONS = 4
@@ -62,6 +66,7 @@ class Database:
         self._closed = False
         self._process = os.getpid()
         self._inherited: list[Connection] = []
+        self._file: _FileId | None = None
 
     @property
     def read_only(self) -> bool:
@@ -72,6 +77,20 @@ class Database:
     def closed(self) -> bool:
         """Whether the pool was closed."""
         return self._closed
+
+    @property
+    def was_replaced(self) -> bool:
+        """Whether the path names another file than the one that was opened, or none."""
+        try:
+            found = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return self._file is not None
+        except OSError:
+            return False
+        now = (found.st_dev, found.st_ino)
+        if self._file is None:
+            self._file = now
+        return now != self._file
 
     def use_wal(self) -> None:
         """Switch the file to a write-ahead log, which readers and a writer can share."""
@@ -169,9 +188,17 @@ class Database:
                 self._let_go_after_fork()
             if self._closed:
                 raise StoreError(f"The store {self.path} is closed.", hint="Open it again.")
+            self._require_same_file()
             if self._idle:
                 return self._idle.pop()
         return self._connect()
+
+    def _require_same_file(self) -> None:
+        if self.was_replaced:
+            raise StoreError(
+                f"The database {self.path} was replaced or removed while it was open.",
+                hint="End this process and start it again.",
+            )
 
     def _let_go_after_fork(self) -> None:
         """SQLite forbids a child to use or close its parent's connections: keep them aside."""

@@ -113,7 +113,9 @@ class Facts:
             return None
         if self._kept is None or not self._kept.update(db):
             self._kept = self._loaded(db)
-        return self._kept
+        elif self._kept.last_row > self._up_to_rows:
+            self._kept = None
+        return None if self._kept is None or self._kept.is_damaged else self._kept
 
     def _loaded(self, db: Connection) -> KeptFacts | None:
         (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()

@@ -45,7 +45,8 @@ def search_fragments(
             scores[row] = scores.get(row, 0.0) + len(fragment)
     best = sorted(scores, key=lambda row: (-scores[row], -row))[:limit]
     known = (facts or Facts()).passing(db, best, where)
-    return [Hit(known[row], scores[row]) for row in best]
+    # What is known may be newer than the rows seen here: another thread can have read meanwhile.
+    return [Hit(known[row], scores[row]) for row in best if row in known]
 
 
 def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> list[int]:

@@ -5,8 +5,10 @@ BM25 is a sum over the terms of a query, so the share of one term in the scores 
 kept and added up for the next query that holds it. Nothing of this is on disk.
 
 Invariant: the answer is the one FTS5 would give. Rows that came after a term was kept are asked
-for; when a text was edited or the store has grown so much that a word's rarity changed, everything
-kept is let go. Rows that were deleted still appear: the caller checks what stands.
+for; when a text was edited, when the number of rows changed so much that a word's rarity did, or
+when a backup was put in place, everything kept is let go. Until then a score may be off by what a
+twentieth more or fewer rows make of it. Rows that were deleted still appear: the caller checks
+what stands.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.store.sqlite.database import Connection
+from holdfast.store.sqlite.row_changes import history_of
 
 if TYPE_CHECKING:
     from holdfast.store.sqlite.facts import Scored
@@ -46,10 +49,22 @@ class _Term(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What the kept terms were computed for: the newest row and the number of edits so far."""
+    """What the kept terms were computed for: the newest row, how many rows there are, the number
+    of edits so far, and in which history."""
 
     last_row: int
+    row_count: int
     edits: int
+    history: int
+
+    def is_outdated_by(self, now: _State) -> bool:
+        """Whether what was computed for this state is of no use any more."""
+        few, many = sorted((self.row_count, now.row_count))
+        is_same_text = (self.edits, self.history) == (now.edits, now.history)
+        return not is_same_text or many > few * _GROWTH
+
+
+_NOTHING = _State(0, 0, 0, 0)
 
 
 class FrequentTerms:
@@ -65,7 +80,7 @@ class FrequentTerms:
         self._budget_bytes = budget_bytes
         self._terms: OrderedDict[str, _Term] = OrderedDict()
         self._size_bytes = 0
-        self._state = _State(0, 0)
+        self._state = _NOTHING
         self._asked = 0
         self._lock = threading.Lock()
         self._reading: tuple[Stemmer, RowLengths] | None = None
@@ -73,18 +88,19 @@ class FrequentTerms:
 
     def best(self, db: Connection, quoted: Sequence[str], *, limit: int) -> Scored | None:
         """The best rows for any of the terms with their scores, or None: let FTS5 do it."""
-        state = _state(db)
+        (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
         self._asked += 1
-        pays = self._asked > _ASKED_OFTEN and state.last_row >= _LOADING_FROM_ROWS
-        if state.last_row < self._from_rows or not (pays or "numpy" in sys.modules):
+        pays = self._asked > _ASKED_OFTEN and last_row >= _LOADING_FROM_ROWS
+        if last_row < self._from_rows or not (pays or "numpy" in sys.modules):
             return None
+        state = _state(db, last_row)
         self._let_go_if_outdated(state)
         return _summed([self._term(db, term, state) for term in quoted], limit=limit)
 
     def forget(self) -> None:
         """Let go of everything."""
         with self._lock:
-            self._restart(_State(0, 0))
+            self._restart(_NOTHING)
         with self._reading_lock:
             self._reading = None
 
@@ -95,9 +111,12 @@ class FrequentTerms:
 
     def _let_go_if_outdated(self, now: _State) -> None:
         with self._lock:
-            grown = now.last_row > self._state.last_row * _GROWTH
-            if grown or now.edits != self._state.edits:
+            is_other_history = now.history != self._state.history
+            if self._state.is_outdated_by(now):
                 self._restart(now)
+        if is_other_history:
+            with self._reading_lock:
+                self._reading = None
 
     def _term(self, db: Connection, quoted: str, state: _State) -> _Term:
         with self._lock:
@@ -128,7 +147,7 @@ class FrequentTerms:
 
     def _keep(self, quoted: str, term: _Term, state: _State) -> None:
         with self._lock:
-            if state.edits != self._state.edits:
+            if self._state.is_outdated_by(state):
                 return  # another thread saw an edit meanwhile
             replaced = self._terms.pop(quoted, None)
             self._size_bytes += term.size_bytes - (replaced.size_bytes if replaced else 0)
@@ -138,10 +157,11 @@ class FrequentTerms:
                 self._size_bytes -= dropped.size_bytes
 
 
-def _state(db: Connection) -> _State:
-    (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
+def _state(db: Connection, last_row: int) -> _State:
+    from holdfast.store.sqlite.postings import index_totals
+
     (edits,) = db.execute("SELECT count FROM text_edits").fetchone()
-    return _State(last_row, edits)
+    return _State(last_row, index_totals(db).rows, edits, history_of(db))
 
 
 def _read_by_rank(db: Connection, quoted: str, kept: _Term | None, last_row: int) -> _Term:

@@ -3,7 +3,8 @@
 A process that asks often finds its candidates here without reading a row. Kept up to date by the
 number of the newest row and by the numbered list of rows that were changed or removed.
 Invariant: after `update` it says what the rows say. Knows only memories that are open and not
-archived, as the usual filter wants them. Takes some 600 bytes for each.
+archived, as the usual filter wants them. Takes some 600 bytes for each. A row that cannot be read
+makes it of no use: whoever reads that row itself tells which one it is.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from holdfast.core.query import Candidate
+from holdfast.core.errors import StoreCorruptError
+from holdfast.core.query import Candidate, Place
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.row_changes import RowState, changes_after, newest_state
 from holdfast.store.sqlite.rows import SELECTED_CANDIDATE, Row, to_candidate
@@ -33,7 +35,18 @@ class KeptFacts:
         self._kept: dict[int, _Kept] = {}
         self._sessions: dict[str, dict[int, tuple[int, ...]]] = {}
         self._shared: dict[str, str] = {}
-        self._state = RowState(0, 0)
+        self._unreadable: set[int] = set()
+        self._state = RowState(0, 0, 0)
+
+    @property
+    def last_row(self) -> int:
+        """The newest row that is known."""
+        return self._state.last_row
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a row could not be read."""
+        return bool(self._unreadable)
 
     def update(self, db: Connection) -> bool:
         """Read what is new or was changed since the last time; False when too much was."""
@@ -41,6 +54,8 @@ class KeptFacts:
         if newest == self._state:
             return True
         if self._state.last_row:
+            if newest.history != self._state.history:
+                return False
             changes = changes_after(db, self._state.last_change)
             if changes.rows is None:
                 return False
@@ -64,7 +79,11 @@ class KeptFacts:
         found: list[int] = []
         for session, first, last in spans:
             turns = self._sessions.get(session, {})
-            for seq in range(first, last + 1):
+            wide = last - first >= len(turns)
+            seqs = (
+                [seq for seq in turns if first <= seq <= last] if wide else range(first, last + 1)
+            )
+            for seq in seqs:
                 found += turns.get(seq, ())
         return sorted(found)
 
@@ -78,7 +97,11 @@ class KeptFacts:
     def _add(self, rows: Iterable[Row]) -> None:
         for row in rows:
             number, home = row[-2:]
-            candidate = to_candidate(row)
+            try:
+                candidate = to_candidate(row)
+            except StoreCorruptError:
+                self._unreadable.add(number)
+                continue
             self.rows[candidate.id] = number
             self._kept[number] = _Kept(self._shared.setdefault(home, home), candidate)
             if candidate.place is not None:
@@ -87,12 +110,19 @@ class KeptFacts:
                 turns[seq] = (*turns.get(seq, ()), number)
 
     def _drop(self, row: int) -> None:
+        self._unreadable.discard(row)
         gone = self._kept.pop(row, None)
         if gone is None:
             return
         if self.rows.get(gone.candidate.id) == row:
             del self.rows[gone.candidate.id]
         if gone.candidate.place is not None:
-            session, seq = gone.candidate.place
-            turns = self._sessions[session]
-            turns[seq] = tuple(other for other in turns[seq] if other != row)
+            self._leave(gone.candidate.place, row)
+
+    def _leave(self, place: Place, row: int) -> None:
+        turns = self._sessions[place.session_id]
+        left = tuple(other for other in turns.pop(place.seq) if other != row)
+        if left:
+            turns[place.seq] = left
+        elif not turns:
+            del self._sessions[place.session_id]

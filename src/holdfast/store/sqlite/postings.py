@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sqlite3
 import threading
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,13 @@ _LEAST_RARITY = 1e-6
 _SPARE = 1.1
 _TOTALS = 1  # the row of the index's data that counts its rows and words
 _KNOWN_WORDS = 20_000
+
+
+class Totals(NamedTuple):
+    """How many rows an index has, and how many words in all of them."""
+
+    rows: int
+    words: int
 
 
 class Stemmer:
@@ -105,13 +112,19 @@ def read_shares(db: Connection, word: str, lengths: NDArray[np.int32]) -> tuple[
         "SELECT group_concat(doc) FROM word_places WHERE term = ?", (word,)
     ).fetchone()
     rows, times = _counted(np.fromstring(places or "", dtype=np.int32, sep=","))
-    (totals,) = db.execute("SELECT block FROM words_data WHERE id = ?", (_TOTALS,)).fetchone()
-    row_count, *word_counts = _numbers(totals)
-    usual_length = sum(word_counts) / max(row_count, 1) or 1.0
+    totals = index_totals(db)
+    usual_length = totals.words / max(totals.rows, 1) or 1.0
     holding = len(rows)
-    rarity = max(math.log((row_count - holding + 0.5) / (holding + 0.5)), _LEAST_RARITY)
+    rarity = max(math.log((totals.rows - holding + 0.5) / (holding + 0.5)), _LEAST_RARITY)
     damping = _K1 * (1 - _B + _B * lengths[rows] / usual_length)
     return rows, rarity * (times * (_K1 + 1)) / (times + damping)
+
+
+def index_totals(db: Connection) -> Totals:
+    """What the index counts of itself."""
+    (packed,) = db.execute("SELECT block FROM words_data WHERE id = ?", (_TOTALS,)).fetchone()
+    rows, *words = _numbers(packed)
+    return Totals(rows, sum(words))
 
 
 def _counted(docs: Rows) -> tuple[Rows, Shares]:

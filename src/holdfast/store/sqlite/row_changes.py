@@ -1,37 +1,52 @@
 """Which memories were changed or removed, for a process that keeps something of them in memory.
 
 Triggers write the list; the table of step 11 says how much of it is kept. Rows that are new are
-not on it: their numbers are larger than any before.
+not on it: their numbers are larger than any before. All numbers belong to one history: a copy of
+the file begins another, so that a reader notices when a backup took the place of what it knows.
 """
 
 from __future__ import annotations
 
+from random import randrange
 from typing import NamedTuple
 
 from holdfast.store.sqlite.database import Connection
 
 
 class RowState(NamedTuple):
-    """Up to where rows are known: the newest row, and the number of the last change."""
+    """Up to where rows are known: the newest row, the number of the last change, and in which
+    history these numbers were given."""
 
     last_row: int
     last_change: int
+    history: int
 
     def or_later(self, other: RowState) -> RowState:
         """The later of two; a reader that began earlier must not turn the clock back."""
         return RowState(
-            max(self.last_row, other.last_row), max(self.last_change, other.last_change)
+            max(self.last_row, other.last_row),
+            max(self.last_change, other.last_change),
+            self.history,
         )
 
 
 def newest_state(db: Connection) -> RowState:
     """What a reader that knows everything would know."""
-    return RowState(
-        *db.execute(
-            "SELECT (SELECT coalesce(max(row), 0) FROM memories),"
-            " (SELECT coalesce(max(number), 0) FROM changed_rows)"
-        ).fetchone()
-    )
+    last_row, last_change = db.execute(
+        "SELECT (SELECT coalesce(max(row), 0) FROM memories),"
+        " (SELECT coalesce(max(number), 0) FROM changed_rows)"
+    ).fetchone()
+    return RowState(last_row, last_change, history_of(db))
+
+
+def history_of(db: Connection) -> int:
+    """Which history a file tells; every copy of it goes on with one of its own."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def begin_history(db: Connection) -> None:
+    """Give a file another history."""
+    db.execute(f"PRAGMA user_version = {randrange(1, 2**31)}")
 
 
 class RowChanges(NamedTuple):

@@ -148,10 +148,14 @@ def to_memory(row: Row) -> Memory:
     try:
         return _build(row)
     except (ValueError, KeyError, TypeError, UsageError) as error:
-        raise StoreCorruptError(
-            f"The memory {row[0]} cannot be read: {error}.",
-            hint="Restore a backup, or delete that memory.",
-        ) from error
+        raise _unreadable(row[0], error) from error
+
+
+def _unreadable(full_id: str, why: object) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"The memory {full_id} cannot be read: {why}.",
+        hint="Restore a backup, or delete that memory.",
+    )
 
 
 def _build(row: Row) -> Memory:
@@ -207,12 +211,10 @@ def _build(row: Row) -> Memory:
 
 def to_candidate(row: Row) -> Candidate:
     """The candidate that a row stands for, which begins with `SELECTED_CANDIDATE`."""
-    return Candidate(row[0], type_named(row[1]), *row[2:11], *map(bool, row[11:14]))
-
-
-def type_named(name: str) -> MemoryType:
-    """A type by its value; looked up rather than called, for it is asked for all the time."""
-    return _TYPES[name]
+    kind = _TYPES.get(row[1])  # looked up rather than called, for it is asked for all the time
+    if kind is None:
+        raise _unreadable(row[0], f"{row[1]!r} is no type of memory")
+    return Candidate(row[0], kind, *row[2:11], *map(bool, row[11:14]))
 
 
 def _moment(value: int | None) -> datetime | None:

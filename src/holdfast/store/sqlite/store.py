@@ -68,7 +68,8 @@ class SqliteStore(
     def close(self) -> None:
         """Flush and let go of every connection."""
         if not self._database.closed:
-            self.flush()
+            if not self._database.was_replaced:
+                self.flush()
             self._database.close()
             self._facts.forget()
             self._frequent.forget()

@@ -9,6 +9,7 @@ rows.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from holdfast.store.sqlite.vector_index import Floats, Here, VectorIndex, View
 
 _LOADED_ROWS = 10_000
+# While vectors are made again, those of the former model still serve other processes.
+_KEPT_INDEXES = 2
 _LEAST_LOOK = 40
 _WIDER_LOOKS = (2_000, 10_000)
 
@@ -46,10 +49,10 @@ def find_model(db: Connection, model_id: str) -> Model | None:
 
 
 class VectorSearch:
-    """Keeps an index for each model that was asked for."""
+    """Keeps an index for the models that were asked for last."""
 
     def __init__(self) -> None:
-        self._indexes: dict[Model, VectorIndex] = {}
+        self._indexes: OrderedDict[tuple[Model, int], VectorIndex] = OrderedDict()
         self._lock = threading.Lock()
 
     def nearest(
@@ -110,14 +113,23 @@ class VectorSearch:
 
     def _view(self, db: Connection, model: Model, project: str | None) -> tuple[View, Here]:
         """The vectors there are, and which of them the project may see."""
-        from holdfast.store.sqlite.vector_index import VectorIndex
+        from holdfast.store.sqlite.row_changes import history_of
 
         with self._lock:
-            index = self._indexes.get(model)
-            if index is None or index.is_worn:
-                index = self._indexes[model] = VectorIndex(model.dimension)
+            index = self._index(model, history_of(db))
             _update(db, model, index)
             return index.view(), index.at(() if project is None else (project, ""))
+
+    def _index(self, model: Model, history: int) -> VectorIndex:
+        from holdfast.store.sqlite.vector_index import VectorIndex
+
+        index = self._indexes.pop((model, history), None)
+        if index is None or index.is_worn:
+            index = VectorIndex(model.dimension)
+        self._indexes[model, history] = index
+        while len(self._indexes) > _KEPT_INDEXES:
+            self._indexes.popitem(last=False)
+        return index
 
 
 def _nearest_rows(view: View, query: Floats, *, here: Here, limit: int) -> Scored:
