@@ -170,13 +170,14 @@ def c(repo: Path, files: Sequence[str], _: Path | None) -> Truth:
 
     wanted: Pairs = set()
     either: Pairs = set()
+    there = [p.relative_to(repo).as_posix() for p in repo.rglob("*.h*")]  # vendored ones as well
     for path in about:
         for written in _INCLUDE.findall((repo / path).read_text("utf-8", errors="replace")):
             target = opened(dirname(path), written)
             if target is not None:
                 wanted.add((path, target))
             else:  # perhaps found with the options of the real build
-                either |= {(path, f) for f in files if f.endswith(f"/{written[1:-1]}")}
+                either |= {(path, f) for f in there if f.endswith(f"/{written[1:-1]}")}
     return Truth({(a, b) for a, b in wanted if a != b}, either, frozenset(about))
 
 

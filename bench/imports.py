@@ -66,8 +66,9 @@ def drawn(repo: Path, folder: Path) -> Drawing:
 
 
 class PythonOracle:
-    """What the import machinery would find: from the folder that a file's outermost package is in,
-    as Python does for a script and pytest for a test, and from the folders of projects."""
+    """What the import machinery would find, or the stub where only that is there: from the folder
+    that a file's outermost package is in, as Python does for a script and pytest for a test, and
+    from the folders of projects."""
 
     def __init__(self, repo: Path) -> None:
         self._repo = repo.resolve()
@@ -77,13 +78,15 @@ class PythonOracle:
             projects.add(self._repo.parent)
         ordered = sorted(projects, key=lambda p: (len(p.parts), p))
         self._roots = [str(p) for top in ordered for p in (top / "src", top) if p.is_dir()]
+        self._sources = [top / "src" for top in ordered if (top / "src").is_dir()]
 
     def home(self, path: str) -> str:
-        """The folder that the outermost package of a file is in."""
+        """The folder that the outermost package of a file is in: `src` of its project, where a
+        package need not have an `__init__`, else the first folder that is none."""
         folder = (self._repo / path).parent
         while (folder / "__init__.py").is_file():
             folder = folder.parent
-        return str(folder)
+        return str(next((s for s in reversed(self._sources) if s in folder.parents), folder))
 
     @cache  # noqa: B019 - one oracle for each run
     def spec(self, name: str, home: str) -> ModuleSpec | None:
@@ -92,7 +95,7 @@ class PythonOracle:
         above = self._folders(parent, home) if parent else [home, *self._roots]
         empty: ModuleSpec | None = None
         for folder in above:
-            found = FileFinder(folder, (SourceFileLoader, [".py"])).find_spec(last)
+            found = FileFinder(folder, (SourceFileLoader, [".py", ".pyi"])).find_spec(last)
             if found is not None and found.loader is not None:
                 return found
             empty = empty or found
@@ -106,7 +109,7 @@ class PythonOracle:
     def file(self, name: str, home: str) -> str | None:
         """The file of a module below the tree."""
         spec = self.spec(name, home)
-        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        if spec is None or spec.origin is None or not spec.origin.endswith((".py", ".pyi")):
             return None
         origin = Path(spec.origin).resolve()
         return origin.relative_to(self._repo).as_posix() if self._repo in origin.parents else None

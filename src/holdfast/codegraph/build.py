@@ -239,12 +239,13 @@ class Builder:
         name = self._tree.name
         paths = {f.path for f in plan.parse} | {f.path for f in plan.skip}
         placed = [self._placeholder(f) for f in plan.parse if f.path not in known]
-        rest = [file for path, file in known.items() if path not in set(plan.gone)]
+        gone = set(plan.gone)
+        rest = [file for path, file in known.items() if path not in gone]
         after = Layout([*rest, *placed, *(f for f in plan.skip if f.path not in known)])
         if any(is_configuration(path) for path in (*paths, *plan.gone)):
             self._store.reopen(name, lookups=None)
         elif known:
-            self._store.reopen(name, lookups=changed_keys(Layout(known.values()), after, ()))
+            self._store.reopen(name, lookups=changed_keys(Layout(known.values()), after))
         if plan.gone:
             self._store.drop_files(name, plan.gone)
         if plan.skip:

@@ -59,8 +59,9 @@ class Drawer:
             for file in found.files:
                 sheet.add(sheet.path, file, EdgeKind.IMPORTS, found.confidence, line)
             for target in self._bound(item, found):
-                # A whole file that another one passes on is not what was imported.
-                if target.qualname or target.path in found.files:
+                # Neither a whole file that another one passes on is imported, nor what is here.
+                is_meant = target.qualname or target.path in found.files
+                if is_meant and target.path != sheet.path:
                     sheet.add(sheet.path, node_id(target), EdgeKind.IMPORTS, found.confidence, line)
 
     def _bound(self, item: Import, found: Found) -> Iterator[Target]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.codegraph.facts import (
@@ -54,7 +54,6 @@ class _Frame:
     parent: int
     place: int = -1
     """Among the symbols; -1 for an owner and for a function inside a function."""
-    children: list[str] = field(default_factory=list[str])
 
 
 def extract(source: bytes, language: Language) -> Facts:
@@ -107,7 +106,7 @@ class _Reader:
     def facts(self, root: Node) -> Facts:
         """Everything, in the order in which later parts need earlier ones."""
         self._define()
-        imports = self._imports()
+        imports = self._imports(root)
         bases = self._bases()
         self._see_kinds_again(bases)
         calls = self._calls()
@@ -121,14 +120,7 @@ class _Reader:
         )
         locals_, attributes = self._bindings(names, {call.callee for call in calls})
         return Facts(
-            names=Names(
-                package=names.package,
-                symbols=names.symbols,
-                imports=names.imports,
-                bases=names.bases,
-                attributes=tuple(dict.fromkeys(attributes)),
-                exports=names.exports,
-            ),
+            names=replace(names, attributes=tuple(dict.fromkeys(attributes))),
             symbols=tuple(self._symbols),
             calls=tuple(calls),
             bindings=tuple(dict.fromkeys(locals_)),
@@ -258,10 +250,14 @@ class _Reader:
 
     # -- Imports, bases, exports ------------------------------------------------------------------
 
-    def _imports(self) -> list[Import]:
+    def _imports(self, root: Node) -> list[Import]:
         found: list[Import] = []
         for node in self._in_order("import"):
             found.extend(self._language.read_import(node, self._words.text))
+        stray = self._language.stray_imports
+        if root.has_error and stray is not None:
+            seen = {item.line for item in found}
+            found.extend(item for item in stray(self._source) if item.line not in seen)
         return [*found, *self._language.implicit_imports]
 
     def _bases(self) -> list[Base]:

@@ -152,7 +152,13 @@ class FlowFiles:
     def _draws(self) -> Drawer:
         if self._drawer is None:
             layout = Layout(self._store.files(self._tree))
-            self._drawer = Drawer(Outlook(layout, load=self._names, language_of=language_of))
+            outlook = Outlook(
+                layout,
+                load=self._names,
+                language_of=language_of,
+                root_name=self._root.resolve().name,
+            )
+            self._drawer = Drawer(outlook)
         return self._drawer
 
     def _names(self, paths: Collection[str]) -> dict[str, bytes]:

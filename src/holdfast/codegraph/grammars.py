@@ -69,11 +69,10 @@ def is_installed(language: Language) -> bool:
 
 
 @cache
-def grammar_of(language_name: str, module: str, function: str, query: str) -> Grammar:
-    """The grammar of a language, loaded once for each process."""
+def _loaded(module: str, function: str, query: str) -> Grammar:
+    """A grammar with a query, once for each process."""
     import tree_sitter
 
-    del language_name
     capsule: object = getattr(import_module(module), function)()
     loaded = tree_sitter.Language(capsule)
     if query == BY_NODE_KINDS:
@@ -101,4 +100,4 @@ def definitions_of(node_kinds: Iterable[str]) -> str:
 
 def grammar(language: Language) -> Grammar:
     """The grammar of a language."""
-    return grammar_of(language.name, *language.grammar, language.query)
+    return _loaded(*language.grammar, language.query)

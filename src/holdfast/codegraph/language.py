@@ -108,6 +108,9 @@ class Language:
     """A kind seen again when the bases of a class are known."""
     call_fields: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     """Fields that hold the receiver and the name of a call, where no one node spans both."""
+    stray_imports: Callable[[bytes], Iterable[Import]] | None = None
+    """Imports by the text of a file with errors: they may stand where the grammar has no place for
+    them."""
     implicit_imports: tuple[Import, ...] = ()
     """Names that every file has, such as that of its crate."""
     autoload: Callable[[str, str, Outlook], tuple[Target, ...]] | None = None
@@ -118,6 +121,8 @@ class Language:
     """How a dotted name is brought to identifiers with dots between."""
     self_names: frozenset[str] = frozenset()
     super_names: frozenset[str] = frozenset()
+    outer_names: frozenset[str] = frozenset()
+    """Words for what is around the module that they stand in."""
     dialect: Callable[[bytes], Language | None] | None = None
     """Another language that a file with such a name may be written in, told by its text."""
     embedded: Callable[[bytes], bytes] | None = None

@@ -15,6 +15,7 @@ from holdfast.core.graph import SourceFile
 
 PYTHON = "python"
 _PYTHON_SUFFIXES = (".py", ".pyi")
+SOURCES = "src"
 
 
 @lru_cache(maxsize=1 << 18)
@@ -27,6 +28,11 @@ def key(*parts: str) -> int:
 def joined(folder: str, name: str) -> str:
     """A path below a folder, where the root is the empty text."""
     return f"{folder}/{name}" if folder else name
+
+
+def holds(folder: str, path: str) -> bool:
+    """Whether a path is below a folder."""
+    return not folder or path.startswith(f"{folder}/")
 
 
 def ancestors(path: str) -> Iterable[str]:
@@ -76,10 +82,12 @@ class Layout:
 
     @cached_property
     def python_roots(self) -> frozenset[str]:
-        """Folders that Python modules may be imported from: the root, and whatever folder holds a
-        package without being one."""
+        """Folders that Python modules may be imported from: the root, whatever folder holds a
+        package without being one, and `src`, since a package need not have an `__init__`."""
         packages = {dirname(p) for p in self.basenames.get("__init__.py", ())}
-        return frozenset({""} | {dirname(p) for p in packages if dirname(p) not in packages})
+        holders = {dirname(p) for p in packages}
+        holders |= {folder for folder in self.all_folders if basename(folder) == SOURCES}
+        return frozenset({""} | (holders - packages))
 
     @cached_property
     def python_tops(self) -> dict[str, tuple[str, ...]]:
@@ -105,18 +113,16 @@ def _top_name(path: str, root: str) -> str:
     return top if slash else top.rpartition(".")[0]
 
 
-def changed_keys(before: Layout, after: Layout, renamed: Iterable[str]) -> set[int]:
-    """Questions whose answers may differ now. `renamed` are files whose names changed."""
+def changed_keys(before: Layout, after: Layout) -> set[int]:
+    """Questions whose answers may differ now that files came or went."""
     moved = before.files.keys() ^ after.files.keys()
-    touched = set(moved) | set(renamed)
-    found = {key("names", path) for path in touched}
+    found: set[int] = set()
     for path in moved:
-        found |= {key("path", path), key("named", basename(path)), key("folder", dirname(path))}
-    for path in touched:
-        for layout in (before, after):
-            file = layout.files.get(path)
-            if file is not None and file.module:
-                found.add(key("package", file.language, file.module))
+        found |= {key("names", path), key("path", path)}
+        found |= {key("named", basename(path)), key("folder", dirname(path))}
+        file = before.files.get(path) or after.files[path]
+        if file.module:
+            found.add(key("package", file.language, file.module))
     if any(path.endswith(_PYTHON_SUFFIXES) for path in moved):
         found |= {
             key("top", name)

@@ -95,14 +95,11 @@ class Outlook:
         self._asked.add(key("names", path))
         if path not in self._names:
             self._names[path] = None
+            # A configuration file is kept as it is: it has no names.
             if path in self.layout and self.language_of(path) is not None:
-                self.preload_one(path)  # a configuration file is kept as it is: it has no names
+                data = self._load([path]).get(path, b"")
+                self._names[path] = names_from_bytes(data) if data else None
         return self._names[path]
-
-    def preload_one(self, path: str) -> None:
-        """Read the names of one file."""
-        data = self._load([path]).get(path, b"")
-        self._names[path] = names_from_bytes(data) if data else None
 
     def document(self, path: str, parse: Callable[[bytes], object]) -> object:
         """A configuration file, parsed once; None where there is none.

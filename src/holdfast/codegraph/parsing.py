@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from holdfast.codegraph.extract import extract
 from holdfast.codegraph.facts import Facts, names_to_bytes, uses_to_bytes
-from holdfast.codegraph.language import Language
+from holdfast.codegraph.grammars import grammar
 from holdfast.codegraph.languages import is_configuration, language_of
 from holdfast.codegraph.screening import reason_by_content
 from holdfast.core.graph import FileState
@@ -94,15 +94,14 @@ def parse_source(path: str, source: bytes) -> Parsed:
     if language.dialect is not None:
         language = language.dialect(source) or language
     try:
-        facts = extract(source, language)
-    except (ImportError, AttributeError):
+        grammar(language)
+    except (ImportError, AttributeError):  # a package that is not there, or has another function
         missing = f"the grammar {language.grammar[0]} {NOT_INSTALLED}"
         return Parsed(path, content_hash, FileState.SKIPPED.value, missing, lines)
-    return _kept(path, content_hash, lines, language, facts)
+    return _kept(path, content_hash, lines, extract(source, language))
 
 
-def _kept(path: str, content_hash: str, lines: int, language: Language, facts: Facts) -> Parsed:
-    del language
+def _kept(path: str, content_hash: str, lines: int, facts: Facts) -> Parsed:
     state = FileState.PARTLY if facts.has_errors else FileState.ANALYSED
     return Parsed(
         path=path,

@@ -65,6 +65,9 @@ class Scopes:
         if names is None or language is None or steps > _FARTHEST:
             return None
         place = _Place(path, names, language, bindings)
+        scope, parts = _out_of_modules(place, scope, parts)
+        if not parts:
+            return Meaning(Target(path, scope))
         head = parts[0]
         if head in language.self_names or head in language.super_names:
             return self._on_self(place, scope, parts, steps)
@@ -311,13 +314,8 @@ class Scopes:
         return language.submodule(target, name, self._outlook) if language.submodule else None
 
     def _given_by_file(self, path: str, name: str, steps: int) -> Target | None:
-        names = self._outlook.names(path)
-        if names is None:
-            return None
-        inner = names.exported.get(name, name)
-        if names.gives(inner):
-            return Target(path, inner)
-        return self._passed_on(path, name, inner, names, steps)
+        own = self._own_given(path, name, steps)
+        return own if own is not None else self._passed_on(path, name, steps)
 
     def _homes(self, package: Target) -> Mapping[str, str]:
         """The file of a package that gives a name, by that name. What a file of it imports is its
@@ -340,16 +338,10 @@ class Scopes:
             return (target.path,)
         return language.files_of(target, self._outlook) if language.files_of is not None else ()
 
-    def _passed_on(
-        self, path: str, name: str, inner: str, names: Names, steps: int
-    ) -> Target | None:
-        """A name that a file imports, or exports straight from another file."""
-        place = names.imported.get(inner)
-        if place is not None:
-            met = self._settle_bound(path, place, inner, steps)
-            if met is not None:
-                return met
-        for place, item in enumerate(names.imports):
+    def _passed_on(self, path: str, name: str, steps: int) -> Target | None:
+        """A name that a file exports straight from another file, or sees by a star."""
+        names = self._outlook.names(path)
+        for place, item in enumerate(names.imports if names is not None else ()):
             if item.form == "export" and any(here == name for _, here in item.names):
                 met = self._settle_bound(path, place, name, steps)
                 if met is not None:
@@ -358,7 +350,7 @@ class Scopes:
         return next((target for target in found if target is not None), None)
 
     def _own_given(self, path: str, name: str, steps: int) -> Target | None:
-        """What a file gives without following stars, which `stars` has already done."""
+        """What a file defines or imports by name."""
         names = self._outlook.names(path)
         if names is None:
             return None
@@ -424,6 +416,18 @@ class Scopes:
             return tuple(found)
 
         return self._outlook.remembered(("next stars", path), look, ())
+
+
+def _out_of_modules(place: _Place, scope: str, parts: Parts) -> tuple[str, Parts]:
+    """A scope and what is left of a name when each word for what is around it was followed; the
+    word stays where no module of the same file is around."""
+    while parts and parts[0] in place.language.outer_names:
+        modules = (s for s in outward(scope) if place.names.symbols.get(s) is NodeKind.MODULE)
+        module = next(modules, None)
+        if module is None:
+            break
+        scope, parts = module.rpartition(".")[0], parts[1:]
+    return scope, parts
 
 
 def outward(scope: str) -> Iterator[str]:

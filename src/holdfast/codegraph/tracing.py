@@ -94,6 +94,7 @@ class Tracer:
         self, starts: Collection[str], *, ends: Collection[str] | None, depth: int, value: str = ""
     ) -> list[Way]:
         """The surest way to each end, or to each function from which no value goes on."""
+        starts, ends = set(starts), None if ends is None else set(ends)
         reached: dict[str, Way] = {}
         passed: set[str] = set()
         best: dict[_At, float] = {}

@@ -22,6 +22,7 @@ _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl")
 _NAMED = ("identifier", "field_identifier", "qualified_identifier", "type_identifier",
           "destructor_name", "operator_name", "operator_cast")  # fmt: skip
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*("[^"\n]+"|<[^>\n]+>)', re.MULTILINE)
 _TESTS = frozenset({"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P"})
 """Macros that define a test: the names of the group and of the test are their arguments."""
 _ARGUMENTS = re.compile(r"\w+\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
@@ -31,10 +32,20 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
     """`#include "a.h"` and `#include <a.h>`."""
     path = node.child_by_field_name("path")
     if path is not None and path.type in ("string_literal", "system_lib_string"):
-        written = text(path)
-        form = "system" if written.startswith("<") else "include"
-        line = node.start_point.row + 1
-        yield Import(written.strip('"<>'), ((STAR, ""),), form=form, line=line)
+        yield _included(text(path), node.start_point.row + 1)
+
+
+def _included(written: str, line: int) -> Import:
+    form = "system" if written.startswith("<") else "include"
+    return Import(written.strip('"<>'), ((STAR, ""),), form=form, line=line)
+
+
+def stray_imports(source: bytes) -> Iterable[Import]:
+    """Includes wherever they stand: between the values of an array or an enum, too."""
+    line, start = 1, 0
+    for found in _INCLUDE.finditer(source):
+        line, start = line + source.count(b"\n", start, found.start(1)), found.start(1)
+        yield _included(found[1].decode("utf-8", "replace"), line)
 
 
 def find_import(item: Import, path: str, outlook: Outlook) -> Found:
@@ -99,6 +110,7 @@ def is_exported(node: Node, _: str, text: Text) -> bool:
 _SHARED: dict[str, Any] = {
     "read_import": read_import,
     "find_import": find_import,
+    "stray_imports": stray_imports,
     "name_of": name_of,
     "is_exported": is_exported,
     "spread": companions,

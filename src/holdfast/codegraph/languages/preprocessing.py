@@ -46,7 +46,12 @@ def without_conditions(source: bytes) -> bytes:
 def _one_branch(lines: list[bytes]) -> Iterator[bytes]:
     taken: list[bool] = []
     """For each open condition, whether its branch is being read."""
+    goes_on = False
     for line in lines:
+        if goes_on:
+            goes_on = line.rstrip().endswith(b"\\")
+            yield _blank(line)
+            continue
         found = _DIRECTIVE.match(line)
         word = found[1] if found is not None else b""
         if found is None:
@@ -61,6 +66,7 @@ def _one_branch(lines: list[bytes]) -> Iterator[bytes]:
             taken.pop()
         elif taken:  # of several other branches the last is read as well: they are rarely there
             taken[-1] = word == b"else" and not taken[-1]
+        goes_on = line.rstrip().endswith(b"\\")
         yield _blank(line)
 
 

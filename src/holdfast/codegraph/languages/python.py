@@ -17,7 +17,7 @@ from holdfast.codegraph.language import (
     Text,
     package_target,
 )
-from holdfast.codegraph.layout import PYTHON, joined
+from holdfast.codegraph.layout import PYTHON, SOURCES, ancestors, holds, joined
 from holdfast.core.graph import NodeKind
 
 if TYPE_CHECKING:
@@ -96,12 +96,13 @@ def kind_of(kind: NodeKind, bases: tuple[str, ...]) -> NodeKind:
 def find_import(item: Import, path: str, outlook: Outlook) -> Found:
     """The files of a module, and what it gives to the names of the importer."""
     spots, confidence = _spots(item.module, path, outlook)
-    modules = [spot for spot in (_module_at(base, outlook) for base in spots) if spot]
-    if not modules:
+    met = ((spot, found) for spot in spots if (found := _module_at(spot, outlook)) is not None)
+    spot, module = next(met, ("", None))
+    if module is None or (_is_beside(spot, item, path, outlook)
+                          and not _has_wanted(module, item, outlook)):  # fmt: skip
         return NOTHING
-    module = modules[0]
     if item.form == "top":
-        return _top(item, module, spots[0], outlook)
+        return _top(item, module, spot, outlook)
     files = [] if module.is_package else [module.path]
     if not item.names:
         return Found(tuple(files), ((item.alias, (module,)),), confidence=confidence)
@@ -117,6 +118,20 @@ def find_import(item: Import, path: str, outlook: Outlook) -> Found:
         else:
             binds.append((here, (Target(module.path, name),)))
     return Found(tuple(files), tuple(binds), confidence=confidence)
+
+
+def _is_beside(spot: str, item: Import, path: str, outlook: Outlook) -> bool:
+    """Whether a module was found beside a file of a package, which Python itself does only when
+    that file is run as a script."""
+    folder = dirname(path)
+    is_there = spot == joined(folder, item.module.replace(".", "/"))
+    return is_there and outlook.has(joined(folder, "__init__.py"))
+
+
+def _has_wanted(module: Target, item: Import, outlook: Outlook) -> bool:
+    """Whether a module has what is asked of it, and is not just called like another package."""
+    names = outlook.names(module.path)
+    return names is not None and any(name in names.heads for name, _ in item.names)
 
 
 def _top(item: Import, module: Target, spot: str, outlook: Outlook) -> Found:
@@ -146,7 +161,7 @@ def _spots(module: str, path: str, outlook: Outlook) -> tuple[list[str], float]:
     roots = outlook.python_top(top)
     if top in _STANDARD:
         roots = tuple(r for r in roots if r == own)
-    near = sorted(roots, key=lambda root: (root != own, not _holds(root, path), len(root), root))
+    near = sorted(roots, key=lambda root: (root != own, not holds(root, path), len(root), root))
     spots = [joined(root, below) for root in near]
     if top not in _STANDARD and dirname(path) not in roots:
         spots.append(joined(dirname(path), below))  # a script beside its helpers
@@ -154,15 +169,13 @@ def _spots(module: str, path: str, outlook: Outlook) -> tuple[list[str], float]:
 
 
 def _own_root(path: str, outlook: Outlook) -> str:
-    """The folder that the importer's outermost package stands in."""
+    """The folder that the importer's outermost package stands in: `src` is one in any case, since
+    a package in it need not have an `__init__`."""
     folder = dirname(path)
     while folder and outlook.has(f"{folder}/__init__.py"):
         folder = dirname(folder)
-    return folder
-
-
-def _holds(root: str, path: str) -> bool:
-    return not root or path.startswith(f"{root}/")
+    above = (f for f in ancestors(path) if basename(f) == SOURCES)
+    return next((f for f in above if not outlook.has(f"{f}/__init__.py")), folder)
 
 
 def _module_at(spot: str, outlook: Outlook) -> Target | None:

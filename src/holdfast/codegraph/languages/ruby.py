@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.codegraph.outlook import Outlook
 
 _REQUIRES = frozenset({"require", "require_relative", "load", "autoload"})
+_TESTS = frozenset({"test", "spec"})
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -33,7 +34,7 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
 
 
 def find_import(item: Import, path: str, outlook: Outlook) -> Found:
-    """The file of a feature: beside the file, in `lib`, or wherever its path ends so."""
+    """The file of a feature: beside the file, or below a folder that Ruby is told to look in."""
     name = item.module if item.module.endswith(".rb") else f"{item.module}.rb"
     beside = normpath(joined(dirname(path), name))
     if item.form == "relative" or item.module.startswith("."):
@@ -41,9 +42,15 @@ def find_import(item: Import, path: str, outlook: Outlook) -> Found:
     else:
         ends = outlook.named(name.rpartition("/")[2])
         near = sorted(ends, key=lambda p: (not p.startswith("lib/"), len(p), p))
-        spots = [p for p in near if p in (name, f"lib/{name}") or p.endswith(f"/lib/{name}")]
+        spots = [p for p in near if _is_looked_in(p.removesuffix(name), path)]
     found = next((spot for spot in spots if outlook.has(spot)), None)
     return NOTHING if found is None else Found((found,), stars=(Target(found),))
+
+
+def _is_looked_in(folder: str, path: str) -> bool:
+    """Whether a feature below a folder is found: the root, any `lib`, and for tests their own."""
+    last = f"/{folder}".split("/")[-2] if folder.endswith("/") else ""
+    return not folder or last == "lib" or (last in _TESTS and path.startswith(folder))
 
 
 def autoload(name: str, path: str, outlook: Outlook) -> tuple[Target, ...]:

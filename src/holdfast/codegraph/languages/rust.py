@@ -30,17 +30,19 @@ _GENERIC = re.compile(r"<.*$", re.DOTALL)
 def read_import(node: Node, text: Text) -> Iterable[Import]:
     """`mod a;` and every leaf of a `use` tree."""
     line = node.start_point.row + 1
+    around = _modules_around(node, text)
     if node.type == "mod_item":
         name = node.child_by_field_name("name")
         if node.child_by_field_name("body") is None and name is not None:
             said = _path_of(node, text)
-            module = said or f"self.{text(name)}"
+            module = said or ".".join(("self", *around, text(name)))
             form = "path" if said else "mod"
             yield Import(module, alias=text(name), form=form, line=line)
         return
     argument = node.child_by_field_name("argument")
     written = re.sub(r"\s+", " ", text(argument)) if argument is not None else ""
-    for path, here in _leaves(written.strip(), ""):
+    for written_path, here in _leaves(written.strip(), ""):
+        path = _from_file(written_path, around)
         module, _, name = path.rpartition(".")
         if name == STAR:
             yield Import(module, ((STAR, ""),), form="from", line=line)
@@ -48,6 +50,28 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
             yield Import(name, alias=here, line=line)
         else:
             yield Import(module, ((name, here),), form="from", line=line)
+
+
+def _modules_around(node: Node, text: Text) -> list[str]:
+    """The modules of the same file that something stands in, the outermost first."""
+    found: list[str] = []
+    while node.parent is not None:
+        node = node.parent
+        name = node.child_by_field_name("name") if node.type == "mod_item" else None
+        if name is not None:
+            found.insert(0, text(name))
+    return found
+
+
+def _from_file(path: str, around: list[str]) -> str:
+    """A path that is meant from inside modules of a file, as it would be written at its top."""
+    head, _, rest = path.partition(".")
+    if not around or head not in ("self", "super"):
+        return path
+    inner = around if head == "self" else around[:-1]
+    if rest.partition(".")[0] != "super":
+        return ".".join(filter(None, ("self", *inner, rest)))
+    return _from_file(rest, inner) if inner else rest
 
 
 def _path_of(node: Node, text: Text) -> str:
@@ -170,10 +194,11 @@ def submodule(target: Target, name: str, outlook: Outlook) -> Target | None:
 
 
 def _parent(path: str, outlook: Outlook) -> str | None:
+    """The file of the module that a file's module stands in."""
     folder = dirname(path)
-    names = [joined(dirname(folder), f"{basename(folder)}.rs")]
-    names += [joined(dirname(folder) if basename(path) == "mod.rs" else folder, n)
-              for n in ("mod.rs", *_ROOTS)]  # fmt: skip
+    if basename(path) == "mod.rs":
+        folder = dirname(folder)
+    names = [f"{folder}.rs", *(joined(folder, name) for name in ("mod.rs", *_ROOTS))]
     return next((n for n in names if n != path and outlook.has(n)), None)
 
 
@@ -201,10 +226,16 @@ def _root_of(manifest: str, outlook: Outlook) -> str | None:
 
 
 def _named_crate(name: str, outlook: Outlook) -> str | None:
+    known = outlook.remembered(("crates",), lambda: _manifests(outlook), {})
+    return _root_of(known[name], outlook) if name in known else None
+
+
+def _manifests(outlook: Outlook) -> dict[str, str]:
+    """Manifests by the names of their crates; of several, the first."""
+    found: dict[str, str] = {}
     for manifest in outlook.layout.basenames.get("Cargo.toml", ()):
-        if _crate(manifest, outlook).name == name:
-            return _root_of(manifest, outlook)
-    return None
+        found.setdefault(_crate(manifest, outlook).name, manifest)
+    return found
 
 
 class _Crate(NamedTuple):
@@ -290,6 +321,7 @@ LANGUAGES = (
             "mut dyn impl const Option Result Box Arc Rc Cow RefCell Cell Mutex RwLock Pin".split()
         ),
         self_names=frozenset({"self", "Self"}),
+        outer_names=frozenset({"super"}),
         test_path=re.compile(r"(?:^|/)(?:tests|benches)/.*\.rs$|(?:^|/)tests?\.rs$"),
         test_name=re.compile(r"^tests?$"),
     ),

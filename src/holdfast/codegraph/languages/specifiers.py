@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from holdfast.codegraph.layout import joined
+from holdfast.codegraph.layout import holds, joined
 
 if TYPE_CHECKING:
     from holdfast.codegraph.outlook import Outlook
@@ -243,7 +243,7 @@ def _manifests(name: str, path: str, outlook: Outlook) -> list[str]:
     or fixtures is a package for that folder only."""
     known = outlook.remembered(("manifests",), lambda: _all_manifests(outlook), {})
     found = [manifest for manifest in known.get(name, ()) if _is_open(manifest, path)]
-    return sorted(found, key=lambda m: (not path.startswith(dirname(m)), len(m), m))
+    return sorted(found, key=lambda m: (not holds(dirname(m), path), len(m), m))
 
 
 def _all_manifests(outlook: Outlook) -> dict[str, list[str]]:

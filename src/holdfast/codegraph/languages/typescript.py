@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _COMPONENT_SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
 _NOT_LINE_END = re.compile(rb"[^\r\n]")
 _STRINGS = ("string", "template_string")
-_DEFAULT, _WHOLE = "default", "*"
+_DEFAULT, _WHOLE = "default", "*as"
+"""In place of a name: what a file gives by default, and all that it gives as one object."""
 _TESTS = r"(?:^|/)(?:tests?|__tests__|e2e|cypress)/|[._-](?:test|spec)\.[cm]?[jt]sx?$"
 
 
@@ -127,7 +128,7 @@ def _reexported(node: Node, text: Text) -> tuple[tuple[str, str], ...]:
             return tuple(_specifiers(child, text))
         if child.type == "namespace_export":
             named = child.named_child(0)
-            return ((_WHOLE + "as", text(named)),) if named is not None else ()
+            return ((_WHOLE, text(named)),) if named is not None else ()
     return ((STAR, ""),)
 
 
@@ -221,7 +222,7 @@ def find_import(item: Import, path: str, outlook: Outlook) -> Found:
     for name, here in item.names:
         if name == STAR:
             stars = (Target(file),)
-        elif name.startswith(_WHOLE):
+        elif name == _WHOLE:
             binds.append((here, (Target(file),)))
         else:
             binds.append((here, (Target(file, name),)))
