@@ -142,3 +142,44 @@ def test_prose_that_was_broken_for_a_wider_page_flows_and_lists_and_code_stay(
         "short",
         "lines",
     ]
+
+
+def test_an_item_of_a_list_flows_by_itself_and_hangs_from_its_mark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    text = (
+        "- The deploy goes through the staging cluster\n  first, always.\n- two\n\n"
+        "  ```\n  make test # and a remark that is longer\n  ```\n10. ten"
+    )
+    assert indented(text).replace("\n    ", "\n").removeprefix("    ").splitlines() == [
+        "- The deploy goes through the staging",
+        "  cluster first, always.",
+        "- two",
+        "",
+        "  ```",
+        "  make test # and a remark that is",
+        "longer",
+        "  ```",
+        "10. ten",
+    ]
+
+
+def test_a_narrow_terminal_begins_each_row_with_its_name_and_breaks_no_path(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("HOLDFAST_OUTPUT_COLOUR", "always")
+    shown = click.unstyle(cli("skill", "list").out)
+    assert "\nhandle-an-incident  builtin:holdfast" in shown
+    models = click.unstyle(cli("doctor").out)
+    assert "\n  openai:text-embedding-3-small@1024\n" in models
+
+
+def test_no_colour_is_for_commands_that_read_no_settings_too(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert "\x1b" in cli("config", "unset", "recall.limit").err
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in cli("config", "unset", "recall.limit").err

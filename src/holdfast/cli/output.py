@@ -37,7 +37,9 @@ _BADGE_COLOURS = {"PREF": "magenta", "CONV": "blue", "PATN": "cyan", "WARN": "ye
 _NARROWEST, _USUAL_WIDTH = 40, 100
 _FENCES = ("```", "~~~")
 _PROSE = re.compile(r"[(\"'“«`*]{0,3}[^\W\d_]")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _WHOLE_CELL = 16  # a column of such short cells is never broken
+_WHOLE_WORD = 32  # a name or a path up to this is broken only where there is no other way
 
 
 def safe(text: str) -> str:
@@ -143,32 +145,45 @@ def indented(text: str, *, by: int = 4) -> str:
     import textwrap
 
     room = max(20, width() - by)
-    lines = [
-        wrapped
-        for line in _flowed(safe(text).splitlines(), room)
-        for wrapped in (textwrap.wrap(line, room, replace_whitespace=False) or [""])
-    ]
+    lines: list[str] = []
+    for line in _flowed(safe(text).splitlines(), room):
+        item = _ITEM.match(line)
+        hang = " " * min(item.end() if item else 0, room // 2)
+        lines += textwrap.wrap(line, room, subsequent_indent=hang, replace_whitespace=False) or [""]
     return "\n".join(" " * by + line for line in lines)
 
 
 def _flowed(lines: Sequence[str], room: int) -> Iterator[str]:
     """The lines, with prose that was broken for a wider page put together, so that it does not
-    leave single words behind; what stands for itself (lists, code, quotations) stays."""
+    leave single words behind; what stands for itself (items of lists, code, quotations) stays."""
     part: list[str] = []
     fenced = False
     for line in lines:
-        fenced ^= line.startswith(_FENCES)
-        if not fenced and _PROSE.match(line):
+        fenced ^= line.lstrip().startswith(_FENCES)
+        if part and not fenced and _goes_on(part, line):
             part.append(line)
             continue
         yield from _together(part, room)
         part = []
-        yield line
+        if not fenced and (_PROSE.match(line) or _ITEM.match(line)):
+            part = [line]
+        else:
+            yield line
     yield from _together(part, room)
 
 
-def _together(part: list[str], room: int) -> list[str]:
-    return [" ".join(part)] if any(len(line) > room for line in part) else part
+def _goes_on(part: Sequence[str], line: str) -> bool:
+    """Whether a line belongs to the prose before it; that of an item is set in."""
+    is_set_in = line[:1].isspace()
+    if is_set_in is not bool(_ITEM.match(part[0])) or _ITEM.match(line):
+        return False
+    return _PROSE.match(line.lstrip()) is not None
+
+
+def _together(part: Sequence[str], room: int) -> Sequence[str]:
+    if all(len(line) <= room for line in part):
+        return part
+    return [" ".join([part[0], *(line.strip() for line in part[1:])])]
 
 
 # -- Tables ---------------------------------------------------------------------------------------
@@ -200,27 +215,28 @@ def _least_width(
     headings: Sequence[str], columns: Sequence[Sequence[str]], whole: Sequence[bool]
 ) -> int:
     """What a table needs: columns of short cells as they are, and some room for each other one."""
-    longest = (
-        max(len(name), *map(len, cells)) for name, cells in zip(headings, columns, strict=True)
-    )
-    return sum(
-        2 + (room if short else min(room, _WHOLE_CELL))
-        for room, short in zip(longest, whole, strict=True)
-    )
+    total = 0
+    for name, cells, fits in zip(headings, columns, whole, strict=True):
+        longest = max(len(name), *map(len, cells))
+        word = max((len(word) for cell in cells for word in cell.split()), default=0)
+        broken = max(_WHOLE_CELL, min(word, _WHOLE_WORD))
+        total += 2 + (longest if fits else min(longest, broken))
+    return total
 
 
 def _print_stacked(headings: Sequence[str], row: Sequence[str], whole: Sequence[bool]) -> None:
+    """A row as lines: its name and all that is short, then each long cell."""
     cells = [one for one in zip(headings, row, whole, strict=True) if one[1]]
-    short = [
-        click.style(one_line(cell), fg="cyan" if name == "id" else None)
-        for name, cell, fits in cells
-        if fits
-    ]
-    if short:
-        click.echo("  ".join(short))
-    for _, cell, fits in cells:
-        if not fits:
-            click.echo(indented(cell, by=2))
+    first = next((number for number, (_, cell, _) in enumerate(cells) if len(cell) > 1), 0)
+    head: list[str] = []
+    rest: list[str] = []
+    for number, (name, cell, fits) in enumerate(cells):
+        if fits or (number == first and len(cell) <= _WHOLE_WORD):
+            line = one_line(cell)
+            head.append(click.style(line, fg="cyan") if name == "id" else line)
+        else:
+            rest.append(indented(cell, by=2))
+    click.echo("\n".join(["  ".join(head), *rest] if head else rest))
 
 
 def _print_rich(
