@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,17 +12,20 @@ from hypothesis import strategies as st
 
 from holdfast.core.codec import Json
 from holdfast.core.module_names import module_of
-from holdfast.core.observer import Sighting, SightingKind, pair_subject
+from holdfast.core.observer import KEPT_SESSIONS, Sighting, SightingKind, pair_subject
+from holdfast.core.payloads import PrefetchPattern
 from holdfast.core.query import FileLink
 from holdfast.observe.learning.fellows import (
     co_access_edges,
     fused,
+    module_habits,
     pattern_text,
-    prefetch_patterns,
 )
+from holdfast.observe.learning.uses import FileUses
 
 pytestmark = pytest.mark.feature("D5")
 START = datetime(2026, 1, 1, tzinfo=UTC)
+NONE = FileUses()
 
 
 def access(session: int, path: str, *, edits: int = 0, reads: int = 1) -> Sighting:
@@ -50,8 +54,20 @@ def pair(session: int, a: str, b: str, *, count: int = 1, a_first: int = 1) -> S
     )
 
 
+def patterns(seen: Sequence[Sighting]) -> dict[str, PrefetchPattern]:
+    return {habit.module: habit.pattern for habit in module_habits(seen) if habit.pattern}
+
+
+def kept(seen: Iterable[Sighting]) -> list[Sighting]:
+    """What a store keeps of sightings: of each subject those of the latest sessions."""
+    by_subject: dict[str, list[Sighting]] = {}
+    for one in sorted(seen, key=lambda one: one.at):
+        by_subject.setdefault(one.subject, []).append(one)
+    return [one for group in by_subject.values() for one in group[-KEPT_SESSIONS:]]
+
+
 def test_an_edge_weighs_the_share_of_sessions_that_used_both() -> None:
-    uses = {"a": frozenset({"s1", "s2", "s3", "s4"}), "b": frozenset({"s1", "s2", "s3"})}
+    uses = FileUses([access(n, "a") for n in (1, 2, 3, 4)] + [access(n, "b") for n in (1, 2, 3)])
     (edge,) = co_access_edges([pair(n, "a", "b") for n in (1, 2, 3)], uses)
     assert edge.weight == 0.75
     assert edge.sessions == 3
@@ -63,20 +79,22 @@ def test_an_edge_weighs_the_share_of_sessions_that_used_both() -> None:
 def test_an_edge_has_a_direction_when_one_file_almost_always_comes_first(
     a_first: int, first: str | None
 ) -> None:
-    (edge,) = co_access_edges([pair(1, "a", "b", count=10, a_first=a_first)], {})
+    (edge,) = co_access_edges([pair(1, "a", "b", count=10, a_first=a_first)], NONE)
     assert edge.first == first
 
 
 def test_one_joint_session_is_no_habit_but_several_are() -> None:
-    (once,) = co_access_edges([pair(1, "a", "b")], {})
+    (once,) = co_access_edges([pair(1, "a", "b")], NONE)
     assert fused({}, [once])[0].weight <= 0.6
-    (often,) = co_access_edges([pair(n, "a", "b") for n in range(3)], {})
+    (often,) = co_access_edges([pair(n, "a", "b") for n in range(3)], NONE)
     assert fused({}, [often])[0].weight > 0.6
 
 
 def test_sessions_and_history_together_weigh_more_than_either() -> None:
     known = FileLink("a", "b", 0.5, 4)
-    edges = co_access_edges([pair(n, "a", "b") for n in (1, 2)], {"a": frozenset("wxyz")})
+    edges = co_access_edges(
+        [pair(n, "a", "b") for n in (1, 2)], FileUses([access(n, "a") for n in range(6, 10)])
+    )
     (link,) = fused({("a", "b"): known}, edges)
     assert link.weight > max(known.weight, edges[0].sure_weight)
     assert link.weight <= 1
@@ -99,7 +117,7 @@ def test_files_of_most_sessions_of_a_module_are_to_be_read_first() -> None:
             seen.append(access(session, "docs/auth.md"))
         if session < 5:
             seen.append(access(session, "src/mail.py"))
-    pattern = prefetch_patterns(seen)["src/auth"]
+    pattern = patterns(seen)["src/auth"]
     assert set(pattern.always_read_files) == {
         "src/auth/login.py",
         "src/auth/token.py",
@@ -114,19 +132,34 @@ def test_files_of_most_sessions_of_a_module_are_to_be_read_first() -> None:
 
 def test_two_sessions_are_too_few_for_a_pattern() -> None:
     seen = [access(n, path, edits=1) for n in range(2) for path in ("src/a.py", "src/b.py")]
-    assert prefetch_patterns(seen) == {}
+    assert patterns(seen) == {}
 
 
 def test_a_module_that_is_only_looked_at_on_the_way_makes_no_pattern() -> None:
     seen = [access(n, "src/a.py", edits=1) for n in range(5)]
     seen += [access(n, path) for n in range(5) for path in ("lib/x.py", "src/b.py")]
-    assert set(prefetch_patterns(seen)) == {"src"}
+    assert set(patterns(seen)) == {"src"}
 
 
 def test_sessions_that_changed_nothing_count_for_the_module_they_looked_at_most() -> None:
     seen = [access(n, path, reads=3) for n in range(3) for path in ("src/a.py", "src/b.py")]
     seen += [access(n, "docs/x.md") for n in range(3)]
-    assert set(prefetch_patterns(seen)) == {"src"}
+    assert set(patterns(seen)) == {"src"}
+
+
+def test_a_file_of_every_session_is_still_known_after_more_sessions_than_are_kept() -> None:
+    seen = [access(n, "src/hub.py") for n in range(100)]
+    seen += [access(n, f"src/part{n % 40}.py", edits=1) for n in range(100)]
+    seen += [access(n, "src/other.py") for n in range(100) if n % 4]
+    assert patterns(kept(seen))["src"].always_read_files == ("src/hub.py",)
+    assert patterns(kept(seen))["src"].frequently_read_files == ("src/other.py",)
+
+
+def test_what_every_second_session_uses_is_not_tied_to_what_every_session_uses() -> None:
+    uses = [access(n, "hub") for n in range(100)] + [access(n, "b") for n in range(0, 100, 2)]
+    pairs = [pair(n, "hub", "b") for n in range(0, 100, 2)]
+    (edge,) = co_access_edges(kept(pairs), FileUses(kept(uses)))
+    assert 0.45 <= edge.weight <= 0.55
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abcd")), max_size=30), st.integers())
@@ -136,6 +169,6 @@ def test_the_order_of_sightings_does_not_matter(used: list[tuple[int, str]], see
     shuffled, others = seen[:], pairs[:]
     random.Random(seed).shuffle(shuffled)
     random.Random(seed).shuffle(others)
-    assert prefetch_patterns(shuffled) == prefetch_patterns(seen)
-    assert co_access_edges(others, {}) == co_access_edges(pairs, {})
-    assert all(0 < edge.weight <= 1 for edge in co_access_edges(pairs, {}))
+    assert patterns(shuffled) == patterns(seen)
+    assert co_access_edges(others, NONE) == co_access_edges(pairs, NONE)
+    assert all(0 < edge.weight <= 1 for edge in co_access_edges(pairs, NONE))

@@ -19,22 +19,25 @@ from holdfast.core.memory import Evidence, MemoryDraft
 from holdfast.core.observer import Explanation, SightingKind
 from holdfast.core.payloads import PrefetchPattern
 from holdfast.core.query import FileLink
-from holdfast.core.records import record
+from holdfast.core.records import record, replace
 from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import remember
 from holdfast.observe.learning.fellows import (
+    ALWAYS,
     MIN_WEIGHT,
     CoAccessEdge,
+    ModuleHabit,
     co_access_edges,
     fused,
+    module_habits,
     pattern_text,
-    prefetch_patterns,
 )
+from holdfast.observe.learning.keeping import close_running, enter, was_removed
+from holdfast.observe.learning.uses import FileUses
 
 if TYPE_CHECKING:
     from holdfast.codegraph.cochange import CoChange
-    from holdfast.core.observer import Sighting
 
 MAX_LINKS = 5_000
 _SHELF = "co_change"
@@ -145,7 +148,8 @@ def co_access(engine: Engine, project: str) -> list[CoAccessEdge]:
         limit=_LOOKED_AT,
     )
     pairs = [one for one in seen if one.kind is SightingKind.CO_ACCESS]
-    return co_access_edges(pairs, _uses(seen))
+    uses = FileUses(one for one in seen if one.kind is SightingKind.FILE_ACCESS)
+    return co_access_edges(pairs, uses)
 
 
 @record(kw_only=True)
@@ -186,14 +190,6 @@ def _fellow(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> Fellow
     )
 
 
-def _uses(seen: Iterable[Sighting]) -> dict[str, frozenset[str]]:
-    sessions: dict[str, set[str]] = {}
-    for one in seen:
-        if one.kind is SightingKind.FILE_ACCESS:
-            sessions.setdefault(one.subject, set()).add(one.session_id)
-    return {path: frozenset(ids) for path, ids in sessions.items()}
-
-
 def _write(engine: Engine, project: str, *, gone: Iterable[tuple[str, str]] = ()) -> int:
     """Set what both say; pairs that neither knows any more weigh nothing."""
     links = fused(_of_history(engine, project), co_access(engine, project))[:MAX_LINKS]
@@ -221,16 +217,18 @@ def _of_history(engine: Engine, project: str) -> Pairs:
 
 
 def learn_prefetch(engine: Engine, project: str) -> list[PrefetchPattern]:
-    """Keep what sessions of a module nearly always read; returns the patterns that were written."""
+    """Keep what sessions of a module nearly always read, and drop what they no longer do; returns
+    the patterns that were written."""
     accesses = engine.store.sightings(
         project=project, kinds=(SightingKind.FILE_ACCESS,), limit=_LOOKED_AT
     )
     written: list[PrefetchPattern] = []
-    for module, pattern in prefetch_patterns(accesses).items():
-        if _is_news(engine, project, pattern):
-            sessions = _sessions_of(module, accesses)
-            _keep(engine, project, pattern, sessions)
-            written.append(pattern)
+    for habit in module_habits(accesses):
+        if habit.pattern is None:
+            close_running(engine, _key(habit.module), project=project)
+        elif _is_news(engine, project, habit.pattern):
+            _keep(engine, project, habit, habit.pattern)
+            written.append(habit.pattern)
     return written
 
 
@@ -239,10 +237,12 @@ def _key(module: str) -> str:
 
 
 def _is_news(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
-    """Whether the files changed, or so many sessions came that the pattern is surer."""
-    known = engine.store.find_key(_key(pattern.module_trigger), project=project, user_scope=False)
+    """Whether the files changed, or so many sessions came that the pattern is surer; one that a
+    person removed has to be twice as sure."""
+    key = _key(pattern.module_trigger)
+    known = engine.store.find_key(key, project=project, user_scope=False)
     if known is None or not isinstance(known.payload, PrefetchPattern):
-        return True
+        return not was_removed(engine, key, pattern.session_count, project=project)
     if known.user_verified or known.pinned:
         return False
     old = known.payload
@@ -253,45 +253,43 @@ def _is_news(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
     return not same or pattern.session_count >= _GREW * old.session_count
 
 
-def _keep(engine: Engine, project: str, pattern: PrefetchPattern, sessions: Sequence[str]) -> None:
+def _keep(engine: Engine, project: str, habit: ModuleHabit, pattern: PrefetchPattern) -> None:
     from holdfast.core.changes import PutExplanation
 
-    now = engine.clock()
-    share = 1 - 1 / (pattern.session_count + 1)
+    surety = pattern.session_count / (pattern.session_count + 1)
     draft = MemoryDraft(
         content=pattern_text(pattern),
         type=MemoryType.PREFETCH_PATTERN,
         key=_key(pattern.module_trigger),
         files=pattern.always_read_files,
         modules=(pattern.module_trigger,),
-        confidence=round(0.6 + 0.35 * share, 3),
+        confidence=round(0.6 + 0.35 * surety, 3),
         scope=Scope.MODULE,
         source=Source.OBSERVER_INFERRED,
-        session_id=sessions[0],
-        evidence=tuple(Evidence(EvidenceKind.SESSION, one) for one in sessions[:10]),
+        session_id=habit.sessions[0],
+        evidence=tuple(Evidence(EvidenceKind.SESSION, one) for one in habit.sessions[:10]),
         needs_review=True,
         payload=pattern,
     )
-    kept = remember(engine, draft, project=project)
-    counts = f"{pattern.session_count} sessions"
     told = Explanation(
-        memory_id=kept.memory.id,
+        memory_id="",
         project=project,
         rule="prefetch",
         subject=pattern.module_trigger,
-        at=now,
+        at=engine.clock(),
         validated_by="sessions that held up",
-        sessions=tuple(sessions[:30]),
-        signals=(
-            *(f"{path}: in more than 80 % of {counts}" for path in pattern.always_read_files),
-            *(f"{path}: in more than 50 % of {counts}" for path in pattern.frequently_read_files),
+        sessions=habit.sessions[:30],
+        signals=tuple(
+            f"{path}: used in {share:.0%} of {pattern.session_count} sessions"
+            for path, share in habit.shares.items()
         ),
-        score=share,
-        threshold=0.75,
+        score=min(habit.shares[path] for path in pattern.always_read_files),
+        threshold=ALWAYS,
     )
-    engine.store.apply([PutExplanation(told)])
-
-
-def _sessions_of(module: str, accesses: Iterable[Sighting]) -> list[str]:
-    """Sessions that used files of a module, the latest first."""
-    return list(dict.fromkeys(one.session_id for one in accesses if one.module == module))
+    remember(
+        engine,
+        draft,
+        project=project,
+        beside=lambda memory: (PutExplanation(replace(told, memory_id=memory.id)),),
+    )
+    enter(engine, _key(pattern.module_trigger), pattern.session_count, project=project)

@@ -130,12 +130,17 @@ def changing_together(engine: Engine, project: str, files: Sequence[str]) -> Ite
         yield Offer(memory, 2.0 + weight(memory), reason)
 
 
+def is_work_on_code(phase: Phase | None) -> bool:
+    """Whether files are about to be changed; nobody said otherwise."""
+    return phase in (None, Phase.IMPLEMENT, Phase.REFINE)
+
+
 def prefetch(
     engine: Engine, project: str, files: Sequence[str], *, phase: Phase | None
 ) -> Iterator[Offer]:
     """What is usually read when a module is worked on: that of the files at hand, or, without
     any, of the modules that were worked on last. Only for work on code."""
-    if phase not in (None, Phase.IMPLEMENT, Phase.REFINE):
+    if not is_work_on_code(phase):
         return
     where = Filter(
         project=project,

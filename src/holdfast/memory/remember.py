@@ -67,10 +67,18 @@ class _Decision:
 
 
 def remember(
-    engine: Engine, draft: MemoryDraft, *, project: str, merge_similar: bool = True
+    engine: Engine,
+    draft: MemoryDraft,
+    *,
+    project: str,
+    merge_similar: bool = True,
+    beside: Callable[[Memory], Sequence[Change]] | None = None,
 ) -> Kept:
-    """Keep one statement."""
-    return remember_many(engine, [draft], project=project, merge_similar=merge_similar)[0]
+    """Keep one statement. `beside` tells what else to write, about the memory that stands for it
+    then, in the same transaction."""
+    memory = _composed(engine, draft, project=project)
+    (card,) = engine.cards([memory])
+    return _keep_one(engine, memory, card, merge_similar=merge_similar, beside=beside)
 
 
 def remember_many(
@@ -126,13 +134,21 @@ def _write(engine: Engine, waiting: list[Change]) -> None:
         waiting.clear()
 
 
-def _keep_one(engine: Engine, memory: Memory, card: IndexCard, *, merge_similar: bool) -> Kept:
+def _keep_one(
+    engine: Engine,
+    memory: Memory,
+    card: IndexCard,
+    *,
+    merge_similar: bool,
+    beside: Callable[[Memory], Sequence[Change]] | None = None,
+) -> Kept:
     compared = merge_similar and is_mergeable(memory)
 
     def attempt() -> Kept:
         since = engine.store.news_span().newest if compared else None
         decision = _decide(engine, memory, card, merge_similar=merge_similar)
-        engine.store.apply([_unless_said(change, since) for change in decision.changes])
+        also = beside(decision.kept.memory) if beside is not None else ()
+        engine.store.apply([*(_unless_said(c, since) for c in decision.changes), *also])
         return decision.kept
 
     return retried(attempt)

@@ -17,6 +17,7 @@ from holdfast.core.observer import Sighting
 from holdfast.core.payloads import PrefetchPattern
 from holdfast.core.query import FileLink
 from holdfast.core.records import record
+from holdfast.observe.learning.uses import FileUses
 
 ALWAYS, OFTEN = 0.8, 0.5
 """A file that is used in more than this share of a module's sessions is always, or often, read."""
@@ -46,11 +47,8 @@ class CoAccessEdge:
         return self.weight * self.sessions / (self.sessions + 1)
 
 
-def co_access_edges(
-    pairs: Iterable[Sighting], uses: Mapping[str, frozenset[str]]
-) -> list[CoAccessEdge]:
-    """The edges that sightings of pairs amount to, heaviest first; `uses` holds the sessions that
-    used each file."""
+def co_access_edges(pairs: Iterable[Sighting], uses: FileUses) -> list[CoAccessEdge]:
+    """The edges that sightings of pairs amount to, heaviest first."""
     groups = defaultdict[str, list[Sighting]](list)
     for sighting in pairs:
         groups[sighting.subject].append(sighting)
@@ -58,20 +56,18 @@ def co_access_edges(
     return sorted(edges, key=lambda edge: (-edge.weight, edge.file_a, edge.file_b))
 
 
-def _edge(group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]) -> CoAccessEdge | None:
+def _edge(group: Sequence[Sighting], uses: FileUses) -> CoAccessEdge | None:
     file_a, _, file_b = group[0].subject.partition("\n")
     if not file_b:
         return None
-    together = {sighting.session_id for sighting in group}
-    either = together.union(uses.get(file_a, ()), uses.get(file_b, ()))
     times = sum(sighting.count for sighting in group)
     a_first = sum(_number(sighting, "a_first") for sighting in group) / times
     deltas = [_number(sighting, "time_delta_ms") for sighting in group]
     return CoAccessEdge(
         file_a=file_a,
         file_b=file_b,
-        weight=round(len(together) / len(either), 4),
-        sessions=len(together),
+        weight=round(uses.share_together(group, file_a, file_b), 4),
+        sessions=len({sighting.session_id for sighting in group}),
         last_seen=max(sighting.at for sighting in group),
         average_delta_ms=sum(deltas) // len(deltas),
         first=file_a if a_first >= ONE_WAY else file_b if a_first <= 1 - ONE_WAY else None,
@@ -95,8 +91,19 @@ def fused(
 # -- What a module needs read ---------------------------------------------------------------------
 
 
-def prefetch_patterns(accesses: Iterable[Sighting]) -> dict[str, PrefetchPattern]:
-    """For each module what its sessions read, as far as that is a habit.
+@record
+class ModuleHabit:
+    """What the sessions of a module nearly always read, if that is a habit; which they are, the
+    latest first; and how large a share of them used each file that is listed."""
+
+    module: str
+    sessions: tuple[str, ...]
+    pattern: PrefetchPattern | None
+    shares: Mapping[str, float]
+
+
+def module_habits(accesses: Iterable[Sighting]) -> list[ModuleHabit]:
+    """The habit of each module that had sessions enough to have one.
 
     A session counts for the modules it changed something in; one that changed nothing, for the
     module it looked at most.
@@ -104,13 +111,41 @@ def prefetch_patterns(accesses: Iterable[Sighting]) -> dict[str, PrefetchPattern
     by_session = defaultdict[str, list[Sighting]](list)
     for sighting in accesses:
         by_session[sighting.session_id].append(sighting)
-    sessions = defaultdict[str, list[frozenset[str]]](list)
-    for seen in by_session.values():
-        files = frozenset(sighting.subject for sighting in seen)
+    uses = FileUses(sighting for seen in by_session.values() for sighting in seen)
+    sessions = defaultdict[str, dict[str, datetime]](dict)
+    files = defaultdict[str, set[str]](set)
+    for name, seen in by_session.items():
         for module in _worked_in(seen):
-            sessions[module].append(files)
-    found = {module: _pattern(module, uses) for module, uses in sorted(sessions.items())}
-    return {module: pattern for module, pattern in found.items() if pattern}
+            sessions[module][name] = max(sighting.at for sighting in seen)
+            files[module] |= {sighting.subject for sighting in seen}
+    return [
+        _habit(module, told, _shares(told, files[module], uses))
+        for module, told in sorted(sessions.items())
+        if len(told) >= MIN_MODULE_SESSIONS
+    ]
+
+
+def often_beside(path: str, accesses: Iterable[Sighting]) -> list[str]:
+    """The files that several of the sessions used which used this one; `accesses` are theirs."""
+    counts = Counter(one.subject for one in accesses)
+    return [name for name, n in counts.items() if n >= MIN_MODULE_SESSIONS and name != path]
+
+
+def read_with(mine: Iterable[Sighting], files: Iterable[str], uses: FileUses) -> list[str]:
+    """Those of some files that sessions nearly always use which use one, the surest first; `mine`
+    are the accesses of that one."""
+    shares = _shares({one.session_id: one.at for one in mine}, files, uses)
+    return [path for path, share in shares.items() if share > ALWAYS]
+
+
+def _shares(
+    sessions: Mapping[str, datetime], files: Iterable[str], uses: FileUses
+) -> dict[str, float]:
+    """How large a share of some sessions used each file, the largest first."""
+    shares = {
+        path: uses.share_among(sessions, path, at_least=MIN_MODULE_SESSIONS) for path in files
+    }
+    return {path: shares[path] for path in sorted(shares, key=lambda path: (-shares[path], path))}
 
 
 def _worked_in(seen: Sequence[Sighting]) -> list[str]:
@@ -124,17 +159,17 @@ def _worked_in(seen: Sequence[Sighting]) -> list[str]:
     return [most] if most else []
 
 
-def _pattern(module: str, uses: Sequence[frozenset[str]]) -> PrefetchPattern | None:
-    if len(uses) < MIN_MODULE_SESSIONS:
-        return None
-    counts = Counter(path for files in uses for path in files)
-    by_count = sorted(counts, key=lambda path: (-counts[path], path))
-    always = tuple(p for p in by_count if counts[p] > ALWAYS * len(uses))[:MOST_LISTED]
-    often = tuple(p for p in by_count if OFTEN * len(uses) < counts[p] <= ALWAYS * len(uses))
+def _habit(
+    module: str, sessions: Mapping[str, datetime], shares: Mapping[str, float]
+) -> ModuleHabit:
+    latest = tuple(sorted(sessions, key=lambda name: (sessions[name], name), reverse=True))
+    always = tuple(path for path, share in shares.items() if share > ALWAYS)[:MOST_LISTED]
+    often = tuple(path for path, share in shares.items() if OFTEN < share <= ALWAYS)
     often = often[: MOST_LISTED - len(always)]
     if not always or len(always) + len(often) < MIN_FILES:
-        return None
-    return PrefetchPattern(module, always, often, len(uses))
+        return ModuleHabit(module, latest, None, {})
+    pattern = PrefetchPattern(module, always, often, len(sessions))
+    return ModuleHabit(module, latest, pattern, {path: shares[path] for path in (*always, *often)})
 
 
 def pattern_text(pattern: PrefetchPattern) -> str:

@@ -21,6 +21,7 @@ from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from holdfast.core.records import record
 from holdfast.core.types import MemoryType, RelationType, Source
 from holdfast.observe.learning.thresholds import LINKED_WEIGHT, RULES, InferenceRule
+from holdfast.observe.learning.uses import FileUses
 
 _SAME_INSTRUCTION = 0.6
 _SEVERAL = 2
@@ -59,11 +60,11 @@ def key_of(made: Conclusion) -> str:
 def conclusions(
     fresh: Sequence[Sighting],
     known: Mapping[SightingKind, Sequence[Sighting]],
-    uses: Mapping[str, frozenset[str]],
+    uses: FileUses,
 ) -> list[Conclusion]:
     """What the subjects of fresh sightings amount to, with all that is known of them.
 
-    `known` holds every sighting of those subjects; `uses` the sessions that used each file.
+    `known` holds every sighting of those subjects; `uses` which sessions used the files of them.
     """
     asked = {(s.kind, s.subject) for s in fresh}
     found: list[Conclusion] = []
@@ -83,7 +84,7 @@ def _by_subject(
     return [sorted(group, key=lambda s: (s.at, s.session_id)) for group in groups.values()]
 
 
-def _concluded(group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]) -> list[Conclusion]:
+def _concluded(group: Sequence[Sighting], uses: FileUses) -> list[Conclusion]:
     made: Conclusion | None = None
     match group[0].kind:
         case SightingKind.CO_ACCESS:
@@ -110,17 +111,15 @@ def _is_enough(made: Conclusion) -> bool:
 # -- The rules ------------------------------------------------------------------------------------
 
 
-def co_dependence(
-    group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]
-) -> Conclusion | None:
+def co_dependence(group: Sequence[Sighting], uses: FileUses) -> Conclusion | None:
     """Two files that are used within three steps in three sessions, one of them being edited and in
     two sessions both, and seldom without each other."""
     edited = [s for s in group if _detail(s).get("edited") is True]
     both = {s.session_id for s in group if _detail(s).get("both") is True}
     file_a, _, file_b = group[0].subject.partition("\n")
-    either = uses.get(file_a, frozenset()) | uses.get(file_b, frozenset())
-    together = {s.session_id for s in group}
-    if not edited or not file_b or len(together) <= LINKED_WEIGHT * len(either | together):
+    if not edited or not file_b:
+        return None
+    if uses.share_together(group, file_a, file_b) <= LINKED_WEIGHT:
         return None
     if names_say_it(file_a, file_b) or len(both) < _SEVERAL:
         return None
@@ -197,7 +196,7 @@ def _way_out(group: Sequence[Sighting]) -> tuple[str | None, bool]:
     return best[1] if best else None, was_edited
 
 
-def going_back(group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]) -> Conclusion | None:
+def going_back(group: Sequence[Sighting], uses: FileUses) -> Conclusion | None:
     """An edit that was made again within five steps for the same reason, by its likely cause.
 
     Another file says something only as often as for two files that go together, and in most
@@ -205,7 +204,7 @@ def going_back(group: Sequence[Sighting], uses: Mapping[str, frozenset[str]]) ->
     """
     cause, path, *_ = group[0].subject.split("\n")
     sessions = {s.session_id for s in group}
-    is_habit = len(sessions) > LINKED_WEIGHT * len(uses.get(path, frozenset()) | sessions)
+    is_habit = uses.share_together(group, path) > LINKED_WEIGHT
     is_often = len(sessions) >= RULES["co_dependence"].min_sessions
     if cause != "wrong_assumption" and not (is_habit and is_often):
         return None

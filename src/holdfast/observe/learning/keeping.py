@@ -63,29 +63,30 @@ def keep(engine: Engine, made: Conclusion, score: Score, *, ground: Ground) -> K
     old = engine.store.find_key(key, project=ground.project, user_scope=False)
     if old is not None:
         return _confirm(engine, key, made, score, ground=ground)
-    if _was_removed(engine, key, made, project=ground.project):
+    if was_removed(engine, key, len(made.sessions), project=ground.project):
         return Kept(Fate.FORGOTTEN)
     if score.nearest is not None and score.is_known:
         return _lean_on(engine, score.nearest, made, ground=ground)
     kept = remember(
-        engine, draft_of(made, ground=ground), project=ground.project, merge_similar=False
-    )
-    memory = _backed(kept.memory, made)
-    engine.store.apply(
-        [
-            Replace(memory, None, kept.memory.updated_at),
+        engine,
+        draft_of(made, ground=ground),
+        project=ground.project,
+        merge_similar=False,
+        beside=lambda memory: (
+            Replace(_backed(memory, made), None, memory.updated_at),
             PutExplanation(explained(memory.id, made, score, ground=ground)),
-        ]
+        ),
     )
-    engine.store.put_value(_BOOK, f"{ground.project} {key}", len(made.sessions))
-    return Kept(Fate.PROMOTED, memory.id)
+    enter(engine, key, len(made.sessions), project=ground.project)
+    return Kept(Fate.PROMOTED, kept.memory.id)
 
 
 def draft_of(made: Conclusion, *, ground: Ground) -> MemoryDraft:
     """The memory to be, with its commit when one touched the same files."""
     commit = next((c for c in reversed(ground.commits) if set(c.files) & set(made.files)), None)
-    sha = commit.sha if commit is not None and not commit.undone else None
-    evidence = [Evidence(EvidenceKind.SESSION, s[:500], at=made.last_seen) for s in made.sessions]
+    sha = commit.sha if commit is not None else None
+    sessions = made.sessions[-_MOST_SESSIONS:]
+    evidence = [Evidence(EvidenceKind.SESSION, s[:500], at=made.last_seen) for s in sessions]
     if sha:
         evidence.append(Evidence(EvidenceKind.COMMIT, sha, at=ground.at))
     return MemoryDraft(
@@ -102,7 +103,7 @@ def draft_of(made: Conclusion, *, ground: Ground) -> MemoryDraft:
         session_id=ground.session_id,
         commit_sha=sha,
         relations=made.relations,
-        evidence=tuple(evidence[:_MOST_SESSIONS]),
+        evidence=tuple(evidence),
         needs_review=made.needs_review,
         payload=made.payload,
         valid_from=ground.at,
@@ -152,10 +153,11 @@ def put_running(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
 
 
 def close_running(engine: Engine, key: str, *, project: str) -> None:
-    """A running record that no longer holds."""
+    """A running record that no longer holds; nobody removed it, so it may come back."""
     old = engine.store.find_key(key, project=project, user_scope=False)
     if old is not None and not old.user_verified and not old.pinned:
         engine.store.apply([Close(old.id, max(engine.clock(), old.valid_from))])
+        engine.store.put_value(_BOOK, f"{project} {key}", None)
 
 
 def _confirm(engine: Engine, key: str, made: Conclusion, score: Score, *, ground: Ground) -> Kept:
@@ -163,6 +165,7 @@ def _confirm(engine: Engine, key: str, made: Conclusion, score: Score, *, ground
         old = engine.store.find_key(key, project=ground.project, user_scope=False)
         if old is None:
             return Kept(Fate.UNCHANGED)
+        enter(engine, key, len(made.sessions), project=ground.project)
         if set(made.sessions) <= set(old.provenance_sessions):
             return Kept(Fate.UNCHANGED, old.id)
         again = _strengthened(engine, old, made, ground=ground)
@@ -206,14 +209,42 @@ def _strengthened(engine: Engine, old: Memory, made: Conclusion, *, ground: Grou
 
 
 def _backed(memory: Memory, made: Conclusion) -> Memory:
-    sessions = tuple(dict.fromkeys((*memory.provenance_sessions, *made.sessions)))
-    return replace(memory, provenance_sessions=sessions[-_MOST_SESSIONS:])
+    return bounded(
+        replace(
+            memory,
+            provenance_sessions=tuple(dict.fromkeys((*memory.provenance_sessions, *made.sessions))),
+        )
+    )
 
 
-def _was_removed(engine: Engine, key: str, made: Conclusion, *, project: str) -> bool:
-    """What was there and went stays away until twice as many sessions speak for it."""
+def bounded(memory: Memory) -> Memory:
+    """A memory with the latest of the sessions and commits that back it; what else was cited
+    stays."""
+    counted = (EvidenceKind.SESSION, EvidenceKind.COMMIT)
+    latest = {
+        id(one)
+        for kind in counted
+        for one in [e for e in memory.evidence if e.kind is kind][-_MOST_SESSIONS:]
+    }
+    return replace(
+        memory,
+        provenance_sessions=memory.provenance_sessions[-_MOST_SESSIONS:],
+        evidence=tuple(e for e in memory.evidence if e.kind not in counted or id(e) in latest),
+    )
+
+
+def enter(engine: Engine, key: str, sessions: int, *, project: str) -> None:
+    """Note how many sessions speak for something, for the day when somebody removes it."""
     before = engine.store.get_value(_BOOK, f"{project} {key}")
-    return isinstance(before, int) and len(made.sessions) < 2 * before
+    if not isinstance(before, int) or before < sessions:
+        engine.store.put_value(_BOOK, f"{project} {key}", sessions)
+
+
+def was_removed(engine: Engine, key: str, sessions: int, *, project: str) -> bool:
+    """Whether something was there and went; it stays away until twice as many sessions speak for
+    it as did then."""
+    before = engine.store.get_value(_BOOK, f"{project} {key}")
+    return isinstance(before, int) and sessions < 2 * before
 
 
 def is_own(memory: Memory) -> bool:

@@ -10,12 +10,11 @@ Invariant: promoting twice equals promoting once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from holdfast.core.changes import PutScratchpad, PutSightings
 from holdfast.core.observer import (
-    CommitMade,
     PadState,
     Scratchpad,
     Sheet,
@@ -47,6 +46,7 @@ from holdfast.observe.learning.thresholds import (
     TRIVIAL_STEPS,
     Complexity,
 )
+from holdfast.observe.learning.uses import FileUses
 from holdfast.observe.learning.validation import (
     Committed,
     Standing,
@@ -213,17 +213,7 @@ class _Promotion:
             self._engine, self._session, self._pad, self._word.by, way=self._rules.way
         )
         fresh = sum(one.fate is Fate.PROMOTED for one in kept)
-        self._engine.store.apply(
-            [
-                PutScratchpad(
-                    replace(
-                        self._pad,
-                        state=PadState.WAITING,
-                        promoted_count=self._pad.promoted_count + fresh,
-                    )
-                )
-            ]
-        )
+        self._rest(promoted=fresh)
         return self._report(kept) if fresh else None
 
     def _keep_standing(self, ground: Ground) -> list[Kept]:
@@ -241,13 +231,13 @@ class _Promotion:
         by = self._word.by or next(
             (told.by for s in sheets if (told := sheet_standing(s, self._word)).by), ""
         )
-        commits = tuple(c for sheet in sheets for c in sheet.commits if not c.undone)
+        commits = (c for sheet in sheets for c in sheet.commits if c.sha and not c.undone)
         return Ground(
             project=self._pad.project,
             session_id=self._pad.session_id,
             at=self._session.last_event_at,
             validated_by=by,
-            commits=_with_files(commits),
+            commits=tuple(commits),
         )
 
     def _conclude(self, fresh: Sequence[Sighting]) -> list[Conclusion]:
@@ -270,22 +260,21 @@ class _Promotion:
         made = recipe_book.conclude(self._engine, project, known, self._pad.session_id)
         return [*found, *([made] if made else [])]
 
-    def _uses(self, known: Mapping[SightingKind, Sequence[Sighting]]) -> dict[str, frozenset[str]]:
-        """The sessions that used each file of pairs and of steps back."""
+    def _uses(self, known: Mapping[SightingKind, Sequence[Sighting]]) -> FileUses:
+        """The sessions that used the files of pairs and of steps back."""
         pairs = (s.subject.split("\n") for s in known.get(SightingKind.CO_ACCESS, ()))
         files = {path for pair in pairs for path in pair}
         files |= {s.subject.split("\n")[1] for s in known.get(SightingKind.BACKTRACK, ())}
         if not files:
-            return {}
-        used = defaultdict[str, set[str]](set)
-        for sighting in self._engine.store.sightings(
-            project=self._pad.project,
-            kinds=(SightingKind.FILE_ACCESS,),
-            subjects=sorted(files),
-            limit=_MOST_SIGHTINGS,
-        ):
-            used[sighting.subject].add(sighting.session_id)
-        return {path: frozenset(sessions) for path, sessions in used.items()}
+            return FileUses()
+        return FileUses(
+            self._engine.store.sightings(
+                project=self._pad.project,
+                kinds=(SightingKind.FILE_ACCESS,),
+                subjects=sorted(files),
+                limit=_MOST_SIGHTINGS,
+            )
+        )
 
     def _keep(self, found: Sequence[Conclusion], ground: Ground) -> list[Kept]:
         """Score, sort, cap, word and keep."""
@@ -332,38 +321,54 @@ class _Promotion:
         """Note what was promoted, unless more came in meanwhile: that is promoted next time."""
         tasks = {sheet.task for sheet in sheets}
 
-        def attempt() -> None:
-            now = self._engine.store.scratchpad(self._pad.session_id)
-            if now is None:
-                return
-            is_same = now.step == self._pad.step and now.sheets == self._pad.sheets
-            marked = tuple(
+        def marked(now: Scratchpad) -> Scratchpad:
+            is_same = self._is_same(now)
+            done = tuple(
                 replace(sheet, promoted=sheet.promoted or (is_same and sheet.task in tasks))
                 for sheet in now.sheets
             )
-            state = PadState.PROMOTED if is_same and len(tasks) == len(marked) else now.state
-            done = replace(
-                now, state=state, sheets=marked, promoted_count=now.promoted_count + promoted
-            )
-            self._engine.store.apply([PutScratchpad(done)])
+            state = PadState.PROMOTED if is_same and len(tasks) == len(done) else now.state
+            count = now.promoted_count + promoted
+            return replace(now, state=state, sheets=done, promoted_count=count)
 
-        retried(attempt)
+        self._rewrite(marked)
+
+    def _rest(self, *, promoted: int) -> None:
+        """Nothing more can be said of this work for now, unless more came in meanwhile."""
+
+        def rested(now: Scratchpad) -> Scratchpad:
+            state = PadState.WAITING if self._is_same(now) else now.state
+            return replace(now, state=state, promoted_count=now.promoted_count + promoted)
+
+        self._rewrite(rested)
 
     def _drop(self) -> int:
-        """Empty the sheets of a failed run; the next run begins on clean ones."""
+        """Empty the sheets of a failed run, unless it goes on; the next begins on clean ones."""
+        failed = [s for s in self._pad.sheets if sheet_standing(s, self._word).word != "passed"]
+        tasks = {sheet.task for sheet in failed}
 
-        def attempt() -> int:
-            now = self._engine.store.scratchpad(self._pad.session_id)
-            if now is None:
-                return 0
-            failed = [s for s in now.sheets if sheet_standing(s, self._word).word != "passed"]
-            tasks = {sheet.task for sheet in failed}
+        def dropped(now: Scratchpad) -> Scratchpad:
+            if not self._is_same(now):
+                return now
             clean = tuple(_emptied(s) if s.task in tasks else s for s in now.sheets)
-            done = replace(
-                now, state=PadState.FAILED, sheets=clean, failed_runs=now.failed_runs + 1
-            )
+            runs = now.failed_runs + 1
+            return replace(now, state=PadState.FAILED, sheets=clean, failed_runs=runs)
+
+        return len(failed) if self._rewrite(dropped) else 0
+
+    def _is_same(self, now: Scratchpad) -> bool:
+        return now.step == self._pad.step and now.sheets == self._pad.sheets
+
+    def _rewrite(self, change: Callable[[Scratchpad], Scratchpad]) -> bool:
+        """Write the scratchpad as it is now with a change; tells whether it was one."""
+
+        def attempt() -> bool:
+            now = self._engine.store.scratchpad(self._pad.session_id)
+            done = change(now) if now is not None else None
+            if done is None or done == now:
+                return False
             self._engine.store.apply([PutScratchpad(done)])
-            return len(failed)
+            return True
 
         return retried(attempt)
 
@@ -387,9 +392,6 @@ def _emptied(sheet: Sheet) -> Sheet:
         last_step=sheet.last_step,
         tokens=sheet.tokens,
         retries=sheet.retries + 1,
+        dead_ends=sheet.dead_ends,
         notes=tuple(note for note in sheet.notes if note.by_person),
     )
-
-
-def _with_files(commits: Sequence[CommitMade]) -> tuple[CommitMade, ...]:
-    return tuple(commit for commit in commits if commit.sha)

@@ -14,7 +14,7 @@ from holdfast.core.types import EvidenceKind, MemoryType
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import retried
 from holdfast.observe.learning.inference import Conclusion
-from holdfast.observe.learning.keeping import Ground
+from holdfast.observe.learning.keeping import Ground, bounded
 from holdfast.observe.learning.recipes import (
     Token,
     holds,
@@ -88,7 +88,7 @@ def _write(engine: Engine, memory_id: str, ground: Ground, *, succeeded: bool) -
             if isinstance(memory.payload, WorkflowRecipe):
                 told = _succeeded if succeeded else _not_succeeded
                 again = replace(
-                    told(memory, memory.payload, ground),
+                    bounded(told(memory, memory.payload, ground)),
                     updated_at=max(engine.clock(), memory.updated_at),
                 )
                 engine.store.apply([Replace(again, None, memory.updated_at)])
@@ -103,7 +103,7 @@ def _succeeded(memory: Memory, recipe: WorkflowRecipe, ground: Ground) -> Memory
         memory,
         payload=replace(recipe, success_count=count, last_validated_at=at),
         confidence=memory.confidence + (1 - memory.confidence) * _GAIN,
-        provenance_sessions=(*memory.provenance_sessions, ground.session_id)[-30:],
+        provenance_sessions=(*memory.provenance_sessions, ground.session_id),
         evidence=(
             *memory.evidence,
             Evidence(EvidenceKind.SESSION, ground.session_id, at=ground.at),
