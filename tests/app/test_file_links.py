@@ -13,7 +13,7 @@ from holdfast.app.file_links import co_access, learn_prefetch, link_sessions
 from holdfast.core.changes import PutSightings
 from holdfast.core.module_names import module_of
 from holdfast.core.observer import Sighting, SightingKind, pair_subject
-from holdfast.core.types import MemoryType
+from holdfast.core.types import MemoryType, Phase
 from holdfast.testing.fakes import ManualClock
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
@@ -119,6 +119,50 @@ def test_patterns_are_kept_once_and_explained(tmp_path: Path) -> None:
         told = hf.engine.store.explanations([memory.id])[memory.id]
         assert told.rule == "prefetch"
         assert len(told.sessions) == 5
+        assert (told.score, told.threshold) == (1.0, 0.8)
+        assert told.signals[0] == "src/auth/login.py: used in 100% of 5 sessions"
+
+
+def test_a_habit_that_ended_is_no_longer_told_and_may_come_back(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        for n in range(4):
+            show(hf, n, "src/a.py", "src/b.py")
+        learn_prefetch(hf.engine, hf.project)
+        for n in range(4, 14):
+            show(hf, n, f"src/part{n}.py", f"src/other{n}.py")
+        assert learn_prefetch(hf.engine, hf.project) == []
+        assert hf.list(types="prefetch_pattern").items == ()
+        for n in range(14, 74):
+            show(hf, n, "src/a.py", "src/b.py")
+        assert len(learn_prefetch(hf.engine, hf.project)) == 1
+
+
+def test_a_pattern_that_a_person_removed_needs_twice_the_sessions(tmp_path: Path) -> None:
+    with open_in(tmp_path) as hf:
+        for n in range(3):
+            show(hf, n, "src/a.py", "src/b.py")
+        learn_prefetch(hf.engine, hf.project)
+        (memory,) = hf.list(types="prefetch_pattern").items
+        hf.forget(memory.id)
+        for n in (3, 4):
+            show(hf, n, "src/a.py", "src/b.py")
+            assert learn_prefetch(hf.engine, hf.project) == []
+        show(hf, 5, "src/a.py", "src/b.py")
+        assert len(learn_prefetch(hf.engine, hf.project)) == 1
+
+
+def test_a_file_has_fellows_where_its_module_has_no_habit(tmp_path: Path) -> None:
+    for name in ("speed.py", "escape.py", "other.py"):
+        (tmp_path / name).write_text(f"# {name}\n")
+    with open_in(tmp_path) as hf:
+        for n in range(4):
+            show(hf, n, "speed.py", "escape.py")
+        for n in range(4, 14):
+            show(hf, n, "other.py", f"part{n}.py")
+        learn_prefetch(hf.engine, hf.project)
+        assert [one.path for one in hf.observer.prefetch("speed.py")] == ["escape.py"]
+        assert hf.observer.prefetch("speed.py", phase=Phase.DEFINE) == []
+        assert hf.observer.prefetch("part4.py") == []
 
 
 def test_a_session_starts_with_the_pattern_that_was_learned(tmp_path: Path) -> None:

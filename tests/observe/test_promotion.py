@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from itertools import permutations
+from typing import cast
 
 import pytest
 
 from holdfast.core.events import Event
 from holdfast.core.memory import Memory
-from holdfast.core.observer import PadNote, PadState, Sighting
+from holdfast.core.observer import PadNote, PadState, Sighting, SightingKind
 from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from holdfast.core.query import Filter, Validity
-from holdfast.core.types import MemoryType, RelationType, Source
+from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Source
 from holdfast.memory.engine import Engine
 from holdfast.memory.obey import keep_asked
 from holdfast.observe.learning import thresholds as t
@@ -21,6 +22,8 @@ from holdfast.observe.learning.promotion import PromotionRules, promote
 from holdfast.observe.learning.scoring import Score
 from holdfast.observe.learning.thresholds import CAPS, RULES, Complexity
 from holdfast.observe.learning.verdicts import record_verdict
+from holdfast.observe.methodology.builtin import NATIVE
+from holdfast.observe.methodology.port import Methodology
 from holdfast.testing.fakes import ManualClock
 from holdfast.testing.model_store import ModelStore
 from tests.observe.learning_steps import PROJECT, START, Work, learn, note, pad_of, take
@@ -150,6 +153,30 @@ def test_what_somebody_removed_does_not_come_back_by_itself(engine: Engine) -> N
     assert learned(engine, MemoryType.CAUSAL_DEPENDENCY)
 
 
+def test_what_was_removed_needs_twice_the_sessions_it_had_then(engine: Engine) -> None:
+    from holdfast.core.changes import Delete
+
+    for number in range(1, 6):
+        learn(engine, pair_session(number))
+    (memory,) = learned(engine, MemoryType.CAUSAL_DEPENDENCY)
+    engine.store.apply([Delete(memory.id)])
+    for number in range(6, 10):
+        learn(engine, pair_session(number))
+        assert learned(engine, MemoryType.CAUSAL_DEPENDENCY) == []
+    learn(engine, pair_session(10))
+    assert learned(engine, MemoryType.CAUSAL_DEPENDENCY)
+
+
+def test_what_backs_a_memory_is_bounded_and_the_latest_stays(engine: Engine) -> None:
+    for number in range(1, 41):
+        learn(engine, pair_session(number, ending=("commit", "pass", "end")))
+    (memory,) = learned(engine, MemoryType.CAUSAL_DEPENDENCY)
+    sessions = [e.ref for e in memory.evidence if e.kind is EvidenceKind.SESSION]
+    commits = [e.ref for e in memory.evidence if e.kind is EvidenceKind.COMMIT]
+    assert len(memory.provenance_sessions) == len(sessions) == len(commits) == 30
+    assert memory.provenance_sessions[-1] == sessions[-1] == "session-040"
+
+
 def test_files_that_are_used_with_everything_depend_on_nothing(engine: Engine) -> None:
     for number in range(1, 9):
         w = Work(number)
@@ -241,6 +268,48 @@ def test_a_fix_cycle_after_a_failure_has_a_scratchpad_of_its_own(engine: Engine)
     (outcome,) = learned(engine, MemoryType.WORK_UNIT_OUTCOME)
     assert outcome.files == ("src/right.py",)
     assert getattr(outcome.payload, "retry_count") == 1  # noqa: B009
+
+
+def test_a_dead_end_of_a_failed_run_is_still_counted_once_the_work_holds(engine: Engine) -> None:
+    w = Work()
+    learn(engine, [*dead_end_events(w), w.change("src/cart.py"), w.tests_fail(), w.end()])
+    report = learn(engine, [w.change("src/batch.py"), w.tests_pass(), w.end()])
+    assert report is not None
+    assert report.standing.word == "passed"
+    (memory,) = learned(engine, MemoryType.DEAD_END)
+    (seen,) = engine.store.sightings(project=PROJECT, kinds=(SightingKind.DEAD_END,))
+    assert engine.store.explanations([memory.id])[memory.id].sessions == (seen.session_id,)
+
+
+class _Meanwhile:
+    """The native way of working, during whose first look at a session something else happens."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        self._happens: Callable[[], object] | None = happens
+
+    def __getattr__(self, name: str) -> object:
+        if name == "work_unit" and self._happens is not None:
+            happens, self._happens = self._happens, None
+            happens()
+        return getattr(NATIVE, name)
+
+
+@pytest.mark.parametrize("tests", [None, "fail"])
+def test_what_comes_in_while_a_session_is_judged_is_judged_next_time(
+    engine: Engine, tests: str | None
+) -> None:
+    w = Work()
+    ending = [w.tests_fail()] if tests else []
+    take(engine, [w.prompt("Add a rate"), w.change("src/cart.py"), *ending, w.end()])
+    more = [w.change("src/tax.py"), w.end()]
+    way = cast("Methodology", _Meanwhile(lambda: take(engine, more)))
+    report = promote(engine, w.session_id, rules=PromotionRules(way=way))
+    assert report is None or report.discarded == 0
+    pad = pad_of(engine, w.session_id)
+    assert pad.state is PadState.OPEN
+    assert [file.path for file in pad.sheets[0].files] == ["src/cart.py", "src/tax.py"]
+    promote(engine, w.session_id)
+    assert pad_of(engine, w.session_id).state is PadState.WAITING
 
 
 def test_a_note_waits_for_validation_and_is_then_a_memory(engine: Engine) -> None:
