@@ -1,10 +1,8 @@
 """A copy of a whole database beside others: whole or not there, and for its owner alone.
 
 Two processes may copy to the same place at once: each works on a file of its own name, and the
-last one to finish gives the target its content. A copy tells a history of its own (see
-`row_changes`), so that who keeps something in memory notices when it is put in place. What a
-killed process has left unfinished is removed by the next copy into the same folder, once nobody
-has written to it for an hour.
+last one to finish gives the target its content. What a killed process has left unfinished is
+removed by the next copy into the same folder, once nobody has written to it for an hour.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from time import time
 from holdfast.core.errors import StoreError
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.faults import translated
-from holdfast.store.sqlite.row_changes import begin_history
 
 _PAGES = 2_048
 # Nobody else names files like this, so what bears it may be removed.
@@ -36,7 +33,6 @@ def copy_database(
     try:
         with translated(target), closing(sqlite3.connect(partial)) as copy:
             db.backup(copy, pages=_PAGES, progress=progress)
-            begin_history(copy)
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)

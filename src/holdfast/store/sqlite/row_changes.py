@@ -1,13 +1,12 @@
 """Which memories were changed or removed, for a process that keeps something of them in memory.
 
 Triggers write the list; the table of step 11 says how much of it is kept. Rows that are new are
-not on it: their numbers are larger than any before. All numbers belong to one history: a copy of
-the file begins another, so that a reader notices when a backup took the place of what it knows.
+not on it: their numbers are larger than any before. All numbers belong to one history: it ends
+when a backup is put in the place of what was there.
 """
 
 from __future__ import annotations
 
-from random import randrange
 from typing import NamedTuple
 
 from holdfast.store.sqlite.database import Connection
@@ -40,13 +39,9 @@ def newest_state(db: Connection) -> RowState:
 
 
 def history_of(db: Connection) -> int:
-    """Which history a file tells; every copy of it goes on with one of its own."""
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
-def begin_history(db: Connection) -> None:
-    """Give a file another history."""
-    db.execute(f"PRAGMA user_version = {randrange(1, 2**31)}")
+    """Which history a file tells. SQLite counts its schema up whenever a backup is put in place, so
+    that other connections read it again; it also does so when a file is vacuumed or mended."""
+    return int(db.execute("PRAGMA schema_version").fetchone()[0])
 
 
 class RowChanges(NamedTuple):

@@ -1,0 +1,236 @@
+"""A process that lives long answers as one that has just started, whatever others did meanwhile.
+
+One store keeps facts of all rows in memory; it is changed through itself, through a second
+connection and by a second process. After each act its answers, ids and scores alike, are those of
+a store that was opened for the question.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from holdfast.core.changes import IndexCard, Insert
+from holdfast.core.ports import Store
+from holdfast.core.query import Filter, Place
+from holdfast.memory.engine import Engine
+from holdfast.memory.recall import recall
+from holdfast.memory.requests import Mode, RecallRequest
+from holdfast.store import open_sqlite
+from holdfast.store.sqlite.database import Database
+from holdfast.store.sqlite.facts import Facts
+from holdfast.store.sqlite.migrations import STEPS, migrate
+from holdfast.store.sqlite.rows import COLUMNS, to_row
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.testing import Samples
+from holdfast.testing.conformance_stage import EVERYTHING
+from holdfast.testing.fakes import ManualClock
+from holdfast.testing.samples import START
+from tests.store.acts import ACTS, EMBEDDERS, WORDS, perform, perform_beside
+from tests.store.test_faults import said_lines, start_writer
+
+pytestmark = pytest.mark.feature("B1", "B4", "B5")
+
+FILTERS = (Filter(project="one"), Filter(project="two"), Filter(project=None))
+QUESTIONS = (
+    ("alpha kilo", Mode.HYBRID),
+    ("where did robin run the x_y tango", Mode.HYBRID),
+    ("日本語 café zulu delta", Mode.VECTORS),
+)
+CLOCK = ManualClock(START + timedelta(days=30))
+
+
+class OtherProcess:
+    """A real process that acts when it is told."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.store.acts"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def perform(self, name: str, number: int, *, path: Path) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([str(path), name, number]) + "\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == "done\n"
+
+    def end(self) -> None:
+        self._process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def other_process() -> Iterator[OtherProcess]:
+    started = OtherProcess()
+    LongLived.process = started
+    yield started
+    started.end()
+
+
+def open_keeping(path: Path, *, read_only: bool = False) -> Store:
+    """A store that keeps facts of all rows from the first question on."""
+    return SqliteStore.open(
+        path,
+        busy_timeout_ms=5_000,
+        durability="normal",
+        read_only=read_only,
+        clock=CLOCK,
+        facts=Facts(from_rows=0, asked_often=0),
+    )
+
+
+def answers(store: Store) -> list[object]:
+    """What a store says to many questions: ids, scores, and what it tells of each."""
+    told: list[object] = []
+    ids = [memory.id for memory in store.iterate(EVERYTHING)]
+    places = [Place(session, seq) for session in "stu" for seq in (0, 3, 7)]
+    for where in FILTERS:
+        told.append(store.search_words(WORDS[:4], where, limit=50))
+        told.append(store.search_fragments(["lph", "k", "本語"], where, limit=50))
+        told.append(store.around(places, where, span=1))
+        for embedder in EMBEDDERS:
+            vector = embedder.embed_query("alpha tango delta")
+            if embedder.model_id in {share.model_id for share in store.models()}:
+                told.append(
+                    store.search_vectors(vector, model_id=embedder.model_id, where=where, limit=9)
+                )
+                told.append(store.similarities(vector, model_id=embedder.model_id, ids=ids))
+    told.append(store.contents(ids))
+    told += [recalled(store, question, mode) for question, mode in QUESTIONS]
+    return told
+
+
+def recalled(store: Store, question: str, mode: Mode) -> list[object]:
+    embedder = EMBEDDERS[len(question) % 2]
+    engine = Engine(store=store, embedder=lambda: embedder, clock=CLOCK)
+    request = RecallRequest(
+        query=question, where=FILTERS[0], mode=mode, neighbours=1, count_access=False
+    )
+    return [(hit.memory, hit.score, hit.arms) for hit in recall(engine, request)]
+
+
+def assert_as_fresh(path: Path, *kept: Store) -> None:
+    with closing(open_sqlite(path, clock=CLOCK)) as fresh:
+        expected = answers(fresh)
+    for store in kept:
+        assert answers(store) == expected
+
+
+def make_older_file(path: Path, *, steps: int) -> None:
+    """A file as an earlier Holdfast left it; its triggers filled the text indexes."""
+    samples, database = Samples(project="one"), Database(
+        path, busy_timeout_ms=1_000, durability="normal"
+    )  # fmt: skip
+    with closing(database):
+        migrate(database, clock=CLOCK, steps=STEPS[:steps])
+        with database.writing() as db:
+            for number in range(12):
+                memory = samples.memory(f"{WORDS[number % 5]} {WORDS[number % 3]}")
+                db.execute(
+                    f"INSERT INTO memories ({', '.join(COLUMNS)})"
+                    f" VALUES ({', '.join('?' * len(COLUMNS))})",
+                    to_row(memory),
+                )
+
+
+class LongLived(RuleBasedStateMachine):
+    """Two stores that keep, one of them for reading only, beside everyone who changes the file."""
+
+    process: OtherProcess
+
+    @initialize(older=st.sampled_from((0, 1, 6, 9)))
+    def open(self, older: int) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="holdfast-")
+        self.path = Path(self.folder.name) / "store.db"
+        self.number = 0
+        if older:
+            make_older_file(self.path, steps=older)
+        self.kept = open_keeping(self.path)
+        self.reader = open_keeping(self.path, read_only=True)
+        for _ in range(3):
+            self.act("insert", "beside")
+
+    @rule(
+        name=st.sampled_from(sorted(ACTS)),
+        by=st.sampled_from(("itself", "beside", "process")),
+    )
+    def act(self, name: str, by: str) -> None:
+        self.number += 1
+        if by == "itself":
+            perform(name, self.number, path=self.path, store=self.kept)
+        elif by == "beside":
+            perform_beside(name, self.number, path=self.path)
+        else:
+            self.process.perform(name, self.number, path=self.path)
+
+    @invariant()
+    def answers_as_fresh(self) -> None:
+        if hasattr(self, "reader"):
+            assert_as_fresh(self.path, self.kept, self.reader)
+
+    def teardown(self) -> None:
+        if hasattr(self, "reader"):
+            self.kept.close()
+            self.reader.close()
+            self.folder.cleanup()
+
+
+TestLongLived = LongLived.TestCase
+TestLongLived.settings = settings(max_examples=8, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.parametrize("name", sorted(ACTS))
+def test_each_act_of_another_process_is_noticed(
+    name: str, tmp_path: Path, other_process: OtherProcess
+) -> None:
+    path = tmp_path / "store.db"
+    for number in range(4):
+        perform_beside("insert", number, path=path)
+    perform_beside("back_up", 5, path=path)
+    perform_beside("export", 6, path=path)
+    perform_beside("forget", 7, path=path)
+    with closing(open_keeping(path)) as kept:
+        assert_as_fresh(path, kept)
+        for number in range(10, 13):
+            other_process.perform(name, number, path=path)
+            assert_as_fresh(path, kept)
+
+
+def test_a_backup_put_in_place_twice_is_noticed_twice(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    perform_beside("insert", 1, path=path)
+    perform_beside("back_up", 2, path=path)
+    with closing(open_keeping(path)) as kept:
+        for number in (10, 20, 30):
+            for name in ("edit", "forget", "insert", "edit"):
+                perform_beside(name, number, path=path)
+            assert_as_fresh(path, kept)
+            perform_beside("restore", number, path=path)
+            for name in ("edit", "edit", "insert", "forget"):  # as many numbers as before
+                perform_beside(name, number + 5, path=path)
+            assert_as_fresh(path, kept)
+
+
+def test_a_writer_that_is_killed_leaves_what_it_committed_and_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with closing(open_keeping(path)) as kept:
+        for lines in (3, 11, 6):
+            writer = start_writer(path, "one", 0)
+            said_lines(writer, lines)
+            writer.kill()
+            writer.communicate()
+            assert_as_fresh(path, kept)
+            kept.apply([Insert(Samples(seed=lines).memory("alpha", project="one"), IndexCard())])
+            assert_as_fresh(path, kept)
