@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.core.changes import Delete
 from holdfast.core.events import ToolCalled, ToolKind
 from holdfast.core.memory import Memory
 from holdfast.core.observer import SightingKind
@@ -295,6 +296,17 @@ def test_learning_twice_from_a_session_changes_nothing(engine: Engine) -> None:
     assert observed(engine) == before
 
 
+def test_what_somebody_removed_is_kept_again_only_after_twice_the_sessions(engine: Engine) -> None:
+    session(engine, "one", DISABLED)
+    session(engine, "two", DISABLED)
+    (memory,) = observed(engine)
+    engine.store.apply([Delete(memory.id)])
+    session(engine, "three", DISABLED)
+    assert observed(engine) == []
+    session(engine, "four", DISABLED)
+    assert len(observed(engine)) == 1
+
+
 def test_another_project_is_not_told(engine: Engine) -> None:
     session(engine, "one", DISABLED)
     assert learn_screens(engine, project="name:elsewhere", session_id="one") == []
@@ -309,6 +321,8 @@ def test_what_works_later_in_the_session_is_not_out_of_use(engine: Engine) -> No
     (timing,) = [memory for memory in observed(engine) if memory.is_open]
     assert isinstance(timing.payload, E2EObservation)
     assert timing.payload.observation_type == "timing"
+    session(engine, "two", DISABLED)
+    assert len([memory for memory in observed(engine) if memory.is_open]) == 2
 
 
 def test_another_action_in_between_is_a_precondition_and_waiting_is_not() -> None:

@@ -234,11 +234,10 @@ class Observer:
         """What is held of a project, this one unless another is named."""
         store, home = self._wires.engine.store, project or self._wires.project
         pads = store.scratchpads(project=home, limit=limit)
-        seen = store.sightings(project=home, kinds=(), limit=100_000)
-        counts = {kind: sum(s.kind is kind for s in seen) for kind in SightingKind}
+        counts = store.count_sightings(project=home)
         return ObserverStatus(
             sessions=tuple(map(self._observed, pads)),
-            sightings=tuple((kind.value, n) for kind, n in counts.items() if n),
+            sightings=tuple((kind.value, counts[kind]) for kind in SightingKind if kind in counts),
             latest=tuple(store.explained(project=home, limit=limit)),
             rules=tuple(RULES.values()),
         )

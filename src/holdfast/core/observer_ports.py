@@ -48,6 +48,10 @@ class ObserverBook(Protocol):
         """Sightings, the latest first, then by session, kind and subject. Empty means "any"."""
         ...
 
+    def count_sightings(self, *, project: str) -> dict[SightingKind, int]:
+        """How many sightings of each kind a project has; kinds without any are left out."""
+        ...
+
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
         """Why memories were promoted, by memory id; those without an explanation are left out."""
         ...

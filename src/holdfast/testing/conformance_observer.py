@@ -216,6 +216,8 @@ class ObserverConformance(Stage):
         assert subjects(since=START + timedelta(minutes=5)) == ["x.py"]
         assert subjects(limit=1) == ["x.py"]
         assert store.sightings(project="other", kinds=()) == []
+        assert store.count_sightings(project="example") == {SightingKind.FILE_ACCESS: 2}
+        assert store.count_sightings(project="other") == {}
 
     @pytest.mark.feature("D4")
     def test_an_explanation_stays_and_goes_with_its_memory(

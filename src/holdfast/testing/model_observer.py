@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -64,6 +65,9 @@ class ModelObserver(ABC):
         ]
         found.sort(key=lambda s: (s.kind.value, s.subject))
         return sorted(found, key=lambda s: (s.at, s.session_id), reverse=True)[:limit]
+
+    def count_sightings(self, *, project: str) -> dict[SightingKind, int]:
+        return dict(Counter(s.kind for s in self._data.sightings.values() if s.project == project))
 
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
         return {i: self._data.reasons[i] for i in memory_ids if i in self._data.reasons}

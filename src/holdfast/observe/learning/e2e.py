@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeAlias, cast
 
-from holdfast.core.changes import Change, Close, PutExplanation, PutSightings
+from holdfast.core.changes import Change, PutExplanation, PutSightings, Replace
 from holdfast.core.codec import Json, payload_from_json, payload_to_json
 from holdfast.core.errors import UsageError
 from holdfast.core.events import Event, ToolCalled
@@ -28,6 +28,7 @@ from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
 from holdfast.memory.ageing.confidence import set_confidence
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import remember
+from holdfast.observe.learning.keeping import bounded, close_running, enter, was_removed
 from holdfast.observe.learning.screen_rules import (
     MOST_STEPS,
     FactKind,
@@ -175,10 +176,8 @@ def _take_back(engine: Engine, project: str, session_id: str, subjects: Sequence
     """Close what only this session said and then found out to be otherwise."""
     for subject in subjects:
         memory = engine.store.find_key(_key(subject), project=project, user_scope=False)
-        if memory is None or memory.user_verified or memory.pinned:
-            continue
-        if set(memory.provenance_sessions) == {session_id}:
-            engine.store.apply([Close(memory.id, max(engine.clock(), memory.valid_from))])
+        if memory is not None and set(memory.provenance_sessions) == {session_id}:
+            close_running(engine, _key(subject), project=project)
 
 
 def _key(subject: str) -> str:
@@ -192,17 +191,34 @@ def _keep(engine: Engine, sighting: Sighting, files_of: FilesOf | None) -> str |
     draft = _draft(sighting, files_of)
     if draft is None or (known is not None and sighting.session_id in known.provenance_sessions):
         return None
-    if known is None:
-        kept = remember(engine, draft, project=sighting.project).memory
-        engine.store.apply([_explained(kept, sighting, (sighting.session_id,))])
-        return kept.id
-    # Seen again: the words of the first sighting stay, the session is added.
-    again = replace(draft, content=known.content, payload=known.payload, confidence=None)
-    kept = remember(engine, again, project=sighting.project).memory
-    confidence = max(kept.confidence, CONFIRMED_CONFIDENCE)
-    set_confidence(engine, id=kept.id, confidence=confidence)
-    engine.store.apply([_explained(kept, sighting, kept.provenance_sessions)])
+    confidence = FIRST_CONFIDENCE
+    if known is not None:
+        # Seen again: the words of the first sighting stay, the session is added. Trust comes
+        # first, since a session that is named already is not looked at again.
+        draft = replace(draft, content=known.content, payload=known.payload)
+        confidence = max(known.confidence, CONFIRMED_CONFIDENCE)
+        set_confidence(engine, id=known.id, confidence=confidence)
+    elif _was_removed(engine, sighting):
+        return None
+    kept = remember(
+        engine,
+        draft,
+        project=sighting.project,
+        beside=lambda memory: (
+            Replace(bounded(replace(memory, confidence=confidence)), None, memory.updated_at),
+            _explained(memory, sighting),
+        ),
+    ).memory
+    seen = len(kept.provenance_sessions)
+    enter(engine, _key(sighting.subject), seen, project=sighting.project)
     return kept.id
+
+
+def _was_removed(engine: Engine, sighting: Sighting) -> bool:
+    seen = engine.store.sightings(
+        project=sighting.project, kinds=(SightingKind.E2E,), subjects=(sighting.subject,)
+    )
+    return was_removed(engine, _key(sighting.subject), len(seen), project=sighting.project)
 
 
 def _draft(sighting: Sighting, files_of: FilesOf | None) -> MemoryDraft | None:
@@ -235,7 +251,8 @@ def _text(detail: Mapping[str, Json], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _explained(memory: Memory, sighting: Sighting, sessions: Sequence[str]) -> Change:
+def _explained(memory: Memory, sighting: Sighting) -> Change:
+    sessions = bounded(memory).provenance_sessions
     return PutExplanation(
         Explanation(
             memory_id=memory.id,
@@ -244,7 +261,7 @@ def _explained(memory: Memory, sighting: Sighting, sessions: Sequence[str]) -> C
             subject=sighting.subject,
             at=sighting.at,
             validated_by="what the tool showed",
-            sessions=tuple(sessions),
+            sessions=sessions,
             signals=tuple(f"{one}: seen through {', '.join(memory.tags[1:2])}" for one in sessions),
             score=FIRST_CONFIDENCE if len(sessions) < 2 else CONFIRMED_CONFIDENCE,
         )

@@ -97,6 +97,15 @@ class SqliteObserver(Part):
             ).fetchall()
         return list(map(to_sighting, rows))
 
+    def count_sightings(self, *, project: str) -> dict[SightingKind, int]:
+        from holdfast.core.observer import SightingKind
+
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT kind, count(*) FROM sightings WHERE project = ? GROUP BY kind", (project,)
+            ).fetchall()
+        return {SightingKind(kind): n for kind, n in rows}
+
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
         found: dict[str, Explanation] = {}
         with self._database.reading() as db:
