@@ -158,12 +158,28 @@ def test_a_file_named_is_there_or_never_was_and_is_not_the_one_asked(
 
 
 @given(_commits())
-def test_a_name_belongs_to_at_most_one_present_file(commits: list[PastCommit]) -> None:
+def test_names_and_files_agree_whatever_was_moved(commits: list[PastCommit]) -> None:
     files = FileNumbers()
     for one in commits:
         files.follow(one)
-    present = [files.name(number) for number in files.present()]
-    assert len(present) == len(set(present))
+    for change in (change for one in commits for change in one.changes):
+        for path in (change.old, change.new):
+            number = files.number(path)
+            if number is not None:
+                assert files.name(number) == path
+                assert files.is_present(number)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("Mend it\n\nSigned-off-by: A <a@example.org>\nCo-Authored-By: B", "Mend it"),
+        ("Mend it\n\ngit-svn-id: https://example.org@1 2", "Mend it"),
+        ("Mend drive-by: again\n\nNote: kept", "Mend drive-by: again\n\nNote: kept"),
+    ],
+)
+def test_trailers_are_not_part_of_what_was_said(message: str, said: str) -> None:
+    assert PastCommit("0" * 40, message, ()).said.strip() == said
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ whoever reads a history makes `PastCommit`s of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
 from posixpath import basename, splitext
@@ -80,10 +79,6 @@ class FileNumbers:
     def was_there(self, name: str) -> bool:
         """Whether a file ever had this name."""
         return name in self._ever
-
-    def present(self) -> Iterator[int]:
-        """Every file that is there now."""
-        return iter(self._number.values())
 
     def follow(self, commit: PastCommit) -> list[int]:
         """Take in a commit; returns the numbers of its files, deleted ones too."""
