@@ -17,6 +17,7 @@ from holdfast.codegraph.languages.others import known_by_symbols
 from holdfast.codegraph.listing import list_files
 from holdfast.codegraph.parsing import Parsed, parse_file
 from holdfast.codegraph.pool import Pool
+from holdfast.codegraph.questions import Questions
 from holdfast.core.clock import system_clock
 from holdfast.core.errors import StoreError, StoreReadOnlyError, UsageError
 from holdfast.core.graph import BuildReport, FileState
@@ -372,3 +373,13 @@ def test_definitions_are_found_by_what_a_grammar_calls_them() -> None:
         "B.C": "class",
         "D": "class",
     }
+
+
+@pytest.mark.feature("E3")
+def test_a_file_that_is_nested_thousands_of_times_is_traced_without_harm(tmp_path: Path) -> None:
+    deep = "(\n" * 3000 + "a," + "),\n" * 2999 + ") = 1\n\n\ndef use(a):\n    take(a)\n"
+    write(tmp_path / "tree", {"deep.py": deep + "\n\ndef take(b):\n    return b\n"})
+    store = open_sqlite_graph(tmp_path / "graph.db")
+    rebuilt(store, tmp_path / "tree")
+    found = Questions(store, NAME, root=tmp_path / "tree").trace("deep.py::use", value="a")
+    assert [step.node.id for path in found.paths for step in path] == ["deep.py::take"]

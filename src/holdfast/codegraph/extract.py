@@ -76,7 +76,7 @@ def _root(source: bytes, language: Language) -> Node:
 
 class Opened(NamedTuple):
     """A file as its parser sees it: its functions by qualified name, and what is called as
-    written, by the syntax node of the call."""
+    written, by the syntax node of the callee, or of the call where no one node spans the callee."""
 
     root: Node
     functions: dict[str, Node]
@@ -136,20 +136,8 @@ class _Reader:
             frame = self._around(node.start_byte)
             if frame is not None and frame.kind is NodeKind.FUNCTION:
                 functions.setdefault(frame.qualname, node)
-        written = (
-            (self._call_of(node), self._words.dotted(node)) for node in self._in_order("call")
-        )
-        calls = {call.id: callee for call, callee in written if call is not None and callee}
-        return Opened(root, functions, calls)
-
-    def _call_of(self, callee: Node) -> Node | None:
-        """The node of the whole call, arguments and all."""
-        if callee.type in self._language.call_fields or callee.parent is None:
-            return callee
-        call = callee.parent
-        if call.type == "generic_function":
-            call = call.parent
-        return None if call is None or call.type in ("decorator", "body_statement") else call
+        written = ((node.id, self._words.dotted(node)) for node in self._captures.get("call", ()))
+        return Opened(root, functions, {id_: callee for id_, callee in written if callee})
 
     def _in_order(self, capture: str) -> list[Node]:
         """Captured nodes as they stand in the text; the query gives them in any order."""

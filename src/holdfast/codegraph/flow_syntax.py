@@ -70,6 +70,11 @@ NESTED: Final = frozenset(
     "function_definition function_declaration generator_function_declaration function_item"
     " local_function_statement".split()
 )
+CALLS: Final = frozenset(
+    "call call_expression new_expression invocation_expression object_creation_expression"
+    " composite_literal struct_expression function_call_expression jsx_opening_element"
+    " jsx_self_closing_element".split()
+)
 COMPREHENSIONS: Final = frozenset(
     "list_comprehension set_comprehension dictionary_comprehension generator_expression".split()
 )
@@ -101,6 +106,14 @@ _MEMBER_NAMES = ("attribute", "property", "field", "name")
 def first_of(node: Node, fields: tuple[str, ...]) -> Node | None:
     """The child in the first of these fields that there is."""
     return next((c for f in fields if (c := node.child_by_field_name(f)) is not None), None)
+
+
+def callee(call: Node) -> Node | None:
+    """What is called; looked for downwards, because the way up costs as much as it is deep."""
+    found = first_of(call, ("function", "constructor", "type", "name")) or call.named_child(0)
+    if found is not None and found.type == "generic_function":
+        return found.child_by_field_name("function")
+    return found
 
 
 def sides(node: Node) -> tuple[Node | None, Node | None]:
@@ -136,19 +149,15 @@ def text_of(node: Node) -> str:
 
 def names_in(node: Node) -> Iterator[str]:
     """The variables that a pattern gives values to."""
-    if node.type in NAMES:
-        yield text_of(node)
-        return
-    if node.type in SAID_NOTHING or node.type in MEMBERS:
-        return
-    skip = {
-        child.id
-        for field in ("type", "key", "value" if "parameter" in node.type else "type")
-        for child in node.children_by_field_name(field)
-    }
-    for child in node.named_children:
-        if child.id not in skip:
-            yield from names_in(child)
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if part.type in NAMES:
+            yield text_of(part)
+        elif part.type not in SAID_NOTHING and part.type not in MEMBERS:
+            fields = ("type", "key", "value") if "parameter" in part.type else ("type", "key")
+            skip = {c.id for field in fields for c in part.children_by_field_name(field)}
+            waiting.extend(c for c in reversed(part.named_children) if c.id not in skip)
 
 
 def function_part(node: Node) -> Node:

@@ -95,7 +95,7 @@ def read_flow(
 ) -> Flow:
     """The flow of a function, or of a file's top level when that is the node.
 
-    `calls` are the callees as written, by the syntax node of the call; `watched` is a variable
+    `calls` are the callees as written, by the node that `Opened` says; `watched` is a variable
     whose values are to be told apart as origins of their own.
     """
     walk = _Walk(language, calls, globals_, watched)
@@ -121,6 +121,7 @@ class _Walk:
     ) -> None:
         self._language = language
         self._calls = calls
+        self._call_types = syntax.CALLS | language.call_fields.keys()
         self._globals = globals_
         self._watched = watched
         self._selves = set(language.self_names)
@@ -201,8 +202,9 @@ class _Walk:
         kind = node.type
         if kind in syntax.NAMES or kind in syntax.SELVES or kind == "instance_variable":
             return self._named(node)
-        if node.id in self._calls:
-            return self._call(node)
+        callee = self._callee(node) if kind in self._call_types else None
+        if callee is not None:
+            return self._call(node, callee)
         rule = self._rules.get(kind)
         if rule is not None:
             return rule(node)
@@ -403,16 +405,23 @@ class _Walk:
 
     # -- Calls ------------------------------------------------------------------------------------
 
-    def _call(self, node: Node) -> _Origins:
+    def _callee(self, node: Node) -> str | None:
+        """What a call says to call; None where that has no name."""
+        if node.type not in self._language.call_fields:
+            called = syntax.callee(node)
+            return self._calls.get(called.id) if called is not None else None
+        return self._calls.get(node.id)
+
+    def _call(self, node: Node, callee: str) -> _Origins:
         line = node.start_point.row + 1
         if node.id not in self._numbers:
             self._numbers[node.id] = len(self.sites)
-            self.sites.append(Site(self._calls[node.id], line))
+            self.sites.append(Site(callee, line))
         number = self._numbers[node.id]
         receiver = self._receiver(node)
         self._emit(receiver, Sink("argument", RECEIVER, number), line)
         given = self._arguments(node, number, receiver)
-        holder, _, verb = self._calls[node.id].rpartition(".")
+        holder, _, verb = callee.rpartition(".")
         if verb.lower() in _TAKES_IN and holder in self._env:
             self._bind(holder, given, adds=True)
         return frozenset({Origin("result", str(number))})
