@@ -67,6 +67,8 @@ def test_why_tells_rule_sessions_signals_and_score(hf: Holdfast) -> None:
     operation = BY_NAME["explain_memory"]
     told = operation.run(hf, operation.read({"id": reason.memory.short}))
     assert "rule co_dependence, validated by test: pytest -q" in told.text()
+    assert "sessions: session-001, session-002, session-003" in told.text()
+    assert "evidence: session session-001" not in told.text()
     taught = hf.remember("Use tabs", source="user_taught")
     plain = operation.run(hf, operation.read({"id": taught.memory.id}))
     assert plain.rule == ""
@@ -91,6 +93,10 @@ def test_a_verdict_through_the_table_of_operations(hf: Holdfast) -> None:
     (memory,) = hf.list(types=["error_pattern"]).items
     assert memory.source is Source.QA_AUTO
     assert memory.work_unit is not None
+    why = hf.observer.why(memory).explanation
+    assert why is not None
+    assert (why.rule, why.sessions) == ("qa_failure", ("session-001",))
+    assert why.signals == ("session-001: high: Totals are rounded twice",)
     # QA says what it found on purpose, so whoever opens the file next is told.
     (hf.root / "src").mkdir()
     (hf.root / "src" / "cart.py").write_text("")

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from holdfast.core.errors import NotFoundError
 from holdfast.core.observer import QaIssue
+from holdfast.core.types import EvidenceKind
 from holdfast.memory.packing import quoted
 from holdfast.server.inputs import Input, Model
 from holdfast.server.outputs import Output
@@ -91,12 +92,15 @@ class ReasonTold(Output):
                 f" (frequency {self.frequency}, recency {self.recency}, novelty {self.novelty};"
                 f" more than {self.threshold} is needed at first)"
             )
+            score = f"; score {self.score}" if self.score else ""
             lines.append(
-                f"rule {self.rule}, validated by {self.validated_by}; score {self.score}"
+                f"rule {self.rule}, validated by {self.validated_by}{score}"
                 + (parts if self.frequency else "")
             )
+        lines += [f"sessions: {', '.join(self.sessions)}"] if self.sessions else []
         lines += [f"signal: {signal}" for signal in self.signals]
-        lines += [f"evidence: {item}" for item in self.evidence]
+        named = {f"{EvidenceKind.SESSION.value} {one}" for one in self.sessions}
+        lines += [f"evidence: {item}" for item in self.evidence if item not in named]
         return "\n".join(lines)
 
 

@@ -121,7 +121,13 @@ def _print_reason(reason: Reason) -> None:
             ("sessions", ", ".join(told.sessions)),
             *(("signal", signal) for signal in told.signals),
         ]
-    facts += [("evidence", f"{item.kind.value} {item.ref}") for item in memory.evidence]
+    # Sessions are named once.
+    named = set(told.sessions) if told is not None else set[str]()
+    facts += [
+        ("evidence", f"{item.kind.value} {item.ref}")
+        for item in memory.evidence
+        if item.ref not in named
+    ]
     for name, value in facts:
         if value:
             click.echo(f"  {click.style(name, dim=True)}: {output.one_line(value)}")

@@ -18,6 +18,7 @@ from holdfast.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUn
 from holdfast.core.observer import Explanation, Scratchpad, Sheet, Sighting, SightingKind
 from holdfast.core.payloads import ContextCost, TaskCalibration, WorkState, WorkUnitOutcome
 from holdfast.core.query import Filter, Order
+from holdfast.core.records import replace
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.text import shorten
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
@@ -305,9 +306,8 @@ def _keep_insight(
         ),
         needs_review=True,
     )
-    kept = remember(engine, draft, project=pad.project).memory
     why = Explanation(
-        memory_id=kept.id,
+        memory_id="",
         project=pad.project,
         rule="consolidation",
         subject=spec.label if spec else pad.session_id,
@@ -317,8 +317,12 @@ def _keep_insight(
         signals=tuple(map(_told, outcomes[:_MOST_SIGNALS])),
         score=INSIGHT_CONFIDENCE,
     )
-    engine.store.apply([PutExplanation(why)])
-    return kept
+    return remember(
+        engine,
+        draft,
+        project=pad.project,
+        beside=lambda memory: (PutExplanation(replace(why, memory_id=memory.id)),),
+    ).memory
 
 
 def insights_by_rule(outcomes: Sequence[Memory]) -> list[str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from holdfast.core.changes import PutScratchpad
+from holdfast.core.changes import PutExplanation, PutScratchpad
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import Evidence, Memory, MemoryDraft, WorkUnitRef
 from holdfast.core.observer import (
+    Explanation,
     PadState,
     QaIssue,
     Scratchpad,
@@ -45,7 +46,7 @@ def record_verdict(
     task: str | None = None,
 ) -> Scratchpad:
     """Note a verdict on a session's work; it counts for everything done so far."""
-    told = shorten(" ".join(safe_text(detail).split()), limit=200) or f"QA {verdict}"
+    told = _one_line(safe_text(detail)) or f"QA {verdict}"
     name = shorten(" ".join(safe_text(task).split()), limit=TASK_CHARS) if task else None
 
     def attempt() -> Scratchpad:
@@ -79,11 +80,34 @@ def keep_issues(
     """What QA found in a unit of work, as error patterns: those that are critical or high."""
     return [
         remember(
-            engine, replace(_draft(engine, issue, session_id), work_unit=unit), project=project
+            engine,
+            replace(_draft(engine, issue, session_id), work_unit=unit),
+            project=project,
+            beside=lambda memory, issue=issue: (_explained(engine, memory, issue, session_id),),
         ).memory
         for issue in issues
         if issue.severity in _TELLING and issue.description.strip()
     ]
+
+
+def _explained(engine: Engine, memory: Memory, issue: QaIssue, session_id: str) -> PutExplanation:
+    return PutExplanation(
+        Explanation(
+            memory_id=memory.id,
+            project=memory.project,
+            rule="qa_failure",
+            subject=issue.file or issue.module or "",
+            at=engine.clock(),
+            validated_by="QA",
+            sessions=memory.provenance_sessions,
+            signals=(f"{session_id}: {issue.severity}: {_one_line(issue.description)}",),
+            score=CONFIDENCE,
+        )
+    )
+
+
+def _one_line(text: str) -> str:
+    return shorten(" ".join(text.split()), limit=200)
 
 
 def with_sheet(pad: Scratchpad, sheet: Sheet) -> Scratchpad:
