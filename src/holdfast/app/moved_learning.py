@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from hashlib import blake2b
 
 from holdfast.app.file_links import forget_links, move_history
-from holdfast.core.changes import Close, PutExplanation, PutSightings, Replace
+from holdfast.core.changes import PutExplanation, PutSightings, Replace
 from holdfast.core.codec import Json
 from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.memory import Memory
@@ -23,6 +22,8 @@ from holdfast.core.query import Filter
 from holdfast.core.records import replace
 from holdfast.core.types import MemoryType, Source
 from holdfast.memory.engine import Engine
+from holdfast.observe.learning.inference import key_for
+from holdfast.observe.learning.keeping import close_running
 
 _KINDS = tuple(kind for kind in SightingKind if kind is not SightingKind.E2E)
 _OF_USE = (SightingKind.FILE_ACCESS, SightingKind.CO_ACCESS, SightingKind.TIME_ANOMALY)
@@ -43,7 +44,7 @@ def follow_learning(
 ) -> None:
     """Let sightings, links and conclusions follow files to their new names; what sessions did to
     files that were deleted since says nothing about work to come."""
-    seen = engine.store.sightings(project=project, kinds=_KINDS, limit=_LOOKED_AT)
+    seen = _whole_sessions(engine.store.sightings(project=project, kinds=_KINDS, limit=_LOOKED_AT))
     modules = moved_modules(seen, moves)
     gone = frozenset(deleted)
 
@@ -72,6 +73,13 @@ def moved_modules(seen: Iterable[Sighting], moves: Moves) -> dict[str, str]:
         new[module_of(path)][module_of(moves[path])] += 1
     found = {old: places.most_common(1)[0][0] for old, places in new.items()}
     return {old: place for old, place in found.items() if old != place}
+
+
+def _whole_sessions(seen: list[Sighting]) -> list[Sighting]:
+    """A session of which only a part was read is left as it is: the rest of it would be lost."""
+    if len(seen) < _LOOKED_AT:
+        return seen
+    return [one for one in seen if one.session_id != seen[-1].session_id]
 
 
 def _rewrite(
@@ -159,12 +167,12 @@ def _move_conclusions(engine: Engine, project: str, moves: Moves) -> None:
 def _move_conclusion(engine: Engine, memory: Memory, why: Explanation, moves: Moves) -> None:
     """Put a conclusion under the key that its rule makes of today's names."""
     lines = [_moved_line(line, moves) for line in why.subject.split("\n")]
-    if memory.key != _key(why.rule, why.subject):
+    if memory.key != key_for(why.rule, why.subject):
         return
     subject = "\n".join(sorted(lines) if why.rule == "co_dependence" else lines)
     if subject == why.subject:
         return
-    again = replace(memory, key=_key(why.rule, subject))
+    again = replace(memory, key=key_for(why.rule, subject))
     try:
         engine.store.apply(
             [
@@ -183,11 +191,6 @@ def _moved_line(line: str, moves: Moves) -> str:
     return moves[line] if line in moves else f"{tool}{space}{moves.get(path, path)}"
 
 
-def _key(rule: str, subject: str) -> str:
-    mark = blake2b(subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return f"observer:{rule}:{mark}"
-
-
 def _close_modules(engine: Engine, project: str, modules: Iterable[str]) -> None:
     """What is kept for a module that is no more; it comes again under the new name, from the same
     sightings."""
@@ -199,5 +202,5 @@ def _close_modules(engine: Engine, project: str, modules: Iterable[str]) -> None
     )
     gone = set(modules)
     for memory in engine.store.iterate(where) if gone else ():
-        if set(memory.modules) <= gone and not (memory.user_verified or memory.pinned):
-            engine.store.apply([Close(memory.id, max(engine.clock(), memory.valid_from))])
+        if memory.key and set(memory.modules) <= gone:
+            close_running(engine, memory.key, project=project)

@@ -53,8 +53,13 @@ class Conclusion:
 
 def key_of(made: Conclusion) -> str:
     """The key under which a conclusion is kept."""
-    mark = blake2b(made.subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
-    return f"observer:{made.rule.name}:{mark}"
+    return key_for(made.rule.name, made.subject)
+
+
+def key_for(rule: str, subject: str) -> str:
+    """The key of what a rule concludes about a subject."""
+    mark = blake2b(subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"observer:{rule}:{mark}"
 
 
 def conclusions(
