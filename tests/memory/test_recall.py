@@ -203,10 +203,26 @@ def test_pages_follow_each_other_without_gap_or_repeat(engine: Engine) -> None:
     assert len(set(pages)) == 23
 
 
-@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": -1}, {"offset": -1}, {"neighbours": -2}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"limit": 0},
+        {"limit": -1},
+        {"limit": 10**30},
+        {"offset": -1},
+        {"offset": 10**30},
+        {"neighbours": -2},
+    ],
+)
 def test_numbers_that_make_no_sense_are_refused(engine: Engine, wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError):
         ask(engine, "x", **wrong)
+
+
+@pytest.mark.parametrize("name", ["min_importance", "min_confidence"])
+def test_a_least_score_that_is_no_number_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="not NaN"):
+        Filter(project="p", **{name: float("nan")})  # pyright: ignore[reportArgumentType]
 
 
 def test_an_unknown_profile_is_refused_with_the_choices(engine: Engine) -> None:

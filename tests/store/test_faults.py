@@ -475,6 +475,8 @@ class TestHostileText:
         assert store.search_fragments([broken, broken * 4], HERE, limit=3) == []
         assert store.resolve(broken * 8, project=None) == []
         assert store.get([broken]) == []
+        assert store.linked_files(broken, [broken], min_weight=0.1, limit=3) == []
+        assert store.search_links(files=[broken], modules=[], where=HERE, limit=3) == []
         for look in (
             lambda: store.find_key(broken, project="p", user_scope=False),
             lambda: store.get_value(broken, "k"),
@@ -485,6 +487,16 @@ class TestHostileText:
     def test_a_number_too_large_for_a_column_is_refused(self, store: Store) -> None:
         with pytest.raises(UsageError):
             store.apply([Samples().insert("x", seq=2**70)])
+
+    def test_a_limit_that_no_column_can_hold_is_refused_as_a_limit(self, store: Store) -> None:
+        for ask in (
+            lambda: store.list(HERE, limit=10**30),
+            lambda: store.search_words(["x"], HERE, limit=10**30),
+            lambda: store.sessions(project=None, limit=10**30),
+            lambda: store.news(after=0, project=None, limit=10**30),
+        ):
+            with pytest.raises(UsageError, match=r"limit of 10+ is out of range"):
+                ask()
 
 
 def test_a_clock_that_goes_backwards_does_no_harm(store: Store) -> None:

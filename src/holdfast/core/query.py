@@ -6,10 +6,12 @@ that language shows here.
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
+from holdfast.core.errors import UsageError
 from holdfast.core.records import record
 from holdfast.core.types import MemoryType, Scope, Source
 
@@ -72,6 +74,11 @@ class Filter:
     user_verified: bool | None = None
     pinned: bool | None = None
     raw: bool | None = None
+
+    def __post_init__(self) -> None:
+        """What is no number cannot be compared with; it would let everything through."""
+        if math.isnan(self.min_confidence) or math.isnan(self.min_importance):
+            raise UsageError("A least confidence or importance must be a number, not NaN.")
 
 
 @record

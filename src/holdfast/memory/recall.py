@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.core.ports import Embedder, Store
 
 MAX_LIMIT = 1_000
+MAX_OFFSET = 1_000_000
 
 
 @record
@@ -113,8 +114,10 @@ def _check(request: RecallRequest) -> None:
         raise UsageError(
             f"A limit of {request.limit} is out of range.", hint=f"Use 1 to {MAX_LIMIT}."
         )
-    if request.offset < 0:
-        raise UsageError(f"An offset of {request.offset} is out of range.", hint="Use 0 or more.")
+    if not 0 <= request.offset <= MAX_OFFSET:
+        raise UsageError(
+            f"An offset of {request.offset} is out of range.", hint=f"Use 0 to {MAX_OFFSET}."
+        )
     if request.neighbours < 0:
         raise UsageError(f"{request.neighbours} neighbours make no sense.", hint="Use 0 or more.")
 

@@ -7,6 +7,8 @@ from holdfast.core.errors import UsageError
 from holdfast.store.sqlite.access import AccessBuffer
 from holdfast.store.sqlite.database import Database
 
+_LARGEST = 2**62
+
 
 class Part:
     """One port's worth of the engine, over a database it does not own."""
@@ -18,6 +20,8 @@ class Part:
 
 
 def require_limit(limit: int, *, least: int = 0) -> None:
-    """UsageError for a limit that makes no sense."""
+    """UsageError for a limit that makes no sense, or that no column can hold."""
     if limit < least:
         raise UsageError(f"limit must be at least {least}, not {limit}.")
+    if limit > _LARGEST:
+        raise UsageError(f"A limit of {limit} is out of range.", hint="Ask for fewer.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from holdfast.core.errors import UsageError
 from holdfast.core.query import Candidate, Filter, Hit, Place
 from holdfast.store.sqlite import fragments as trigrams
 from holdfast.store.sqlite import words
@@ -84,6 +85,7 @@ class SqliteSearch(Part):
         return [Hit(to_candidate(row), float(row[-1])) for row in rows]
 
     def around(self, places: Sequence[Place], where: Filter, *, span: int) -> list[Candidate]:
-        require_limit(span)
+        if span < 0:
+            raise UsageError(f"span must be at least 0, not {span}.")
         with self._database.snapshot() as db:
             return self._facts.around(db, places, where, span=span)

@@ -11,7 +11,7 @@ from holdfast.core.clock import to_ms
 from holdfast.core.errors import UsageError
 from holdfast.core.query import FileLink, Filter, ModelShare
 from holdfast.store.sqlite import codes
-from holdfast.store.sqlite.database import Connection, placeholders
+from holdfast.store.sqlite.database import Connection, bindable, placeholders
 from holdfast.store.sqlite.filters import condition
 from holdfast.store.sqlite.observer_rows import move_sightings
 from holdfast.store.sqlite.part import Part, require_limit
@@ -215,6 +215,7 @@ class SqliteShelf(Part):
         require_limit(limit)
         if math.isnan(min_weight):
             raise UsageError("min_weight must be a number.")
+        project, files = bindable(project), [bindable(file) for file in files]
         listed = placeholders(files)
         with self._database.reading() as db:
             rows = db.execute(
