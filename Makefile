@@ -15,7 +15,8 @@ run: tour  ## Set up, take in this repository as a first project, then serve it 
 	@$(HERE) .venv/bin/holdfast serve --port $(PORT)
 
 tour: .venv/run.stamp  ## Set up, take in this repository, show what is known, and end
-	@$(HERE) .venv/bin/holdfast tour
+	@$(HERE) .venv/bin/holdfast tour --ask "How is the code laid out?" \
+		--ask "How do I run the tests?" --ask "Why one SQLite file?"
 
 test: check unit  ## Set up and run every check and test
 

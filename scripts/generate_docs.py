@@ -42,16 +42,8 @@ fields of each command's document.
 _UPKEEP = ("action", "dry_run", "examined", "items", "notes", "removed")
 _DRAIN = (
     *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
-    *(
-        "damaged_bytes",
-        "removed",
-        "sessions",
-        "set_aside",
-        "problems",
-        "model",
-        "due",
-        "vectors_due",
-    ),
+    *("damaged_bytes", "removed", "sessions", "set_aside", "problems"),
+    *("model", "due", "vectors_due"),
 )
 JSON_FIELDS = {
     "remember": ("outcome", "memory", "reason", "previous"),
@@ -87,7 +79,7 @@ JSON_FIELDS = {
     "spool drain": _DRAIN,
     "spool repair": _DRAIN,
     "projects list": ("items", "here"),
-    "projects merge": ("alias", "into", "moved"),
+    "projects merge": ("alias", "into", "moved", "dry_run"),
     "init": (
         *("documents", "commits", "links", "new", "changed", "unchanged", "closed", "skipped"),
         "history",

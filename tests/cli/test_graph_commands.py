@@ -82,6 +82,7 @@ def test_what_no_parser_reads_is_noted_linked_listed_and_taken_back(tmp_path: Pa
     assert "Would take back 2" in _run(root, "unnote", "decision:pure core", "--dry-run").stdout
     assert "Took back 2" in _run(root, "unnote", "decision:pure core").stdout
     assert _run(root, "unnote", "decision:pure core").returncode == 3
+    assert _run(root, "unnote", "decision:pure core", "--dry-run").returncode == 3
 
 
 @pytest.mark.feature("E4")

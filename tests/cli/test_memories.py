@@ -160,9 +160,23 @@ def test_projects_are_kept_apart_unless_asked(cli: Cli) -> None:
     assert listed["here"] == "name:demo"
     assert {item["project"] for item in listed["items"]} == {"name:demo", "name:other"}
     assert cli("projects").code == 0
-    merged = cli("projects", "merge", "name:other", "--yes", "--json").json
-    assert merged == {"alias": "name:other", "into": "name:demo", "moved": 1}
+    merge = ("projects", "merge", "name:other")
+    planned = {"alias": "name:other", "into": "name:demo", "moved": 1}
+    assert cli(*merge, "--dry-run", "--json").json == {**planned, "dry_run": True}
+    assert cli("list", "--json").json["total"] == 1
+    assert cli(*merge, "--yes", "--json").json == {**planned, "dry_run": False}
     assert cli("list", "--json").json["total"] == 2
+
+
+@pytest.mark.feature("A3")
+def test_projects_are_merged_by_the_names_they_are_asked_by(cli: Cli) -> None:
+    _remember(cli, "there", "--project", "Other Name")
+    moved = cli("projects", "merge", "other name", "--into", "third", "--yes")
+    assert moved.out == "Moved 1 memory to third\n"
+    assert cli("list", "--json", "--project", "third").json["total"] == 1
+    nothing = cli("projects", "merge", "nobody", "--dry-run")
+    assert nothing.out == "Would move 0 memories to name:demo\n"
+    assert "`holdfast projects` lists" in nothing.err
 
 
 @pytest.mark.feature("A3")

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli.exits import EXIT_CODES, SYSTEM_REFUSED, USAGE
+from holdfast.cli.exits import EXIT_CODES, NOTHING, SYSTEM_REFUSED, USAGE
 from holdfast.cli.output import indented
 from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
@@ -82,6 +82,27 @@ def test_a_listing_of_nothing_says_what_to_do(cli: Cli) -> None:
     assert "`holdfast remember`" in cli("list").err
     assert "`holdfast install`" in cli("sessions").err
     assert "Nothing is known" in cli("projects").err
+    assert "--all-projects" in cli("events").err
+    assert "No skill here has hooks." in cli("skill", "trust").err
+    taken = cli("init").err
+    assert "no git checkout" in taken
+    assert "go to the folder of a project" in taken
+
+
+def test_a_search_of_code_that_finds_nothing_ends_like_grep(cli: Cli) -> None:
+    assert cli("graph", "search", "kiwis").code == NOTHING
+    assert cli("graph", "search", "kiwis", "--json").code == NOTHING
+
+
+def test_options_of_a_server_that_is_not_asked_for_are_refused(cli: Cli) -> None:
+    for option in (["--port", "1"], ["--no-token"]):
+        ended = cli("mcp", *option)
+        assert ended.code == USAGE
+        assert "--http" in ended.err
+
+
+def test_settings_are_listed_as_json_by_the_bare_command_too(cli: Cli) -> None:
+    assert cli("config", "--json").json == cli("config", "show", "--json").json
 
 
 def test_a_file_that_is_not_there_is_told_when_a_memory_is_tied_to_it(cli: Cli) -> None:

@@ -377,10 +377,13 @@ class Holdfast(Ageing, Exchange, Areas):
         """Every project that holds memories, with how many, most first."""
         return self.engine.store.projects()
 
-    def merge_project(self, alias: str, *, into: str | None = None) -> int:
-        """Make one project an alias of another (of this one) and move its memories."""
-        from holdfast.app.projects import require_no_secret
+    def merge_project(self, alias: str, *, into: str | None = None, dry_run: bool = False) -> int:
+        """Make one project an alias of another (of this one) and move its memories. Both are given
+        by name or by identity; returns how many memories move."""
+        from holdfast.app.projects import meant_identity
 
-        if not alias.startswith(("git:", "root:", "path:")):  # those were not chosen by anybody
-            require_no_secret(alias.removeprefix("name:"))
-        return self.engine.store.merge_projects(alias, into=into or self.project)
+        moving = meant_identity(alias)
+        target = meant_identity(into) if into else self.project
+        if dry_run:
+            return dict(self.projects()).get(moving, 0)
+        return self.engine.store.merge_projects(moving, into=target)

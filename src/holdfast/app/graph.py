@@ -288,10 +288,15 @@ class Graph:
         nodes = [node for node in self.store.all_nodes(self.tree) if node.kind in NOTED_KINDS]
         return nodes, [edge for edge in self.store.edges(self.tree) if not edge.auto]
 
-    def drop_note(self, name: str) -> int:
+    def drop_note(self, name: str, *, dry_run: bool = False) -> int:
         """Take back a note, or every link that was noted at a file or symbol; returns how many
-        notes and links that were."""
-        dropped = self.store.drop_notes(self.tree, [name])
+        notes and links that are."""
+        if dry_run:
+            nodes, edges = self.notes()
+            dropped = sum(node.id == name for node in nodes)
+            dropped += sum(name in (edge.source, edge.target) for edge in edges)
+        else:
+            dropped = self.store.drop_notes(self.tree, [name])
         if not dropped:
             raise NotFoundError(f"Nothing was noted as {name!r}.", hint="See: holdfast graph notes")
         return dropped

@@ -85,6 +85,22 @@ def resolve_project(start: Path, *, explicit_name: str | None = None) -> Project
     return ProjectIdentity(path_identity(repository.home), name, root, ProjectKind.PATH, note)
 
 
+def identity_kind(given: str) -> ProjectKind | None:
+    """The kind of an identity; None for anything else, which can only be a name."""
+    kind, _, name = given.partition(":")
+    return ProjectKind(kind) if kind in set(ProjectKind) and name[:1].strip() else None
+
+
+def meant_identity(given: str) -> str:
+    """The identity that somebody means by a name, or by an identity as it is listed."""
+    kind = identity_kind(given)
+    if kind is None:
+        return f"{ProjectKind.NAME}:{_checked_name(' '.join(given.split()))}"
+    if kind is ProjectKind.NAME:
+        require_no_secret(given.removeprefix(f"{kind}:"))
+    return given
+
+
 def earlier_identities(project: ProjectIdentity) -> tuple[str, ...]:
     """Weaker identities under which the same folder may have been known before."""
     repository = _repository_of(project.root)

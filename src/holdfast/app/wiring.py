@@ -154,18 +154,17 @@ class Wires:
         """The project as the folder or the caller names it."""
         from holdfast.app.projects import (
             ProjectIdentity,
-            ProjectKind,
-            require_no_secret,
+            identity_kind,
+            meant_identity,
             resolve_project,
         )
 
         given = self._project
-        kind, _, name = (given or "").partition(":")
-        if given is None or kind not in set(ProjectKind) or not name[:1].strip():
+        kind = identity_kind(given) if given else None
+        if given is None or kind is None:
             return resolve_project(self.folder, explicit_name=given)
-        if kind == ProjectKind.NAME:
-            require_no_secret(name)
-        return ProjectIdentity(given, name, self.folder, ProjectKind(kind))
+        name = given.removeprefix(f"{kind}:")
+        return ProjectIdentity(meant_identity(given), name, self.folder, kind)
 
     @cached_property
     def project(self) -> str:

@@ -36,7 +36,8 @@ EXIT_CODES: Final[Mapping[type[errors.HoldfastError], int]] = MappingProxyType(
 OTHER_CODES: Final[Mapping[int, str]] = MappingProxyType(
     {
         OK: "done",
-        NOTHING: "recall found nothing; doctor found an error; a question was answered with no",
+        NOTHING: "a search found nothing, or there was nothing to do; a check (`doctor`,"
+        " `skill validate`) found an error; a question was answered with no",
         CRASHED: "a mistake in Holdfast itself; the traceback is on standard error",
         SYSTEM_REFUSED: "the system refused something, such as writing the output to a full disk",
         INTERRUPTED: "stopped with Ctrl-C",

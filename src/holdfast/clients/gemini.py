@@ -111,7 +111,7 @@ def _reported(message: str) -> str:
         return message
     try:
         answers = json.loads(found[1])
-    except ValueError:
+    except (ValueError, RecursionError):
         return message[: found.start()].partition(" for function call: ")[0]
     parts = [inner(as_fields(part), "functionResponse") for part in items({"it": answers}, "it")]
     replies = [inner(part, "response") for part in parts]

@@ -103,7 +103,10 @@ class Access:
         """Why a request is not let in, judged by its head alone."""
         host = _only(scope, b"host").lower()
         if _name_of(host) not in self.hosts:
-            return problem(HTTPStatus.MISDIRECTED_REQUEST, "This server has another name.")
+            hint = "`holdfast serve --allow-host NAME` lets it be called by another name."
+            return problem(
+                HTTPStatus.MISDIRECTED_REQUEST, "This server has another name.", hint=hint
+            )
         own = {f"http://{host}", f"https://{host}"}
         if any(origin.lower() not in own for origin in _values(scope, b"origin")):
             return problem(HTTPStatus.FORBIDDEN, "Other web pages may not ask here.")

@@ -21,11 +21,12 @@ project_file_option = click.option(
 
 
 @click.group(cls=Group, invoke_without_command=True)
+@options.json_option
 @click.pass_context
-def config(ctx: click.Context) -> None:
+def config(ctx: click.Context, *, as_json: bool) -> None:
     """Show and change settings."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(show)
+        ctx.invoke(show, as_json=as_json)
 
 
 def _sources() -> Sources:

@@ -54,6 +54,8 @@ def events(
             return
         for item in known:
             _print(item, as_json=as_json)
+        if not known and not follow:
+            output.note("Nothing happened here yet; --all-projects looks further.")
         if follow:
             _follow(hf, start, all_projects=all_projects, as_json=as_json)
 

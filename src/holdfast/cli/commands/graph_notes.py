@@ -80,10 +80,7 @@ def notes(*, project: str | None, as_json: bool) -> None:
 def unnote(*, name: str, dry_run: bool, project: str | None, as_json: bool) -> None:
     """Take back a note by its id, or all links that were noted at a file or symbol."""
     with options.opened(project) as hf:
-        nodes, edges = hf.graph.notes()
-        touched = sum(node.id == name for node in nodes)
-        touched += sum(name in (edge.source, edge.target) for edge in edges)
-        dropped = touched if dry_run else hf.graph.drop_note(name)
+        dropped = hf.graph.drop_note(name, dry_run=dry_run)
     if as_json:
         output.print_json({"name": name, "dropped": dropped, "dry_run": dry_run})
         return

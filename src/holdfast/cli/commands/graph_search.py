@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli import options, output
+from holdfast.cli import exits, options, output
 
 
 @click.command("search")
@@ -13,24 +13,24 @@ from holdfast.cli import options, output
               help="How many files to list at most.")  # fmt: skip
 @options.project_option
 @options.json_option
-def search(*, query: tuple[str, ...], limit: int, project: str | None, as_json: bool) -> None:
+def search(*, query: tuple[str, ...], limit: int, project: str | None, as_json: bool) -> int:
     """Find the files that QUERY is about: a bug report, a name, a question.
 
     Looks at paths, symbols and text, and at the files that similar commits touched. What changed
     since the last search is read first. Needs no code graph, but knows symbols where one is built.
+    Exits with 1 when nothing was found.
     """
     with options.opened(project) as hf, output.progress_bar("Reading code") as tell:
         found = hf.code.find(" ".join(query), limit=limit, progress=tell)
     if as_json:
         output.print_json({"files": found})
-        return
-    if not found:
-        output.note("No file of this project speaks of that.")
-        return
-    output.print_table(
-        ("score", "file", "why"),
-        [(f"{hit.score:.2f}", hit.path, ", ".join(hit.reasons)) for hit in found],
-    )
+    else:
+        output.print_table(
+            ("score", "file", "why"),
+            [(f"{hit.score:.2f}", hit.path, ", ".join(hit.reasons)) for hit in found],
+            empty="No file of this project speaks of that.",
+        )
+    return exits.OK if found else exits.NOTHING
 
 
 @click.command("related")

@@ -65,7 +65,9 @@ def print_intake(report: IntakeReport) -> None:
         f" {report.closed} closed; {report.links} pairs of files change together."
     )
     if not report.history:
-        output.note("git could not be asked, so the history was left out.")
+        output.note("There is no history: this is no git checkout with commits, or git is missing.")
+    if not report.documents and not report.commits:
+        output.note("Nothing was found to take in: go to the folder of a project first.")
     for skipped in report.skipped:
         output.note(f"left out: {', '.join(str(v) for v in _values(skipped))}")
 

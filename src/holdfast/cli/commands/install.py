@@ -111,7 +111,7 @@ def make_installer(programs: Programs | None = None) -> Installer:
     return Installer(
         places=Places(
             home=Path.home(),
-            project=resolve_project(Path.cwd()).root,
+            project=resolve_project(places.current_folder()).root,
             environment=os.environ,
         ),
         programs=programs or our_programs(),
@@ -137,7 +137,7 @@ def _before_tools() -> bool:
     """Whether the person wants the hook to be started before tools too."""
     from holdfast.app.setting_sources import Sources, load_settings
 
-    settings = load_settings(Sources.of(os.environ, cwd=Path.cwd()))
+    settings = load_settings(Sources.of(os.environ, cwd=places.current_folder()))
     return settings.capture_before_tools == "on"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import click
+from click.core import ParameterSource
 
 import holdfast
 from holdfast.app import places
@@ -41,6 +42,9 @@ def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
     from holdfast.server.mcp_transports import serve_http, serve_stdio
     from holdfast.server.memories import Memories
 
+    given = (ctx.get_parameter_source(name) for name in ("port", "no_token"))
+    if not http and ParameterSource.COMMANDLINE in given:
+        raise UsageError("--port and --no-token go with --http.", hint="Add --http.")
     store = cast("str | None", ctx.find_root().obj)
 
     def open_in(folder: Path, project: str | None = None) -> holdfast.Holdfast:

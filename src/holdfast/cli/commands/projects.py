@@ -6,6 +6,7 @@ import click
 
 from holdfast.cli import options, output
 from holdfast.cli.groups import Group
+from holdfast.core.text import counted
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -38,15 +39,23 @@ def list_(*, as_json: bool = False) -> None:
 @click.option(
     "--into", metavar="PROJECT", help="The project that stays; this folder's when left out."
 )
+@options.dry_run_option
 @options.yes_option
 @options.json_option
-def merge(*, alias: str, into: str | None, yes: bool, as_json: bool) -> None:
-    """Make ALIAS another name of a project and move its memories there."""
+def merge(*, alias: str, into: str | None, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Make ALIAS another name of a project and move its memories there.
+
+    Both are given by name, or by identity as `holdfast projects` lists it.
+    """
     with options.opened() as hf:
         target = into or hf.project
-        output.confirm(f"Move everything of {alias} to {target}?", yes=yes)
-        moved = hf.merge_project(alias, into=target)
+        if not dry_run:
+            output.confirm(f"Move everything of {alias} to {target}?", yes=yes)
+        moved = hf.merge_project(alias, into=target, dry_run=dry_run)
     if as_json:
-        output.print_json({"alias": alias, "into": target, "moved": moved})
-    else:
-        click.echo(f"Moved {moved} to {target}")
+        output.print_json({"alias": alias, "into": target, "moved": moved, "dry_run": dry_run})
+        return
+    verb = "Would move" if dry_run else "Moved"
+    click.echo(f"{verb} {counted(moved, 'memory', 'memories')} to {target}")
+    if not moved:
+        output.note(f"No memory is kept under {alias}; `holdfast projects` lists what there is.")

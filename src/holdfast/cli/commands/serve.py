@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import shlex
 import socket
 import threading
 from contextlib import nullcontext
@@ -47,8 +48,8 @@ def serve(
 ) -> None:
     """Serve memory over HTTP and MCP, and take in events as they come.
 
-    It runs until it is stopped, listens on loopback only, and asks every request for the token in
-    the file that it names.
+    It runs until it is stopped, listens on loopback unless --host says otherwise, and asks every
+    request for the token in the file that it names.
     """
     _require_extra()
     from holdfast.server.access import LOOPBACK_HOSTS, TOKEN_NAME, token_of
@@ -120,10 +121,11 @@ def _tell(address: str, token_file: Path, *, host: str) -> None:
     from holdfast.cli.commands.tour import own_command, print_home
 
     shown, command = token_file.absolute(), own_command()
+    quoted = shlex.quote(str(shown))
     click.secho(f"Holdfast is at {address}", bold=True)
     click.echo(f"The token is in {shown}\n")
     click.echo("Next:")
-    click.echo(f"  curl -H \"Authorization: Bearer $(cat '{shown}')\" {address}/api/stats")
+    click.echo(f'  curl -H "Authorization: Bearer $(cat {quoted})" {address}/api/stats')
     print_home()
     click.echo(f"  {command} install claude-code   # remember what a coding client does")
     click.echo(f"  {command} events --follow       # watch it happen")

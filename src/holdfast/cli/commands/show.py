@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import options, output
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from holdfast.core.memory import Memory
@@ -74,7 +75,7 @@ def _facts(memory: Memory) -> list[tuple[str, str]]:
             "; ".join(f"{r.type.value} {r.target_id or r.target_file}" for r in memory.relations),
         ),
         ("evidence", "; ".join(f"{e.kind.value} {e.ref}" for e in memory.evidence)),
-        ("read", f"{memory.access_count} times, last {_moment(memory.accessed_at)}"),
+        ("read", f"{counted(memory.access_count, 'time')}, last {_moment(memory.accessed_at)}"),
         ("updated", _moment(memory.updated_at)),
     ]
 

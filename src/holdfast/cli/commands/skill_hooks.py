@@ -91,6 +91,8 @@ def trust(
     agreed = [skill.name for skill in skills]
     if as_json:
         output.print_json({"dry_run": dry_run, "trusted": agreed, "items": [*map(_plain, asked)]})
+    elif not asked:
+        output.note("No skill here has hooks." if not names else "None of these has hooks.")
     else:
         output.note(f"Trusted: {', '.join(agreed)}" if agreed else "Nothing was agreed to.")
 

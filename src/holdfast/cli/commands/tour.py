@@ -19,7 +19,7 @@ from holdfast.cli.commands.upkeep import keep_up
 _QUESTIONS = (
     "How is the code laid out?",
     "How do I run the tests?",
-    "Why one SQLite file?",
+    "What was decided, and why?",
 )
 _HITS = 2
 
