@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.codegraph.code_words import words
-from holdfast.codegraph.finding import SIGNALS, WEIGHTS, WITHOUT_HISTORY, Finder
+from holdfast.codegraph.finding import (
+    MAX_REQUEST_CHARS,
+    SIGNALS,
+    WEIGHTS,
+    WITHOUT_HISTORY,
+    YOUNG_COMMITS,
+    Evidence,
+    Finder,
+    file_names,
+    headline,
+)
 from holdfast.core.clock import system_clock
 from holdfast.core.code_texts import CommitText, FileText
 from holdfast.store.sqlite.code_texts import SqliteCodeTexts
@@ -107,6 +117,88 @@ def test_a_request_that_says_nothing_finds_nothing(
     texts: SqliteCodeTexts, request_text: str
 ) -> None:
     assert finder(texts).find(request_text) == []
+
+
+def signal(evidence: Evidence, path: str, name: str) -> float:
+    return evidence.table[evidence.paths.index(path)][SIGNALS.index(name)]
+
+
+LOG = "".join(f"\nunrelated log line {i:x}z about install and run of {i}" for i in range(100, 190))
+
+
+def test_the_first_line_of_a_report_counts_as_much_as_the_rest(texts: SqliteCodeTexts) -> None:
+    title = "Backoff sleeps too long"
+    alone = finder(texts).evidence(title)
+    whole = finder(texts).evidence(title + LOG)
+    assert signal(alone, "src/retry.py", "words") == 1
+    assert signal(whole, "src/retry.py", "words") >= 0.5
+    assert finder(texts).find(title + LOG)[0].path == "src/retry.py"
+
+
+def test_a_long_report_wants_code_rather_than_tests(texts: SqliteCodeTexts) -> None:
+    past(texts, *[("Speed", ("src/pool.py",))] * YOUNG_COMMITS)
+    short, long = "parse_url keeps the port", "parse_url keeps the port" + LOG
+    assert finder(texts).find(short)[0].path == "tests/test_urls.py"
+    assert signal(finder(texts).evidence(short), "tests/test_urls.py", "test, many words") == 0
+    assert signal(finder(texts).evidence(long), "tests/test_urls.py", "test, many words") == 1
+    named = [found.path for found in finder(texts).find(long)]
+    assert named.index("src/urls.py") < named.index("tests/test_urls.py")
+
+
+def test_the_fewer_words_the_more_counts_what_was_worked_on_last(texts: SqliteCodeTexts) -> None:
+    past(texts, ("Speed", ("src/pool.py",)))
+    requests = ("run", "how to run", "how to install and run after each failure")
+    few = [
+        signal(finder(texts).evidence(text), "src/pool.py", "changed just now, few words")
+        for text in requests
+    ]
+    assert 1 > few[0] > few[1] > few[2] > 0
+
+
+def test_a_name_that_several_files_share_means_any_of_them(texts: SqliteCodeTexts) -> None:
+    more = ("a/index.js", "b/index.js")
+    texts.put_texts("t", [FileText(path=p, stamp="1", path_words="index js", symbol_words="",
+                                   body_words="index") for p in more])  # fmt: skip
+    shared = finder(texts).evidence("crash in index.js")
+    assert [signal(shared, path, "named in full") for path in more] == [0.5, 0.5]
+    told = finder(texts).evidence(r'File "C:\x\b\index.js", line 3')
+    assert [signal(told, path, "named in full") for path in more] == [0.5, 1]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "name", "is_named"),
+    [
+        ("see src/urls.py.", "urls.py", True),
+        ('File "/lib/site-packages/src/urls.py", line 3', "src/urls.py", True),
+        ("`urls.py:12`", "urls.py", True),
+        ("in curls.py", "urls.py", False),
+        ("urls.pyc", "urls.py", False),
+        ("See Makefile", "makefile", True),
+    ],
+)
+def test_names_of_files_are_taken_whole(request_text: str, name: str, is_named: bool) -> None:
+    assert (name in file_names(request_text)) is is_named
+
+
+@pytest.mark.parametrize(
+    ("request_text", "first"),
+    [
+        ("Mend urls\n\nThey broke.", "Mend urls"),
+        ("\n  \n Mend urls \n", "Mend urls"),
+        ("### Describe the bug\r\n<!-- be kind -->\r\nUrls break.\r\nMore.", "Urls break."),
+        ("- [x] I have searched\n**Bug**\n```\nurls()\n```\nUrls break.", "urls()"),
+        ("# Urls\n## Break", "# Urls\n## Break"),
+        ("", ""),
+    ],
+)
+def test_the_headline_is_the_first_line_that_is_no_heading(request_text: str, first: str) -> None:
+    assert headline(request_text) == first
+
+
+def test_a_huge_request_is_read_as_far_as_it_goes(texts: SqliteCodeTexts) -> None:
+    assert finder(texts).find("pool " + "x" * MAX_REQUEST_CHARS + " urls")[0].path == "src/pool.py"
+    assert finder(texts).find(" " * MAX_REQUEST_CHARS + "pool")[0].path == "src/pool.py"
+    assert finder(texts).find("x" * MAX_REQUEST_CHARS + " pool") == []
 
 
 def test_every_signal_has_a_weight() -> None:

@@ -3,15 +3,17 @@
 A file speaks through its path, the symbols it defines and its text; and history speaks for it: past
 commits whose messages resemble the request vote for the files they touched, recent ones louder,
 broad ones softer; files that change along with the best ones, and files worked on just now, are
-heard too; so is the meaning of code and changes (`codegraph.meaning`), if there is a model. A hit's
-score is the weighted sum of these signals, and it says what spoke for it. Knows neither git nor
-the file system.
+heard too; so is the meaning of code and changes (`codegraph.meaning`), if there is a model. The
+whole request is asked, and its first line once more. A hit's score is the weighted sum of these
+signals, and it says what spoke for it. Knows neither git nor the file system.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from math import exp, inf, log, log1p, sqrt
 from posixpath import basename
 from typing import Final
@@ -40,24 +42,34 @@ MAX_QUERY_WORDS: Final = 120
 """Of a longer request, the words it repeats are asked, then the first ones."""
 NEAR: Final = 0.45
 """A cosine that is worth telling of."""
+FEW_WORDS: Final = 4
+"""A request of about so many words says little: what was worked on last counts more then."""
+SHORT_REPORT, LONG_REPORT = 20, 80
+"""A request of more words than the first is taken for a report, of the second surely: it wants the
+code that is to be mended rather than a test or a document."""
 _SUBJECT_CHARS: Final = 60
 _ALONG: Final = 10
 _DOCUMENTS = (".md", ".rst", ".txt")
+_FILE_NAME = re.compile(r"[\w./-]*\w")
+_NO_HEADLINE = re.compile(r"[#>|`~<]|\*\*|[-*] \[")
 
 SIGNALS: Final = (
-    "words", "text", "path", "symbols", "votes", "votes in all", "best vote", "often changed",
-    "changed lately", "changed just now", "named in full", "about it", "test", "document",
+    "words", "text", "path", "symbols", "votes", "votes in all", "best vote", "about it",
     "changes along", "no vote", "long", "meaning of its code", "meaning of its changes",
+    "often changed", "changed lately", "changed just now", "named in full", "test", "document",
+    "changed lately, few words", "changed just now, few words", "test, many words",
+    "document, many words",
 )  # fmt: skip
 WEIGHTS: Final = (
-    1.50, 1.11, 0.68, 0.70, 0.75, 0.93, 0.72, -0.14, 0.77, 0.21, 1.47, 0.26, -0.12, -0.34, 0.23,
-    -0.49, -0.08, 2.38, 3.29,
+    1.50, 1.11, 0.68, 0.70, 0.75, 0.93, 0.72, 0.26, 0.23, -0.49, -0.08, 2.38, 3.29,
+    -0.14, 0.77, 0.21, 1.47, -0.12, -0.34, 0.8, 0.8, -1.5, -1.5,
 )  # fmt: skip
-"""Learned by `bench.localise --train`, but for the symbols, which a history does not tell: set by
-hand beside the path. See docs/decisions/code-search.md."""
+"""Learned by `bench.localise --train`, but for what a history does not tell, set by hand: symbols
+count beside the path, and a long report wants no tests. See docs/decisions/code-search.md."""
 
 WITHOUT_HISTORY: Final = (
-    1.0, 0.0, 0.0, 0.3, 0.3, 0.0, 0.3, 0.0, 0.0, 0.0, 0.5, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0,
+    1.0, 0.0, 0.0, 0.3, 0.3, 0.0, 0.3, 0.3, 0.0, 0.0, 0.0, 1.0, 0.0,
+    0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
 )  # fmt: skip
 """Weights where there are no commits to speak of: words and meaning have to do."""
 YOUNG_COMMITS: Final = 50
@@ -112,38 +124,44 @@ class Finder:
         return [_found(evidence, row, round(float(scores[row]), 3)) for row in order]
 
     def evidence(self, request: str) -> Evidence:
-        """The candidates of a request with their signals."""
-        request = request[:MAX_REQUEST_CHARS]
-        asked = [word for word, _ in Counter(words(request)).most_common(MAX_QUERY_WORDS)]
-        if not asked:
-            return NOTHING
-        hits = {h.path: h for h in self._texts.search_texts(self._tree, asked, limit=TEXTS)}
-        commits = self._texts.search_commits(self._tree, asked, limit=VOTERS)
-        ballot = _Ballot(commits, self._now())
-        along = self._along_with(hits, ballot)
-        if not hits and not commits:
+        """The candidates of a request with their signals.
+
+        The whole request and its first line are asked, and what is said to either counts alike: a
+        title says in few words what the rest is about.
+        """
+        request = request.strip()[:MAX_REQUEST_CHARS]
+        now = self._now()
+        asked = [text for text in dict.fromkeys((request, headline(request))) if words(text)]
+        voices = [self._voices(text, now) for text in asked]
+        if not any(heard.hits or heard.ballot.votes for heard in voices):
             return NOTHING
         recent = self._texts.recent(self._tree, commits=RECENT_COMMITS)
-        paths = sorted({*hits, *ballot.best(TEXTS), *along, *recent})
         known = self._texts.text_stamps(self._tree)
-        paths = [path for path in paths if path in known]
-        touches = self._texts.touches(self._tree, paths)
-        row = _Row(
-            request,
-            frozenset(asked),
-            hits=hits,
-            ballot=ballot,
-            along=along,
-            near=self._near(request, {path: known[path] for path in paths}, touches),
-            now=self._now(),
-        )
-        table = np.array([row.signals(path, touches.get(path)) for path in paths], dtype=np.float64)
-        return Evidence(tuple(paths), table.reshape(len(paths), len(SIGNALS)), ballot.by_file)
+        named = {*recent, *(path for heard in voices for path in heard.candidates())}
+        stamps = {path: known[path] for path in sorted(named & known.keys())}
+        if not stamps:
+            return NOTHING
+        touches = self._texts.touches(self._tree, stamps)
+        for heard in voices:
+            heard.near = self._near(heard.text, stamps, touches)
+        said = np.mean([[heard.signals(path) for path in stamps] for heard in voices], axis=0)
+        moment = _Moment(request, stamps, now=now)
+        held = np.array([moment.signals(path, touches.get(path)) for path in stamps])
+        votes = {p: hits for heard in voices[::-1] for p, hits in heard.ballot.by_file.items()}
+        return Evidence(tuple(stamps), np.hstack([said, held]), votes)
+
+    def _voices(self, text: str, now: int) -> _Voices:
+        """What words and history say to a text."""
+        asked = [word for word, _ in Counter(words(text)).most_common(MAX_QUERY_WORDS)]
+        hits = {h.path: h for h in self._texts.search_texts(self._tree, asked, limit=TEXTS)}
+        ballot = _Ballot(self._texts.search_commits(self._tree, asked, limit=VOTERS), now)
+        along = self._along_with(hits, ballot)
+        return _Voices(text, frozenset(asked), hits=hits, ballot=ballot, along=along)
 
     def _near(
-        self, request: str, stamps: Mapping[str, str], touches: Mapping[str, Touch]
+        self, text: str, stamps: Mapping[str, str], touches: Mapping[str, Touch]
     ) -> Mapping[str, Likeness]:
-        return self._meaning.likeness(request, stamps, touches) if self._meaning else {}
+        return self._meaning.likeness(text, stamps, touches) if self._meaning else {}
 
     def _weights_now(self) -> Sequence[float]:
         return self._weights if self._now() >= YOUNG_COMMITS else WITHOUT_HISTORY
@@ -182,58 +200,100 @@ class _Ballot:
         return sorted(self.votes, key=lambda path: (-self.votes[path], path))[:limit]
 
 
-class _Row:
-    """The signals of one request's candidates, in the order of `SIGNALS`."""
+class _Voices:
+    """What is said of candidates to one text: the first of `SIGNALS`."""
 
     def __init__(
         self,
-        request: str,
+        text: str,
         asked: frozenset[str],
         *,
         hits: dict[str, TextHit],
         ballot: _Ballot,
         along: dict[str, float],
-        near: Mapping[str, Likeness],
-        now: int,
     ) -> None:
-        self._request = request.lower()
+        self.text = text
+        self.hits = hits
+        self.ballot = ballot
+        self.near: Mapping[str, Likeness] = {}
         self._asked = asked
-        self._hits = hits
-        self._ballot = ballot
         self._along = along
-        self._near = near
-        self._now = now
         self._most = {
             part: max((score(hit) for hit in hits.values()), default=0.0) or 1.0
             for part, score in _PARTS.items()
         }
         self._most_votes = max(ballot.votes.values(), default=0.0) or 1.0
 
-    def signals(self, path: str, touch: Touch | None) -> list[float]:
-        """One candidate's signals."""
-        hit, lower = self._hits.get(path), path.lower()
-        votes = self._ballot.votes.get(path, 0.0)
-        ago = self._now - touch.last_order if touch else inf
-        named = basename(lower) in self._request
-        near = self._near.get(path, _FAR)
+    def candidates(self) -> Iterable[str]:
+        """The files that words, votes or habits name."""
+        return chain(self.hits, self.ballot.best(TEXTS), self._along)
+
+    def signals(self, path: str) -> list[float]:
+        """What is said of one candidate."""
+        hit, votes = self.hits.get(path), self.ballot.votes.get(path, 0.0)
+        near = self.near.get(path, _FAR)
         return [
             *(score(hit) / self._most[p] if hit else 0.0 for p, score in _PARTS.items()),
             votes / self._most_votes,
             log1p(votes),
-            self._ballot.strongest.get(path, 0.0),
-            log1p(touch.times if touch else 0),
-            exp(-ago / 20),
-            exp(-ago / 3),
-            float(named),
+            self.ballot.strongest.get(path, 0.0),
             float(stem(subject(path)) in self._asked),
-            float(is_test(path)),
-            float(lower.endswith(_DOCUMENTS)),
             self._along.get(path, 0.0),
             float(votes == 0),
             log(10 + (hit.body_length if hit else 0)) / 10,
             near.code,
             near.said,
         ]
+
+
+class _Moment:
+    """What holds of candidates when a request comes: the rest of `SIGNALS`."""
+
+    def __init__(self, request: str, paths: Iterable[str], *, now: int) -> None:
+        self._named = file_names(request)
+        self._alike = Counter(basename(path).lower() for path in paths)
+        self._now = now
+        count = len(set(words(request)))
+        self._few = exp(-count / FEW_WORDS)
+        self._many = min(1.0, max(0.0, (count - SHORT_REPORT) / (LONG_REPORT - SHORT_REPORT)))
+
+    def signals(self, path: str, touch: Touch | None) -> list[float]:
+        """What holds of one candidate."""
+        ago = self._now - touch.last_order if touch else inf
+        lately, just_now = exp(-ago / 20), exp(-ago / 3)
+        test, document = float(is_test(path)), float(path.lower().endswith(_DOCUMENTS))
+        return [
+            log1p(touch.times if touch else 0),
+            lately,
+            just_now,
+            self._naming(path.lower()),
+            test,
+            document,
+            lately * self._few,
+            just_now * self._few,
+            test * self._many,
+            document * self._many,
+        ]
+
+    def _naming(self, path: str) -> float:
+        """How surely the request names a file: a name that several share may mean any of them."""
+        name = basename(path)
+        if name not in self._named:
+            return 0.0
+        with_folder = "/".join(path.split("/")[-2:])
+        return 1.0 if with_folder in self._named else 1 / self._alike[name]
+
+
+def file_names(request: str) -> frozenset[str]:
+    """Whatever in a request may be the name of a file, alone and with the folder before it."""
+    found = (path.split("/") for path in _FILE_NAME.findall(request.lower().replace("\\", "/")))
+    return frozenset("/".join(parts[-count:]) for parts in found for count in (1, 2))
+
+
+def headline(request: str) -> str:
+    """The first line of a request that says something, past headings of a form to fill in."""
+    lines = (line.strip() for line in request.splitlines())
+    return next((ln for ln in lines if words(ln) and not _NO_HEADLINE.match(ln)), request)
 
 
 _FAR: Final = Likeness()
