@@ -17,8 +17,9 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.report import Target, Timing, finish, machine, parser, room_bytes, say, timed_each
-from holdfast.codegraph.build import Builder, Tree, is_wanted
+from holdfast.codegraph.build import Builder, Tree
 from holdfast.codegraph.listing import list_files
+from holdfast.codegraph.planning import is_wanted
 from holdfast.codegraph.questions import Questions
 from holdfast.core.clock import system_clock
 from holdfast.core.codec import Json

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -233,3 +235,60 @@ def test_the_same_text_gives_the_same_facts_every_time() -> None:
     source = f"class C({bases}):\n    def __init__(self):\n{fields}\n".encode()
     first = parse_source("a.py", source)
     assert all(parse_source("a.py", source) == first for _ in range(20))
+
+
+def _at(path: Path, seconds: float) -> None:
+    os.utime(path, (seconds, seconds))
+
+
+def test_content_is_looked_at_once_and_not_with_every_question(tmp_path: Path) -> None:
+    store, root = built(tmp_path, TREE), tmp_path / "tree"
+    now = system_clock().timestamp()
+    for name in TREE:
+        _at(root / name, now - 100)  # another time of change than was kept, the same content
+    made = builder(store, root)
+    assert made.catch_up(most=5) == []
+    before = store.version(NAME)
+    write(root, {"b.py": "def h():\n    return 1\n"})  # which only a look at the content tells
+    _at(root / "b.py", now - 100)
+    assert made.catch_up(most=5) == []
+    assert store.version(NAME) == before
+
+
+def test_a_file_from_the_future_is_read_by_its_content(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    write(root, TREE)
+    ahead = system_clock().timestamp() + 86_400
+    _at(root / "b.py", ahead)
+    store = open_sqlite_graph(tmp_path / "graph.db")
+    rebuilt(store, root)
+    assert rebuilt(store, root).reanalysed == 0
+    write(root, {"b.py": "def h():\n    return 1\n"})  # as long as before, at the same time
+    _at(root / "b.py", ahead)
+    assert rebuilt(store, root).reanalysed == 1
+    assert "a.py::go calls b.py::f" not in edges(store)
+
+
+def test_a_file_that_goes_back_in_time_is_read_again(tmp_path: Path) -> None:
+    store, root = built(tmp_path, TREE), tmp_path / "tree"
+    write(root, {"b.py": "def h():\n    return 1\n"})
+    _at(root / "b.py", 1_000_000_000)
+    assert rebuilt(store, root).reanalysed == 1
+
+
+def test_a_history_that_is_rewritten_leaves_the_files_to_speak(tmp_path: Path) -> None:
+    store, root = built(tmp_path, TREE), tmp_path / "tree"
+    for command in (
+        ("init", "-q"),
+        ("add", "."),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"),
+        ("checkout", "-q", "--orphan", "other"),
+        ("rm", "-qf", "c.py"),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "another beginning"),
+        ("branch", "-qD", "master"),
+    ):
+        subprocess.run(("git", "-c", "init.defaultBranch=master", "-C", str(root), *command),
+                       check=True, capture_output=True)  # fmt: skip
+    report = rebuilt(store, root)
+    assert (report.reanalysed, report.removed, report.unchanged) == (0, 1, 2)
+    assert "a.py::go calls b.py::f" in edges(store)

@@ -14,19 +14,18 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from posixpath import dirname
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from holdfast.codegraph.draw import Drawer
 from holdfast.codegraph.facts import uses_from_bytes
-from holdfast.codegraph.grammars import is_installed
-from holdfast.codegraph.languages import EXTENSIONS, extension_of, is_configuration, language_of
-from holdfast.codegraph.layout import Layout, changed_keys, containers, key
+from holdfast.codegraph.languages import is_configuration, language_name, language_of
+from holdfast.codegraph.layout import Layout, changed_keys, containers, key, module_by_folder
 from holdfast.codegraph.listing import Listed, list_files, look
+from holdfast.codegraph.marks import marked
 from holdfast.codegraph.outlook import Outlook
-from holdfast.codegraph.parsing import NOT_INSTALLED, Parsed, hash_of, is_read_otherwise, marked
+from holdfast.codegraph.parsing import Parsed
+from holdfast.codegraph.planning import Known, Plan, is_wanted, planned
 from holdfast.codegraph.pool import FILE_TIMEOUT_S, Pool, worker_count
-from holdfast.codegraph.screening import reason_by_path
 from holdfast.core.clock import Clock
 from holdfast.core.graph import (
     MODULE_PREFIX,
@@ -40,7 +39,7 @@ from holdfast.core.graph import (
     Stage,
 )
 from holdfast.core.graph_ports import AnalysedFile, GraphStore
-from holdfast.core.records import record, replace
+from holdfast.core.records import record
 
 Tell = Callable[[BuildProgress], None]
 Parse = Callable[[Sequence[str]], Iterable[Parsed]]
@@ -49,10 +48,7 @@ _Item = TypeVar("_Item")
 
 _BATCH = 100
 _TELL_EVERY = 10
-_CONFIGURATION = "configuration"
 _COLLECT_EVERY = 100_000
-_RACY_NS = 2_000_000_000
-"""A file changed this shortly before it was looked at may change again at the same time stamp."""
 
 
 @record(kw_only=True)
@@ -63,15 +59,16 @@ class Tree:
     name: str
 
 
-class _Plan(NamedTuple):
-    """What is to be done about the files of a tree."""
-
-    parse: list[Listed]
-    skip: list[SourceFile]
-    same: list[SourceFile]
-    gone: list[str]
-    unchanged: int
-    unnameable: list[str]
+@contextmanager
+def _few_collections() -> Generator[None, None, None]:
+    """Look for garbage in circles less often: a build makes many small records and few circles."""
+    before = gc.get_threshold()
+    if before[0]:  # zero means that the owner of the process wants none at all
+        gc.set_threshold(max(before[0], _COLLECT_EVERY), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class Builder:
@@ -98,18 +95,16 @@ class Builder:
 
     def build(self, *, again: bool = False) -> BuildReport:
         """Bring the whole tree up to date; `again` parses unchanged files as well."""
-        known = {file.path: file for file in self._store.files(self._tree.name)}
-        listed = [f for f in list_files(self._tree.root) if is_wanted(f.path)]
-        gone = sorted(known.keys() - {f.path for f in listed})
-        return self._bring_up(known, listed, gone, again=again)
+        began, known, listed = time.perf_counter(), self._known(), self._listed()
+        return self._bring_up(known, listed, self._plan(known, listed, again=again), began)
 
     def update(self, paths: Iterable[str]) -> BuildReport:
         """Bring only these files up to date, changed, new or gone."""
-        known = {file.path: file for file in self._store.files(self._tree.name)}
+        began, known = time.perf_counter(), self._known()
         wanted = [path for path in dict.fromkeys(paths) if is_wanted(path)]
         found = [f for path in wanted if (f := look(self._tree.root, path)) is not None]
-        gone = sorted((set(wanted) - {f.path for f in found}) & known.keys())
-        return self._bring_up(known, found, gone, again=False)
+        about = {path: known[path] for path in wanted if path in known}
+        return self._bring_up(known, found, self._plan(about, found), began)
 
     def mark_changed(self) -> list[str]:
         """Mark files that changed on disk as stale, parsing nothing; returns their paths."""
@@ -118,38 +113,36 @@ class Builder:
     def catch_up(self, *, most: int) -> list[str]:
         """Read what changed on disk, unless that is more than so many files: then they are only
         marked as stale. Returns the paths of those that were not read."""
-        known = {file.path: file for file in self._store.files(self._tree.name)}
-        listed = [f for f in list_files(self._tree.root) if is_wanted(f.path)]
-        gone = sorted(known.keys() - {f.path for f in listed})
-        plan = self._plan(known, listed, gone)
+        began, known, listed = time.perf_counter(), self._known(), self._listed()
         # A file that failed is left to the next build: a parser that hangs would keep a question
         # waiting each time.
-        failed = {p for p, file in known.items() if file.state is FileState.FAILED}
-        waits = {f.path for f in plan.parse if f.path in failed and _is_as_before(known[f.path], f)}
-        listed = [found for found in listed if found.path not in waits]
-        plan.parse[:] = [found for found in plan.parse if found.path not in waits]
+        plan = self._plan(known, listed).without_old_failures(known)
         changed = sorted([f.path for f in plan.parse] + plan.gone)
-        if not changed:
-            return []
-        if len(changed) <= most:
-            self._bring_up(known, listed, gone, again=False)
+        if changed and len(changed) <= most:
+            self._bring_up(known, listed, plan, began)
             return []
         fresh = [path for path in changed if path in known and known[path].stale_at is None]
         if fresh:
             self._store.mark_stale(self._tree.name, fresh, at=self._clock())
+        if plan.settled:  # so that they need not be read at the next question
+            self._store.touch_files(self._tree.name, plan.settled)
         return changed
 
-    def _bring_up(
-        self, known: dict[str, SourceFile], listed: list[Listed], gone: list[str], *, again: bool
-    ) -> BuildReport:
-        with _few_collections():
-            return self._brought_up(known, listed, gone, again=again)
+    def _known(self) -> dict[str, SourceFile]:
+        return {file.path: file for file in self._store.files(self._tree.name)}
 
-    def _brought_up(
-        self, known: dict[str, SourceFile], listed: list[Listed], gone: list[str], *, again: bool
+    def _listed(self) -> list[Listed]:
+        return [file for file in list_files(self._tree.root) if is_wanted(file.path)]
+
+    def _plan(self, known: Known, listed: list[Listed], *, again: bool = False) -> Plan:
+        """What is to be done, where every known file that is not listed is gone."""
+        gone = sorted(known.keys() - {file.path for file in listed})
+        return planned(self._tree.root, known, listed, gone, now=self._clock(), again=again)
+
+    @_few_collections()
+    def _bring_up(
+        self, known: Known, listed: Sequence[Listed], plan: Plan, began: float
     ) -> BuildReport:
-        began = time.perf_counter()
-        plan = self._plan(known, listed, gone, again=again)
         after = self._reopen_for_moves(known, plan)
         analysed = self._parse(plan, after)
         if plan.same:
@@ -174,67 +167,9 @@ class Builder:
             size_bytes=sum(f.size_bytes for f in analysed),
         )
 
-    # -- Planning ---------------------------------------------------------------------------------
+    # -- What comes and goes ----------------------------------------------------------------------
 
-    def _plan(
-        self,
-        known: dict[str, SourceFile],
-        listed: list[Listed],
-        gone: list[str],
-        *,
-        again: bool = False,
-    ) -> _Plan:
-        plan = _Plan([], [], [], gone, 0, [])
-        unchanged = 0
-        for found in listed:
-            if not _is_text(found.path):
-                plan.unnameable.append(found.path.encode("utf-8", "replace").decode())
-                continue
-            before = known.get(found.path)
-            reason = reason_by_path(found.path, found.size_bytes)
-            if reason:
-                file = self._passed_over(found, reason)
-                if before is None or (before.reason, before.size_bytes) != (
-                    reason,
-                    found.size_bytes,
-                ):
-                    plan.skip.append(file)
-                else:
-                    unchanged += 1
-            elif again or before is None or _is_to_be_tried_again(before):
-                plan.parse.append(found)
-            elif _looks_same(before, found):
-                unchanged += 1
-            elif self._has_same_content(before, found):
-                same = replace(before, size_bytes=found.size_bytes, mtime_ns=found.mtime_ns)
-                plan.same.append(same)
-            else:
-                plan.parse.append(found)
-        return plan._replace(unchanged=unchanged)
-
-    def _passed_over(self, found: Listed, reason: str) -> SourceFile:
-        return SourceFile(
-            path=found.path,
-            language=_language_name(found.path),
-            content_hash="",
-            size_bytes=found.size_bytes,
-            mtime_ns=found.mtime_ns,
-            state=FileState.SKIPPED,
-            reason=reason,
-            module=_module_by_folder(found.path),
-            analysed_at=self._clock(),
-        )
-
-    def _has_same_content(self, before: SourceFile, found: Listed) -> bool:
-        if not before.content_hash or before.size_bytes != found.size_bytes:
-            return False
-        try:
-            source = (self._tree.root / found.path).read_bytes()
-        except OSError:
-            return False
-        return marked(hash_of(source)) == before.content_hash
-
-    def _reopen_for_moves(self, known: dict[str, SourceFile], plan: _Plan) -> Layout:
+    def _reopen_for_moves(self, known: Known, plan: Plan) -> Layout:
         """Open what depends on files that come or go, and take out those that go."""
         name = self._tree.name
         paths = {f.path for f in plan.parse} | {f.path for f in plan.skip}
@@ -256,7 +191,7 @@ class Builder:
     def _placeholder(self, found: Listed) -> SourceFile:
         return SourceFile(
             path=found.path,
-            language=_language_name(found.path),
+            language=language_name(found.path),
             content_hash="",
             size_bytes=found.size_bytes,
             mtime_ns=found.mtime_ns,
@@ -264,7 +199,7 @@ class Builder:
 
     # -- Parsing ----------------------------------------------------------------------------------
 
-    def _parse(self, plan: _Plan, after: Layout) -> list[SourceFile]:
+    def _parse(self, plan: Plan, after: Layout) -> list[SourceFile]:
         listed = {f.path: f for f in plan.parse}
         if not listed:
             return []
@@ -283,7 +218,7 @@ class Builder:
         for number, item in enumerate(parsed, 1):
             yield item
             if number % _TELL_EVERY == 0 and number % _BATCH:
-                self._say(Stage.PARSE, number, total, _module_by_folder(item.path))
+                self._say(Stage.PARSE, number, total, module_by_folder(item.path))
 
     @contextmanager
     def _parser(self, file_count: int) -> Generator[Parse, None, None]:
@@ -299,14 +234,14 @@ class Builder:
         language = language_of(parsed.path)
         file = SourceFile(
             path=parsed.path,
-            language=_language_name(parsed.path),
+            language=language_name(parsed.path),
             content_hash=marked(parsed.content_hash),
             size_bytes=found.size_bytes,
             mtime_ns=found.mtime_ns,
             line_count=parsed.line_count,
             state=FileState(parsed.state),
             reason=parsed.reason,
-            module=parsed.package or _module_by_folder(parsed.path),
+            module=parsed.package or module_by_folder(parsed.path),
             is_test=language is not None and bool(language.test_path.search(parsed.path)),
             analysed_at=self._clock(),
         )
@@ -380,77 +315,16 @@ class Builder:
             self._tell(BuildProgress(stage=stage, done=done, total=total, module=module))
 
 
-@contextmanager
-def _few_collections() -> Generator[None, None, None]:
-    """Look for garbage in circles less often: a build makes many small records and few circles."""
-    before = gc.get_threshold()
-    if before[0]:  # zero means that the owner of the process wants none at all
-        gc.set_threshold(max(before[0], _COLLECT_EVERY), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-def _moved(file: SourceFile, known: dict[str, SourceFile]) -> bool:
+def _moved(file: SourceFile, known: Known) -> bool:
     """Whether a file is new or went to another module."""
     before = known.get(file.path)
     return before is None or before.module != file.module
-
-
-def is_wanted(path: str) -> bool:
-    """Whether a file belongs in the graph: source, or what says where imports lead."""
-    return extension_of(path) in EXTENSIONS or is_configuration(path)
 
 
 def _batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
-
-
-def _is_to_be_tried_again(before: SourceFile) -> bool:
-    """Whether an unchanged file may be read otherwise now: by another release, with a grammar that
-    was installed since, or because it failed."""
-    if before.state is FileState.FAILED or is_read_otherwise(before.content_hash):
-        return True
-    language = language_of(before.path) if before.reason.endswith(NOT_INSTALLED) else None
-    return language is not None and is_installed(language)
-
-
-def _is_as_before(before: SourceFile, found: Listed) -> bool:
-    return (before.size_bytes, before.mtime_ns) == (found.size_bytes, found.mtime_ns)
-
-
-def _looks_same(before: SourceFile, found: Listed) -> bool:
-    """Whether size and time are as before, and the time is old enough to be trusted."""
-    if not _is_as_before(before, found):
-        return False
-    if before.stale_at is not None or before.analysed_at is None:
-        return False
-    return before.analysed_at.timestamp() * 1e9 - before.mtime_ns > _RACY_NS
-
-
-def _language_name(path: str) -> str:
-    language = language_of(path)
-    return language.name if language is not None else _CONFIGURATION
-
-
-def _module_by_folder(path: str) -> str:
-    """A module's name from where a file is, for languages whose files do not say it."""
-    parts = [part for part in dirname(path).split("/") if part]
-    if parts and parts[0] in ("src", "lib"):
-        parts = parts[1:]
-    return ".".join(parts)
-
-
-def _is_text(path: str) -> bool:
-    """Whether a file's name can be written down."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _folder_node(folder: str) -> Node:

@@ -19,8 +19,8 @@ from holdfast.codegraph.flows import Flow, read_flow
 from holdfast.codegraph.language import Language
 from holdfast.codegraph.languages import language_of
 from holdfast.codegraph.layout import Layout
+from holdfast.codegraph.marks import hash_of, marked
 from holdfast.codegraph.outlook import Outlook
-from holdfast.codegraph.parsing import hash_of, marked
 from holdfast.core.graph import SYMBOL_MARK, FileState
 from holdfast.core.graph_ports import GraphStore
 from holdfast.core.records import record

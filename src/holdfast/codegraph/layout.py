@@ -35,6 +35,14 @@ def holds(folder: str, path: str) -> bool:
     return not folder or path.startswith(f"{folder}/")
 
 
+def module_by_folder(path: str) -> str:
+    """A module's name from where a file is, for languages whose files do not say it."""
+    parts = [part for part in dirname(path).split("/") if part]
+    if parts and parts[0] in (SOURCES, "lib"):
+        parts = parts[1:]
+    return ".".join(parts)
+
+
 def ancestors(path: str) -> Iterable[str]:
     """The folders above a path, the nearest first, the root ("") last."""
     while path:

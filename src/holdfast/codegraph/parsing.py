@@ -5,11 +5,6 @@ The answer is plain values, because it travels between processes.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
-from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +12,7 @@ from holdfast.codegraph.extract import extract
 from holdfast.codegraph.facts import Facts, names_to_bytes, uses_to_bytes
 from holdfast.codegraph.grammars import grammar
 from holdfast.codegraph.languages import is_configuration, language_of
+from holdfast.codegraph.marks import hash_of
 from holdfast.codegraph.screening import reason_by_content
 from holdfast.core.graph import FileState
 
@@ -36,40 +32,6 @@ class Parsed(NamedTuple):
     facts: bytes = b""
     names: bytes = b""
     symbols: tuple[tuple[object, ...], ...] = ()
-
-
-@cache
-def reading() -> str:
-    """A mark of how files are read and linked: it differs when this package does, so that a graph
-    of another release is read again."""
-    digest = hashlib.blake2b(digest_size=4)
-    for part in sorted(_parts(files("holdfast.codegraph")), key=str):
-        digest.update(part.read_bytes())
-    return digest.hexdigest()
-
-
-def _parts(folder: Traversable) -> Iterator[Traversable]:
-    for part in folder.iterdir():
-        if part.is_dir():
-            yield from _parts(part)
-        elif part.name.endswith((".py", ".scm")):
-            yield part
-
-
-def hash_of(source: bytes) -> str:
-    """The hash that tells whether a file changed."""
-    return hashlib.blake2b(source, digest_size=16).hexdigest()
-
-
-def marked(content_hash: str) -> str:
-    """A hash as it is kept: with the mark of how the file was read. Left to the process that
-    keeps it, because a worker may already run another release."""
-    return f"{reading()}-{content_hash}" if content_hash else ""
-
-
-def is_read_otherwise(kept_hash: str) -> bool:
-    """Whether a file was read by another release."""
-    return bool(kept_hash) and not kept_hash.startswith(f"{reading()}-")
 
 
 def parse_file(root: str, path: str) -> Parsed:

@@ -128,7 +128,8 @@ class FileState(StrEnum):
 
 @record(kw_only=True)
 class SourceFile:
-    """A file of the tree as it was last seen. `reason` says why it was skipped or failed."""
+    """A file of the tree as it was last seen. `reason` says why it was skipped or failed,
+    `analysed_at` when it was read, or found to be as it had been read."""
 
     path: str
     language: str

@@ -92,7 +92,7 @@ class GraphStore(Protocol):
         ...
 
     def touch_files(self, tree: str, files: Sequence[SourceFile]) -> None:
-        """Renew size, time of change, state and staleness of files whose content is the same."""
+        """Renew size, times, state and staleness of files whose content is the same."""
         ...
 
     def drop_files(self, tree: str, paths: Collection[str]) -> None:

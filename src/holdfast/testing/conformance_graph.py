@@ -5,10 +5,13 @@ An engine's test file subclasses `GraphConformance` and gives it a `store` fixtu
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from holdfast.core.graph import Edge, EdgeKind, FileState, Node, NodeKind, SourceFile
 from holdfast.core.graph_ports import AnalysedFile, DrawnEdges, GraphStore
+from holdfast.core.records import replace
 from holdfast.testing.samples import START
 
 _TREE = "tree"
@@ -118,8 +121,10 @@ class GraphConformance:
         assert filled.mark_stale(_TREE, ["a.py", "unknown"], at=START) == 1
         assert filled.status(_TREE).stale == ("a.py",)
         assert filled.nodes(_TREE, ["a.py::go"])["a.py::go"].stale_at == START
-        filled.touch_files(_TREE, [analysed("a.py").file])
+        later = START + timedelta(minutes=1)
+        filled.touch_files(_TREE, [replace(analysed("a.py").file, analysed_at=later)])
         assert filled.status(_TREE).stale == ()
+        assert filled.nodes(_TREE, ["a.py::go"])["a.py::go"].analysed_at == later
 
     @pytest.mark.feature("E1")
     def test_notes_survive_what_happens_to_files(self, filled: GraphStore) -> None:

@@ -87,6 +87,7 @@ class ModelGraph:
                     mtime_ns=file.mtime_ns,
                     state=file.state,
                     reason=file.reason,
+                    analysed_at=file.analysed_at,
                     stale_at=None,
                 )
                 kept.files[file.path] = replace(item, file=fresh)

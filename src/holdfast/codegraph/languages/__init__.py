@@ -62,6 +62,12 @@ def _by_name(name: str) -> Language | None:
     return next((lang for lang in languages if lang is not None and lang.name == name), None)
 
 
+def language_name(path: str) -> str:
+    """What a file is called by in the graph, which may be what says where imports lead."""
+    language = language_of(path)
+    return language.name if language is not None else "configuration"
+
+
 def extension_of(path: str) -> str:
     """A path's extension with its dot, in lower case."""
     dot = path.rfind(".")

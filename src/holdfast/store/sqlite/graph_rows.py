@@ -29,7 +29,7 @@ def file_values(file: SourceFile) -> tuple[SqlValue, ...]:
     return (
         file.path, file.language, file.content_hash, file.size_bytes, file.mtime_ns,
         file.line_count, file.state.value, file.reason, file.module, int(file.is_test),
-        _ms(file.stale_at), _ms(file.analysed_at),
+        ms_of(file.stale_at), ms_of(file.analysed_at),
     )  # fmt: skip
 
 
@@ -108,7 +108,8 @@ def to_edge(row: Row) -> Edge:
     )
 
 
-def _ms(moment: datetime | None) -> int | None:
+def ms_of(moment: datetime | None) -> int | None:
+    """A moment as it is kept, if there is one."""
     return None if moment is None else to_ms(moment)
 
 

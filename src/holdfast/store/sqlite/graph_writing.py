@@ -12,6 +12,7 @@ from holdfast.store.sqlite.graph_rows import (
     KIND_NUMBERS,
     file_node,
     file_values,
+    ms_of,
     node_values,
 )
 
@@ -154,9 +155,12 @@ def reopen(db: Connection, tree: int, lookups: Collection[int] | None) -> int:
 def touch_files(db: Connection, tree: int, files: Iterable[SourceFile]) -> None:
     """Renew what may change about a file while its content stays."""
     db.executemany(
-        "UPDATE files SET size_bytes = ?, mtime_ns = ?, state = ?, reason = ?, stale_ms = NULL"
-        " WHERE tree = ? AND path = ?",
-        [(f.size_bytes, f.mtime_ns, f.state.value, f.reason, tree, f.path) for f in files],
+        "UPDATE files SET size_bytes = ?, mtime_ns = ?, state = ?, reason = ?, analysed_ms = ?,"
+        " stale_ms = NULL WHERE tree = ? AND path = ?",
+        [
+            (f.size_bytes, f.mtime_ns, f.state.value, f.reason, ms_of(f.analysed_at), tree, f.path)
+            for f in files
+        ],
     )
 
 

@@ -1,0 +1,36 @@
+"""A graph is read again when a release reads otherwise, and only then."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast.codegraph
+from holdfast.codegraph.marks import READERS
+
+pytestmark = pytest.mark.feature("E2")
+
+PACKAGE = "holdfast.codegraph"
+FOLDER = Path(holdfast.codegraph.__file__).parent
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Modules of the package that a module imports, also those only named in types."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
+            yield str(node.module).removeprefix(f"{PACKAGE}.").partition(".")[0]
+
+
+def test_what_reading_and_linking_depend_on_is_in_the_mark() -> None:
+    found, waiting = set[str](), ["draw", "parsing"]
+    for language in (FOLDER / "languages").glob("*.py"):
+        waiting += _imported(language)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name not in ("languages", "marks"):
+            found.add(name)
+            waiting += _imported(FOLDER / f"{name}.py")
+    assert found | {"build"} == set(READERS)  # which makes nodes of what was parsed
