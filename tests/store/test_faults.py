@@ -464,6 +464,14 @@ class TestHostileText:
             store.put_value("a", broken, 1)
         assert store.stats(EVERYTHING).total == 0
 
+    def test_a_nul_is_kept_as_it_is_and_found(self, store: Store) -> None:
+        memory = Samples().memory("a\0b word", key="a\0b", tags=("a\0b",), author="a\0b")
+        store.apply([Insert(memory, IndexCard(extra="a\0b"))])
+        assert store.get([memory.id]) == [memory]
+        assert store.list(replace(HERE, tags=("a\0b",), authors=("a\0b",))).total == 1
+        assert store.find_key("a\0b", project="example", user_scope=False) == memory
+        assert store.check(deep=True) == []
+
     def test_looking_for_what_cannot_be_stored_finds_nothing_or_is_refused(
         self, store: Store
     ) -> None:

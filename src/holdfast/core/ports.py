@@ -54,6 +54,8 @@ class MemoryRows(Protocol):
         """Make all the changes in one transaction, or none of them.
 
         NotFoundError for an unknown id; ConflictError for an id or an open key that is taken.
+        Text that `core.text.clean` leaves as it is comes back as it was; of any other an engine
+        may raise UsageError.
         """
         ...
 
@@ -105,6 +107,8 @@ class SearchIndex(Protocol):
     """The derived indexes. Scores: larger is better; scales differ between arms.
 
     A hit brings along what ranking needs to know of the memory, so that nobody reads it again.
+    Whatever an engine keeps in memory, each answer is that of the rows as they stand when it is
+    asked, by whichever handle or process they were written.
     """
 
     def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
@@ -113,7 +117,8 @@ class SearchIndex(Protocol):
         ...
 
     def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
-        """Memories whose content holds any of the fragments as a substring, ignoring case."""
+        """Memories whose content holds any of the fragments as a substring, ignoring case. The
+        score counts the characters of those it holds; of equal ones the last written come first."""
         ...
 
     def search_vectors(

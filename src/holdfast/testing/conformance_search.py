@@ -7,11 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.core.changes import IndexCard, Insert, Replace
+from holdfast.core.changes import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
+from holdfast.core.clock import to_ms
 from holdfast.core.errors import UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.ports import Store
-from holdfast.core.query import Filter, Hit, Place, Validity
+from holdfast.core.query import Candidate, Filter, Hit, Place, Validity
 from holdfast.core.records import replace
 from holdfast.core.types import MemoryType, Scope, Source
 from holdfast.testing.conformance_stage import EVERYTHING, HERE, Stage
@@ -107,6 +108,20 @@ class SearchConformance(Stage):
         assert found("0%") == found("e_t") == found("%") == found("100%") == {percent.memory.id}
         assert found("name(", "测试") == {code.memory.id, cjk.memory.id}
         assert found("zzz", "q") == found("") == found() == set()
+
+    @pytest.mark.feature("B1")
+    def test_who_holds_more_and_longer_fragments_comes_first(
+        self, store: Store, samples: Samples
+    ) -> None:
+        texts = ("only parse here", "parse_config and tokens", "config alone", "parse it again")
+        added = [samples.insert(text) for text in texts]
+        store.apply(added)
+        hits = store.search_fragments(["parse", "config", "parse"], HERE, limit=9)
+        wanted = [(1, 11.0), (2, 6.0), (3, 5.0), (0, 5.0)]
+        assert [(hit.id, hit.score) for hit in hits] == [
+            (added[number].memory.id, score) for number, score in wanted
+        ]
+        assert store.search_fragments(["parse", "config"], HERE, limit=2) == hits[:2]
 
     @pytest.mark.feature("B1")
     def test_fragments_look_at_content_only(self, store: Store, samples: Samples) -> None:
@@ -205,6 +220,61 @@ class SearchConformance(Stage):
             store.search_links(files=["f.py"], modules=[], where=HERE, limit=1),
         ):
             assert [hit.candidate for hit in hits] == [slim]
+
+    @pytest.mark.feature("B1", "B5")
+    def test_every_arm_tells_of_a_memory_as_it_stands_whoever_changed_it(
+        self, store: Store, other: Store, samples: Samples
+    ) -> None:
+        vector = samples.vector()
+        memory = samples.memory("alpha", session_id="s", seq=1, files=("f.py",))
+        store.apply([Insert(memory, IndexCard("", "m", vector))])
+
+        def told() -> list[Candidate]:
+            """What all arms say of the one memory, if they agree."""
+            near = store.search_vectors(vector, model_id="m", where=HERE, limit=9)
+            answers = [
+                [hit.candidate for hit in store.search_words(["alpha"], HERE, limit=9)],
+                [hit.candidate for hit in store.search_fragments(["lph"], HERE, limit=9)],
+                [hit.candidate for hit in near],
+                store.around([Place("s", 1), Place("t", 1)], HERE, span=1),
+                [
+                    hit.candidate
+                    for hit in store.search_links(files=["f.py"], modules=[], where=HERE, limit=9)
+                ],
+            ]
+            assert answers[1:] == answers[:-1]
+            cosines = store.similarities(vector, model_id="m", ids=[memory.id])
+            assert len(answers[0]) <= len(cosines) == len(store.contents([memory.id]))
+            return answers[0]
+
+        (slim,) = told()
+        other.apply([Rescore(memory.id, importance=0.125, confidence=0.75)])
+        slim = slim._replace(importance=0.125, confidence=0.75)
+        assert told() == [slim]
+        other.touch([memory.id], at=START + timedelta(days=400))
+        other.flush()
+        at_ms = to_ms(START + timedelta(days=400))
+        slim = slim._replace(access_count=1, accessed_ms=at_ms)
+        assert told() == [slim]
+        other.apply([Mark(memory.id, "stale", START)])
+        slim = slim._replace(stale=True)
+        assert told() == [slim]
+        other.apply([Mark(memory.id, "archived", START)])
+        assert told() == []
+        other.apply([Mark(memory.id, "archived", None)])
+        assert told() == [slim]
+        (stored,) = other.get([memory.id])
+        other.apply([Replace(replace(stored, session_id="t", author="robin", needs_review=True))])
+        slim = slim._replace(session_id="t", author="robin", needs_review=True)
+        assert told() == [slim]
+        other.apply([Close(memory.id, stored.valid_from)])
+        assert told() == []
+        other.apply([Delete(memory.id)])
+        assert told() == []
+        other.apply([Insert(memory, IndexCard("", "m", vector))])
+        assert [c.id for c in told()] == [memory.id]
+        other.merge_projects("example", into="elsewhere")
+        assert told() == []
 
     @pytest.mark.feature("B6")
     def test_what_stands_around_a_place_is_of_the_same_session(

@@ -392,7 +392,8 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
 
     def _best(self, score: Callable[[Memory], float], where: Filter, limit: int) -> list[Hit]:
         _require_limit(limit)
-        scored = [Hit(_candidate(m), float(score(m))) for m in self._passing(where)]
+        newest_first = reversed(self._passing(where))
+        scored = [Hit(_candidate(m), float(score(m))) for m in newest_first]
         return sorted((h for h in scored if h.score > 0), key=lambda h: -h.score)[:limit]
 
 
