@@ -113,12 +113,17 @@ class TestTrouble:
         ).is_silent
         assert machine.home.read_text() == "in the way"
 
-    def test_no_home_at_all_is_passed_over(self, machine: Machine) -> None:
+    @pytest.mark.parametrize(
+        "homeless", [{"HOME": "nowhere/at/all"}, {"HOLDFAST_HOME": "~no-such-user-here/memory"}]
+    )
+    def test_no_home_at_all_is_passed_over(
+        self, machine: Machine, homeless: dict[str, str]
+    ) -> None:
         done = subprocess.run(
             machine.command("claude-code", "SessionStart", "both"),
             input=machine.payload(),
             capture_output=True,
-            env={"HOME": "nowhere/at/all", "PATH": os.environ["PATH"]},
+            env={**homeless, "PATH": os.environ["PATH"]},
             cwd=machine.project,
             check=False,
         )

@@ -60,7 +60,7 @@ class SpoolFolder:
         """The folder that the hook process of this user writes to."""
         state = spool.state_folder(environment)
         if state is None:
-            raise UsageError("There is no home folder.", hint="Set HOLDFAST_HOME.")
+            raise UsageError("There is no home folder.", hint="Set HOLDFAST_HOME to a whole path.")
         return cls(Path(state) / spool.FOLDER_NAME)
 
     @property

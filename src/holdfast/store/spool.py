@@ -118,7 +118,9 @@ def state_folder(environment: "Mapping[str, str]") -> str | None:
     """
     own = environment.get("HOLDFAST_HOME")
     if own:
-        return os.path.expanduser(own)
+        folder = os.path.expanduser(own)
+        # The home of an unknown user is nowhere: no folder of that name is made where we stand.
+        return None if folder.startswith("~") else folder
     if sys.platform == "win32":
         return _below_home(environment.get("LOCALAPPDATA"), "AppData/Local")
     if sys.platform == "darwin":
