@@ -464,11 +464,14 @@ class TestHostileText:
             store.put_value("a", broken, 1)
         assert store.stats(EVERYTHING).total == 0
 
-    def test_a_nul_is_kept_as_it_is_and_found(self, store: Store) -> None:
-        memory = Samples().memory("a\0b word", key="a\0b", tags=("a\0b",), author="a\0b")
+    def test_a_nul_is_kept_as_it_is_and_found_but_refused_in_a_label(self, store: Store) -> None:
+        memory = Samples().memory("a\0b word", key="a\0b", author="a\0b")
         store.apply([Insert(memory, IndexCard(extra="a\0b"))])
         assert store.get([memory.id]) == [memory]
-        assert store.list(replace(HERE, tags=("a\0b",), authors=("a\0b",))).total == 1
+        assert store.list(replace(HERE, authors=("a\0b",))).total == 1
+        for name in ("tags", "files", "modules"):
+            with pytest.raises(UsageError, match="holds a NUL"):
+                store.apply([Insert(Samples().memory("x", **{name: ("a\0b",)}), IndexCard())])
         assert store.find_key("a\0b", project="example", user_scope=False) == memory
         assert store.check(deep=True) == []
 

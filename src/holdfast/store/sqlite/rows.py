@@ -90,6 +90,9 @@ def require_storable(memory: Memory) -> None:
     require_unit("confidence", memory.confidence)
     if memory.half_life_days is not None and not math.isfinite(memory.half_life_days):
         raise UsageError(f"half_life_days must be a finite number, not {memory.half_life_days}.")
+    if any("\0" in label for label in (*memory.tags, *memory.files, *memory.modules)):
+        # SQLite's JSON reads a text only up to there, so the labels could not be rebuilt.
+        raise UsageError(f"A tag, file or module of the memory {memory.id} holds a NUL.")
     if memory.access_count < 0:
         raise UsageError(f"access_count cannot be negative, as {memory.access_count} is.")
 
