@@ -69,7 +69,7 @@ count beside the path, and a long report wants no tests. See docs/decisions/code
 
 WITHOUT_HISTORY: Final = (
     1.0, 0.0, 0.0, 0.3, 0.3, 0.0, 0.3, 0.3, 0.0, 0.0, 0.0, 1.0, 0.0,
-    0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, -0.5, -0.5,
 )  # fmt: skip
 """Weights where there are no commits to speak of: words and meaning have to do."""
 YOUNG_COMMITS: Final = 50
