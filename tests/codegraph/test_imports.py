@@ -143,3 +143,21 @@ def test_the_nearest_of_packages_with_one_name_is_meant(tmp_path: Path) -> None:
     )
     assert "a/tool/run.js imports a/tool/index.js" in found
     assert "ab/tool/run.js imports ab/tool/index.js" in found
+
+
+def test_what_a_csharp_project_uses_everywhere_is_seen_in_each_of_its_files(tmp_path: Path) -> None:
+    tax = "namespace Shop.Tax { class Rates { public static int Of() { return 1; } } }\n"
+    use = "namespace Other { class Use { int Go() { return Rates.Of(); } } }\n"
+    store = built(
+        tmp_path,
+        {
+            "src/Shop/Tax/Rates.cs": tax,
+            "src/App/GlobalUsings.cs": "global using Shop.Tax;\n",
+            "src/App/Inner/Use.cs": use,
+            "src/AppOther/Use.cs": use,
+        },
+    )
+    called = {
+        edge for edge in edges(store) if edge.endswith("calls src/Shop/Tax/Rates.cs::Rates.Of")
+    }
+    assert called == {"src/App/Inner/Use.cs::Use.Go calls src/Shop/Tax/Rates.cs::Rates.Of"}

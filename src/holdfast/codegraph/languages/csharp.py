@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from holdfast.codegraph.facts import STAR, Import, Names
 from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text, package_target
 from holdfast.codegraph.languages.packages import Packages
 from holdfast.codegraph.languages.preprocessing import without_conditions
+from holdfast.codegraph.layout import holds
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -18,24 +20,27 @@ if TYPE_CHECKING:
 
 _CSHARP = "csharp"
 _PACKAGES = Packages(_CSHARP)
-_USING = re.compile(r"(?:global\s+)?using\s+(static\s+)?(?:(\w+)\s*=\s*)?([\w.]+)")
+_USING = re.compile(r"(global\s+)?using\s+(static\s+)?(?:(\w+)\s*=\s*)?([\w.]+)")
+_GLOBAL_FILES = ("GlobalUsings.cs", "GlobalUsing.cs", "Usings.cs")
+"""Files that by custom say what every file of a project uses."""
 _FEW, _BY_NAMESPACE = 3, 0.3
 """A using directive names a namespace. Of many files behind it, few are meant: calls say which."""
 _NAMESPACES = ("namespace_declaration", "file_scoped_namespace_declaration")
 
 
 def read_import(node: Node, text: Text) -> Iterable[Import]:
-    """`using A.B;`, `using static A.B.C;`, `using X = A.B.C;`."""
+    """`using A.B;`, `using static A.B.C;`, `using X = A.B.C;`, `global using A.B;`."""
     found = _USING.match(text(node))
     if found is None:
         return
     line = node.start_point.row + 1
-    if found.group(2):
-        module, _, name = found.group(3).rpartition(".")
-        yield Import(module, ((name, found.group(2)),), form="from", line=line)
+    for_all, static, alias, written = found.groups()
+    if alias:
+        module, _, name = written.rpartition(".")
+        yield Import(module, ((name, alias),), form="from", line=line)
     else:
-        form = "static" if found.group(1) else "from"
-        yield Import(found.group(3), ((STAR, ""),), form=form, line=line)
+        form = "static" if static else "global" if for_all else "from"
+        yield Import(written, ((STAR, ""),), form=form, line=line)
 
 
 def find_import(item: Import, _: str, outlook: Outlook) -> Found:
@@ -65,11 +70,21 @@ def package_of(root: Node, text: Text) -> str:
 
 
 def scope_of(path: str, names: Names, outlook: Outlook) -> tuple[Target, ...]:
-    """A file sees its own namespace and those around it."""
-    del path, outlook
+    """A file sees its own namespace, those around it, and what its project uses everywhere."""
     parts = names.package.split(".") if names.package else []
-    ends = range(len(parts), 0, -1)
-    return tuple(package_target(_CSHARP, ".".join(parts[:end])) for end in ends)
+    own = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    folder = dirname(path)
+    spot = ("global usings", folder)
+    used = outlook.remembered(spot, lambda: _global_usings(folder, outlook), ())
+    return tuple(package_target(_CSHARP, name) for name in dict.fromkeys((*own, *used)))
+
+
+def _global_usings(folder: str, outlook: Outlook) -> tuple[str, ...]:
+    """The namespaces that files in a folder use without saying so."""
+    named = (path for name in _GLOBAL_FILES for path in outlook.named(name))
+    files = [outlook.names(path) for path in named if holds(dirname(path), f"{folder}/")]
+    imports = (item for names in files if names is not None for item in names.imports)
+    return tuple(item.module for item in imports if item.form == "global")
 
 
 def is_exported(node: Node, _: str, text: Text) -> bool:
