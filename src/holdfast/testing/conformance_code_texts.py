@@ -52,6 +52,15 @@ class CodeTextsConformance:
         texts.put_texts(TREE, [text("a.py", "pool"), text("b.py", "pool queue"), text("c.py", "x")])
         assert self.found(texts, "pool", "queue") == ["b.py", "a.py"]
 
+    @pytest.mark.parametrize(
+        "word", ['"', '" OR "', "*", "NEAR(a b)", "body:pool", "NOT", "(", "a\0b", "\ud800", ""]
+    )
+    def test_words_are_data_and_never_syntax(self, texts: CodeTexts, word: str) -> None:
+        texts.put_texts(TREE, [text("a.py", "pool"), text("b.py", "other")])
+        texts.put_commits(TREE, [commit("1", 1, "pool", "a.py"), commit("2", 2, "other", "b.py")])
+        assert self.found(texts, word, "pool") == ["a.py"]
+        assert [hit.sha for hit in texts.search_commits(TREE, [word, "pool"], limit=9)] == ["1"]
+
     def test_a_word_that_stands_in_every_file_still_counts(self, texts: CodeTexts) -> None:
         texts.put_texts(TREE, [text("a.py", "client"), text("b.py", "client client client")])
         assert self.found(texts, "client") == ["b.py", "a.py"]

@@ -2,7 +2,8 @@
 
 Everything in it is derived from a source tree and its history, so it is a file of its own that can
 be deleted and built again. A row of another tree never matches: its first column holds a token
-that only its own tree's queries ask for.
+that only its own tree's queries ask for. A question is several statements, so each is asked of one
+state: others read files in meanwhile.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from holdfast.core.code_texts import (
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.derived import DerivedFile
 from holdfast.store.sqlite.migrations import Step
+from holdfast.store.sqlite.words import quote
 
 # "HoWd": tells a file of code words from a file of memories.
 APPLICATION_ID = 0x486F5764
@@ -127,7 +129,7 @@ class SqliteCodeTexts(DerivedFile):
     # -- Files ------------------------------------------------------------------------------------
 
     def text_stamps(self, tree: str) -> dict[str, str]:
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             rows = db.execute("SELECT path, stamp FROM texts WHERE tree = ?", (_known(db, tree),))
             return dict(rows.fetchall())
 
@@ -156,7 +158,7 @@ class SqliteCodeTexts(DerivedFile):
             )
 
     def search_texts(self, tree: str, words: Sequence[str], *, limit: int) -> list[TextHit]:
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             scores = _text_scores(db, _known(db, tree), words)
             best = nlargest(limit, scores, key=lambda row: (scores[row][0], -row))
             return [_text_hit(db, row, scores[row]) for row in best]
@@ -164,7 +166,7 @@ class SqliteCodeTexts(DerivedFile):
     # -- Commits ----------------------------------------------------------------------------------
 
     def last_commit(self, tree: str) -> CommitHit | None:
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             row = db.execute(
                 "SELECT entry, sha, place, subject, 0.0 FROM commits WHERE tree = ?"
                 " ORDER BY place DESC LIMIT 1",
@@ -194,14 +196,14 @@ class SqliteCodeTexts(DerivedFile):
             _rename(db, number, ((f"\0{new}", new) for new in dict.fromkeys(names.values())))
 
     def search_commits(self, tree: str, words: Sequence[str], *, limit: int) -> list[CommitHit]:
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             query = _query(_known(db, tree), words, columns="message")
             rows = db.execute(_SEARCH_COMMITS, (query, limit)).fetchall() if query else []
             return [_commit_hit(db, row) for row in rows]
 
     def touches(self, tree: str, paths: Collection[str]) -> dict[str, Touch]:
         found: dict[str, Touch] = {}
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             number = _known(db, tree)
             for path in paths:
                 times, last = db.execute(
@@ -213,18 +215,18 @@ class SqliteCodeTexts(DerivedFile):
         return found
 
     def recent(self, tree: str, *, commits: int) -> list[str]:
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             rows = db.execute(_RECENT, (_known(db, tree), commits)).fetchall()
         return [path for (path,) in rows]
 
     def together(self, tree: str, path: str, *, limit: int) -> list[Together]:
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             values = {"tree": _known(db, tree), "path": path, "limit": limit}
             rows = db.execute(_TOGETHER, values).fetchall()
         return [Together(path=other, share=share) for other, share in rows]
 
     def subjects(self, tree: str, path: str, *, limit: int) -> list[str]:
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             rows = db.execute(
                 "SELECT c.subject FROM commit_files f JOIN commits c ON c.entry = f.entry"
                 " WHERE f.tree = ? AND f.path = ? ORDER BY f.place DESC LIMIT ?",
@@ -236,7 +238,7 @@ class SqliteCodeTexts(DerivedFile):
 
     def vectors(self, tree: str, kind: VectorKind, paths: Collection[str]) -> dict[str, Vectors]:
         found: dict[str, Vectors] = {}
-        with self._database.reading() as db:
+        with self._database.snapshot() as db:
             number = _known(db, tree)
             for path in paths:
                 row = db.execute(
@@ -277,7 +279,7 @@ def _mark(tree: int) -> str:
 
 def _query(tree: int, words: Iterable[str], *, columns: str) -> str:
     """An FTS5 expression for any of the words in the columns of a tree's rows."""
-    quoted = " OR ".join('"' + word.replace('"', '""') + '"' for word in words if word)
+    quoted = " OR ".join(quote(word) for word in words if word)
     return f'tree : "{_mark(tree)}" AND {{{columns}}} : ({quoted})' if quoted and tree else ""
 
 
