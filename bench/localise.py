@@ -35,7 +35,7 @@ from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
 from holdfast.app.history import read_past
 from holdfast.codegraph.code_words import words
-from holdfast.codegraph.finding import SIGNALS, WEIGHTS, Evidence, Finder
+from holdfast.codegraph.finding import SET_BY_HAND, SIGNALS, WEIGHTS, Evidence, Finder
 from holdfast.codegraph.learner import Learner, Table
 from holdfast.codegraph.past import FileNumbers, PastCommit, Status
 from holdfast.codegraph.wordbook import WordBook
@@ -196,14 +196,16 @@ def _choice(evidence: Evidence, files: set[str]) -> Choice:
 
 
 def trained(choices: Sequence[Choice]) -> tuple[float, ...]:
-    """Weights from choices in random order, several times over."""
+    """Weights from choices in random order, several times over; those set by hand stay."""
+    learned = np.array([name not in SET_BY_HAND for name in SIGNALS])
     rng = np.random.default_rng(0)
     learner = Learner([0.0] * len(SIGNALS), pull_back=1e-4, caution=1e-6)
     for _ in range(EPOCHS):
         for place in map(int, rng.permutation(len(choices))):
             table, right = choices[place]
-            learner.learn(table, right)
-    return tuple(round(weight, 2) for weight in learner.weights)
+            learner.learn(table * learned, right)
+    weights = np.where(learned, learner.weights, WEIGHTS)
+    return tuple(round(weight, 2) for weight in weights.tolist())
 
 
 def run(options: Namespace) -> dict[str, Json]:

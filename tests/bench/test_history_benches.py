@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.cochange import AssociationRules, asked
-from bench.localise import measured
+from bench.localise import measured, trained
 from holdfast.app.history import read_past
-from holdfast.codegraph.finding import WEIGHTS
+from holdfast.codegraph.finding import SET_BY_HAND, SIGNALS, WEIGHTS
 from holdfast.codegraph.past import FileChange, PastCommit, Status
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
@@ -81,3 +82,17 @@ def test_a_commit_is_asked_by_its_message_in_the_state_before_it(tmp_path: Path)
     assert figures["acc_at_5"] == 50
     assert figures["bm25_acc_at_5"] == 50
     assert figures["better_by"] == 0
+
+
+@pytest.mark.feature("E5")
+def test_training_learns_what_tells_right_from_wrong_and_leaves_what_is_set_by_hand() -> None:
+    told, hand = SIGNALS.index("path"), SIGNALS.index("symbols")
+    table = np.zeros((2, len(SIGNALS)))
+    table[0, [told, hand]] = 1
+    weights = trained([(table, np.array([True, False]))] * 20)
+    assert weights[told] > 0
+    for name, weight, shipped in zip(SIGNALS, weights, WEIGHTS, strict=True):
+        if name in SET_BY_HAND:
+            assert weight == shipped
+        elif name != "path":
+            assert weight == 0

@@ -64,8 +64,10 @@ WEIGHTS: Final = (
     1.50, 1.11, 0.68, 0.70, 0.75, 0.93, 0.72, 0.26, 0.23, -0.49, -0.08, 2.38, 3.29,
     -0.14, 0.77, 0.21, 1.47, -0.12, -0.34, 0.8, 0.8, -1.5, -1.5,
 )  # fmt: skip
-"""Learned by `bench.localise --train`, but for what a history does not tell, set by hand: symbols
-count beside the path, and a long report wants no tests. See docs/decisions/code-search.md."""
+"""Learned by `bench.localise --train`, but for those `SET_BY_HAND`."""
+SET_BY_HAND: Final = frozenset({"symbols", "test, many words", "document, many words"})
+"""What a history does not tell: symbols count beside the path, and a report wants code. See
+docs/decisions/code-search.md."""
 
 WITHOUT_HISTORY: Final = (
     1.0, 0.0, 0.0, 0.3, 0.3, 0.0, 0.3, 0.3, 0.0, 0.0, 0.0, 1.0, 0.0,
