@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from datetime import timedelta
 
 import pytest
@@ -85,6 +86,16 @@ def test_following_a_recipe_counts_success_once_and_failure_marks_it(engine: Eng
 def test_sessions_further_apart_than_a_month_make_no_recipe(engine: Engine) -> None:
     for number in (1, 20, 45):
         learn(engine, handler(number))
+    assert found(engine, MemoryType.WORKFLOW_RECIPE) == []
+
+
+def test_steps_that_come_in_any_order_are_no_recipe(engine: Engine) -> None:
+    names = [f"src/shop/{letter}.py" for letter in "abcdefgh"]
+    shuffle = random.Random(4).shuffle
+    for number in range(1, 13):
+        w = Work(number)
+        shuffle(names)
+        learn(engine, [*map(w.change, names), w.tests_pass(), w.end()])
     assert found(engine, MemoryType.WORKFLOW_RECIPE) == []
 
 

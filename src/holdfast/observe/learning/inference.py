@@ -20,11 +20,15 @@ from holdfast.core.observer import Sighting, SightingKind
 from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from holdfast.core.records import record
 from holdfast.core.types import MemoryType, RelationType, Source
-from holdfast.observe.learning.thresholds import LINKED_WEIGHT, RULES, InferenceRule
+from holdfast.observe.learning.thresholds import (
+    LINKED_WEIGHT,
+    RULES,
+    SAME_INSTRUCTION,
+    SEVERAL,
+    InferenceRule,
+)
 from holdfast.observe.learning.uses import FileUses
 
-_SAME_INSTRUCTION = 0.6
-_SEVERAL = 2
 _OF_TESTS = re.compile(
     r"^(?:tests?|spec)[._-](?=.)|(?<=.)[._-](?:tests?|spec)$|(?<=[a-z0-9])(?:Tests?|Spec)$"
 )
@@ -126,7 +130,7 @@ def co_dependence(group: Sequence[Sighting], uses: FileUses) -> Conclusion | Non
         return None
     if uses.share_together(group, file_a, file_b) <= LINKED_WEIGHT:
         return None
-    if names_say_it(file_a, file_b) or len(both) < _SEVERAL:
+    if names_say_it(file_a, file_b) or len(both) < SEVERAL:
         return None
     order = sum(_number(s, "a_first") * 2 - s.count for s in group)
     first, second = (file_a, file_b) if order >= 0 else (file_b, file_a)
@@ -161,7 +165,7 @@ def recurring_error(group: Sequence[Sighting]) -> Conclusion | None:
     mended in another file each time.
     """
     fix, was_edited = _way_out(group)
-    if fix is None and (was_edited or len({s.session_id for s in group}) < _SEVERAL):
+    if fix is None and (was_edited or len({s.session_id for s in group}) < SEVERAL):
         return None
     last = _detail(group[-1])
     tool, message = _text(last, "tool") or "", _text(last, "message") or group[0].subject
@@ -196,7 +200,7 @@ def _way_out(group: Sequence[Sighting]) -> tuple[str | None, bool]:
             was_edited = True
         elif how := _text(detail, "resolved"):
             ways[by, how] += 1
-    sure = [(n, how) for (by, how), n in ways.items() if by == "instead" or n >= _SEVERAL]
+    sure = [(n, how) for (by, how), n in ways.items() if by == "instead" or n >= SEVERAL]
     best = max(sure, key=lambda one: one[0], default=None)
     return best[1] if best else None, was_edited
 
@@ -317,12 +321,12 @@ def _alike(
     mine: frozenset[str], ordered: Sequence[Sighting], words: Mapping[str, frozenset[str]]
 ) -> list[Sighting]:
     """The sightings that share enough words; their numbers alone rule most of them out."""
-    few, many = _SAME_INSTRUCTION * len(mine), len(mine) / _SAME_INSTRUCTION
+    few, many = SAME_INSTRUCTION * len(mine), len(mine) / SAME_INSTRUCTION
     return [
         s
         for s in ordered
         if few <= len(theirs := words[s.subject]) <= many
-        and len(mine & theirs) >= _SAME_INSTRUCTION * len(mine | theirs)
+        and len(mine & theirs) >= SAME_INSTRUCTION * len(mine | theirs)
     ]
 
 

@@ -15,7 +15,7 @@ from holdfast.core.changes import Close, PutExplanation, Replace
 from holdfast.core.memory import Evidence, Memory, MemoryDraft
 from holdfast.core.observer import CommitMade, Explanation
 from holdfast.core.records import record, replace
-from holdfast.core.types import EvidenceKind, MemoryType, Scope
+from holdfast.core.types import EvidenceKind, Scope
 from holdfast.memory.drafting import compose
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import reinforced, remember, retried
@@ -245,8 +245,3 @@ def was_removed(engine: Engine, key: str, sessions: int, *, project: str) -> boo
     it as did then."""
     before = engine.store.get_value(_BOOK, f"{project} {key}")
     return isinstance(before, int) and sessions < 2 * before
-
-
-def is_own(memory: Memory) -> bool:
-    """Whether the observer made a memory."""
-    return (memory.key or "").startswith("observer:") and memory.type is not MemoryType.OBSERVATION

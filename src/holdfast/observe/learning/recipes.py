@@ -9,7 +9,7 @@ changed by other work since, or after sixty days without use.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -37,16 +37,14 @@ def recipe_in(sequences: Sequence[Sighting], *, session_id: str) -> Conclusion |
         return None
     since = mine.at - timedelta(days=t.RECIPE_WINDOW_DAYS)
     near = [s for s in sequences if s.subject == mine.subject and since <= s.at]
-    least = t.RULES["recipe"].min_sessions
     counts = Counter(what for s in near for what in {what for _, _, what in steps_of(s)})
-    exact = {what for what, count in counts.items() if count >= least}
+    exact = {what for what, count in counts.items() if count >= t.RULES["recipe"].min_sessions}
     taken = {s.session_id: tokens_of(s, exact) for s in near}
     best: tuple[Token, ...] = ()
     for other in near:
         shared = common(taken[session_id], taken[other.session_id]) if other is not mine else ()
         shared = _from_first_edit(shared)
-        backing = sum(holds(tokens, shared) for tokens in taken.values())
-        if _is_telling(shared) and backing >= least and len(shared) > len(best):
+        if len(shared) > len(best) and _is_telling(shared) and _is_usual(shared, taken.values()):
             best = shared
     backers = [s for s in near if holds(taken[s.session_id], best)]
     return _concluded(best, backers) if best else None
@@ -154,6 +152,20 @@ def _is_telling(tokens: Sequence[Token]) -> bool:
         name for n, name in enumerate(edited) if not any(names_say_it(name, e) for e in edited[:n])
     ]
     return len(tokens) >= t.RECIPE_STEPS and len(apart) >= _LEAST_EDITS
+
+
+def _is_usual(tokens: Sequence[Token], taken: Iterable[tuple[Token, ...]]) -> bool:
+    """Whether enough sessions took the steps in this order, most of those that took them all, and
+    hardly any other steps that they share in another: in long sessions a few steps come in the same
+    order by chance."""
+    all_of_them = [mine for mine in taken if set(tokens) <= set(mine)]
+    in_order = [mine for mine in all_of_them if holds(mine, tokens)]
+    if len(in_order) < t.RULES["recipe"].min_sessions:
+        return False
+    first, *others = (set(_from_first_edit(mine)) for mine in in_order)
+    shared = first.intersection(*others)
+    is_their_order = len(in_order) > t.LINKED_WEIGHT * len(all_of_them)
+    return is_their_order and len(tokens) > t.LINKED_WEIGHT * len(shared)
 
 
 def _concluded(tokens: tuple[Token, ...], backers: Sequence[Sighting]) -> Conclusion:

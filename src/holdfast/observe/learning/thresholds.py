@@ -1,6 +1,7 @@
-"""Every number that learning turns on, as data; `docs/observer.md` lists them with their reasons.
+"""Every number that learning from work turns on, as data; `docs/observer.md` lists them with their
+reasons.
 
-Nothing else in this package holds a threshold of its own.
+Those of files that go together are in `fellows`, those of screens in `e2e`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ CO_ACCESS_STEPS: Final = 3
 RE_EDIT_STEPS: Final = 5
 CONFUSING_READS: Final = 4
 DEAD_END_STEPS: Final = 20
-LONG_DWELL_MS: Final = 300_000
 MOST_DWELL_MS: Final = 120_000
 """A pause longer than this says that the person was away, not that the file was hard."""
 
@@ -129,6 +129,11 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
     }
 )
 
+SAME_INSTRUCTION: Final = 0.6
+"""Share of words that two sentences of a person have in common when they ask for the same."""
+SEVERAL: Final = 2
+"""How often something must have been so that it was not by chance: what ended an error, sessions
+that met it, sessions that edited both of two files."""
 LINKED_WEIGHT: Final = 0.6
 """Two files depend on each other only when they came together in more than this share of the
 sessions that used either."""
