@@ -103,6 +103,23 @@ def test_a_copy_is_made_before_the_first_step_on_an_existing_file(
     kept.close()
 
 
+def test_a_new_file_is_never_seen_half_made(path: Path, database: Database) -> None:
+    """Whoever opens it meanwhile would copy it, as an old one that is about to be changed."""
+    seen: list[int] = []
+
+    def look(db: Connection) -> None:
+        del db
+        with closing(sqlite3.connect(path)) as other:
+            seen.append(schema_version(other))
+
+    spied = tuple(Step(n, "spied", look) if n > 1 else STEPS[0] for n in range(1, 4))
+    database.use_wal()
+    assert migrate(database, clock=lambda: START, steps=spied) == list(spied)
+    assert seen == [0, 0]
+    with database.reading() as db:
+        assert schema_version(db) == 3
+
+
 def test_a_step_that_fails_leaves_the_file_as_it_was(path: Path, database: Database) -> None:
     migrate(database, clock=lambda: START)
     before = schema_of(path)

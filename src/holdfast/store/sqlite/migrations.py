@@ -1,6 +1,7 @@
 """Numbered steps from an empty file to the newest schema.
 
-A step and the record of it are one transaction, so a file is always at exactly one version.
+A step and the record of it are one transaction, so a file is always at exactly one version. A new
+file takes all steps in one, so that nobody who opens it meanwhile takes it for an old one.
 Looking at pending steps changes nothing. Before the first step on a file that already holds a
 schema, a copy is put beside it. A file from a newer Holdfast is refused untouched.
 """
@@ -144,28 +145,28 @@ def migrate(
     application_id: int = APPLICATION_ID,
 ) -> list[Step]:
     """Take every pending step; returns those taken by this process."""
-    with database.reading() as db:
+    with database.snapshot() as db:
         waiting = pending(db, steps, application_id)
         version = schema_version(db, application_id)
         if waiting and version > 0:
             _copy_before(db, database.path, version)
-    return [s for s in waiting if _take(database, s, clock, steps, application_id)]
+    together = [waiting] if version == 0 else [[step] for step in waiting]
+    taken: list[Step] = []
+    for these in together:
+        with database.writing() as db:
+            still = pending(db, steps, application_id)  # another process may have got there first
+            mine = [step for step in these if step in still]
+            for step in mine:
+                if step.number == steps[0].number:
+                    _make_record_table(db, application_id)
+                _take(db, step, at_ms=to_ms(clock()))
+        taken += mine
+    return taken
 
 
-def _take(
-    database: Database, step: Step, clock: Clock, steps: Sequence[Step], application_id: int
-) -> bool:
-    """Run one step unless another process got there first."""
-    with database.writing() as db:
-        if step not in pending(db, steps, application_id):
-            return False
-        if step.number == steps[0].number:
-            _make_record_table(db, application_id)
-        step.run(db)
-        db.execute(
-            "INSERT INTO schema_steps VALUES (?, ?, ?)", (step.number, step.name, to_ms(clock()))
-        )
-    return True
+def _take(db: Connection, step: Step, *, at_ms: int) -> None:
+    step.run(db)
+    db.execute("INSERT INTO schema_steps VALUES (?, ?, ?)", (step.number, step.name, at_ms))
 
 
 def _make_record_table(db: Connection, application_id: int) -> None:
