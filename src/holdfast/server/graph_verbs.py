@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from holdfast.core.text import counted
 from holdfast.memory.packing import quoted
 from holdfast.server.inputs import Input, Model
 from holdfast.server.outputs import Output
@@ -101,7 +102,7 @@ class ImpactFound(Output):
     def text(self) -> str:
         head = (
             f"{self.target}: impact {self.score:.2f}, {self.reached_count} reached"
-            f" in {self.file_count} files"
+            f" in {counted(self.file_count, 'file')}"
         )
         lines = [head, *(item.line() for item in self.touched)]
         lines += [f"test: {path}" for path in self.tests]
@@ -123,7 +124,7 @@ class DependenciesFound(Output):
     stale_files: list[str] = Field(default_factory=list)
 
     def text(self) -> str:
-        head = f"{self.target}: {self.reached_count} reached in {self.file_count} files"
+        head = f"{self.target}: {self.reached_count} reached in {counted(self.file_count, 'file')}"
         lines = [head, *(t.line() for t in self.touched)]
         lines += [f"changed since it was read: {path}" for path in self.stale_files]
         return "\n".join(lines)

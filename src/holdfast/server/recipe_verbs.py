@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from holdfast.core.ids import short_id
+from holdfast.core.text import counted
 from holdfast.core.types import parse_type
 from holdfast.memory.packing import quoted
 from holdfast.server import inputs, outputs, verbs
@@ -65,7 +66,8 @@ class Recipe(Model):
 
     def lines(self) -> list[str]:
         """The recipe as text."""
-        held = f"worked {self.succeeded} times" + (f", failed {self.failed}" if self.failed else "")
+        failed = f", failed {self.failed}" if self.failed else ""
+        held = f"worked {counted(self.succeeded, 'time')}{failed}"
         head = f"[m:{self.id}] {self.task} ({held})"
         warning = [f"may be out of date: {self.stale}"] if self.stale else []
         steps = [

@@ -8,6 +8,7 @@ import click
 
 from holdfast.cli import options, output
 from holdfast.cli.commands.upkeep import keep_up
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from holdfast.app.intake import IntakeReport
@@ -60,9 +61,9 @@ def _map_code(report: IntakeReport, *, project: str | None, refresh: bool, as_js
 def print_intake(report: IntakeReport) -> None:
     """What was found and what became of it."""
     click.echo(
-        f"Read {report.documents} documents and {report.commits} commits:"
+        f"Read {counted(report.documents, 'document')} and {counted(report.commits, 'commit')}:"
         f" {report.new} new, {report.changed} changed, {report.unchanged} known,"
-        f" {report.closed} closed; {report.links} pairs of files change together."
+        f" {report.closed} closed; {counted(report.links, 'pair')} of files change together."
     )
     if not report.history:
         output.note("There is no history: this is no git checkout with commits, or git is missing.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli import options, output
+from holdfast.core.text import counted
 
 
 @click.command()
@@ -63,7 +64,9 @@ def recipe(*, task: tuple[str, ...], limit: int, project: str | None, as_json: b
         output.print_json({"items": found})
         return
     for one in found:
-        held = f"worked {one.recipe.success_count} times, failed {one.recipe.failure_count}"
+        held = (
+            f"worked {counted(one.recipe.success_count, 'time')}, failed {one.recipe.failure_count}"
+        )
         click.echo(output.safe(f"{one.memory.short} {one.recipe.task_pattern} ({held})"))
         if one.stale_reason:
             output.note(f"may be out of date: {one.stale_reason}")

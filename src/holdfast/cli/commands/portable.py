@@ -14,6 +14,7 @@ from holdfast.app.projects import is_there
 from holdfast.cli import options, output
 from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError, UsageError
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from holdfast.app.arguments import Which
@@ -67,7 +68,7 @@ def export(
     if as_json:
         output.print_json({"target": target, "format": kind, "count": count})
     else:
-        click.echo(f"{count} memories in {output.safe(target)}")
+        click.echo(f"{counted(count, 'memory', 'memories')} in {output.safe(target)}")
 
 
 @click.command("import")

@@ -10,6 +10,7 @@ import click
 from holdfast.cli import exits, options, output
 from holdfast.core.errors import UsageError
 from holdfast.core.skill_library import SkillReview
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from holdfast.app.skill_library import KeptView, SkillShelf
@@ -147,7 +148,7 @@ def _list(project: str | None, *, as_json: bool) -> None:
     shown = [view for view in views if view.skill.review is not SkillReview.REJECTED]
     output.print_table(_HEADINGS, [_cells(view) for view in shown])
     away = len(views) - len(shown)
-    output.note(f"{len(shown)} generated skills{f', {away} rejected' if away else ''}.")
+    output.note(f"{counted(len(shown), 'generated skill')}{f', {away} rejected' if away else ''}.")
 
 
 def _cells(view: KeptView) -> tuple[str, ...]:
@@ -219,4 +220,4 @@ def refine(
         click.echo(output.safe(done.skill.text))
     changed = "is as it was" if done.skill.text == done.before else "is refined"
     verb = "would be refined" if dry_run else changed
-    output.note(f"{name} {verb}: {len(done.sessions)} sessions.")
+    output.note(f"{name} {verb}: {counted(len(done.sessions), 'session')}.")

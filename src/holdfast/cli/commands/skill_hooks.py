@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from holdfast.cli import options, output
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ def trust(
         if not as_json:
             _print(asked)
         if asked and not dry_run:
-            output.confirm(f"Let these {len(asked)} commands run in {hf.root}?", yes=yes)
+            output.confirm(f"Let {counted(len(asked), 'command')} run in {hf.root}?", yes=yes)
         skills = (
             [] if dry_run or not (asked or names) else hf.skills.hooks.trust(*names, seen=asked)
         )

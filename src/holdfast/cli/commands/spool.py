@@ -11,6 +11,7 @@ import click
 from holdfast.cli import exits, options, output
 from holdfast.cli.groups import Group
 from holdfast.clients.translate import translate_kept
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     from holdfast.core.events import Event
@@ -46,7 +47,7 @@ def status(*, as_json: bool = False) -> None:
     click.echo(f"{found.waiting_bytes:,} bytes wait in {found.folder}")
     if found.dropped_events:
         since = f" since {found.dropped_since:%Y-%m-%d %H:%M}" if found.dropped_since else ""
-        click.secho(f"{found.dropped_events} events did not fit{since}.", fg="yellow")
+        click.secho(f"{counted(found.dropped_events, 'event')} did not fit{since}.", fg="yellow")
     if found.aside_entries:
         click.secho(f"{found.aside_entries} entries were set aside; see repair.", fg="yellow")
 
@@ -92,8 +93,8 @@ def _tell(report: DrainReport, *, as_json: bool) -> int:
         output.note("Another process is taking events in.")
     else:
         click.echo(
-            f"Took {report.events} events of {len(report.sessions)} sessions:"
-            f" {report.prompts} prompts, {report.observations} observations."
+            f"Took {counted(report.events, 'event')} of {counted(len(report.sessions), 'session')}:"
+            f" {counted(report.prompts, 'prompt')}, {counted(report.observations, 'observation')}."
         )
         if report.damaged_bytes:
             output.note(f"{report.damaged_bytes} damaged bytes were skipped.")

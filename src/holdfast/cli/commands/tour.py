@@ -15,6 +15,7 @@ from holdfast.cli import options, output
 from holdfast.cli.commands.init import print_intake
 from holdfast.cli.commands.recall import print_hit
 from holdfast.cli.commands.upkeep import keep_up
+from holdfast.core.text import counted
 
 _QUESTIONS = (
     "How is the code laid out?",
@@ -71,7 +72,7 @@ def _heading(text: str) -> None:
 
 def _summary(hf: holdfast.Holdfast) -> None:
     known = hf.stats()
-    _heading(f"{known.total} memories")
+    _heading(counted(known.total, "memory", "memories"))
     ranked = sorted(known.by_type.items(), key=lambda item: (-item[1], item[0]))
     output.print_table(("type", "memories"), [(name, str(count)) for name, count in ranked])
 

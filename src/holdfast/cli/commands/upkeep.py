@@ -11,6 +11,7 @@ import click
 
 from holdfast.cli import options, output
 from holdfast.core.errors import StoreError
+from holdfast.core.text import counted
 
 if TYPE_CHECKING:
     import holdfast
@@ -64,7 +65,9 @@ def prune(
         report = hf.prune(keep=keep, include_verified=include_verified, dry_run=True)
         if not dry_run:
             if report.changed:
-                output.confirm(f"Remove {report.changed} memories for good?", yes=yes)
+                output.confirm(
+                    f"Remove {counted(report.changed, 'memory', 'memories')} for good?", yes=yes
+                )
             report = hf.prune(keep=keep, include_verified=include_verified)
     print_report(report, as_json=as_json)
 
@@ -80,7 +83,7 @@ def compact(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> 
         report = hf.compact(dry_run=True, progress=progress)
         if not dry_run:
             if report.changed:
-                output.confirm(f"Merge {report.changed} memories?", yes=yes)
+                output.confirm(f"Merge {counted(report.changed, 'memory', 'memories')}?", yes=yes)
             report = hf.compact()
     print_report(report, as_json=as_json)
 
@@ -152,7 +155,10 @@ def upkeep(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_js
         report = hf.upkeep(dry_run=True)
         if not dry_run:
             if report.removed:
-                output.confirm(f"Remove {len(report.removed)} memories for good?", yes=yes)
+                output.confirm(
+                    f"Remove {counted(len(report.removed), 'memory', 'memories')} for good?",
+                    yes=yes,
+                )
             report = hf.upkeep()
     print_report(report, as_json=as_json)
 
@@ -181,7 +187,8 @@ def keep_up(hf: holdfast.Holdfast) -> None:
             return
         report = hf.upkeep_if_due()
         if report is not None and report.removed:
-            output.note(f"Upkeep removed {len(report.removed)} memories; see `holdfast upkeep`.")
+            removed = counted(len(report.removed), "memory", "memories")
+            output.note(f"Upkeep removed {removed}; see `holdfast upkeep`.")
 
 
 def start_upkeep(hf: holdfast.Holdfast) -> subprocess.Popen[bytes]:
