@@ -10,7 +10,7 @@ from holdfast.core.changes import PutScratchpad
 from holdfast.core.codec import Payload
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.observer import PadNote, Scratchpad, Sheet
-from holdfast.core.payloads import E2EObservation, PrefetchPattern
+from holdfast.core.payloads import CausalDependency, E2EObservation, PrefetchPattern
 from holdfast.core.query import FileLink
 from holdfast.core.types import MemoryType, Phase, Source
 from holdfast.memory.context import ContextRequest, Moment, build_context
@@ -71,6 +71,24 @@ def test_of_many_warnings_the_four_that_weigh_most_are_said(engine: Engine) -> N
         for n, word in enumerate(("cents", "dates", "locks", "names", "tabs", "units"))
     ]
     assert shown(engine) == traps[:4]
+
+
+def test_what_a_file_needs_beside_it_is_said_once_several_sessions_showed_it(
+    engine: Engine,
+) -> None:
+    needs: dict[str, object] = {
+        "type": MemoryType.CAUSAL_DEPENDENCY,
+        "files": (LEDGER, "src/tax.py"),
+        "payload": CausalDependency(LEDGER, ("src/tax.py",)),
+        "key": "pair",
+    }
+    told = "`src/ledger.py` and `src/tax.py` go together"
+    inferred(engine, told, "s1", **needs)
+    assert shown(engine) == []
+    pair = inferred(engine, told, "s2", **needs)
+    assert shown(engine) == [pair]
+    trap = keep(engine, "Amounts are in cents here", type=MemoryType.GOTCHA)
+    assert shown(engine) == [trap, pair]
 
 
 def test_what_is_not_sure_enough_is_not_said_at_a_file(engine: Engine) -> None:

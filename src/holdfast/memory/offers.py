@@ -92,8 +92,8 @@ def weight(memory: Memory) -> float:
 def tied_to_files(
     engine: Engine, project: str, files: Sequence[str], *, warnings_only: bool
 ) -> Iterator[Offer]:
-    """Warnings first, then what else is tied to the files at hand; with `warnings_only` nothing
-    else but what a person said about them."""
+    """Warnings first, then what the files at hand need beside them, then what else is tied to them;
+    with `warnings_only` of that only what a person said."""
     where = Filter(project=project, stale=False)
     hits = engine.store.search_links(files=files, modules=(), where=where, limit=_LOOKED_AT)
     for memory in engine.store.get([hit.id for hit in hits]):
@@ -101,6 +101,11 @@ def tied_to_files(
         if TYPE_RULES[memory.type].warns:
             if memory.confidence >= MIN_WARNING_CONFIDENCE:
                 yield Offer(memory, 3.0 + weight(memory), f"{memory.type.value} for {named}")
+        elif (
+            memory.type is MemoryType.CAUSAL_DEPENDENCY
+            and memory.confidence >= MIN_WARNING_CONFIDENCE
+        ):
+            yield Offer(memory, 2.5 + weight(memory), f"goes together with {named}")
         elif not warnings_only or _said_by_person(memory):
             yield Offer(memory, 1.5 + weight(memory), f"about {named}")
 
