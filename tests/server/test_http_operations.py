@@ -117,6 +117,14 @@ def test_an_edit_that_makes_no_sense_changes_nothing(web: Served, edit: dict[str
     assert web.get(f"memories/{short}") == before
 
 
+@pytest.mark.parametrize("body", ["{bad", "[]", '"text"', '{"content": "plain"}'])
+def test_a_body_that_is_no_json_object_is_told_as_that(web: Served, body: str) -> None:
+    kind = "text/plain" if "plain" in body else "application/json"
+    answer = web.client.post("/api/memory_store", content=body, headers={"Content-Type": kind})
+    assert answer.status_code == 422
+    assert "must be a JSON object, sent with Content-Type" in answer.json()["detail"]
+
+
 @pytest.mark.feature("C1")
 def test_sessions_are_listed_and_shown_within_their_project(web: Served) -> None:
     with web.memories.of("") as hf:

@@ -40,6 +40,8 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Problem, "description": "The request cannot be done as it is."},
     "5XX": {"model": Problem, "description": "The server cannot do it."},
 }
+# How a body that is no JSON object is told, by kind and depth: a deeper one is about a field.
+_NO_OBJECT: Final = frozenset({("json_invalid", 2), ("model_attributes_type", 1), ("missing", 1)})
 _INDEX = f"""<!doctype html>
 <meta charset="utf-8"><title>Holdfast</title>
 <h1>Holdfast {__version__}</h1>
@@ -182,9 +184,12 @@ def _id(request: Request) -> str:
 
 def _words(error: RequestValidationError) -> str:
     """Which field does not fit and why, without what was sent."""
+    found = error.errors()[:5]
+    if any((one["type"], len(one["loc"])) in _NO_OBJECT for one in found):
+        return "the body must be a JSON object, sent with Content-Type: application/json"
     told = [
         f"{'.'.join(str(part) for part in one['loc'][1:]) or one['loc'][0]}: {one['msg']}"
-        for one in error.errors()[:5]
+        for one in found
     ]
     return "; ".join(told) or "it is empty"
 
