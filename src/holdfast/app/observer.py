@@ -143,16 +143,12 @@ class Observer:
         problems: list[str] = []
         for number, session in enumerate(found, start=1):
             try:
-                report = promote(
-                    engine,
-                    session.id,
-                    rules=self._rules(session, tokens=daily_model_tokens),
-                )
+                rules = self._rules(session, tokens=daily_model_tokens)
+                if (report := promote(engine, session.id, rules=rules)) is not None:
+                    reports.append(report)
+                    waiting.discard(session.id)
             except (UsageError, ConflictError) as error:
                 problems.append(f"Nothing was learned from session {session.id}: {error}")
-                continue
-            reports += [report] if report is not None else []
-            waiting -= {session.id} if report is not None else set()
             if progress is not None:
                 progress(number, len(found))
         problems += follow_sessions(engine, [one for one in found if one.id not in waiting])
