@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from bench.import_oracles import TOOLS, MissingToolError, Pairs, Truth
 from bench.report import Target, finish, machine, parser, say
+from bench.rust_oracle import rust
 from holdfast.codegraph.build import Builder, Tree
 from holdfast.core.clock import system_clock
 from holdfast.core.codec import Json
@@ -200,7 +201,7 @@ def python(repo: Path, files: Sequence[str], _: Path | None) -> Truth:
     return Truth(wanted, either, about)
 
 
-ORACLES = {"python": python, **TOOLS}
+ORACLES = {"python": python, **TOOLS, "rust": rust}
 
 
 # -- Comparing ------------------------------------------------------------------------------------

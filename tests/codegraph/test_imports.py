@@ -161,3 +161,25 @@ def test_what_a_csharp_project_uses_everywhere_is_seen_in_each_of_its_files(tmp_
         edge for edge in edges(store) if edge.endswith("calls src/Shop/Tax/Rates.cs::Rates.Of")
     }
     assert called == {"src/App/Inner/Use.cs::Use.Go calls src/Shop/Tax/Rates.cs::Rates.Of"}
+
+
+def test_a_rust_crate_is_imported_by_its_library_whatever_else_the_manifest_names(
+    tmp_path: Path,
+) -> None:
+    found = _imports(
+        tmp_path,
+        {
+            "tax/Cargo.toml": '[package]\nname = "tax-rates"\n\n[[test]]\nname = "all"\npath = "tests/all.rs"\n',
+            "tax/src/lib.rs": "pub fn rate() {}\n",
+            "tax/tests/all.rs": "use tax_rates::rate;\n",
+            "odd/Cargo.toml": '[package]\nname = "odd"\n\n[lib]\npath = "odd.rs"\n',
+            "odd/odd.rs": "use tax_rates::rate;\npub fn odd() {}\n",
+            "app/Cargo.toml": '[package]\nname = "app"\n',
+            "app/src/main.rs": "use odd::odd;\n",
+        },
+    )
+    assert {edge for edge in found if "::" not in edge} == {
+        "tax/tests/all.rs imports tax/src/lib.rs",
+        "odd/odd.rs imports tax/src/lib.rs",
+        "app/src/main.rs imports odd/odd.rs",
+    }

@@ -150,7 +150,8 @@ class Builder:
         parsed_at = time.perf_counter()
         if plan.gone or plan.skip or any(_moved(file, known) for file in analysed):
             self._put_containers()
-        redrawn = self._draw()
+        fresh = {file.path: file for file in (*plan.skip, *analysed)}
+        redrawn = self._draw(Layout((after.files | fresh).values()))
         self._store.built(self._tree.name, at=self._clock())
         failed = [f for f in analysed if f.state in (FileState.FAILED, FileState.PARTLY)]
         return BuildReport(
@@ -279,13 +280,12 @@ class Builder:
 
     # -- Drawing ----------------------------------------------------------------------------------
 
-    def _draw(self) -> int:
-        """Draw the edges of every open file."""
+    def _draw(self, layout: Layout) -> int:
+        """Draw the edges of every open file, in the tree as it is now."""
         name = self._tree.name
         waiting = self._store.open_files(name)
         if not waiting:
             return 0
-        layout = Layout(self._store.files(name))
         outlook = Outlook(
             layout,
             load=lambda paths: self._store.names(name, paths),

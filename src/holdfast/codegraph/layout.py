@@ -101,24 +101,24 @@ class Layout:
     def python_tops(self) -> dict[str, tuple[str, ...]]:
         """Roots that have a top-level module or package, by its name."""
         found: dict[str, set[str]] = {}
-        for path in self.files:
-            if path.endswith(_PYTHON_SUFFIXES):
-                for root in ancestors(path):
-                    if root in self.python_roots:
-                        found.setdefault(_top_name(path, root), set()).add(root)
+        for folder, paths in self.folders.items():
+            own = {basename(p).rpartition(".")[0] for p in paths if p.endswith(_PYTHON_SUFFIXES)}
+            for root in (folder, *ancestors(folder)) if own else ():
+                if root in self.python_roots:
+                    below = folder[len(root) :].lstrip("/").partition("/")[0]
+                    for name in own if root == folder else (below,):
+                        found.setdefault(name, set()).add(root)
         return {name: tuple(sorted(roots)) for name, roots in found.items()}
 
     def _grouped(self, part: Callable[[str], str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for path in sorted(self.files):
+        for path in self._ordered:
             found.setdefault(part(path), []).append(path)
         return found
 
-
-def _top_name(path: str, root: str) -> str:
-    rest = path[len(root) + 1 :] if root else path
-    top, slash, _ = rest.partition("/")
-    return top if slash else top.rpartition(".")[0]
+    @cached_property
+    def _ordered(self) -> list[str]:
+        return sorted(self.files)
 
 
 def changed_keys(before: Layout, after: Layout) -> set[int]:

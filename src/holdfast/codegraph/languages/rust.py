@@ -220,8 +220,8 @@ def _crate_root(path: str, outlook: Outlook) -> str | None:
 
 def _root_of(manifest: str, outlook: Outlook) -> str | None:
     """The library of a package, else its program."""
-    spots = (*_crate(manifest, outlook).targets, *(f"src/{name}" for name in _ROOTS))
-    folder = dirname(manifest)
+    crate, folder = _crate(manifest, outlook), dirname(manifest)
+    spots = (*crate.library, *(f"src/{name}" for name in _ROOTS), *crate.targets)
     return next((p for spot in spots if outlook.has(p := joined(folder, spot))), None)
 
 
@@ -239,10 +239,11 @@ def _manifests(outlook: Outlook) -> dict[str, str]:
 
 
 class _Crate(NamedTuple):
-    """What a manifest says: the name to import it by, and files that begin a crate, of which the
-    library is the first."""
+    """What a manifest says: the name to import it by, the file of its library if that is not
+    where it is expected, and all files that it says begin a crate."""
 
     name: str = ""
+    library: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
 
 
@@ -262,9 +263,13 @@ def _read_manifest(data: bytes) -> object:
     ]
     names = [table.get("name") for table in (*library, *_tables(document.get("package")))]
     name = next((name for name in names if isinstance(name, str)), "")
-    paths = [table.get("path") for table in (*library, *others)]
-    targets = (normpath(path) for path in paths if isinstance(path, str))
-    return _Crate(name.replace("-", "_"), tuple(targets))
+    own = _paths(library)
+    return _Crate(name.replace("-", "_"), own, (*own, *_paths(others)))
+
+
+def _paths(tables: Iterable[dict[str, object]]) -> tuple[str, ...]:
+    found = (table.get("path") for table in tables)
+    return tuple(normpath(path) for path in found if isinstance(path, str))
 
 
 def _tables(value: object) -> list[dict[str, object]]:
