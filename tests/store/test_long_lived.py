@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -221,6 +222,40 @@ def test_a_backup_put_in_place_twice_is_noticed_twice(tmp_path: Path) -> None:
             for name in ("edit", "edit", "insert", "forget"):  # as many numbers as before
                 perform_beside(name, number + 5, path=path)
             assert_as_fresh(path, kept)
+
+
+def test_threads_that_ask_while_others_write_are_answered_and_end_up_as_fresh(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "store.db"
+    for number in range(4):
+        perform_beside("insert", number, path=path)
+    failures: list[BaseException] = []
+    written = threading.Event()
+
+    with closing(open_keeping(path)) as kept:
+
+        def ask() -> None:
+            try:
+                while not written.is_set():
+                    answers(kept)
+            except BaseException as error:
+                failures.append(error)
+                raise
+
+        asking = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in asking:
+            thread.start()
+        try:
+            for number in range(10, 50):
+                names = ("insert", "edit", "forget", "supersede", "mark", "recall", "reindex")
+                perform_beside(names[number % len(names)], number, path=path)
+        finally:
+            written.set()
+            for thread in asking:
+                thread.join()
+        assert failures == []
+        assert_as_fresh(path, kept)
 
 
 def test_a_writer_that_is_killed_leaves_what_it_committed_and_no_more(tmp_path: Path) -> None:
