@@ -116,6 +116,21 @@ def test_rows_that_came_later_are_found(store: Store, db: sqlite3.Connection) ->
     assert set(_rows(found)) == set(_rows(_plain(db, _ASKED, limit=500)))
 
 
+def test_scores_stay_those_of_fts5_while_a_store_grows_and_shrinks(
+    store: Store, db: sqlite3.Connection
+) -> None:
+    frequent, chance = _kept(), random.Random(11)
+    asked = (*_ASKED, '"word1 word0"', '"word7"', '"brandnew"')
+    for number in range(400, 460):
+        text = chance.choice(("word0 " * 70, "brandnew word1 word0 " * 3, _text(chance)))
+        store.apply([Insert(_memory(number, text), IndexCard("word7 word1 word0"))])
+        if number % 9 == 0:
+            store.apply([Delete(_memory(number - 300, "").id)])
+        found, expected = frequent.best(db, asked, limit=900), _plain(db, asked, limit=900)
+        assert _rows(found) == _rows(expected)
+        assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
+
+
 def test_an_edited_text_is_scored_as_it_now_stands(store: Store, db: sqlite3.Connection) -> None:
     frequent = _kept()
     best = _rows(frequent.best(db, _ASKED, limit=50))[0]

@@ -5,10 +5,8 @@ BM25 is a sum over the terms of a query, so the share of one term in the scores 
 kept and added up for the next query that holds it. Nothing of this is on disk.
 
 Invariant: the answer is the one FTS5 would give. Rows that came after a term was kept are asked
-for; when a text was edited, when the number of rows changed so much that a word's rarity did, or
-when a backup was put in place, everything kept is let go. Until then a score may be off by what a
-twentieth more or fewer rows make of it. Rows that were deleted still appear: the caller checks
-what stands.
+for, and its shares computed again, for each row changes how rare a word is and how long a text
+usually is. When a text was edited or removed, or a backup put in place, everything kept is let go.
 """
 
 from __future__ import annotations
@@ -23,8 +21,11 @@ from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.row_changes import history_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from holdfast.store.sqlite.facts import Scored
-    from holdfast.store.sqlite.postings import RowLengths, Rows, Shares, Stemmer
+    from holdfast.store.sqlite.postings import RowLengths, Rows, Shares, Stemmer, Times, Totals
 
 # Below this FTS5 answers in a millisecond or two by itself.
 _FROM_ROWS = 6_000
@@ -33,38 +34,40 @@ _LOADING_FROM_ROWS = 20_000
 _ASKED_OFTEN = 8
 _TERM_BYTES = 500
 _BUDGET_BYTES = 96 * 2**20
-_GROWTH = 1.05
 
 
 class _Term(NamedTuple):
-    """The rows that hold a term, in order, and what it adds to the score of each."""
+    """The rows that hold a term, in order, how often, and what it adds to the score of each."""
 
     rows: Rows
+    times: Times
     shares: Shares
+    totals: Totals
     last_row: int
 
     @property
     def size_bytes(self) -> int:
-        return _TERM_BYTES + self.rows.nbytes + self.shares.nbytes
+        return _TERM_BYTES + self.rows.nbytes + self.times.nbytes + self.shares.nbytes
+
+    def serves(self, state: _State) -> bool:
+        """Whether it is as of that state, or later than a reader that began earlier."""
+        return self.totals == state.totals or self.last_row > state.last_row
+
+
+class _Texts(NamedTuple):
+    """Which texts were there: how many edits and removals there were so far, in which history."""
+
+    edits: int
+    removed: int
+    history: int
 
 
 class _State(NamedTuple):
-    """What the kept terms were computed for: the newest row, how many rows there are, the number
-    of edits so far, and in which history."""
+    """What is there now."""
 
     last_row: int
-    row_count: int
-    edits: int
-    history: int
-
-    def is_outdated_by(self, now: _State) -> bool:
-        """Whether what was computed for this state is of no use any more."""
-        few, many = sorted((self.row_count, now.row_count))
-        is_same_text = (self.edits, self.history) == (now.edits, now.history)
-        return not is_same_text or many > few * _GROWTH
-
-
-_NOTHING = _State(0, 0, 0, 0)
+    totals: Totals
+    texts: _Texts
 
 
 class FrequentTerms:
@@ -80,7 +83,7 @@ class FrequentTerms:
         self._budget_bytes = budget_bytes
         self._terms: OrderedDict[str, _Term] = OrderedDict()
         self._size_bytes = 0
-        self._state = _NOTHING
+        self._texts: _Texts | None = None
         self._asked = 0
         self._lock = threading.Lock()
         self._reading: tuple[Stemmer, RowLengths] | None = None
@@ -94,27 +97,27 @@ class FrequentTerms:
         if last_row < self._from_rows or not (pays or "numpy" in sys.modules):
             return None
         state = _state(db, last_row)
-        self._let_go_if_outdated(state)
+        self._let_go_if_outdated(state.texts)
         return _summed([self._term(db, term, state) for term in quoted], limit=limit)
 
     def forget(self) -> None:
         """Let go of everything."""
         with self._lock:
-            self._restart(_NOTHING)
+            self._restart(None)
         with self._reading_lock:
             self._reading = None
 
-    def _restart(self, state: _State) -> None:
+    def _restart(self, texts: _Texts | None) -> None:
         self._terms.clear()
         self._size_bytes = 0
-        self._state = state
+        self._texts = texts
 
-    def _let_go_if_outdated(self, now: _State) -> None:
+    def _let_go_if_outdated(self, now: _Texts) -> None:
         with self._lock:
-            is_other_history = now.history != self._state.history
-            if self._state.is_outdated_by(now):
+            known = self._texts
+            if known != now:
                 self._restart(now)
-        if is_other_history:
+        if known is not None and known.history != now.history:
             with self._reading_lock:
                 self._reading = None
 
@@ -123,7 +126,7 @@ class FrequentTerms:
             kept = self._terms.get(quoted)
             if kept is not None:
                 self._terms.move_to_end(quoted)
-        if kept is not None and kept.last_row >= state.last_row:
+        if kept is not None and kept.serves(state):
             return kept
         term = self._read(db, quoted, kept, state)
         self._keep(quoted, term, state)
@@ -131,23 +134,24 @@ class FrequentTerms:
 
     def _read(self, db: Connection, quoted: str, kept: _Term | None, state: _State) -> _Term:
         """A term's rows and shares: what is new and what is a phrase by FTS5, a word without it."""
-        from holdfast.store.sqlite.postings import RowLengths, Stemmer, read_shares
+        from holdfast.store.sqlite.postings import RowLengths, Scale, Stemmer, read_times
 
-        if kept is not None:
-            return _read_by_rank(db, quoted, kept, state.last_row)
         with self._reading_lock:
             if self._reading is None:
                 self._reading = Stemmer(), RowLengths()
-            stemmer, lengths = self._reading
-            word = stemmer.word(quoted)
+            stemmer, row_lengths = self._reading
+            lengths = row_lengths.update(db, last_row=state.last_row)
+            word = stemmer.word(quoted) if kept is None else None
             if word is None:
-                return _read_by_rank(db, quoted, None, state.last_row)
-            rows, shares = read_shares(db, word, lengths.update(db, last_row=state.last_row))
-        return _Term(rows, shares, state.last_row)
+                rows, times = _read_by_rank(db, quoted, kept, lengths, state.totals)
+            else:
+                rows, times = read_times(db, word)
+            shares = Scale(lengths, state.totals, len(rows)).shares(rows, times)
+        return _Term(rows, times, shares, state.totals, state.last_row)
 
     def _keep(self, quoted: str, term: _Term, state: _State) -> None:
         with self._lock:
-            if self._state.is_outdated_by(state):
+            if state.texts != self._texts:
                 return  # another thread saw an edit meanwhile
             replaced = self._terms.pop(quoted, None)
             self._size_bytes += term.size_bytes - (replaced.size_bytes if replaced else 0)
@@ -160,13 +164,26 @@ class FrequentTerms:
 def _state(db: Connection, last_row: int) -> _State:
     from holdfast.store.sqlite.postings import index_totals
 
-    (edits,) = db.execute("SELECT count FROM text_edits").fetchone()
-    return _State(last_row, index_totals(db).rows, edits, history_of(db))
+    totals = index_totals(db)
+    edits, given = db.execute(
+        "SELECT count, (SELECT seq FROM sqlite_sequence WHERE name = 'memories') FROM text_edits"
+    ).fetchone()
+    # Row numbers are given once, so what is missing was removed.
+    return _State(last_row, totals, _Texts(edits, (given or 0) - totals.rows, history_of(db)))
 
 
-def _read_by_rank(db: Connection, quoted: str, kept: _Term | None, last_row: int) -> _Term:
-    """A term's rows and shares as FTS5 gives them, adding only what is new when some are kept."""
+def _read_by_rank(
+    db: Connection,
+    quoted: str,
+    kept: _Term | None,
+    lengths: NDArray[np.int32],
+    totals: Totals,
+) -> tuple[Rows, Times]:
+    """A term's rows, and by the scores that FTS5 gives them how often it stands in each; what is
+    kept is not read again."""
     import numpy as np
+
+    from holdfast.store.sqlite.postings import Scale
 
     found = db.execute(
         "SELECT rowid, -rank FROM words WHERE words MATCH ? AND rowid > ?",
@@ -174,10 +191,12 @@ def _read_by_rank(db: Connection, quoted: str, kept: _Term | None, last_row: int
     ).fetchall()
     rows = np.array([row for row, _ in found], dtype=np.int32)
     shares = np.array([share for _, share in found], dtype=np.float64)
+    holding = len(rows) + (len(kept.rows) if kept else 0)
+    times = Scale(lengths, totals, holding).times(rows, shares)
     if kept is not None:
         rows = np.concatenate((kept.rows, rows))
-        shares = np.concatenate((kept.shares, shares))
-    return _Term(rows, shares, last_row)
+        times = np.concatenate((kept.times, times))
+    return rows, times
 
 
 def _summed(terms: Sequence[_Term], *, limit: int) -> Scored:

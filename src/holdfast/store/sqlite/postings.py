@@ -20,6 +20,7 @@ from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.schema import WORD_TOKENIZER
 
 Rows: TypeAlias = NDArray[np.int32]
+Times: TypeAlias = NDArray[np.int32]
 Shares: TypeAlias = NDArray[np.float64]
 
 # The constants of FTS5's bm25.
@@ -105,19 +106,39 @@ class RowLengths:
         self._words[rows] = lengths
 
 
-def read_shares(db: Connection, word: str, lengths: NDArray[np.int32]) -> tuple[Rows, Shares]:
-    """The rows that hold a word, in order, and what it adds to the score of each."""
+def read_times(db: Connection, word: str) -> tuple[Rows, Times]:
+    """The rows that hold a word, in order, and how often it stands in each."""
     # One long text and not a row for each place: a third of the time.
     (places,) = db.execute(
         "SELECT group_concat(doc) FROM word_places WHERE term = ?", (word,)
     ).fetchone()
-    rows, times = _counted(np.fromstring(places or "", dtype=np.int32, sep=","))
-    totals = index_totals(db)
-    usual_length = totals.words / max(totals.rows, 1) or 1.0
-    holding = len(rows)
-    rarity = max(math.log((totals.rows - holding + 0.5) / (holding + 0.5)), _LEAST_RARITY)
-    damping = _K1 * (1 - _B + _B * lengths[rows] / usual_length)
-    return rows, rarity * (times * (_K1 + 1)) / (times + damping)
+    return _counted(np.fromstring(places or "", dtype=np.int32, sep=","))
+
+
+class Scale(NamedTuple):
+    """What a term's scores depend on beside the rows themselves."""
+
+    lengths: NDArray[np.int32]
+    totals: Totals
+    holding: int
+
+    def shares(self, rows: Rows, times: Times) -> Shares:
+        """What a term adds to the score of rows, by how often it stands in them."""
+        return self._rarity * (times * (_K1 + 1)) / (times + self._damping(rows))
+
+    def times(self, rows: Rows, shares: Shares) -> Times:
+        """How often a term stands in rows, by what it adds to their scores."""
+        exact = shares * self._damping(rows) / (self._rarity * (_K1 + 1) - shares)
+        return np.rint(exact).astype(np.int32)
+
+    @property
+    def _rarity(self) -> float:
+        without = self.totals.rows - self.holding
+        return max(math.log((without + 0.5) / (self.holding + 0.5)), _LEAST_RARITY)
+
+    def _damping(self, rows: Rows) -> Shares:
+        usual_length = self.totals.words / max(self.totals.rows, 1) or 1.0
+        return _K1 * (1 - _B + _B * self.lengths[rows].astype(np.float64) / usual_length)
 
 
 def index_totals(db: Connection) -> Totals:
@@ -127,12 +148,12 @@ def index_totals(db: Connection) -> Totals:
     return Totals(rows, sum(words))
 
 
-def _counted(docs: Rows) -> tuple[Rows, Shares]:
+def _counted(docs: Rows) -> tuple[Rows, Times]:
     """Each number of an ascending list once, and how often it stands there."""
     is_first = np.ones(len(docs), dtype=bool)
     np.not_equal(docs[1:], docs[:-1], out=is_first[1:])
     first = np.flatnonzero(is_first)
-    return docs[first], np.diff(first, append=len(docs)).astype(np.float64)
+    return docs[first], np.diff(first, append=len(docs)).astype(np.int32)
 
 
 def _sum(packed: bytes) -> int:
