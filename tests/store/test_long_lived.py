@@ -8,6 +8,7 @@ a store that was opened for the question.
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -24,16 +25,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from holdfast.core.changes import IndexCard, Insert
 from holdfast.core.ports import Store
-from holdfast.core.query import Filter, Place
+from holdfast.core.query import Candidate, Filter, Hit, Place
 from holdfast.memory.engine import Engine
 from holdfast.memory.recall import recall
 from holdfast.memory.requests import Mode, RecallRequest
 from holdfast.store import open_sqlite
 from holdfast.store.sqlite.database import Database
 from holdfast.store.sqlite.facts import Facts
+from holdfast.store.sqlite.frequent import FrequentTerms
 from holdfast.store.sqlite.migrations import STEPS, migrate
 from holdfast.store.sqlite.rows import COLUMNS, to_row
 from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.sqlite.words import Effort, search_words
 from holdfast.testing import Samples
 from holdfast.testing.conformance_stage import EVERYTHING
 from holdfast.testing.fakes import ManualClock
@@ -49,6 +52,7 @@ QUESTIONS = (
     ("where did robin run the x_y tango", Mode.HYBRID),
     ("日本語 café zulu delta", Mode.VECTORS),
 )
+NEVER_SMALL = Effort(small_project=0, scored_rows=0)
 CLOCK = ManualClock(START + timedelta(days=30))
 
 
@@ -129,6 +133,37 @@ def assert_as_fresh(path: Path, *kept: Store) -> None:
         assert answers(store) == expected
 
 
+class KeptWords:
+    """Word search as in a large store, where what each term adds to a score is kept."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._frequent = FrequentTerms(from_rows=1)
+
+    def assert_as_fresh(self, path: Path) -> None:
+        with closing(open_sqlite(path, clock=CLOCK)) as fresh:
+            for where in FILTERS:
+                expected = fresh.search_words(WORDS, where, limit=50)
+                assert _rounded(self._found(where)) == _rounded(expected)
+
+    def _found(self, where: Filter) -> list[Hit]:
+        self._db.execute("BEGIN")
+        try:
+            return search_words(
+                self._db, WORDS, where, limit=50, frequent=self._frequent, effort=NEVER_SMALL
+            )
+        finally:
+            self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _rounded(hits: list[Hit]) -> list[tuple[float, Candidate]]:
+    """Sums of the same numbers in another order may differ in their last digit."""
+    return sorted((round(score, 9), candidate) for candidate, score in hits)
+
+
 def make_older_file(path: Path, *, steps: int) -> None:
     """A file as an earlier Holdfast left it; its triggers filled the text indexes."""
     samples, database = Samples(project="one"), Database(
@@ -160,6 +195,7 @@ class LongLived(RuleBasedStateMachine):
             make_older_file(self.path, steps=older)
         self.kept = open_keeping(self.path)
         self.reader = open_keeping(self.path, read_only=True)
+        self.words = KeptWords(self.path)
         for _ in range(3):
             self.act("insert", "beside")
 
@@ -178,11 +214,13 @@ class LongLived(RuleBasedStateMachine):
 
     @invariant()
     def answers_as_fresh(self) -> None:
-        if hasattr(self, "reader"):
+        if hasattr(self, "words"):
             assert_as_fresh(self.path, self.kept, self.reader)
+            self.words.assert_as_fresh(self.path)
 
     def teardown(self) -> None:
-        if hasattr(self, "reader"):
+        if hasattr(self, "words"):
+            self.words.close()
             self.kept.close()
             self.reader.close()
             self.folder.cleanup()
@@ -202,11 +240,13 @@ def test_each_act_of_another_process_is_noticed(
     perform_beside("back_up", 5, path=path)
     perform_beside("export", 6, path=path)
     perform_beside("forget", 7, path=path)
-    with closing(open_keeping(path)) as kept:
+    with closing(open_keeping(path)) as kept, closing(KeptWords(path)) as words:
         assert_as_fresh(path, kept)
+        words.assert_as_fresh(path)
         for number in range(10, 13):
             other_process.perform(name, number, path=path)
             assert_as_fresh(path, kept)
+            words.assert_as_fresh(path)
 
 
 def test_a_backup_put_in_place_twice_is_noticed_twice(tmp_path: Path) -> None:
