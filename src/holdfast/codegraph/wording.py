@@ -48,6 +48,7 @@ class Wording:
     def __init__(self, source: bytes, language: Language) -> None:
         self._source = source
         self._language = language
+        self._call_fields = language.call_fields
 
     def text(self, node: Node) -> str:
         """The text of a node."""
@@ -55,13 +56,14 @@ class Wording:
 
     def dotted(self, node: Node) -> str:
         """A name with dots; only its last part, after `?`, when the rest is an expression."""
-        fields = self._language.call_fields.get(node.type)
+        fields = self._call_fields.get(node.type) if self._call_fields else None
         if fields is not None:
             return self._called(*(node.child_by_field_name(f) for f in fields))
-        if node.end_byte - node.start_byte > _LONGEST_NAME:
-            text = self._source[node.end_byte - _LONGEST_NAME : node.end_byte]
+        start, end = node.start_byte, node.end_byte
+        if end - start > _LONGEST_NAME:
+            text = self._source[end - _LONGEST_NAME : end]
             return dotted("[]" + text.decode("utf-8", "ignore"), self._language)
-        return dotted(self.text(node), self._language)
+        return dotted(self._source[start:end].decode("utf-8", "replace"), self._language)
 
     def _called(self, receiver: Node | None, name: Node | None) -> str:
         """A call whose receiver and name no one node spans; `Cart.new` calls `Cart`."""
