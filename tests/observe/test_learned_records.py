@@ -99,6 +99,16 @@ def test_steps_that_come_in_any_order_are_no_recipe(engine: Engine) -> None:
     assert found(engine, MemoryType.WORKFLOW_RECIPE) == []
 
 
+def test_tests_a_check_and_a_commit_close_any_work_and_are_one_step(engine: Engine) -> None:
+    for number in (1, 2, 3):
+        w = Work(number)
+        edits = [w.change("src/a.py"), w.change("src/x/b.ts")]
+        ends = [w.run("ruff check", "All checks passed!"), w.tests_pass()]
+        commit = w.run('git commit -m "Add"', f"[main abc12{number:02}] Add")
+        learn(engine, [*edits, *ends, commit, w.end()])
+    assert found(engine, MemoryType.WORKFLOW_RECIPE) == []
+
+
 def test_three_steps_are_no_recipe(engine: Engine) -> None:
     for number in (1, 2, 3):
         w = Work(number)

@@ -145,13 +145,24 @@ def _from_first_edit(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     return tokens[first:]
 
 
+def _closes(tool: str, name: str) -> bool:
+    """Whether a step is how any work ends: tests, a check, a commit."""
+    ends = (Purpose.TEST, Purpose.CHECK, Purpose.COMMIT)
+    return _is_proof(tool, name) or (
+        tool == "run" and any(run.purpose in ends for run in runs(name))
+    )
+
+
 def _is_telling(tokens: Sequence[Token]) -> bool:
-    """Whether there are enough steps, and edits of which not one already says the other."""
+    """Whether there are enough steps, of which all that only close the work count as one, and edits
+    of which not one already says the other."""
     edited = [name for tool, name in tokens if tool == "edit"]
     apart = [
         name for n, name in enumerate(edited) if not any(names_say_it(name, e) for e in edited[:n])
     ]
-    return len(tokens) >= t.RECIPE_STEPS and len(apart) >= _LEAST_EDITS
+    own = sum(not _closes(*token) for token in tokens)
+    steps = own + (own < len(tokens))
+    return steps >= t.RECIPE_STEPS and len(apart) >= _LEAST_EDITS
 
 
 def _is_usual(tokens: Sequence[Token], taken: Iterable[tuple[Token, ...]]) -> bool:
