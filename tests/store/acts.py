@@ -30,6 +30,7 @@ from holdfast.core.records import replace
 from holdfast.core.types import MemoryType, RelationType, Scope
 from holdfast.memory.correct import forget, relate, revise
 from holdfast.memory.engine import Engine
+from holdfast.memory.indexing import extra_text
 from holdfast.memory.portable.jsonl import export_jsonl_file, import_jsonl, whole
 from holdfast.memory.recall import recall
 from holdfast.memory.remember import remember
@@ -203,6 +204,12 @@ def _drop_vectors(scene: Scene) -> None:
     scene.store.drop_vectors(model_id=scene.chance.choice(EMBEDDERS).model_id)
 
 
+def _take_vectors_away(scene: Scene) -> None:
+    """As an edit without an embedder does; nothing else of the memories changes."""
+    chosen = [scene.known()[0] for _ in range(4)] if scene.known() else []
+    scene.store.put_cards([(memory.id, IndexCard(extra_text(memory))) for memory in chosen])
+
+
 def _vacuum(scene: Scene) -> None:
     scene.store.compact_storage()
 
@@ -240,8 +247,8 @@ ACTS: dict[str, Callable[[Scene], None]] = {
     for act in (
         _insert, _insert_without_vector, _remember, _edit, _correct, _supersede, _forget,
         _forget_and_take_in_again, _relate, _mark, _rescore, _recall, _fail, _merge_projects,
-        _clear, _back_up, _restore, _export, _import, _reindex, _drop_vectors, _vacuum, _repair,
-        _checkpoint, _change_more_than_is_listed,
+        _clear, _back_up, _restore, _export, _import, _reindex, _drop_vectors, _take_vectors_away,
+        _vacuum, _repair, _checkpoint, _change_more_than_is_listed,
     )
 }  # fmt: skip
 
