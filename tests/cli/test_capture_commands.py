@@ -70,7 +70,7 @@ def test_an_entry_of_an_unknown_client_is_set_aside_and_can_be_tried_again(cli: 
     assert drained.code == exits.NOTHING
     assert "Set aside abacus X" in drained.out
     assert "Took 1 event of " in drained.out
-    assert "1 entries were set aside" in cli("spool").out
+    assert "Set aside: 1 entry;" in cli("spool").out
     again = cli("spool", "repair", "--json")
     assert [entry["client"] for entry in again.json["set_aside"]] == ["abacus"]
     assert cli("spool", "status", "--json").json["status"]["aside_entries"] == 1
@@ -86,7 +86,7 @@ def test_a_payload_that_cannot_be_read_is_counted_and_kept(cli: Cli, payload: by
         spool.append(folder, client="codex", session="s", event="Stop", payload=raw, now_ms=1)
     drained = cli("spool", "drain")
     assert "Set aside codex Stop: UsageError: What codex sent for Stop" in drained.out
-    assert "1 entries were set aside" in cli("spool").out
+    assert "Set aside: 1 entry;" in cli("spool").out
 
 
 def test_events_that_did_not_fit_are_reported_until_repaired(cli: Cli) -> None:

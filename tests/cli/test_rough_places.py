@@ -101,6 +101,25 @@ def test_options_of_a_server_that_is_not_asked_for_are_refused(cli: Cli) -> None
         assert "--http" in ended.err
 
 
+def test_no_editor_is_opened_where_nobody_could_use_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(*_: object, **__: object) -> None:
+        pytest.fail("an editor was opened")
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    monkeypatch.setattr("click.edit", opened)
+    cli("remember", "The parser is slow", "--key", "slow")
+    cli("skill", "new", "tidy-up", "--description", "Tidy up when asked.", "--body", "Do so.")
+    for command, instead in (
+        (("edit", "slow"), "--content"),
+        (("skill", "edit", "tidy-up"), "--set"),
+    ):
+        ended = cli(*command)
+        assert ended.code == USAGE
+        assert instead in ended.err
+
+
 def test_settings_are_listed_as_json_by_the_bare_command_too(cli: Cli) -> None:
     assert cli("config", "--json").json == cli("config", "show", "--json").json
 

@@ -283,6 +283,13 @@ def confirm(question: str, *, yes: bool) -> None:
     click.confirm(question, abort=True, err=True)
 
 
+def require_editor(*, instead: str) -> None:
+    """Refuse to open an editor where it would wait for nobody: none is named, and no terminal."""
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not named and not sys.stdin.isatty():
+        raise UsageError("There is no terminal to edit in.", hint=f"Give {instead}, or set EDITOR.")
+
+
 @contextmanager
 def progress_bar(label: str) -> Generator[Progress | None, None, None]:
     """A progress callback that draws on standard error when that is a terminal.

@@ -76,6 +76,7 @@ def edit(*, name: str, project: str | None, as_json: bool, **given: object) -> N
 def _typed(hf: holdfast.Holdfast, name: str) -> dict[str, object]:
     """The content as the person leaves it in an editor; nothing when it stayed the same."""
     old = hf.get(name).content
+    output.require_editor(instead="--content")
     try:
         new = click.edit(old + "\n", extension=".md")
     except click.ClickException as error:

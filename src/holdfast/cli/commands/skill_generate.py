@@ -131,6 +131,7 @@ def _new_text(known: str, source: TextIO | None) -> str | None:
             return source.read()
     except UnicodeDecodeError:
         raise UsageError("The text is not UTF-8.", hint="Save it as UTF-8 first.") from None
+    output.require_editor(instead="--text")
     try:
         return click.edit(known, extension=".md")
     except click.ClickException as error:

@@ -108,6 +108,7 @@ def _value(field: str, text: str) -> Value:
 
 def _open_editor(skill: Skill) -> None:
     path = own_file(skill)
+    output.require_editor(instead="--set or --body")
     try:
         click.edit(filename=str(path))
     except click.ClickException as error:

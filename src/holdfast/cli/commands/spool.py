@@ -49,7 +49,8 @@ def status(*, as_json: bool = False) -> None:
         since = f" since {found.dropped_since:%Y-%m-%d %H:%M}" if found.dropped_since else ""
         click.secho(f"{counted(found.dropped_events, 'event')} did not fit{since}.", fg="yellow")
     if found.aside_entries:
-        click.secho(f"{found.aside_entries} entries were set aside; see repair.", fg="yellow")
+        aside = counted(found.aside_entries, "entry", "entries")
+        click.secho(f"Set aside: {aside}; `holdfast spool repair` tries again.", fg="yellow")
 
 
 @spool.command()
