@@ -73,7 +73,11 @@ class View:
 
     def cosines(self, query: Floats, *, among: Positions) -> Floats:
         """The cosine of the query with the vectors at some positions."""
-        return (np.take(self.codes, among, axis=0).astype(np.float32) @ query) * self.scales[among]
+        codes = np.take(self.codes, among, axis=0)
+        # Not `codes @ query`: BLAS shares the work out to threads, and on a busy machine waiting
+        # for the last of them takes forty times as long as doing it alone.
+        sums = np.einsum("ij,j->i", codes, query, dtype=np.float32)
+        return sums * self.scales[among]
 
     def _closest_by_sign(
         self, query: Floats, *, among: Positions | None, here: Here, kept: int
