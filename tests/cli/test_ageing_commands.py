@@ -76,7 +76,7 @@ def test_opening_a_project_keeps_it_up_once_a_day(cli: Cli) -> None:
     keep(cli, "Matters", "--importance", "0.9")
     said = cli("context")
     assert said.code == 0
-    assert "Upkeep removed 1 memories" in said.err
+    assert "Upkeep removed 1 memory" in said.err
     assert [m["content"] for m in cli("list", "--json").json["items"]] == ["Matters"]
     keep(cli, "Hardly matters either", "--importance", "0.05")
     assert "Upkeep" not in cli("context").err
