@@ -138,6 +138,7 @@ JSON_FIELDS = {
     "export": ("target", "format", "count"),
     "import": ("dry_run", "report"),
     "backup": ("path", "size_bytes"),
+    "restore": ("dry_run", "restored"),
     "projects list": ("items", "here"),
     "projects merge": ("alias", "into", "moved", "dry_run"),
     "upkeep": _UPKEEP,

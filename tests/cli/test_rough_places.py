@@ -155,7 +155,7 @@ def test_a_damaged_database_is_told_with_a_way_out_that_is_not_the_doctor_again(
     (home / "memory.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
     (home / "memory.db.before-v3").touch()
     told = cli("doctor").out
-    assert "put a backup there (memory.db.before-v3 beside it is one)" in told
+    assert "`holdfast restore FILE` (memory.db.before-v3 beside it is one)" in told
     assert "holdfast doctor" not in told
 
 

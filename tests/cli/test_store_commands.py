@@ -142,6 +142,69 @@ def test_a_backup_is_a_store_of_its_own_and_never_overwrites(cli: Cli, tmp_path:
     assert cli("--store", str(target), "list", "--json").json["total"] == 1
 
 
+@pytest.mark.feature("A3")
+def test_a_backup_is_put_in_place_after_a_look_and_a_yes(
+    cli: Cli, home: Path, tmp_path: Path
+) -> None:
+    _remember(cli, "safe and sound")
+    _remember(cli, "of the other", "--project", "other")
+    copy = str(tmp_path / "copy.db")
+    cli("backup", copy)
+    _remember(cli, "not in the copy")
+    looked = cli("restore", copy, "--dry-run")
+    assert looked.code == 0
+    today = cli("list", "--json").json["items"][0]["created_at"][:10]
+    lines = [line.split("\t") for line in looked.out.splitlines()]
+    assert lines[:2] == [["backup", "2", today, today, "2"], ["now", "3", today, today, "2"]]
+    assert lines[-3:-1] == [["name:demo", "1", "2"], ["name:other", "1", "1"]]
+    assert lines[-1][0].startswith("Would be restored: 2 memories")
+    assert cli("restore", copy).code == 2
+    assert cli("list", "--json").json["total"] == 2
+    done = cli("restore", copy, "--yes")
+    (kept,) = home.glob("memory.db.before-restore-*")
+    assert f"What was there before is kept in {kept}" in done.out
+    assert [m["content"] for m in cli("list", "--json").json["items"]] == ["safe and sound"]
+    assert cli("--store", str(kept), "list", "--json").json["total"] == 2
+
+
+@pytest.mark.feature("A3")
+@pytest.mark.parametrize("state", ["damaged", "missing"])
+def test_a_backup_is_the_way_out_of_a_lost_database(
+    cli: Cli, home: Path, tmp_path: Path, state: str
+) -> None:
+    _remember(cli, "safe and sound")
+    copy = str(tmp_path / "copy.db")
+    cli("backup", copy)
+    if state == "damaged":
+        (home / "memory.db").write_bytes(b"garbage" * 1000)
+    else:
+        for path in home.iterdir():
+            path.unlink()
+        home.rmdir()
+    looked = cli("restore", copy, "--dry-run")
+    assert looked.code == 0
+    assert ("cannot be read" in looked.err) is (state == "damaged")
+    assert home.exists() is (state == "damaged")
+    restored = cli("restore", copy, "--yes", "--json").json["restored"]
+    assert restored["backup"]["memories"] == 1
+    assert restored["present"] is None
+    assert bool(restored["kept"]) is (state == "damaged")
+    assert restored["in_place"] is (state == "missing")
+    assert cli("list", "--json").json["total"] == 1
+    assert cli("doctor", "--deep").code == 0
+    assert (home / "memory.db").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.feature("A3")
+def test_what_is_no_backup_is_not_restored(cli: Cli, home: Path, tmp_path: Path) -> None:
+    _remember(cli, "safe and sound")
+    (tmp_path / "letter").write_text("Dear diary, " * 1000)
+    assert cli("restore", str(tmp_path / "letter"), "--yes").code == 54
+    assert cli("restore", str(tmp_path / "missing"), "--dry-run").code == 2
+    assert cli("restore", str(home / "memory.db"), "--dry-run").code == 2
+    assert cli("list", "--json").json["total"] == 1
+
+
 @pytest.mark.feature("B4")
 def test_doctor_tells_by_its_exit_code_and_mends_what_it_can(cli: Cli, home: Path) -> None:
     assert cli("doctor").code == 0
@@ -302,6 +365,7 @@ def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
         "import": ["fields.jsonl"],
         "archive": ["native", "spec-1"],
         "backup": ["fields.db"],
+        "restore": ["fields.db", "--dry-run"],
         "config get": ["recall.limit"],
         "projects merge": ["other", "--yes"],
     }

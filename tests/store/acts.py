@@ -35,7 +35,7 @@ from holdfast.memory.portable.jsonl import export_jsonl_file, import_jsonl, whol
 from holdfast.memory.recall import recall
 from holdfast.memory.remember import remember
 from holdfast.memory.requests import RecallRequest
-from holdfast.store import open_sqlite
+from holdfast.store import open_sqlite, restore_sqlite
 from holdfast.testing.conformance_stage import EVERYTHING
 from holdfast.testing.fakes import ManualClock, WordEmbedder
 from holdfast.testing.samples import START
@@ -175,12 +175,10 @@ def _back_up(scene: Scene) -> None:
 
 
 def _restore(scene: Scene) -> None:
-    """Put a backup in place while others have the file open, as `.restore` of sqlite3 does."""
+    """Put a backup in place while others have the file open."""
     backups = sorted(scene.path.parent.glob("backup-*.db"))
     if backups:
-        chosen = scene.chance.choice(backups)
-        with closing(sqlite3.connect(chosen)) as backup, closing(_raw(scene)) as db:
-            backup.backup(db)
+        restore_sqlite(scene.chance.choice(backups), scene.path)
 
 
 def _export(scene: Scene) -> None:

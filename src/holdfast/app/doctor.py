@@ -242,8 +242,8 @@ def _what_failed(wires: Wires, error: StoreError) -> str:
     copies = sorted(file.name for file in wires.path.parent.glob(f"{wires.path.name}.before-v*"))
     beside = f" ({copies[-1]} beside it is one)" if copies else ""
     return (
-        f"{error.message} It cannot be mended in place: put a backup there{beside}, or move it away"
-        " and import what was exported."
+        f"{error.message} It cannot be mended in place: put a backup there with `holdfast restore"
+        f" FILE`{beside}, or move it away and import what was exported."
     )
 
 

@@ -1,4 +1,5 @@
-"""Memories in and out of a store, as verbs of `Holdfast`: export, import, intake, backup.
+"""Memories in and out of a store, as verbs of `Holdfast`: export, import, intake, backup,
+restore.
 
 Paths are taken as a person types them. Knows which project is open; how a format is written and
 read is in `holdfast.memory.portable`.
@@ -15,6 +16,7 @@ from holdfast.core.errors import UsageError
 if TYPE_CHECKING:
     from holdfast.app.arguments import Which
     from holdfast.app.intake import IntakeReport
+    from holdfast.app.restoring import Restored
     from holdfast.app.wiring import Wires
     from holdfast.core.ports import Progress
     from holdfast.core.query import Filter
@@ -130,6 +132,15 @@ class Exchange:
         self._wires.engine.store.backup(path, progress=progress)
         path.chmod(0o600)
         return path
+
+    def restore(
+        self, source: str | Path, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> Restored:
+        """Put a backup in the place of the whole store; what was there is copied beside it."""
+        from holdfast.app.restoring import restore
+
+        path = expanded(source).absolute()
+        return restore(self._wires, path, dry_run=dry_run, progress=progress)
 
     def _whole(self, which: Which) -> Filter:
         """The filter of a complete copy: history belongs to it unless the caller says otherwise."""

@@ -65,6 +65,7 @@ SECTIONS: Final = MappingProxyType(
             ),
             "export": ("portable", "Write memories to a file for git or for people."),
             "backup": ("backup", "Copy the whole store into a new file."),
+            "restore": ("restore", "Put a backup in the place of the whole store."),
             "projects": ("projects", "List projects, and merge two that are one."),
         },
         "Upkeep": {

@@ -187,3 +187,15 @@ class Finding:
     severity: Severity
     repairable: bool
     count: int = 1
+
+
+@record(kw_only=True)
+class StoreContents:
+    """What a database file holds, told from its rows: enough to know it by."""
+
+    schema: int
+    size_bytes: int
+    memories: int
+    oldest_at: datetime | None = None
+    newest_at: datetime | None = None
+    projects: tuple[tuple[str, int], ...] = ()

@@ -12,10 +12,19 @@ if TYPE_CHECKING:
     from holdfast.core.clock import Clock
     from holdfast.core.code_texts import CodeTexts
     from holdfast.core.graph_ports import GraphStore
-    from holdfast.core.ports import Store
-    from holdfast.core.query import Finding
+    from holdfast.core.ports import Progress, Store
+    from holdfast.core.query import Finding, StoreContents
+    from holdfast.store.sqlite.restoring import Replaced
 
-__all__ = ["look_over_derived", "open_sqlite", "open_sqlite_code_texts", "open_sqlite_graph"]
+__all__ = [
+    "look_into_sqlite",
+    "look_over_derived",
+    "open_sqlite",
+    "open_sqlite_code_texts",
+    "open_sqlite_graph",
+    "restore_sqlite",
+    "verify_sqlite_backup",
+]
 
 
 def open_sqlite(
@@ -99,3 +108,47 @@ def look_over_derived(path: "Path", *, deep: bool) -> "Finding | None":
 
     kind = code_texts if path.name.endswith(".words.db") else graph_schema
     return look_over(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)
+
+
+def look_into_sqlite(path: "Path") -> "StoreContents":
+    """What a database file holds, whatever its schema. Changes nothing."""
+    from holdfast.store.sqlite.restoring import look_into
+
+    return look_into(path)
+
+
+def verify_sqlite_backup(source: "Path", path: "Path") -> "StoreContents":
+    """What a backup for the database at a path holds. Changes nothing.
+
+    StoreError when it is damaged, of another program or of a newer Holdfast.
+    """
+    from holdfast.store.sqlite.restoring import verify
+
+    return verify(source, path)
+
+
+def restore_sqlite(
+    source: "Path",
+    path: "Path",
+    *,
+    busy_timeout_ms: int = 5_000,
+    durability: "Literal['normal', 'full']" = "normal",
+    clock: "Clock | None" = None,
+    progress: "Progress | None" = None,
+) -> "Replaced":
+    """Put a backup in the place of a database, whatever state that is in.
+
+    No method of a store, because a damaged database cannot be opened as one. What was there is
+    copied beside it first. It happens whole or not at all, also for processes that have it open.
+    """
+    from holdfast.core.clock import system_clock
+    from holdfast.store.sqlite.restoring import restore
+
+    return restore(
+        source,
+        path,
+        busy_timeout_ms=busy_timeout_ms,
+        durability=durability,
+        clock=clock or system_clock,
+        progress=progress,
+    )

@@ -7,6 +7,7 @@ removed by the next copy into the same folder, once nobody has written to it for
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from time import time
 
-from holdfast.core.errors import StoreError
+from holdfast.core.errors import StoreError, StoreFullError
 from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.faults import translated
 
@@ -22,6 +23,7 @@ _PAGES = 2_048
 # Nobody else names files like this, so what bears it may be removed.
 _SUFFIX = ".holdfast.partial"
 _LEFT_ALONE_S = 3_600
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def copy_database(
@@ -37,6 +39,31 @@ def copy_database(
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def copy_bytes(source: Path, target: Path) -> None:
+    """Copy a file that SQLite cannot read, as it is."""
+    from shutil import copyfileobj
+
+    partial = _new_file(target)
+    try:
+        with source.open("rb") as read, partial.open("wb") as written:
+            copyfileobj(read, written)
+            written.flush()
+            os.fsync(written.fileno())
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        kind = StoreFullError if error.errno in _NO_ROOM else StoreError
+        raise kind(
+            f"{source} cannot be copied to {target}: {error.strerror}.",
+            hint="Free some disk space, or check the permissions of the folder.",
+        ) from error
+
+
+def staging_name(target: Path) -> Path:
+    """A name beside a file for what shall take its place; what is left there is removed later."""
+    return target.with_name(f"{target.name}.{os.getpid()}{_SUFFIX}")
 
 
 def unfinished(folder: Path) -> list[Path]:

@@ -52,7 +52,7 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError | UsageError:
     if code in _DAMAGED:
         return StoreCorruptError(
             f"{path} is damaged or is not a Holdfast database ({error}).",
-            hint="Run `holdfast doctor`; if it cannot mend it, restore a backup.",
+            hint="Run `holdfast doctor`; if it cannot mend it, `holdfast restore` a backup.",
         )
     return _less_common(error, code, path)
 

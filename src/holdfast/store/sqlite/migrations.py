@@ -132,7 +132,7 @@ def pending(
     if version > newest:
         raise StoreVersionError(
             f"The database has schema version {version}; this Holdfast knows up to {newest}.",
-            hint="Upgrade Holdfast, or open a backup made by this version.",
+            hint="Upgrade Holdfast, or `holdfast restore` a backup made by this version.",
         )
     return [step for step in steps if step.number > version]
 

@@ -157,7 +157,7 @@ def to_memory(row: Row) -> Memory:
 def _unreadable(full_id: str, why: object) -> StoreCorruptError:
     return StoreCorruptError(
         f"The memory {full_id} cannot be read: {why}.",
-        hint="Restore a backup, or delete that memory.",
+        hint="Put a backup in place with `holdfast restore`, or delete that memory.",
     )
 
 
