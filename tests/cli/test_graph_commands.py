@@ -44,6 +44,18 @@ def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
+def test_the_summary_of_a_build_adds_up(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    photo, minified = "\x00PNG", "var a=1;"  # one is skipped once it is read, one by its name
+    write(root, FILES | {"photo.py": photo, "app.min.js": minified})
+    assert "5 files: 3 read, 0 unchanged, 2 skipped. 3 linked anew; " in _run(root, "build").stdout
+    (root / "a.py").unlink()
+    write(root, {"b.py": "def f():\n    return 1\n"})
+    told = _run(root, "build").stdout
+    assert told.startswith("4 files: 1 read, 3 unchanged, 0 skipped. ")
+    assert ", 1 gone since the last build; " in told
+
+
 def test_the_commands_answer_as_text_and_as_json(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, FILES)

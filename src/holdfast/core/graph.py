@@ -276,8 +276,9 @@ class BuildProgress:
 
 @record(kw_only=True)
 class BuildReport:
-    """What a build did. `reanalysed` were parsed; `redrawn` got new edges, which includes files
-    that did not change but depend on one that did."""
+    """What a build did. `reanalysed` were opened to be parsed, also those that were then skipped;
+    `redrawn` got new edges, which includes files that did not change but depend on one that did.
+    """
 
     seen: int = 0
     reanalysed: int = 0
@@ -291,3 +292,9 @@ class BuildReport:
     seconds: float = 0.0
     parse_seconds: float = 0.0
     size_bytes: int = 0
+
+    @property
+    def read(self) -> int:
+        """Files taken up: with those unchanged, skipped and unnameable, they are all that were
+        seen."""
+        return self.seen - self.unchanged - self.skipped - len(self.unnameable)

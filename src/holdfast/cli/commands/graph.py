@@ -251,10 +251,12 @@ def _step_line(step: Step) -> str:
 
 def print_report(report: BuildReport) -> None:
     """What a build did."""
+    unnamed = f", {len(report.unnameable)} without a usable name" if report.unnameable else ""
+    gone = f", {report.removed} gone since the last build" if report.removed else ""
     click.echo(
-        f"{counted(report.seen, 'file')}: {report.reanalysed} read, {report.unchanged} unchanged,"
-        f" {report.skipped} skipped, {report.removed} gone; {report.redrawn} linked"
-        f" in {report.seconds:.1f} s"
+        f"{counted(report.seen, 'file')}: {report.read} read, {report.unchanged} unchanged,"
+        f" {report.skipped} skipped{unnamed}. {report.redrawn} linked anew{gone};"
+        f" {report.seconds:.1f} s"
     )
     if not report.seen:
         output.note("This folder holds no source file that the graph reads.")
