@@ -245,6 +245,17 @@ def test_a_package_brings_its_own_way_of_working(tmp_path: Path) -> None:
     assert "not installed" in run(tmp_path, "methodology", plugins=tmp_path).stderr
 
 
+def test_only_what_is_installed_can_be_set(tmp_path: Path) -> None:
+    refused = run(tmp_path, "config", "set", "methodology", "kanbam")
+    assert refused.returncode == 2
+    assert "must be one of native, bmad, tdd, agile, kanban, not 'kanbam'" in refused.stderr
+    assert run(tmp_path, "config", "set", "methodology", "kanban").returncode == 0
+    assert run(tmp_path, "config", "get", "methodology").stdout == "kanban\n"
+    without = run(tmp_path, "config", "set", "methodology", "kanban", plugins=tmp_path)
+    assert without.returncode == 2
+    assert run(tmp_path, "config", "set", "methodology", "tdd", plugins=tmp_path).returncode == 0
+
+
 def test_a_plugin_that_cannot_be_loaded_is_told_about_and_left_out(tmp_path: Path) -> None:
     listed = run(tmp_path, "methodology", "list", plugins=BROKEN)
     assert listed.returncode == 0

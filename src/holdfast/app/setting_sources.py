@@ -73,7 +73,22 @@ def parse_value(rule: Rule, text: str) -> Scalar | Path:
     value = _checked(rule, _from_text(rule, text))
     if isinstance(value, UsageError):
         raise value
+    if rule.key == "methodology":
+        _require_methodology(text.strip())
     return value
+
+
+def _require_methodology(id: str) -> None:
+    """Plugins add to the choices, so they are known only when asked for; a value that was in a
+    file already is no error, since its package may come back."""
+    from holdfast.app.plugins import installed_plugins
+
+    known = installed_plugins().methodologies
+    if id not in known:
+        raise UsageError(
+            f"methodology must be one of {', '.join(known)}, not {id!r}.",
+            hint="Others come with the packages that bring them.",
+        )
 
 
 # -- From the sources to offers -------------------------------------------------------------------
