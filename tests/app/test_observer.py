@@ -107,6 +107,28 @@ def test_a_verdict_through_the_table_of_operations(hf: Holdfast) -> None:
         operation.read({"verdict": "maybe"})
 
 
+def test_a_verdict_tells_why_something_was_not_promoted(hf: Holdfast) -> None:
+    operation = BY_NAME["record_verdict"]
+    (memory_id,) = hf.observer.learn(worked(hf, 1, 2, 3)).promoted
+    hf.forget(memory_id)
+    worked(hf, 4, proof=False)
+    told = operation.run(hf, operation.read({"verdict": "passed", "session": "session-004"}))
+    (skipped,) = told.structured()["skipped"]
+    assert (skipped["rule"], skipped["reason"]) == ("co_dependence", "somebody removed it before")
+    assert "src/cart.py" in skipped["subject"]
+    assert "not promoted (co_dependence): somebody removed it before" in told.text()
+
+
+def test_a_verdict_that_nothing_can_follow_from_yet_says_so(hf: Holdfast) -> None:
+    operation = BY_NAME["record_verdict"]
+    worked(hf, 1, proof=False)
+    asked = {"verdict": "passed", "session": "session-001"}
+    told = operation.run(hf, operation.read({**asked, "task": "the rate"}))
+    assert "A verdict on one sub-task counts once all of the work has one" in told.text()
+    assert told.structured()["note"] in told.text()
+    assert "note" not in operation.run(hf, operation.read(asked)).structured()
+
+
 def test_a_verdict_without_any_session_says_what_to_do(hf: Holdfast) -> None:
     operation = BY_NAME["record_verdict"]
     with pytest.raises(NotFoundError, match="No session"):

@@ -64,6 +64,12 @@ class Learned:
         return tuple(made for report in self.reports for made in report.promoted)
 
 
+_NOT_YET = (
+    "Noted; nothing could be promoted yet. A verdict on one sub-task counts once all of the work"
+    " has one, or when there are more than five sub-tasks."
+)
+
+
 @record(kw_only=True)
 class VerdictGiven:
     """What a verdict led to: error patterns from what QA found, and a promotion if it passed."""
@@ -71,6 +77,11 @@ class VerdictGiven:
     session_id: str
     error_patterns: tuple[str, ...] = ()
     report: PromotionReport | None = None
+
+    @property
+    def note(self) -> str:
+        """Why nothing could follow yet; empty when something did."""
+        return "" if self.report else _NOT_YET
 
 
 @record(kw_only=True)

@@ -16,8 +16,10 @@ from holdfast.server.outputs import Output
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.core.sessions import SessionRecord
+    from holdfast.observe.learning.promotion import Skipped
 
 _MOST_ISSUES = 50
+_MOST_SKIPPED = 20
 
 
 class Issue(Model):
@@ -44,6 +46,14 @@ class Judged(Input):
     complexity: Literal["trivial", "standard", "complex"] | None = None
 
 
+class NotPromoted(Model):
+    """A conclusion that did not become a memory, and why."""
+
+    rule: str
+    subject: str
+    reason: str
+
+
 class VerdictTaken(Output):
     """What a verdict led to."""
 
@@ -53,13 +63,20 @@ class VerdictTaken(Output):
     confirmed: list[str] = Field(default_factory=list)
     error_patterns: list[str] = Field(default_factory=list)
     discarded: int = 0
+    skipped: list[NotPromoted] = Field(default_factory=list[NotPromoted])
+    note: str = Field(default="", description="Why nothing could be promoted at all.")
 
     def text(self) -> str:
-        return (
+        first = (
             f"{self.session} {self.verdict}: {len(self.promoted)} memories promoted,"
             f" {len(self.confirmed)} confirmed, {len(self.error_patterns)} error patterns kept,"
             f" {self.discarded} sheets discarded"
         )
+        shown = self.skipped[:_MOST_SKIPPED]
+        left_off = len(self.skipped) - len(shown)
+        lines = [f"not promoted ({one.rule}): {one.reason}" for one in shown]
+        lines += [f"not promoted: {left_off} more"] if left_off else []
+        return "\n".join([first, *([self.note] if self.note else []), *lines])
 
 
 class Why(Input):
@@ -123,7 +140,13 @@ def record_verdict(hf: Holdfast, asked: Judged) -> VerdictTaken:
         confirmed=list(report.confirmed) if report else [],
         error_patterns=list(given.error_patterns),
         discarded=report.discarded if report else 0,
+        skipped=[_not_promoted(one) for one in report.skipped] if report else [],
+        note=given.note,
     )
+
+
+def _not_promoted(one: Skipped) -> NotPromoted:
+    return NotPromoted(rule=one.rule, subject=quoted(one.subject), reason=quoted(one.reason))
 
 
 def _session(hf: Holdfast, name: str) -> SessionRecord:

@@ -98,7 +98,7 @@ def verdict(
         return
     report = given.report
     if report is None:
-        output.note("Noted; nothing could be promoted yet.")
+        output.note(given.note)
         return
     click.echo(
         f"{len(report.promoted)} memories promoted, {len(report.confirmed)} confirmed,"
