@@ -103,10 +103,33 @@ def test_a_bad_line_is_named_and_the_rest_is_taken_in(cli: Cli) -> None:
     with Path("out.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"half a li\n')
     cli("forget", "--all", "--yes")
-    strict = cli("import", "out.jsonl", "--strict", "--json").json["report"]
-    assert (strict["applied"], strict["refused"][0]["line"]) == (False, 3)
-    assert "line 3" in cli("import", "out.jsonl").err
+    strict = cli("import", "out.jsonl", "--strict", "--json")
+    report = strict.json["report"]
+    assert (report["applied"], report["refused"][0]["line"]) == (False, 3)
+    assert strict.code == 2
+    assert "Nothing was written." in cli("import", "out.jsonl", "--strict").err
+    assert cli("list", "--json").json["total"] == 0
+    lenient = cli("import", "out.jsonl")
+    assert "line 3" in lenient.err
+    assert lenient.code == 1
     assert cli("list", "--json").json["total"] == 1
+
+
+@pytest.mark.feature("A11")
+def test_a_page_that_is_not_taken_in_shows_in_the_exit_code(cli: Cli) -> None:
+    name = _remember(cli, "The port is 8080")
+    cli("export", "notes")
+    page = next(p for p in Path("notes").rglob("*.md") if p.name != "INDEX.md")
+    text = page.read_text(encoding="utf-8")
+    assert cli("import", "notes").code == 0
+    cli("edit", name, "--content", "The port is 7070")
+    page.write_text(text.replace("8080", "9090"), encoding="utf-8")
+    outdated = cli("import", "notes", "--json")
+    assert (len(outdated.json["report"]["outdated"]), outdated.code) == (1, 1)
+    page.write_text("---\nbroken: [\n---\n", encoding="utf-8")
+    refused = cli("import", "notes", "--json")
+    assert (len(refused.json["report"]["refused"]), refused.code) == (1, 1)
+    assert cli("import", "notes", "--strict").code == 1  # speaks of JSONL only
 
 
 @pytest.mark.feature("A11")

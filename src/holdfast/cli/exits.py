@@ -37,7 +37,8 @@ OTHER_CODES: Final[Mapping[int, str]] = MappingProxyType(
     {
         OK: "done",
         NOTHING: "a search found nothing, or there was nothing to do; a check (`doctor`,"
-        " `skill validate`) found an error; a question was answered with no",
+        " `skill validate`) found an error; a question was answered with no; a part of what"
+        " was given was refused or set aside and the rest done (`import`, `spool`)",
         CRASHED: "a mistake in Holdfast itself; the traceback is on standard error",
         SYSTEM_REFUSED: "the system refused something, such as writing the output to a full disk",
         INTERRUPTED: "stopped with Ctrl-C",

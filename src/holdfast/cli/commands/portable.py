@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from holdfast.app.places import expanded
 from holdfast.app.projects import is_there
-from holdfast.cli import options, output
+from holdfast.cli import exits, options, output
 from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.text import counted
@@ -100,7 +100,7 @@ def import_(
     dry_run: bool,
     project: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Take in transcripts, git, other tools' data, or an exported file.
 
     SOURCE is claude-code, codex or gemini (their transcripts), git (commits), instructions
@@ -109,7 +109,8 @@ def import_(
     are taken unless --all-projects or a PATH says otherwise; each goes to its own project.
 
     Anything else is a file or a folder that `holdfast export` wrote; ./git is a file of that name.
-    A single - reads JSONL from standard input.
+    A single - reads JSONL from standard input. Exits with 1 when a part of the file or the folder
+    was refused and the rest taken in, and with 2 when --strict refused all of it.
 
     Nothing but the memory is written. Doing it again, also after it was broken off, adds only what
     is new.
@@ -128,7 +129,7 @@ def import_(
         )
         with options.opened(project) as hf:
             import_from(hf, source, request)
-        return
+        return exits.OK
     if paths:
         raise UsageError(f"{source!r} is no source.", hint=f"Known: {', '.join(NAMES)}.")
     if source != "-" and not is_there(expanded(source)):
@@ -152,6 +153,17 @@ def import_(
         output.print_json({"dry_run": dry_run, "report": report})
     else:
         _print(report, dry_run=dry_run)
+    return _code(report, all_or_nothing=strict and kind == "jsonl")
+
+
+def _code(report: ImportReport | MarkdownReport, *, all_or_nothing: bool) -> int:
+    """What was left out is no crash, but a script must be able to tell."""
+    from holdfast.memory.portable.markdown_import import MarkdownReport
+
+    outdated = report.outdated if isinstance(report, MarkdownReport) else ()
+    if not report.refused and not outdated:
+        return exits.OK
+    return exits.USAGE if all_or_nothing else exits.NOTHING
 
 
 def _print(report: ImportReport | MarkdownReport, *, dry_run: bool) -> None:
@@ -165,6 +177,8 @@ def _print(report: ImportReport | MarkdownReport, *, dry_run: bool) -> None:
         if isinstance(value, list):
             for item in value:
                 output.note(f"{name}: {_one(item)}")
+    if not report.applied and not dry_run:
+        output.note("Nothing was written.")
 
 
 def _one(item: Json) -> str:
