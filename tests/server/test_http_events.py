@@ -100,6 +100,22 @@ def test_an_id_from_another_database_is_a_gap_and_no_id_at_all_a_problem(web: Se
         assert answer.status_code == 400
 
 
+def test_a_backup_put_in_place_is_a_gap_for_those_who_listen(web: Served, tmp_path: Path) -> None:
+    web.remember("In the backup")
+    with memories_in(tmp_path).of("") as elsewhere:
+        copy = elsewhere.backup(tmp_path / "copy.db")
+        with web.events() as events:
+            web.remember("Lost again")
+            assert events.next()[1] == "2"
+            elsewhere.restore(copy)
+            kind, number, told = events.next()
+            assert (kind, number, told["after"]) == ("gap", "1", 2)
+            web.remember("After the restore")
+            assert events.next()[2]["title"] == "After the restore"
+            titles = {item["content"] for item in web.client.get("/api/memories").json()["items"]}
+    assert titles == {"In the backup", "After the restore"}
+
+
 def test_a_project_hears_nothing_of_another(web: Served) -> None:
     with web.events(project="alpha") as alpha, web.events(all_projects="true") as everything:
         web.remember("Only beta knows", project="beta")

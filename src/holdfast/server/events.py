@@ -103,6 +103,13 @@ class Feed:
                 last = page[-1].news.number if page else 0
                 after = last if len(page) == PAGE else max(newest, last)
                 continue
+            if newest < after:
+                # Either the number was asked for earlier than the page, or a backup was put in
+                # place: then the news begin again at a smaller one.
+                span = await self._crossing.ask("", news_span)
+                if span.newest < after:
+                    yield _gap(after, span.oldest, span.newest)
+                    after, spoken_at = span.newest, monotonic()
             if monotonic() - spoken_at >= self._pace.heartbeat_every_s:
                 yield _HEARTBEAT
                 spoken_at = monotonic()
