@@ -12,7 +12,7 @@ from posixpath import commonprefix, dirname
 from holdfast.codegraph.facts import STAR, UNKNOWN, Import, Names, Uses
 from holdfast.codegraph.language import Found, Language, Target
 from holdfast.codegraph.outlook import Outlook, stem
-from holdfast.codegraph.scopes import Meaning, Scopes
+from holdfast.codegraph.scopes import Meaning, Scopes, widest
 from holdfast.core.graph import SYMBOL_MARK, Edge, EdgeKind, NodeKind
 from holdfast.core.graph_ports import DrawnEdges
 
@@ -147,13 +147,22 @@ class Drawer:
     ) -> Iterator[tuple[str, str, int, str, float]]:
         """Scope, callee as written, line, who that is and how sure, for the calls that mean
         something in this tree."""
-        known = self._heads(sheet.path, names, uses)
+        language, bindings = self._outlook.language_of(sheet.path), uses.bindings
+        if language is None:
+            return
+        known = self._heads(sheet.path, language, names, uses)
+        resolved: dict[tuple[str, str], Meaning | None] = {}
         for caller, callee, line in uses.calls:
             scope = uses.callers[caller] if caller >= 0 else ""
             parts = callee.split(".")
             meaning = None
             if parts[0] != UNKNOWN and (known is None or parts[0] in known):
-                meaning = self._scopes.resolve(sheet.path, scope, parts, uses.bindings)
+                # Many functions of a file call the same, which is looked up once for all of them.
+                outer = widest(scope, parts[0], names, bindings, language)
+                spot = (outer, callee)
+                if spot not in resolved:
+                    resolved[spot] = self._scopes.resolve(sheet.path, outer, parts, bindings)
+                meaning = resolved[spot]
             if meaning is not None and meaning.target.qualname:
                 yield scope, callee, line, node_id(meaning.target), meaning.confidence
             elif meaning is None and len(parts) > 1:
@@ -161,11 +170,12 @@ class Drawer:
                 if target is not None:
                     yield scope, callee, line, target, _BY_MEMBER
 
-    def _heads(self, path: str, names: Names, uses: Uses) -> frozenset[str] | None:
+    def _heads(
+        self, path: str, language: Language, names: Names, uses: Uses
+    ) -> frozenset[str] | None:
         """Names that can mean anything in a file at all, to pass over the many that cannot, such
         as built-in functions; None where names may also come from outside the file's text."""
-        language = self._outlook.language_of(path)
-        if language is None or language.implicit_self or language.scope_of or language.autoload:
+        if language.implicit_self or language.scope_of or language.autoload:
             return None
         if self._scopes.stars(path):
             return None

@@ -37,7 +37,7 @@ class Outlook:
         """What the folder of the tree is called: it may be a package itself."""
         self.language_of = language_of
         self._load = load
-        self._names: dict[str, Names | None] = {}
+        self._names: dict[str, tuple[int, Names | None]] = {}
         self._documents: dict[str, object] = {}
         self._found: dict[tuple[str, int], tuple[Found, frozenset[int]]] = {}
         self._known: dict[tuple[str, ...], tuple[object, frozenset[int]]] = {}
@@ -54,7 +54,8 @@ class Outlook:
         """Read the names of many files at once."""
         missing = [path for path in paths if path not in self._names]
         for path, data in self._load(missing).items():
-            self._names[path] = names_from_bytes(data) if data else None
+            names = names_from_bytes(data) if data else None
+            self._names[path] = (key("names", path), names)
 
     # -- Questions --------------------------------------------------------------------------------
 
@@ -92,14 +93,18 @@ class Outlook:
 
     def names(self, path: str) -> Names | None:
         """What a file gives away; None for one that was not analysed."""
-        self._asked.add(key("names", path))
-        if path not in self._names:
-            self._names[path] = None
-            # A configuration file is kept as it is: it has no names.
-            if path in self.layout and self.language_of(path) is not None:
-                data = self._load([path]).get(path, b"")
-                self._names[path] = names_from_bytes(data) if data else None
-        return self._names[path]
+        known = self._names.get(path)
+        if known is None:
+            known = self._names[path] = (key("names", path), self._read_names(path))
+        self._asked.add(known[0])
+        return known[1]
+
+    def _read_names(self, path: str) -> Names | None:
+        # A configuration file is kept as it is: it has no names.
+        if path not in self.layout or self.language_of(path) is None:
+            return None
+        data = self._load([path]).get(path, b"")
+        return names_from_bytes(data) if data else None
 
     def document(self, path: str, parse: Callable[[bytes], object]) -> object:
         """A configuration file, parsed once; None where there is none.
@@ -124,6 +129,11 @@ class Outlook:
         return None
 
     # -- Imports ----------------------------------------------------------------------------------
+
+    @property
+    def is_working(self) -> bool:
+        """Whether something is being worked out that will be remembered."""
+        return bool(self._under_way)
 
     def remembered(
         self, spot: tuple[str, ...], work: Callable[[], _Answer], default: _Answer

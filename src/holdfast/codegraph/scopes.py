@@ -65,9 +65,10 @@ class Scopes:
         if names is None or language is None or steps > _FARTHEST:
             return None
         place = _Place(path, names, language, bindings)
-        scope, parts = _out_of_modules(place, scope, parts)
-        if not parts:
-            return Meaning(Target(path, scope))
+        if parts[0] in language.outer_names:
+            scope, parts = _out_of_modules(place, scope, parts)
+            if not parts:
+                return Meaning(Target(path, scope))
         head = parts[0]
         if head in language.self_names or head in language.super_names:
             return self._on_self(place, scope, parts, steps)
@@ -217,8 +218,15 @@ class Scopes:
                 return met if place == 0 else met._replace(confidence=met.confidence * 0.95)
         return None
 
-    def _lineage(self, owner: Target) -> Iterator[Target]:
-        """A class and its bases, nearest first."""
+    def _lineage(self, owner: Target) -> Iterable[Target]:
+        """A class and its bases, nearest first. Whoever works out bases himself gets them one by
+        one, so as not to come back to where he is."""
+        if self._outlook.is_working:
+            return self._walked(owner)
+        spot = ("lineage", *owner)
+        return self._outlook.remembered(spot, lambda: tuple(self._walked(owner)), ())
+
+    def _walked(self, owner: Target) -> Iterator[Target]:
         seen, waiting = {owner}, [owner]
         while waiting:
             current = waiting.pop(0)
@@ -257,20 +265,24 @@ class Scopes:
         """What a dotted rest means below something."""
         if steps > _FARTHEST:
             return None
-        settled = self._settled(target, steps)
-        if settled is not None and self._variable(settled) is not None:
-            return self._of_variable(settled, parts, steps) if parts else None
-        if settled is None or not parts:
-            return settled and Meaning(settled)
-        if not settled.qualname:
-            return self._given_then(settled, parts, steps)
-        kind = self.kind(settled)
+        kind = self.kind(target)
+        if kind is None:
+            settled = self._settled(target, steps)
+            if settled is None:
+                return None
+            if self._variable(settled) is not None:
+                return self._of_variable(settled, parts, steps) if parts else None
+            target, kind = settled, self.kind(settled)
+        if not parts:
+            return Meaning(target)
+        if not target.qualname:
+            return self._given_then(target, parts, steps)
         if kind in _TYPES:
-            return self.member(settled, parts, steps + 1)
+            return self.member(target, parts, steps + 1)
         if kind is NodeKind.MODULE:
-            inner = Target(settled.path, f"{settled.qualname}.{parts[0]}")
+            inner = Target(target.path, f"{target.qualname}.{parts[0]}")
             return self.descend(inner, parts[1:], steps + 1) if self.kind(inner) else None
-        given = self._returned(Meaning(settled), steps)
+        given = self._returned(Meaning(target), steps)
         return given and self._of_type(given, parts, steps)
 
     def _variable(self, target: Target) -> str | None:
@@ -435,6 +447,23 @@ def outward(scope: str) -> Iterator[str]:
     while scope:
         yield scope
         scope = scope.rpartition(".")[0]
+
+
+def widest(scope: str, head: str, names: Names, bindings: Bindings, language: Language) -> str:
+    """The outermost scope in which a name means the same as in this one: a function around it
+    that neither binds nor defines it has no say, nor has a class whose members need a `self`."""
+    symbols = names.symbols
+    needs_class = head in language.self_names or head in language.super_names
+    while scope and (scope, head) not in bindings:
+        kind = symbols.get(scope)
+        if kind is NodeKind.FUNCTION:
+            has_say = f"{scope}.{head}" in symbols
+        else:
+            has_say = needs_class or language.implicit_self or kind not in _TYPES
+        if has_say:
+            break
+        scope = scope.rpartition(".")[0]
+    return scope
 
 
 def _first(meanings: Iterable[Meaning | None]) -> Meaning | None:

@@ -157,24 +157,25 @@ def _spots(module: str, path: str, outlook: Outlook) -> tuple[list[str], float]:
     top, _, rest = module.partition(".")
     if top == outlook.root_name and outlook.has("__init__.py"):
         return [rest.replace(".", "/")], 1.0
-    own = _own_root(path, outlook)
+    home = dirname(path)
+    own = outlook.remembered(("own root", home), lambda: _own_root(home, outlook), "")
     roots = outlook.python_top(top)
     if top in _STANDARD:
         roots = tuple(r for r in roots if r == own)
     near = sorted(roots, key=lambda root: (root != own, not holds(root, path), len(root), root))
     spots = [joined(root, below) for root in near]
-    if top not in _STANDARD and dirname(path) not in roots:
-        spots.append(joined(dirname(path), below))  # a script beside its helpers
+    if top not in _STANDARD and home not in roots:
+        spots.append(joined(home, below))  # a script beside its helpers
     return spots, 1.0 if own in roots or len(roots) == 1 else 0.8
 
 
-def _own_root(path: str, outlook: Outlook) -> str:
-    """The folder that the importer's outermost package stands in: `src` is one in any case, since
-    a package in it need not have an `__init__`."""
-    folder = dirname(path)
+def _own_root(home: str, outlook: Outlook) -> str:
+    """The folder that the outermost package of a folder stands in: `src` is one in any case,
+    since a package in it need not have an `__init__`."""
+    folder = home
     while folder and outlook.has(f"{folder}/__init__.py"):
         folder = dirname(folder)
-    above = (f for f in ancestors(path) if basename(f) == SOURCES)
+    above = (f for f in (home, *ancestors(home)) if basename(f) == SOURCES)
     return next((f for f in above if not outlook.has(f"{f}/__init__.py")), folder)
 
 
