@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.codegraph.facts import (
@@ -41,6 +42,7 @@ _KINDS = {
 }
 _OWNER = "owner"
 _LONGEST_SIGNATURE = 160
+_START = attrgetter("start_byte")
 
 
 @dataclass(slots=True)
@@ -141,7 +143,7 @@ class _Reader:
 
     def _in_order(self, capture: str) -> list[Node]:
         """Captured nodes as they stand in the text; the query gives them in any order."""
-        return sorted(self._captures.get(capture, ()), key=lambda node: node.start_byte)
+        return sorted(self._captures.get(capture, ()), key=_START)
 
     # -- Definitions ------------------------------------------------------------------------------
 
@@ -279,15 +281,16 @@ class _Reader:
 
     def _calls(self) -> list[Call]:
         """Each callee once for each caller, where it is called first."""
-        found: dict[tuple[int, str], int] = {}
-        for node in self._captures.get("call", ()):
+        found: dict[tuple[int, str], Node] = {}
+        for node in self._in_order("call"):
             callee = self._words.dotted(node)
             if callee:
                 frame = self._around(node.start_byte)
-                spot = (frame.place if frame is not None else -1, callee)
-                line = node.start_point.row + 1
-                found[spot] = min(found.get(spot, line), line)
-        return sorted(Call(caller, callee, line) for (caller, callee), line in found.items())
+                found.setdefault((frame.place if frame is not None else -1, callee), node)
+        return [
+            Call(caller, callee, node.start_point.row + 1)
+            for (caller, callee), node in sorted(found.items(), key=itemgetter(0))
+        ]
 
     def _bindings(
         self, names: Names, callees: Iterable[str]
@@ -316,9 +319,9 @@ class _Reader:
             if not inside and name in heads and (scope or type_):
                 locals_.append(Binding(scope, name, type_))
         attributes += self._aliases(said)
-        for node in self._in_order("local"):
-            scope = self._scope(node.start_byte)
-            if scope and (name := self._words.text(node)) in taken:
+        for node in self._in_order("local") if taken else ():
+            name = self._words.text(node)
+            if name in taken and (scope := self._scope(node.start_byte)):
                 locals_.append(Binding(scope, name, ""))
         return locals_, [a for a in attributes if a.type]
 

@@ -219,8 +219,8 @@ class Scopes:
         return None
 
     def _lineage(self, owner: Target) -> Iterable[Target]:
-        """A class and its bases, nearest first. Whoever works out bases himself gets them one by
-        one, so as not to come back to where he is."""
+        """A class and its bases, nearest first. While bases are being worked out they come one by
+        one, so that a class is asked for no more than is needed of it."""
         if self._outlook.is_working:
             return self._walked(owner)
         spot = ("lineage", *owner)

@@ -49,6 +49,7 @@ class Wording:
         self._source = source
         self._language = language
         self._call_fields = language.call_fields
+        self._dotted: dict[bytes, str] = {}
 
     def text(self, node: Node) -> str:
         """The text of a node."""
@@ -63,7 +64,12 @@ class Wording:
         if end - start > _LONGEST_NAME:
             text = self._source[end - _LONGEST_NAME : end]
             return dotted("[]" + text.decode("utf-8", "ignore"), self._language)
-        return dotted(self._source[start:end].decode("utf-8", "replace"), self._language)
+        written = self._source[start:end]
+        name = self._dotted.get(written)
+        if name is None:  # a file says most names more than once
+            name = dotted(written.decode("utf-8", "replace"), self._language)
+            self._dotted[written] = name
+        return name
 
     def _called(self, receiver: Node | None, name: Node | None) -> str:
         """A call whose receiver and name no one node spans; `Cart.new` calls `Cart`."""
