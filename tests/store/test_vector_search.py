@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.core.changes import Delete, Insert
 from holdfast.store import open_sqlite
 from holdfast.store.sqlite.codes import pack, unpack
-from holdfast.store.sqlite.vector_index import Codes, Floats, VectorIndex, View
+from holdfast.store.sqlite.vector_index import RESCORED, Codes, Floats, VectorIndex, View
 from holdfast.testing import Samples, make_vector
 from holdfast.testing.conformance_stage import EVERYTHING, HERE
 
@@ -136,6 +136,15 @@ def test_homes_narrow_a_search_without_losing_its_best(homes: int, dimension: in
         found += len(set(positions.tolist()) & set(best.tolist()))
     assert found >= 0.9 * 20 * 10
     assert not index.at(("unknown",)).any()
+
+
+def test_projects_that_take_turns_row_by_row_are_compared_no_more_often() -> None:
+    index = filled(random_units(25_000), homes=2)
+    view, query = index.view(), random_units(1, seed=9)[0]
+    for home in ("home0", "home1"):
+        here = index.at((home,))
+        closest = view.closest_by_sign(query, among=None, here=here, kept=RESCORED)
+        assert RESCORED / 2 < len(closest) < 2 * RESCORED
 
 
 def test_the_opposite_of_every_sign_comes_last() -> None:

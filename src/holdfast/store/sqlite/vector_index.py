@@ -24,6 +24,7 @@ EXACT_BELOW = 10_000
 RESCORED = 2_000
 _FEW = 0.1
 _SAMPLED = 12_500
+_SCATTER = 2_654_435_761  # a large prime: its multiples fall into no small step
 _SPARE = 1.5
 _KEPT_HOMES = 8
 # Load anew when this share of the vectors in memory is nobody's.
@@ -66,7 +67,7 @@ class View:
         among = np.flatnonzero(here) if np.count_nonzero(here) <= few else None
         kept = max(limit, RESCORED)
         if among is None or len(among) > max(EXACT_BELOW, kept):
-            among = self._closest_by_sign(query, among=among, here=here, kept=kept)
+            among = self.closest_by_sign(query, among=among, here=here, kept=kept)
         cosines = self.cosines(query, among=among)
         best = _largest(cosines, limit)
         return among[best], cosines[best]
@@ -79,7 +80,7 @@ class View:
         sums = np.einsum("ij,j->i", codes, query, dtype=np.float32)
         return sums * self.scales[among]
 
-    def _closest_by_sign(
+    def closest_by_sign(
         self, query: Floats, *, among: Positions | None, here: Here, kept: int
     ) -> Positions:
         """About so many that differ least in their signs."""
@@ -90,8 +91,8 @@ class View:
             distance |= here.astype(distance.dtype) - distance.dtype.type(1)
         # Distances are few small numbers, so counting some of them finds the border sooner than
         # sorting. What is elsewhere lies beyond any border.
-        step = max(1, len(distance) // _SAMPLED)
-        counts = np.cumsum(np.bincount(distance[::step])) * step
+        sample = _sample(distance)
+        counts = np.cumsum(np.bincount(sample)) * (len(distance) / len(sample))
         border = min(int(np.searchsorted(counts, kept)), np.iinfo(distance.dtype).max - 1)
         best = np.flatnonzero(distance <= border)
         return best if among is None else among[best]
@@ -218,6 +219,14 @@ def _distances(columns: Bits, signs: Bits) -> Distances:
     for column, sign in zip(columns, signs, strict=True):
         distance += np.bitwise_count(column ^ sign)
     return distance
+
+
+def _sample(distances: Distances) -> Distances:
+    """Some of them from all over, by no even step: projects that take turns row by row would fall
+    in with one, and the sample then know one project only."""
+    if len(distances) <= _SAMPLED:
+        return distances
+    return distances[np.arange(_SAMPLED, dtype=np.int64) * _SCATTER % len(distances)]
 
 
 def _largest(values: Floats, limit: int) -> Positions:
