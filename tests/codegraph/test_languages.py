@@ -451,6 +451,33 @@ def test_calls_are_followed_through_what_functions_return_and_variables_hold(
     assert "use.py::either shop.py::Cart.total" not in sure
 
 
+def test_the_same_words_in_several_functions_mean_what_they_mean_in_each(tmp_path: Path) -> None:
+    store = built(
+        tmp_path,
+        {
+            "stock.py": "class Cart:\n    def pay(self): ...\n\n\n"
+            "class Purse:\n    def pay(self): ...\n\n\ndef paid(): ...\n",
+            "shop.py": "from stock import Cart, Purse, paid\n\n\n"
+            "def first(till: Cart):\n    till.pay()\n    paid()\n\n\n"
+            "def second(till: Purse):\n    till.pay()\n    paid()\n\n\n"
+            "def third():\n    till.pay()\n    paid()\n\n\n"
+            "def fourth(paid):\n    paid()\n\n\n"
+            "class A(Cart):\n    def go(self):\n        self.pay()\n        paid()\n\n\n"
+            "class B(Purse):\n    def go(self):\n        self.pay()\n        paid()\n",
+        },
+    )
+    assert {edge for edge in edges(store) if " calls " in edge and edge.startswith("shop")} == {
+        "shop.py::first calls stock.py::Cart.pay",
+        "shop.py::second calls stock.py::Purse.pay",
+        "shop.py::A.go calls stock.py::Cart.pay",
+        "shop.py::B.go calls stock.py::Purse.pay",
+        *(
+            f"shop.py::{caller} calls stock.py::paid"
+            for caller in ("first", "second", "third", "A.go", "B.go")
+        ),
+    }
+
+
 def test_a_tree_that_is_a_package_itself_is_imported_by_the_name_of_its_folder(
     tmp_path: Path,
 ) -> None:

@@ -244,9 +244,11 @@ class Scopes:
                 continue
             if qualname in names.symbols:
                 return self.descend(Target(path, qualname), parts[1:], steps + 1)
+            if len(parts) == 1:
+                continue
             type_ = names.attribute_types.get((owner.qualname, parts[0]))
             language = self._outlook.language_of(path)
-            if type_ is not None and language is not None and len(parts) > 1:
+            if type_ is not None and language is not None:
                 place = _Place(path, names, language, NO_BINDINGS)
                 meant = self._type(place, owner.qualname, type_, steps)
                 return meant and self._of_type(meant, parts[1:], steps)
