@@ -122,7 +122,9 @@ def test_scores_stay_those_of_fts5_while_a_store_grows_and_shrinks(
     frequent, chance = _kept(), random.Random(11)
     asked = (*_ASKED, '"word1 word0"', '"word7"', '"brandnew"')
     for number in range(400, 460):
-        text = chance.choice(("word0 " * 70, "brandnew word1 word0 " * 3, _text(chance)))
+        text = chance.choice(
+            ("word0 " * 70, "word1 " * 300, "brandnew word1 word0 " * 3, _text(chance))
+        )
         store.apply([Insert(_memory(number, text), IndexCard("word7 word1 word0"))])
         if number % 9 == 0:
             store.apply([Delete(_memory(number - 300, "").id)])

@@ -20,7 +20,7 @@ from holdfast.store.sqlite.database import Connection
 from holdfast.store.sqlite.schema import WORD_TOKENIZER
 
 Rows: TypeAlias = NDArray[np.int32]
-Times: TypeAlias = NDArray[np.int32]
+Times: TypeAlias = NDArray[np.uint8 | np.int32]
 Shares: TypeAlias = NDArray[np.float64]
 
 # The constants of FTS5's bm25.
@@ -30,6 +30,7 @@ _LEAST_RARITY = 1e-6
 _SPARE = 1.1
 _TOTALS = 1  # the row of the index's data that counts its rows and words
 _KNOWN_WORDS = 20_000
+_MOST_IN_A_BYTE = 255
 
 
 class Totals(NamedTuple):
@@ -129,7 +130,7 @@ class Scale(NamedTuple):
     def times(self, rows: Rows, shares: Shares) -> Times:
         """How often a term stands in rows, by what it adds to their scores."""
         exact = shares * self._damping(rows) / (self._rarity * (_K1 + 1) - shares)
-        return np.rint(exact).astype(np.int32)
+        return _narrow(np.rint(exact).astype(np.int32))
 
     @property
     def _rarity(self) -> float:
@@ -153,7 +154,12 @@ def _counted(docs: Rows) -> tuple[Rows, Times]:
     is_first = np.ones(len(docs), dtype=bool)
     np.not_equal(docs[1:], docs[:-1], out=is_first[1:])
     first = np.flatnonzero(is_first)
-    return docs[first], np.diff(first, append=len(docs)).astype(np.int32)
+    return docs[first], _narrow(np.diff(first, append=len(docs)).astype(np.int32))
+
+
+def _narrow(times: NDArray[np.int32]) -> Times:
+    """A byte each where that holds them, as it nearly always does: more terms can be kept."""
+    return times.astype(np.uint8) if times.max(initial=0) <= _MOST_IN_A_BYTE else times
 
 
 def _sum(packed: bytes) -> int:
