@@ -17,7 +17,7 @@ from holdfast.memory.ranking import (
     STALE_FACTOR,
     WEIGHTS_FILE,
     load_weights,
-    prior,
+    priors,
     priors_of,
     rank_by_weights,
 )
@@ -305,7 +305,7 @@ def test_priors_are_bounded_and_explain_their_product(
     parts = priors_of(row, asked)
     for part in parts:
         assert (STALE_FACTOR if part.name == "stale" else 2 / 3 - 0.01) <= part.effect <= 1.0
-    assert prior(row, asked) == pytest.approx(math.prod(part.effect for part in parts))
+    assert priors([row], asked) == pytest.approx([math.prod(part.effect for part in parts)])
 
 
 @given(importance=_SHARES, confidence=_SHARES, phase=st.sampled_from([None, *Phase]))
