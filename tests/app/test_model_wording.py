@@ -12,12 +12,11 @@ import pytest
 import holdfast
 from holdfast.app.facade import Holdfast
 from holdfast.app.settings import Settings
-from holdfast.core.events import Event, ToolKind
 from holdfast.core.memory import Memory
 from holdfast.core.types import MemoryType
 from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from holdfast.testing.fakes import ManualClock
-from tests.observe.learning_steps import PROJECT, START, Work, take
+from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, take
 
 pytestmark = pytest.mark.feature("D4")
 PAIR = "`src/cart.py` and `src/tax.py` go together: work on one needs the other."
@@ -153,12 +152,7 @@ def test_without_budget_the_model_is_not_asked(tmp_path: Path, server: FakeEmbed
 def consolidated(hf: Holdfast) -> list[Memory]:
     """The insights of a piece of work with eleven sub-tasks."""
     w = Work()
-    events: list[Event] = []
-    for number in range(11):
-        todos = [{"content": f"part {n}", "status": "pending"} for n in range(11)]
-        todos[number]["status"] = "in_progress"
-        events.append(w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos})))
-        events += [w.change(f"src/p{number}.py"), w.change("src/core.py"), w.change("web/api.py")]
+    events = eleven_parts(w, "src/core.py", "web/api.py")
     take(hf.engine, [*events, w.end()])
     hf.observer.verdict(w.session_id, "passed", detail="reviewed")
     return [m for m in hf.iterate() if "consolidation" in m.tags]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 
 from holdfast.core.changes import PutScratchpad
-from holdfast.core.events import Event, Origin
+from holdfast.core.events import Event, Origin, ToolKind
 from holdfast.core.observer import PadNote, Scratchpad
 from holdfast.core.records import replace
 from holdfast.memory.engine import Engine
@@ -41,6 +42,17 @@ class Work(Teller):
 
     def change(self, path: str, *, mark: str = "") -> Event:
         return self.edit(path, f"old {path} {mark}", f"new {path} {mark}{self.day}")
+
+
+def eleven_parts(w: Work, *beside: str) -> list[Event]:
+    """A plan of eleven parts, each with a file of its own and the same files beside it."""
+    events: list[Event] = []
+    for number in range(11):
+        todos = [{"content": f"part {n}", "status": "pending"} for n in range(11)]
+        todos[number]["status"] = "in_progress"
+        events.append(w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos})))
+        events += [w.change(path) for path in (f"src/p{number}.py", *beside)]
+    return events
 
 
 def take(engine: Engine, events: Sequence[Event], *, batch: int = 100) -> Taker:

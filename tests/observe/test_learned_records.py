@@ -26,7 +26,7 @@ from holdfast.observe.learning.outcomes import percentile
 from holdfast.observe.learning.promotion import promote
 from holdfast.observe.learning.recipes import common, holds, stale_reason
 from holdfast.observe.learning.verdicts import keep_issues, record_verdict
-from tests.observe.learning_steps import PROJECT, START, Work, learn, pad_of, take
+from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, learn, pad_of, take
 
 pytestmark = pytest.mark.feature("D6", "D7")
 
@@ -215,12 +215,7 @@ def test_what_qa_finds_is_an_error_pattern_at_once(engine: Engine) -> None:
 @pytest.mark.feature("A7")
 def test_ten_sub_tasks_are_consolidated_into_insights_of_their_outcomes(engine: Engine) -> None:
     w = Work()
-    events: list[Event] = []
-    for number in range(11):
-        todos = [{"content": f"part {n}", "status": "pending"} for n in range(11)]
-        todos[number]["status"] = "in_progress"
-        events.append(w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos})))
-        events += [w.change(f"src/p{number}.py"), w.change("src/core.py"), w.change("src/api.py")]
+    events = eleven_parts(w, "src/core.py", "src/api.py")
     take(engine, [*events, w.end()])
     record_verdict(engine, w.session_id, "passed", detail="reviewed")
     promote(engine, w.session_id)

@@ -294,6 +294,9 @@ class TestTheBackup:
         for name in ("empty", "text", "foreign"):
             with pytest.raises(StoreCorruptError, match=name):
                 restore_sqlite(tmp_path / name, present)
+            with pytest.raises(StoreCorruptError, match=name) as refused:
+                verify_sqlite_backup(tmp_path / name, present)
+            assert refused.value.hint == "Nothing was changed. Name another backup."
         for name in ("missing", "."):
             with pytest.raises(UsageError, match="no file"):
                 restore_sqlite(tmp_path / name, present)

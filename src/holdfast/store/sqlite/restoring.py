@@ -39,6 +39,7 @@ _PAGES = 2_048
 _LOGS = ("-wal", "-journal")
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _ANOTHER = "Name another backup."
+_NO_USE = f"Nothing was changed. {_ANOTHER}"
 
 
 class Replaced(NamedTuple):
@@ -57,8 +58,11 @@ def look_into(path: Path) -> StoreContents:
 def verify(source: Path, path: Path) -> StoreContents:
     """What a backup holds, once it is known that it can be put there. Reads all of it."""
     _require_another(source, path)
-    with _opened(source) as backup:
-        return _verified(backup, source)
+    try:
+        with _opened(source) as backup:
+            return _verified(backup, source)
+    except StoreCorruptError as error:  # the hint must be about the backup, not about the store
+        raise StoreCorruptError(error.message, hint=_NO_USE) from error
 
 
 def restore(
@@ -130,9 +134,7 @@ def _verified(db: Connection, path: Path) -> StoreContents:
 
 
 def _unfit(path: Path, why: str) -> StoreCorruptError:
-    return StoreCorruptError(
-        f"{path} is no healthy backup: {why.rstrip('.')}.", hint=f"Nothing was changed. {_ANOTHER}"
-    )
+    return StoreCorruptError(f"{path} is no healthy backup: {why.rstrip('.')}.", hint=_NO_USE)
 
 
 def _contents(db: Connection, path: Path) -> StoreContents:
