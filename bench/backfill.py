@@ -18,15 +18,15 @@ from pathlib import Path
 import holdfast
 from bench.report import finish, machine, parser, table
 from bench.transcripts import write_transcripts
-from holdfast.app.backfill import BackfillReport, Wanted, import_transcripts
-from holdfast.clients.backfill.sources import transcripts
-from holdfast.clients.hook_set import Places
+from holdfast.app.imports.transcripts import BackfillReport, Wanted, import_transcripts
+from holdfast.clients.hook_spec import Places
+from holdfast.clients.transcripts.registry import transcripts
 from holdfast.core.codec import Json
 from holdfast.core.events import Event
 from holdfast.core.records import record
-from holdfast.observe.folding import fold
-from holdfast.observe.transcripts import Reading, Transcript
-from holdfast.observe.world import Place, World
+from holdfast.observe.ingest.transcripts import Reading, Transcript
+from holdfast.observe.reading.environment import Place, World
+from holdfast.observe.session.builder import fold
 
 ROUNDS = 5
 TARGET_MB_PER_S = 20.0

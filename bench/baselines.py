@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.ports import Embedder
+from holdfast.core.ports.store import Embedder
 from holdfast.core.text import STOP_WORDS
 
 _RRF_K = 60

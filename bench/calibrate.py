@@ -11,9 +11,9 @@ import json
 import sys
 from pathlib import Path
 
-from holdfast.providers.calibration import calibrate
-from holdfast.providers.minilm import MiniLmEmbedder
-from holdfast.providers.static import StaticEmbedder
+from holdfast.providers.embedders.calibration import calibrate
+from holdfast.providers.embedders.minilm import MiniLmEmbedder
+from holdfast.providers.embedders.static import StaticEmbedder
 
 _TARGET = Path(__file__).parents[1] / "src/holdfast/providers/data/calibrations.json"
 

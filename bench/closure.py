@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.report import Timing, finish, machine, parser, say, table, timed, timed_each
-from holdfast.codegraph.walking import Map
+from holdfast.codegraph.query.traversal import Map
 from holdfast.core.codec import Json
-from holdfast.core.graph_ports import EdgeTable, NodeTable
+from holdfast.core.ports.graph import EdgeTable, NodeTable
 
 _DEPTH = 3
 _FILE_NODES = 20

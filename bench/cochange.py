@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.report import finish, machine, parser, say
-from holdfast.app.history import read_past
-from holdfast.codegraph.cochange import FEWEST, MOST, SIGNALS, WEIGHTS, CoChange
-from holdfast.codegraph.learner import Learner, Table
-from holdfast.codegraph.past import FileNumbers, PastCommit
+from holdfast.app.projects.commits import read_past
+from holdfast.codegraph.history.co_change import FEWEST, MOST, SIGNALS, WEIGHTS, CoChange
+from holdfast.codegraph.history.commits import FileNumbers, PastCommit
+from holdfast.codegraph.online_ranker import Learner, Table
 from holdfast.core.codec import Json
 
 TOP = 5

@@ -19,12 +19,12 @@ from random import Random
 
 import holdfast
 from bench.crash_scene import Scene, wait_until
-from holdfast.app.capture import spool_status
-from holdfast.app.running import running_processes
-from holdfast.app.settings import Settings
+from holdfast.app.observer.ingest import spool_status
+from holdfast.app.processes import running_processes
+from holdfast.app.settings.model import Settings
+from holdfast.core.activity import NewsKind
 from holdfast.core.codec import Json
-from holdfast.core.news import NewsKind
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.query import Filter, Validity
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import MemoryType

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from holdfast.clients import detached_drain, hook
 from holdfast.core.codec import Json
-from holdfast.server.access import TOKEN_NAME
+from holdfast.server.auth import TOKEN_NAME
 
 PATIENCE_S = 120.0
 _LOOK_AGAIN_S = 0.005

@@ -21,7 +21,7 @@ from holdfast import open as open_memory
 from holdfast.app import Holdfast
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.payloads import Json
-from holdfast.providers import calibration
+from holdfast.providers.embedders import calibration
 
 PAIRS = Path(calibration.__file__).parent / "data" / "pairs.jsonl"
 ASKED = ("duplicate", "related")

@@ -28,10 +28,10 @@ from holdfast import open as open_memory
 from holdfast.app import Holdfast
 from holdfast.core.codec import Json
 from holdfast.core.query import Filter
-from holdfast.memory.arms import ARM_CAP, Pool, QueryVector, gather
-from holdfast.memory.plan import plan_query
-from holdfast.memory.ranking import READ_TEXTS, WEIGHTS_FILE, best_of, load_weights
-from holdfast.memory.signals import TOLD_BY_TEXT, Signal, SignalTable
+from holdfast.memory.recall.features import TOLD_BY_TEXT, Signal, SignalTable
+from holdfast.memory.recall.query_plan import plan_query
+from holdfast.memory.recall.ranking import READ_TEXTS, WEIGHTS_FILE, best_of, load_weights
+from holdfast.memory.recall.retrievers import ARM_CAP, Pool, QueryVector, gather
 
 RIDGE = 3.0
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}

@@ -17,16 +17,16 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from bench.report import Target, Timing, finish, machine, parser, room_bytes, say, timed_each
-from holdfast.codegraph.build import Builder, Tree
-from holdfast.codegraph.grammars import grammar
+from holdfast.codegraph.index.builder import Builder, Tree
+from holdfast.codegraph.index.source_files import list_files
+from holdfast.codegraph.index.update_plan import is_wanted
 from holdfast.codegraph.languages import language_of
-from holdfast.codegraph.listing import list_files
-from holdfast.codegraph.planning import is_wanted
-from holdfast.codegraph.questions import Questions
+from holdfast.codegraph.parse.grammars import grammar
+from holdfast.codegraph.query.queries import Questions
 from holdfast.core.clock import system_clock
 from holdfast.core.codec import Json
 from holdfast.core.graph import BuildReport, FileState, NodeKind
-from holdfast.core.graph_ports import GraphStore
+from holdfast.core.ports.graph import GraphStore
 from holdfast.store import open_sqlite_graph
 
 _TREE = "bench"

@@ -21,12 +21,12 @@ from time import perf_counter
 
 from bench.corpus import Corpus, is_asked
 from bench.report import Target, Timing, finish, machine, parser, ratio, say, table
-from holdfast.app.projects import resolve_project
+from holdfast.app.projects.resolver import resolve_project
 from holdfast.clients import hook
-from holdfast.clients.answer_server import AnswerServer
-from holdfast.clients.answering import Answerer
-from holdfast.clients.memory_context import MemoryContext, existing_memory
-from holdfast.clients.shown import ShownBook
+from holdfast.clients.answers.answer import Answerer
+from holdfast.clients.answers.context_source import MemoryContext, existing_memory
+from holdfast.clients.answers.server import AnswerServer
+from holdfast.clients.answers.shown_items import ShownBook
 from holdfast.core.changes import Insert
 from holdfast.core.codec import Json
 from holdfast.memory.engine import Engine

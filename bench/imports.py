@@ -20,7 +20,7 @@ from typing import NamedTuple
 from bench.import_oracles import TOOLS, MissingToolError, Pairs, Truth
 from bench.report import Target, finish, machine, parser, say
 from bench.rust_oracle import rust
-from holdfast.codegraph.build import Builder, Tree
+from holdfast.codegraph.index.builder import Builder, Tree
 from holdfast.core.clock import system_clock
 from holdfast.core.codec import Json
 from holdfast.core.graph import EdgeKind, FileState

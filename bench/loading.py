@@ -9,7 +9,7 @@ from bench.corpus import Corpus, Vectors, packed
 from bench.peers import PlainText
 from holdfast.core.changes import IndexCard, Insert
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.memory.engine import Engine
 
 MODEL_ID = "bench-clustered-256"

@@ -29,9 +29,10 @@ from holdfast import open as open_memory
 from holdfast.core.codec import Json
 from holdfast.core.memory import Memory
 from holdfast.core.text import content_words
-from holdfast.memory.portable.record_json import memory_to_json
-from holdfast.server import inputs, verbs
-from holdfast.server.outputs import Output
+from holdfast.memory.exchange.memory_json import memory_to_json
+from holdfast.server.operations import inputs
+from holdfast.server.operations import memory as verbs
+from holdfast.server.operations.outputs import Output
 
 TARGET_RATIO = 10.0
 _DEPTH = 3

@@ -25,7 +25,7 @@ from bench.report import room_bytes, timed_each
 from holdfast.core.codec import Json
 from holdfast.core.memory import Memory
 from holdfast.core.text import query_terms
-from holdfast.memory.indexing import extra_text
+from holdfast.memory.index_text import extra_text
 
 TOP = 10
 _BATCH = 2_000

@@ -30,9 +30,9 @@ import holdfast
 from bench.replay_histories import History, Planted, make_history, read_source
 from bench.replay_writer import Session
 from bench.report import Target, finish, machine, parser, say
-from holdfast.app.capture import take_events
 from holdfast.app.facade import Holdfast
-from holdfast.app.spool_folder import SpoolFolder
+from holdfast.app.observer.ingest import take_events
+from holdfast.app.observer.spool_folder import SpoolFolder
 from holdfast.core.clock import to_ms
 from holdfast.core.codec import Json
 from holdfast.core.events import Event

@@ -21,9 +21,9 @@ import yaml
 
 from bench.report import Target, finish, machine, parser, ratio, table
 from holdfast.core.codec import Json
-from holdfast.skills.catalogue import SkillCatalogue
-from holdfast.skills.places import project_places
-from holdfast.skills.scanning import PlaceScanner
+from holdfast.skills.sources.catalog import SkillCatalogue
+from holdfast.skills.sources.locations import project_places
+from holdfast.skills.sources.scanner import PlaceScanner
 
 _ROUNDS = 9
 _COLD_LIMIT_MS, _WARM_LIMIT_MS = 100.0, 5.0

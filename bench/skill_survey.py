@@ -20,10 +20,10 @@ import yaml
 from bench.report import finish, parser, say, table
 from holdfast.core.codec import Json
 from holdfast.core.skills import Skill, SkillFormat, SkillKind, SkillSource
-from holdfast.skills.codes import CODES
-from holdfast.skills.documents import read_skill
-from holdfast.skills.layout import MAX_DOCUMENT_BYTES, decode, lay_out
-from holdfast.skills.scanning import SKILL_FILES
+from holdfast.skills.documents.finding_codes import CODES
+from holdfast.skills.documents.front_matter import MAX_DOCUMENT_BYTES, decode, lay_out
+from holdfast.skills.documents.reader import read_skill
+from holdfast.skills.sources.scanner import SKILL_FILES
 
 _SOURCE = SkillSource(SkillKind.EXTERNAL, "survey", 75)
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)

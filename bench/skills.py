@@ -22,13 +22,13 @@ from bench.baselines import Baselines
 from bench.report import Target, finish, machine, parser, ratio, say, table, timed_each
 from bench.skills_data import SHIPPED, Prompt, SkillSet, load, split_of
 from holdfast.core.codec import Json
-from holdfast.core.ports import Embedder
+from holdfast.core.ports.store import Embedder
 from holdfast.core.records import replace
 from holdfast.core.skills import Skill
-from holdfast.skills import lexical
-from holdfast.skills.detection import Detected, detect_skills
-from holdfast.skills.profiles import SkillSearch
-from holdfast.skills.selection import SelectionPolicy, select_skills
+from holdfast.skills.selection import lexical
+from holdfast.skills.selection.detection import Detected, detect_skills
+from holdfast.skills.selection.scoring import SkillSearch
+from holdfast.skills.selection.select import SelectionPolicy, select_skills
 
 _MANY = 500
 _ROUNDS = 300
@@ -138,7 +138,7 @@ def compare(
     data: SkillSet, prompts: Sequence[Prompt], *, embedder: Embedder, ablate: bool
 ) -> dict[str, Figures]:
     """Every way on the same prompts."""
-    from holdfast.skills.profiles import PROFILES
+    from holdfast.skills.selection.scoring import PROFILES
 
     ways = Ways(data, embedder)
     usual, written = PROFILES["default"], PROFILES["document"]
@@ -239,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _report(
     data: SkillSet, prompts: Sequence[Prompt], *, split: str, ablate: bool, as_json: bool
 ) -> int:
-    from holdfast.providers.static import StaticEmbedder
+    from holdfast.providers.embedders.static import StaticEmbedder
 
     embedder = StaticEmbedder()
     found = compare(data, prompts, embedder=embedder, ablate=ablate)

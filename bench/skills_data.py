@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import cast
 
 from holdfast.core.skills import Skill, SkillDetection, SkillFormat, SkillKind, SkillSource
-from holdfast.skills.documents import read_skill
-from holdfast.skills.project_files import ProjectFiles, scan_project
+from holdfast.skills.documents.reader import read_skill
+from holdfast.skills.selection.project_files import ProjectFiles, scan_project
 
 SHIPPED = Path(__file__).parent / "data" / "skills"
 SEED = "holdfast-skills-1"

@@ -13,15 +13,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.plain_bm25 import PlainBm25
-from holdfast.app.history import read_past
-from holdfast.codegraph.code_words import words
-from holdfast.codegraph.finding import WEIGHTS, Finder
-from holdfast.codegraph.meaning import Meaning
-from holdfast.codegraph.wordbook import WordBook, file_text, is_worth_reading, readable
+from holdfast.app.projects.commits import read_past
+from holdfast.codegraph.search.embeddings import Meaning
+from holdfast.codegraph.search.file_search import WEIGHTS, Finder
+from holdfast.codegraph.search.term_index import WordBook, file_text, is_worth_reading, readable
+from holdfast.codegraph.search.tokens import words
 from holdfast.core.clock import system_clock
-from holdfast.providers.bundled import STATIC
-from holdfast.providers.static import StaticEmbedder
-from holdfast.store.sqlite.code_texts import SqliteCodeTexts
+from holdfast.providers.embedders.bundled_models import STATIC
+from holdfast.providers.embedders.static import StaticEmbedder
+from holdfast.store.sqlite.graph.code_search import SqliteCodeTexts
 
 TREE = "bench"
 _ALL_COMMITS = 1_000_000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import holdfast
-from holdfast.app.settings import Settings
+from holdfast.app.settings.model import Settings
 from holdfast.core.errors import ProviderError
-from holdfast.core.ports import Embedder, Vector
+from holdfast.core.ports.store import Embedder, Vector
 from holdfast.testing.fakes import ManualClock, WordEmbedder
 
 

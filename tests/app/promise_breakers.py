@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.app.plugins import hookimpl
+from holdfast.app.wiring.plugins import hookimpl
 from holdfast.core.codec import Json
 from holdfast.core.memory import Memory, WorkUnitRef
 from holdfast.core.types import Phase
 from holdfast.observe.methodology.builtin import NATIVE
-from holdfast.observe.methodology.port import CustomType, Relay, WorkContext
+from holdfast.observe.methodology.protocol import CustomType, Relay, WorkContext
 
 
 class Twice:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.backfill import BackfillReport, Wanted, import_transcripts
-from holdfast.clients.backfill.sources import transcripts
-from holdfast.clients.hook_set import Places
+from holdfast.app.imports.transcripts import BackfillReport, Wanted, import_transcripts
+from holdfast.clients.hook_spec import Places
+from holdfast.clients.transcripts.registry import transcripts
 from holdfast.core.events import Origin, PromptSubmitted, SessionStarted
 from holdfast.core.query import Filter
-from holdfast.observe.taking import Taker
-from holdfast.observe.world import Place, World
+from holdfast.observe.ingest.ingest import Taker
+from holdfast.observe.reading.environment import Place, World
 from holdfast.testing.fakes import ManualClock
 from tests.app.opening import open_in
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.backfill import Wanted, import_transcripts
-from holdfast.clients.backfill.lines import MAX_LINE_BYTES
-from holdfast.clients.backfill.sources import transcripts
-from holdfast.clients.hook_set import Places
+from holdfast.app.imports.transcripts import Wanted, import_transcripts
+from holdfast.clients.hook_spec import Places
+from holdfast.clients.transcripts.jsonl_records import MAX_LINE_BYTES
+from holdfast.clients.transcripts.registry import transcripts
 from holdfast.core.errors import UsageError
 from holdfast.core.query import Filter
-from holdfast.store.foreign.sqlite_file import open_copy
+from holdfast.store.other_tools.sqlite_file import open_copy
 from holdfast.testing.fakes import ManualClock
 from tests.app.opening import open_in
 from tests.app.test_backfill import NOW, contents, session, shop, take
@@ -33,10 +33,10 @@ pytestmark = pytest.mark.feature("C7")
 _IMPORT = """
 import sys
 from pathlib import Path
-import holdfast, holdfast.observe.backfill as backfill
-from holdfast.app.backfill import Wanted, import_transcripts
-from holdfast.clients.backfill.sources import transcripts
-from holdfast.clients.hook_set import Places
+import holdfast, holdfast.observe.ingest.transcript_import as backfill
+from holdfast.app.imports.transcripts import Wanted, import_transcripts
+from holdfast.clients.transcripts.registry import transcripts
+from holdfast.clients.hook_spec import Places
 backfill.BATCH_EVENTS = 7
 kept, database = Path(sys.argv[1]), sys.argv[2]
 with holdfast.open(database, project="demo", embedder="none", environment={}) as hf:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.backfill_notes import NotesReport
-from holdfast.app.backfill_sources import SOURCES, Asked, import_source
+from holdfast.app.imports.notes import NotesReport
+from holdfast.app.imports.sources import SOURCES, Asked, import_source
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.query import Filter
 from holdfast.core.types import Scope

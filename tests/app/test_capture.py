@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.capture import (
+from holdfast.app.observer.ingest import (
     UNPLACED,
     commit_files,
     drain_rules,
@@ -15,9 +15,9 @@ from holdfast.app.capture import (
     read_git,
     read_source,
 )
-from holdfast.app.settings import Settings
-from holdfast.core.ports import Store
-from holdfast.observe.world import GitState, relative
+from holdfast.app.settings.model import Settings
+from holdfast.core.ports.store import Store
+from holdfast.observe.reading.environment import GitState, relative
 from holdfast.testing import ModelStore
 
 pytestmark = pytest.mark.feature("C1")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.settings import Settings
+from holdfast.app.settings.model import Settings
 from holdfast.core.query import Severity
-from holdfast.observe.consolidation import take_tokens
+from holdfast.observe.model.session_summaries import take_tokens
 from holdfast.testing.fakes import WordEmbedder
 from tests.app.opening import FailingEmbedder, open_in
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.clearing import Cleared
-from holdfast.app.settings import Settings
+from holdfast.app.projects.delete import Cleared
+from holdfast.app.settings.model import Settings
 from holdfast.core.errors import ConflictError, NotFoundError, ProviderError, StoreError, UsageError
 from holdfast.core.payloads import Decision
 from holdfast.core.types import MemoryType, Scope, Source

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.settings import Settings
+from holdfast.app.settings.model import Settings
 from holdfast.core.errors import ProviderError
-from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from tests.app.opening import open_in
 
 pytestmark = pytest.mark.feature("B4")

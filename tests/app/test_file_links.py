@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.file_links import co_access, learn_prefetch, link_sessions
+from holdfast.app.graph.co_change import co_access, learn_prefetch, link_sessions
 from holdfast.core.changes import PutSightings
 from holdfast.core.module_names import module_of
-from holdfast.core.observer import Sighting, SightingKind, pair_subject
+from holdfast.core.scratchpad import Sighting, SightingKind, pair_subject
 from holdfast.core.types import MemoryType, Phase
 from holdfast.testing.fakes import ManualClock
 from tests.app.git_repositories import GitRepository

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.capture import machine_world
-from holdfast.app.settings import Settings
+from holdfast.app.observer.ingest import machine_world
+from holdfast.app.settings.model import Settings
 from holdfast.core.events import Event, ToolCalled, ToolKind
 from holdfast.core.memory import WorkUnitRef
 from holdfast.core.payloads import PrefetchPattern, WorkState
 from holdfast.core.records import replace
 from holdfast.core.types import Phase
-from holdfast.observe.taking import Taker
+from holdfast.observe.ingest.ingest import Taker
 from holdfast.testing.fakes import ManualClock
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in

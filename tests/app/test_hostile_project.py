@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.projects import ProjectKind, resolve_project
-from holdfast.app.toml_file import read_entries
+from holdfast.app.projects.resolver import ProjectKind, resolve_project
+from holdfast.app.settings.toml_file import read_entries
 from holdfast.core.errors import ConflictError, UsageError
 from tests.app.opening import open_in
 

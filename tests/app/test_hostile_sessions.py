@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.memory.packing import ITEM_CHARS, render_context
+from holdfast.memory.context.packing import ITEM_CHARS, render_context
 from tests.app.git_repositories import GitRepository
 from tests.app.working import PASSED, Desk, Worker
 

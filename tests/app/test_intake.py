@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.intake import IntakeReport, take_in
+from holdfast.app.imports.repository import IntakeReport, take_in
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import Memory, MemoryPatch
 from holdfast.core.query import Filter
 from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
-from holdfast.memory.correct import forget, revise
+from holdfast.memory.edit import forget, revise
 from holdfast.memory.engine import Engine
-from holdfast.memory.portable.jsonl import whole
+from holdfast.memory.exchange.jsonl import whole
 from holdfast.store import open_sqlite
 from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.app.git_repositories import GitRepository

@@ -11,11 +11,11 @@ from time import monotonic
 import pytest
 
 import holdfast
-from holdfast.app.capture import sum_up, take_waiting
-from holdfast.app.live import Live, LivePace
-from holdfast.app.settings import Settings
-from holdfast.app.spool_folder import SpoolFolder
-from holdfast.clients.translate import translate
+from holdfast.app.background import Live, LivePace
+from holdfast.app.observer.ingest import sum_up, take_waiting
+from holdfast.app.observer.spool_folder import SpoolFolder
+from holdfast.app.settings.model import Settings
+from holdfast.clients.registry import translate
 from holdfast.core.errors import StoreError, UsageError
 from holdfast.core.events import Event
 from holdfast.core.sessions import SpoolEntry

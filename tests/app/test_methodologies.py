@@ -19,14 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.app.guarded_methodology import forgiving
-from holdfast.app.plugins import installed_plugins, load_plugins
-from holdfast.app.settings import Settings
+from holdfast.app.observer.plugin_guard import forgiving
+from holdfast.app.settings.model import Settings
+from holdfast.app.wiring.plugins import installed_plugins, load_plugins
 from holdfast.core.errors import NotFoundError, PluginError, UsageError
 from holdfast.core.memory import WorkUnitRef
 from holdfast.core.types import Phase
 from holdfast.observe.methodology.builtin import AGILE, BMAD, BUILTIN, NATIVE, TDD
-from holdfast.observe.methodology.port import Methodology, WorkContext
+from holdfast.observe.methodology.protocol import Methodology, WorkContext
 from tests.app.opening import open_in
 
 pytestmark = pytest.mark.feature("D9")

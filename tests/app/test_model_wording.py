@@ -11,10 +11,10 @@ import pytest
 
 import holdfast
 from holdfast.app.facade import Holdfast
-from holdfast.app.settings import Settings
+from holdfast.app.settings.model import Settings
 from holdfast.core.memory import Memory
 from holdfast.core.types import MemoryType
-from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from holdfast.testing.fakes import ManualClock
 from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, take
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Holdfast
-from holdfast.app.settings import Settings
+from holdfast.app.settings.model import Settings
 from holdfast.core.errors import NotFoundError
 from holdfast.core.types import Source
-from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from tests.app.opening import open_in
 from tests.codegraph.trees import write
 

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 import holdfast
 from holdfast.app.facade import Holdfast
 from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.observer import PadState, QaIssue
 from holdfast.core.query import Filter
+from holdfast.core.scratchpad import PadState, QaIssue
 from holdfast.core.types import MemoryType, Source
-from holdfast.observe.learning.thresholds import MOST_SHEETS
-from holdfast.server.operations import BY_NAME
+from holdfast.observe.thresholds import MOST_SHEETS
+from holdfast.server.operations.table import BY_NAME
 from holdfast.testing.fakes import ManualClock
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
 

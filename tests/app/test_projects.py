@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from holdfast.app.projects import (
+from holdfast.app.projects.resolver import (
     ProjectKind,
     adopt_earlier,
     earlier_identities,

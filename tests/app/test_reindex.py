@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.reindex import PAGE, index_version, reindex, set_index_version
+from holdfast.app.maintenance.reindex import PAGE, index_version, reindex, set_index_version
 from holdfast.core.changes import IndexCard
 from holdfast.core.errors import ProviderError
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.payloads import Json
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Source
-from holdfast.memory.indexing import INDEX_VERSION
+from holdfast.memory.index_text import INDEX_VERSION
 from holdfast.testing.fakes import WordEmbedder
 from tests.app.opening import FailingEmbedder, open_in
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Holdfast
-from holdfast.codegraph.related import Named, Ranking, fused
+from holdfast.codegraph.query.related import Named, Ranking, fused
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.query import FileLink
 from tests.app.opening import open_in

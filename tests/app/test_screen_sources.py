@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.capture import machine_world
-from holdfast.app.screen_sources import ScreenSources, labels
+from holdfast.app.observer.browser_sources import ScreenSources, labels
+from holdfast.app.observer.ingest import machine_world
 from holdfast.core.events import ToolKind
-from holdfast.observe.taking import Taker
+from holdfast.observe.ingest.ingest import Taker
 from holdfast.testing.fakes import ManualClock
 from tests.app.opening import open_in
 from tests.codegraph.trees import write

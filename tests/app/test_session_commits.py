@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.session_commits import commit_stays, committed_afterwards
+from holdfast.app.projects.session_commits import commit_stays, committed_afterwards
 from holdfast.core.events import Event
-from holdfast.core.observer import PadState
 from holdfast.core.records import replace
+from holdfast.core.scratchpad import PadState
 from holdfast.testing.fakes import ManualClock
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
 

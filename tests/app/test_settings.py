@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app import places
-from holdfast.app.setting_sources import (
+from holdfast.app.settings import paths as places
+from holdfast.app.settings.model import Settings, rule_of, rules
+from holdfast.app.settings.sources import (
     Sources,
     inspect_settings,
     load_settings,
     parse_value,
     unknown_variables,
 )
-from holdfast.app.settings import Settings, rule_of, rules
-from holdfast.app.toml_file import read_entries, write_entry
+from holdfast.app.settings.toml_file import read_entries, write_entry
 from holdfast.core.errors import UsageError
-from holdfast.memory.requests import DEFAULT_PROFILE, Mode
-from holdfast.providers.choice import CHOICES, DEFAULT_DIMENSION
+from holdfast.memory.recall.requests import DEFAULT_PROFILE, Mode
+from holdfast.providers.embedders.settings import CHOICES, DEFAULT_DIMENSION
 
 pytestmark = pytest.mark.feature("A3")
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Literal, cast
 import pytest
 
 import holdfast
-from holdfast.app.settings import Settings
-from holdfast.app.skill_context import SkillOffers
-from holdfast.app.skill_guard import RunGuard
+from holdfast.app.settings.model import Settings
+from holdfast.app.skills.context import SkillOffers
+from holdfast.app.skills.run_lock import RunGuard
+from holdfast.core.activity import NewsKind
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
-from holdfast.core.news import NewsKind
-from holdfast.memory.context import ContextRequest, Moment
-from holdfast.memory.packing import render_context
-from holdfast.skills.commands import CommandKind
-from holdfast.skills.selection import SkillSelection
+from holdfast.memory.context.build import ContextRequest, Moment
+from holdfast.memory.context.packing import render_context
+from holdfast.skills.commands.table import CommandKind
+from holdfast.skills.selection.select import SkillSelection
 from holdfast.testing.fakes import ManualClock
 from tests.skills.reading import document, put
 
 if TYPE_CHECKING:
-    from holdfast.app.skills import Skills
+    from holdfast.app.skills.api import Skills
 
 QUESTION = "deploy the billing service to the staging cluster"
 _DEPLOY = """---
@@ -37,7 +37,7 @@ Deploy $1 to $2.
 _HOLD = """
 import sys
 from pathlib import Path
-from holdfast.app.skill_guard import RunGuard
+from holdfast.app.skills.run_lock import RunGuard
 with RunGuard(Path(sys.argv[1])).held(sys.argv[2], name="deploy"):
     print("held", flush=True)
     sys.stdin.read()

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.live import Live
-from holdfast.app.settings import Settings
+from holdfast.app.background import Live
+from holdfast.app.settings.model import Settings
+from holdfast.core.activity import NewsKind
 from holdfast.core.errors import NotFoundError, ProviderError
-from holdfast.core.news import NewsKind
+from holdfast.core.generated_skills import GeneratedSkill, SkillReview
 from holdfast.core.records import replace
-from holdfast.core.skill_library import GeneratedSkill, SkillReview
-from holdfast.memory.wording.redaction import redact
-from holdfast.observe.consolidation import tokens_used_today
-from holdfast.skills.generation import require_valid
-from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from holdfast.memory.text.redaction import redact
+from holdfast.observe.model.session_summaries import tokens_used_today
+from holdfast.skills.generation.generate import require_valid
+from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from holdfast.testing.fakes import WordEmbedder
 from tests.app.working import (
     FAILED,

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.skill_suggestions import skills_called
+from holdfast.app.skills.learn import skills_called
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
-from holdfast.core.skill_library import SkillOrigin, SkillReview
-from holdfast.skills.generation import require_valid
-from holdfast.skills.generation_story import WorkStory
+from holdfast.core.generated_skills import SkillOrigin, SkillReview
+from holdfast.skills.generation.generate import require_valid
+from holdfast.skills.generation.session_story import WorkStory
 from tests.app.working import (
     FAILED,
     PASSED,

@@ -14,9 +14,9 @@ from urllib.request import Request
 import pytest
 
 import holdfast
-from holdfast.app.skill_fetch import StrictRedirects, UrlFetcher, require_safe
+from holdfast.app.skills.fetch import StrictRedirects, UrlFetcher, require_safe
 from holdfast.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
-from holdfast.core.skill_ports import PromptArgument, PromptDefinition
+from holdfast.core.ports.skills import PromptArgument, PromptDefinition
 from holdfast.core.skills import SkillKind
 
 pytestmark = pytest.mark.feature("F2")

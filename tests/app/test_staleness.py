@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.app.moves import followed, read_moves
-from holdfast.codegraph.past import FileChange, PastCommit, Status
+from holdfast.app.projects.renames import followed, read_moves
+from holdfast.codegraph.history.commits import FileChange, PastCommit, Status
 from holdfast.core.payloads import RecipeStep, WorkflowRecipe
 from holdfast.testing.fakes import ManualClock
 from tests.app.git_repositories import GitRepository

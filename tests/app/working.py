@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import holdfast
-from holdfast.app.capture import take_events
-from holdfast.app.settings import Settings
-from holdfast.clients.translate import translate
+from holdfast.app.observer.ingest import take_events
+from holdfast.app.settings.model import Settings
+from holdfast.clients.registry import translate
 from holdfast.core.events import Event
-from holdfast.core.ports import Embedder
+from holdfast.core.generated_skills import GeneratedSkill
+from holdfast.core.ports.store import Embedder
 from holdfast.core.sessions import SpoolEntry
-from holdfast.core.skill_library import GeneratedSkill
-from holdfast.observe.drain import DrainReport
+from holdfast.observe.ingest.drain import DrainReport
 from holdfast.store import spool
 
 START_MS = 1_790_000_000_000

@@ -9,9 +9,9 @@ import pytest
 
 from bench.cochange import AssociationRules, asked
 from bench.localise import measured, trained
-from holdfast.app.history import read_past
-from holdfast.codegraph.finding import SET_BY_HAND, SIGNALS, WEIGHTS
-from holdfast.codegraph.past import FileChange, PastCommit, Status
+from holdfast.app.projects.commits import read_past
+from holdfast.codegraph.history.commits import FileChange, PastCommit, Status
+from holdfast.codegraph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
 

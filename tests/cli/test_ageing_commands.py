@@ -7,7 +7,7 @@ import json
 import pytest
 
 import holdfast
-from holdfast.cli.commands.upkeep import start_upkeep
+from holdfast.cli.commands.system.maintenance import start_upkeep
 from holdfast.core.types import TYPE_RULES, MemoryType
 from tests.cli.conftest import Cli
 

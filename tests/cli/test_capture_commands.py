@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import exits
+from holdfast.cli import exit_codes as exits
 from tests.cli.catching import SESSION, catch, catch_a_session
 from tests.cli.conftest import Cli
 

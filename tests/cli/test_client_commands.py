@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.install_targets import CLIENTS
-from holdfast.clients.translate import translate
+from holdfast.clients.install.targets import CLIENTS
+from holdfast.clients.registry import translate
 from holdfast.core.events import Event, PromptSubmitted, ToolCalled
-from holdfast.store.spool_reading import Entry, files, read
+from holdfast.store.spool_reader import Entry, files, read
 from tests.cli.conftest import Cli
 from tests.clients.recorded import recorded
 

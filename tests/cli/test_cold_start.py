@@ -40,7 +40,13 @@ def test_the_library_loads_nothing_heavy_for_a_recall_by_words(home: Path) -> No
         "with holdfast.open() as hf:\n"
         "    print(hf.recall('deploy', mode='words').hits[0].memory.content)"
     )
-    unwanted = {*HEAVY, "inspect", "click", "holdfast.core.ports", "holdfast.app.arguments"}
+    unwanted = {
+        *HEAVY,
+        "inspect",
+        "click",
+        "holdfast.core.ports.store",
+        "holdfast.app.wiring.keyword_types",
+    }
     assert loaded(script, home, *unwanted) == "[]"
 
 
@@ -50,7 +56,7 @@ def test_the_command_loads_nothing_heavy_for_a_recall_by_words(home: Path, form:
         "from holdfast.cli.root import run\n"
         f"assert run(['recall', '--mode', 'words', {form}'deploy']) == 0"
     )
-    assert loaded(script, home, *HEAVY, "holdfast.core.ports") == "[]"
+    assert loaded(script, home, *HEAVY, "holdfast.core.ports.store") == "[]"
 
 
 def test_the_command_writes_all_it_has_to_say_before_it_leaves(home: Path) -> None:

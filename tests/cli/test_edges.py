@@ -17,7 +17,7 @@ import click
 import pytest
 
 from holdfast.cli import output
-from holdfast.cli.exits import EXIT_CODES, OTHER_CODES, exit_code
+from holdfast.cli.exit_codes import EXIT_CODES, OTHER_CODES, exit_code
 from holdfast.cli.root import COMMANDS, root
 from holdfast.core.errors import HoldfastError, StoreBusyError
 from scripts.generate_docs import DOCS, PAGES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli import exits
+from holdfast.cli import exit_codes as exits
 from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli.exits import EXIT_CODES, NOTHING, SYSTEM_REFUSED, USAGE
+from holdfast.cli.exit_codes import EXIT_CODES, NOTHING, SYSTEM_REFUSED, USAGE
 from holdfast.cli.output import indented
 from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli

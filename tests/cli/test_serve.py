@@ -16,9 +16,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.app.running import FOLDER_NAME, Running, announced, running_processes
-from holdfast.clients.socket_protocol import NobodyAnswersError, ask, is_answered
-from holdfast.server.access import TOKEN_NAME
+from holdfast.app.processes import FOLDER_NAME, Running, announced, running_processes
+from holdfast.clients.answers.protocol import NobodyAnswersError, ask, is_answered
+from holdfast.server.auth import TOKEN_NAME
 from holdfast.store import spool
 from tests.cli.conftest import Cli
 

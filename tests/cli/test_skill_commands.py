@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import exits
+from holdfast.cli import exit_codes as exits
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.feature("F2")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.settings import Settings
-from holdfast.cli import exits
+from holdfast.app.settings.model import Settings
+from holdfast.cli import exit_codes as exits
 from holdfast.core.errors import NotFoundError
 from tests.app.working import Desk, add_route
 from tests.cli.conftest import Cli

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli import exits
-from holdfast.cli.commands.skill_run import run as run_command
+from holdfast.cli import exit_codes as exits
+from holdfast.cli.commands.skills.run import run as run_command
 from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
 from tests.skills.reading import document, put

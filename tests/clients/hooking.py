@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import holdfast
-from holdfast.app.settings import Settings
+from holdfast.app.settings.model import Settings
 from holdfast.clients import hook
-from holdfast.store.spool_reading import Entry, files, read
+from holdfast.store.spool_reader import Entry, files, read
 
 HOOK = Path(hook.__file__)
 PYTHON = (sys.executable, "-I", "-S")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.clients.translate import translate, translator
+from holdfast.clients.registry import translate, translator
 from holdfast.core.events import Event
 
 AT = datetime(2026, 11, 15, 20, 0, tzinfo=UTC)

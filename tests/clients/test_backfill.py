@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.backfill.sources import SOURCES, transcripts
-from holdfast.clients.hook_set import Places
+from holdfast.clients.hook_spec import Places
+from holdfast.clients.transcripts.registry import SOURCES, transcripts
 from holdfast.core.events import (
     Compacted,
     Event,
@@ -22,7 +22,7 @@ from holdfast.core.events import (
     ToolKind,
     TurnEnded,
 )
-from holdfast.observe.transcripts import Reading, Transcript, Unread
+from holdfast.observe.ingest.transcripts import Reading, Transcript, Unread
 
 pytestmark = pytest.mark.feature("C7")
 RECORDED = Path(__file__).parent / "transcripts"

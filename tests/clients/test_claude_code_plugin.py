@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.cli.root import COMMANDS as CLI_COMMANDS
 from holdfast.clients import claude_code
-from holdfast.clients.claude_plugin import write_plugin
-from holdfast.clients.hook_set import Programs
-from holdfast.clients.slash_commands import COMMANDS
+from holdfast.clients.hook_spec import Programs
+from holdfast.clients.install.claude_plugin import write_plugin
+from holdfast.clients.install.slash_commands import COMMANDS
 from holdfast.core.errors import ConflictError
 
 pytestmark = pytest.mark.feature("C4")

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients.capture import session_key
+from holdfast.clients.hook_process import session_key
 from holdfast.store import spool
-from holdfast.store.spool_reading import dropped, files
+from holdfast.store.spool_reader import dropped, files
 from tests.clients.hooking import PYTHON, Machine
 
 pytestmark = [
@@ -273,7 +273,7 @@ def test_the_capture_path_imports_nothing_heavy(machine: Machine) -> None:
     assert ours == {
         "holdfast",
         "holdfast.clients",
-        "holdfast.clients.capture",
+        "holdfast.clients.hook_process",
         "holdfast.store",
         "holdfast.store.spool",
     }

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients import socket_protocol
-from holdfast.clients.answer_server import LOCK_NAME, Answers, AnswerServer
-from holdfast.clients.answering import Answerer
-from holdfast.clients.memory_context import MemoryContext, existing_memory
-from holdfast.clients.shown import ShownBook
-from holdfast.clients.socket_protocol import SOCKET_NAME, NobodyAnswersError, ask
-from holdfast.store.sqlite.database import Database
+from holdfast.clients.answers import protocol as socket_protocol
+from holdfast.clients.answers.answer import Answerer
+from holdfast.clients.answers.context_source import MemoryContext, existing_memory
+from holdfast.clients.answers.protocol import SOCKET_NAME, NobodyAnswersError, ask
+from holdfast.clients.answers.server import LOCK_NAME, Answers, AnswerServer
+from holdfast.clients.answers.shown_items import ShownBook
+from holdfast.store.sqlite.connection.database import Database
 from holdfast.store.sqlite.migrations import STEPS, migrate
 from holdfast.testing.samples import START
 from tests.clients.hooking import Machine
@@ -254,7 +254,7 @@ class TestAsked:
         script = (
             "import os, sys\n"
             "from pathlib import Path\n"
-            "from holdfast.clients.answer_server import AnswerServer\n"
+            "from holdfast.clients.answers.server import AnswerServer\n"
             "server = AnswerServer(Path(sys.argv[1]), lambda *_: b'from the dead')\n"
             "server.start()\n"
             "assert server.wait_until_serving(20)\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.clients.memory_context import MAX_OPEN, MemoryContext, existing_memory
-from holdfast.clients.question import Question
+from holdfast.clients.answers.context_request import Question
+from holdfast.clients.answers.context_source import MAX_OPEN, MemoryContext, existing_memory
 from tests.clients.hooking import Machine
 
 pytestmark = pytest.mark.feature("B9", "C4")

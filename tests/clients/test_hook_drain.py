@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.clients import detached_drain
-from holdfast.clients.answer_server import AnswerServer
-from holdfast.clients.capture import MODES
-from holdfast.clients.hook_set import Mode
+from holdfast.clients.answers.server import AnswerServer
+from holdfast.clients.hook_process import MODES
+from holdfast.clients.hook_spec import Mode
 from tests.clients.hooking import Machine
 
 pytestmark = [

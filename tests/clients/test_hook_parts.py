@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients import bundle
-from holdfast.clients.lazy_patterns import LazyPattern
-from holdfast.clients.question import MAX_QUERY_CHARS, question_of
-from holdfast.clients.shown import ShownBook
+from holdfast.clients.answers import bytecode_bundle as bundle
+from holdfast.clients.answers.context_request import MAX_QUERY_CHARS, question_of
+from holdfast.clients.answers.lazy_patterns import LazyPattern
+from holdfast.clients.answers.shown_items import ShownBook
 from holdfast.core.events import (
     Event,
     Origin,
@@ -139,7 +139,7 @@ class TestLightModules:
     def test_the_stand_ins_do_what_the_modules_do(self) -> None:
         script = (
             "import sys\n"
-            "from holdfast.clients import light_modules\n"
+            "from holdfast.clients.answers import light_modules\n"
             "light_modules.install()\n"
             "import datetime, pathlib, urllib.parse\n"
             "print('ipaddress' in sys.modules and len(vars(sys.modules['ipaddress'])) < 10)\n"
@@ -155,7 +155,7 @@ class TestLightModules:
 class TestBundle:
     SCRIPT = (
         "import sys\n"
-        "from holdfast.clients import bundle\n"
+        "from holdfast.clients.answers import bytecode_bundle as bundle\n"
         "sys.path.insert(0, sys.argv[2])\n"
         "made = bundle.install(sys.argv[1])\n"
         "import mine\n"

@@ -12,9 +12,9 @@ from subprocess import run
 import pytest
 
 import holdfast
-from holdfast.clients.answering import Said
-from holdfast.clients.memory_context import MemoryContext, existing_memory
-from holdfast.clients.question import Question
+from holdfast.clients.answers.answer import Said
+from holdfast.clients.answers.context_request import Question
+from holdfast.clients.answers.context_source import MemoryContext, existing_memory
 from tests.skills.reading import put
 
 pytestmark = pytest.mark.feature("C4")
@@ -29,9 +29,9 @@ Do it.
 _ASK = """
 import sys
 from pathlib import Path
-from holdfast.clients.answering import Answerer
-from holdfast.clients.memory_context import MemoryContext, existing_memory
-from holdfast.clients.question import Question
+from holdfast.clients.answers.answer import Answerer
+from holdfast.clients.answers.context_source import MemoryContext, existing_memory
+from holdfast.clients.answers.context_request import Question
 import os
 context = MemoryContext(
     lambda folder: existing_memory(folder, environment=os.environ, busy_timeout_ms=1000)

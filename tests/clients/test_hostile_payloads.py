@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from holdfast.app.capture import take_events
-from holdfast.clients.translate import translate_kept
+from holdfast.app.observer.ingest import take_events
+from holdfast.clients.registry import translate_kept
 from holdfast.core.events import Event
 from holdfast.core.sessions import SpoolEntry
 from tests.clients.hooking import Machine

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.clients.answering import Answerer
-from holdfast.clients.memory_context import MemoryContext, existing_memory
-from holdfast.clients.render import CONTEXT_EVENTS, LIMIT
-from holdfast.clients.shown import ShownBook
+from holdfast.clients.answers.answer import Answerer
+from holdfast.clients.answers.context_source import MemoryContext, existing_memory
+from holdfast.clients.answers.render import CONTEXT_EVENTS, LIMIT
+from holdfast.clients.answers.shown_items import ShownBook
 from holdfast.core.changes import PutSession
 from holdfast.core.sessions import SessionRecord
 from tests.clients.hooking import Machine

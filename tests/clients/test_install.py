@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients.command_lines import command_line, harmless_line
-from holdfast.clients.hook_set import Places, Programs, Scope, Shell
-from holdfast.clients.install import Change, FileChange, Installer, State
-from holdfast.clients.install_files import Record, RecordBook, digest, read_snapshot, write_file
-from holdfast.clients.install_targets import files_of
+from holdfast.clients.hook_spec import Places, Programs, Scope, Shell
+from holdfast.clients.install.command_lines import command_line, harmless_line
+from holdfast.clients.install.files import Record, RecordBook, digest, read_snapshot, write_file
+from holdfast.clients.install.installer import Change, FileChange, Installer, State
+from holdfast.clients.install.targets import files_of
 from holdfast.core.errors import ConflictError, StoreError, UsageError
 
 pytestmark = pytest.mark.feature("C4")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients import jsonc
-from holdfast.clients.jsonc import BrokenJsonError, Json, Node
+from holdfast.clients.install import jsonc
+from holdfast.clients.install.jsonc import BrokenJsonError, Json, Node
 
 pytestmark = pytest.mark.feature("C4")
 

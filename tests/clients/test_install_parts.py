@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from holdfast.cli.root import COMMANDS as CLI_COMMANDS
-from holdfast.clients.hook_set import Part, Places, Programs, Scope
-from holdfast.clients.install import Change, Installer, State
-from holdfast.clients.install_files import RecordBook
-from holdfast.clients.install_targets import CLIENTS, files_of
-from holdfast.clients.own_text import is_own_command
-from holdfast.clients.slash_commands import COMMANDS
+from holdfast.clients.hook_spec import Part, Places, Programs, Scope
+from holdfast.clients.injected_text import is_own_command
+from holdfast.clients.install.files import RecordBook
+from holdfast.clients.install.installer import Change, Installer, State
+from holdfast.clients.install.slash_commands import COMMANDS
+from holdfast.clients.install.targets import CLIENTS, files_of
 from holdfast.core.errors import ConflictError, StoreError, UsageError
 from holdfast.core.records import replace
 
@@ -299,7 +299,7 @@ def test_each_client_has_the_five_commands(installer: Installer, client: str) ->
 def test_a_command_names_programs_tools_and_arguments_that_exist(
     installer: Installer, client: str
 ) -> None:
-    from holdfast.server.operations import BY_NAME
+    from holdfast.server.operations.table import BY_NAME
 
     installer.install(client, scope=Scope.USER)
     arguments = {"gemini": "{{args}}", "cursor": ""}.get(client, "$ARGUMENTS")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.hook_set import Places, Programs, Scope
-from holdfast.clients.install import Installer
-from holdfast.clients.install_files import RecordBook
+from holdfast.clients.hook_spec import Places, Programs, Scope
+from holdfast.clients.install.files import RecordBook
+from holdfast.clients.install.installer import Installer
 from holdfast.core.events import (
     Compacted,
     Edit,

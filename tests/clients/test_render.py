@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.clients import claude_code, codex, cursor, gemini
-from holdfast.clients.hook_set import Mode
-from holdfast.clients.render import CONTEXT_EVENTS, LIMIT, render, takes_context
-from holdfast.clients.translate import CLIENTS
+from holdfast.clients.answers.render import CONTEXT_EVENTS, LIMIT, render, takes_context
+from holdfast.clients.hook_spec import Mode
+from holdfast.clients.registry import CLIENTS
 from tests.clients.recorded import FRAME
 
 pytestmark = pytest.mark.feature("C4", "D10")
@@ -121,7 +121,7 @@ def test_a_text_at_the_limit_is_not_cut() -> None:
 
 def test_rendering_loads_nothing_that_would_slow_the_hook_down() -> None:
     program = (
-        "import sys; from holdfast.clients.render import render;"
+        "import sys; from holdfast.clients.answers.render import render;"
         "heavy = {'json', 're', 'typing', 'dataclasses'} & set(sys.modules);"
         "sys.exit(bool(heavy) or not render('codex', 'SessionStart', 'x'))"
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.clients import claude_code, codex, cursor, gemini, opencode
-from holdfast.clients.translate import CLIENTS, translate, translator
+from holdfast.clients.registry import CLIENTS, translate, translator
 from holdfast.core.errors import UsageError
 from tests.clients.recorded import AT, EVENT_ID, FRAME, event_name, names, recorded
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.codegraph.build import Builder, Tree
-from holdfast.codegraph.extract import extract
-from holdfast.codegraph.ignoring import is_ignored, read_patterns
+from holdfast.codegraph.index.builder import Builder, Tree
+from holdfast.codegraph.index.gitignore import is_ignored, read_patterns
+from holdfast.codegraph.index.parse_file import Parsed, parse_file
+from holdfast.codegraph.index.source_files import list_files
+from holdfast.codegraph.index.worker_pool import Pool
 from holdfast.codegraph.languages.others import known_by_symbols
-from holdfast.codegraph.listing import list_files
-from holdfast.codegraph.parsing import Parsed, parse_file
-from holdfast.codegraph.pool import Pool
-from holdfast.codegraph.questions import Questions
+from holdfast.codegraph.parse.extract import extract
+from holdfast.codegraph.query.queries import Questions
 from holdfast.core.clock import system_clock
 from holdfast.core.errors import StoreError, StoreReadOnlyError, UsageError
 from holdfast.core.graph import BuildReport, FileState

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.codegraph.code_words import words
-from holdfast.codegraph.finding import (
+from holdfast.codegraph.search.file_search import (
     MAX_REQUEST_CHARS,
     SIGNALS,
     WEIGHTS,
@@ -21,9 +20,10 @@ from holdfast.codegraph.finding import (
     file_names,
     headline,
 )
+from holdfast.codegraph.search.tokens import words
 from holdfast.core.clock import system_clock
-from holdfast.core.code_texts import CommitText, FileText
-from holdfast.store.sqlite.code_texts import SqliteCodeTexts
+from holdfast.core.ports.code_search import CommitText, FileText
+from holdfast.store.sqlite.graph.code_search import SqliteCodeTexts
 
 pytestmark = pytest.mark.feature("E5")
 

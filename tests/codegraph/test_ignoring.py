@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.codegraph.listing import list_files
+from holdfast.codegraph.index.source_files import list_files
 from tests.codegraph.trees import write
 
 pytestmark = pytest.mark.feature("E2")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import holdfast.codegraph
-from holdfast.codegraph.marks import READERS
+from holdfast.codegraph.index.fingerprints import READERS
 
 pytestmark = pytest.mark.feature("E2")
 
@@ -21,16 +21,16 @@ def _imported(path: Path) -> Iterator[str]:
     """Modules of the package that a module imports, also those only named in types."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
-            yield str(node.module).removeprefix(f"{PACKAGE}.").partition(".")[0]
+            yield str(node.module).removeprefix(f"{PACKAGE}.").replace(".", "/")
 
 
 def test_what_reading_and_linking_depend_on_is_in_the_mark() -> None:
-    found, waiting = set[str](), ["draw", "parsing"]
+    found, waiting = set[str](), ["resolve/edges", "index/parse_file"]
     for language in (FOLDER / "languages").glob("*.py"):
         waiting += _imported(language)
     while waiting:
         name = waiting.pop()
-        if name not in found and name not in ("languages", "marks"):
+        if name not in found and not name.startswith("languages") and name != "index/fingerprints":
             found.add(name)
             waiting += _imported(FOLDER / f"{name}.py")
-    assert found | {"build"} == set(READERS)  # which makes nodes of what was parsed
+    assert found | {"index/builder"} == set(READERS)  # which makes nodes of what was parsed

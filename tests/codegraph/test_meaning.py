@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.codegraph.finding import Finder
-from holdfast.codegraph.meaning import PIECE_CHARS, PIECES, Likeness, Meaning, pieces
+from holdfast.codegraph.search.embeddings import PIECE_CHARS, PIECES, Likeness, Meaning, pieces
+from holdfast.codegraph.search.file_search import Finder
 from holdfast.core.clock import system_clock
-from holdfast.core.code_texts import CommitText, FileText, Touch, VectorKind
-from holdfast.core.ports import Vector
-from holdfast.providers.static import StaticEmbedder
-from holdfast.store.sqlite.code_texts import SqliteCodeTexts
+from holdfast.core.ports.code_search import CommitText, FileText, Touch, VectorKind
+from holdfast.core.ports.store import Vector
+from holdfast.providers.embedders.static import StaticEmbedder
+from holdfast.store.sqlite.graph.code_search import SqliteCodeTexts
 from holdfast.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("E5")

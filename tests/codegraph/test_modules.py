@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.codegraph.conventions import conventions_of
-from holdfast.codegraph.modules import module_folders, modules_of
-from holdfast.codegraph.prose import lead
+from holdfast.codegraph.modules.conventions import conventions_of
+from holdfast.codegraph.modules.descriptions import lead
+from holdfast.codegraph.modules.module_map import module_folders, modules_of
 from holdfast.core.code_modules import CodeModule, ModuleLink
 from holdfast.core.graph import SourceFile
 from tests.codegraph.trees import NAME, built, write

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.codegraph.questions import Questions
+from holdfast.codegraph.query.queries import Questions
 from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.graph import DEEPEST, EDGE_WEIGHTS, Edge, EdgeKind, LinkedMemory
-from holdfast.core.graph_ports import DrawnEdges, GraphStore
-from holdfast.testing.conformance_graph import analysed
-from holdfast.testing.model_graph import ModelGraph
+from holdfast.core.ports.graph import DrawnEdges, GraphStore
+from holdfast.testing.conformance.graph import analysed
+from holdfast.testing.model_store.graph import ModelGraph
 from tests.codegraph.trees import NAME, built
 
 pytestmark = pytest.mark.feature("E3")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.codegraph.questions import Questions
+from holdfast.codegraph.query.queries import Questions
 from holdfast.core.graph import Edge, EdgeKind, Node, NodeKind, Trace
 from tests.codegraph.trees import NAME, built, write
 

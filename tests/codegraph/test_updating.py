@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.codegraph.build import Builder, Tree
-from holdfast.codegraph.parsing import Parsed, parse_file, parse_source
+from holdfast.codegraph.index.builder import Builder, Tree
+from holdfast.codegraph.index.parse_file import Parsed, parse_file, parse_source
 from holdfast.core.clock import system_clock
 from holdfast.core.graph import BuildProgress, Stage
-from holdfast.core.graph_ports import AnalysedFile
+from holdfast.core.ports.graph import AnalysedFile
 from holdfast.core.records import replace
 from holdfast.store import open_sqlite_graph
 from tests.codegraph.trees import NAME, builder, built, edges, everything, rebuilt, write

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.codegraph.build import Builder, Tree
-from holdfast.codegraph.parsing import parse_file
+from holdfast.codegraph.index.builder import Builder, Tree
+from holdfast.codegraph.index.parse_file import parse_file
 from holdfast.core.clock import system_clock
 from holdfast.core.graph import BuildReport
-from holdfast.core.graph_ports import GraphStore
+from holdfast.core.ports.graph import GraphStore
 from holdfast.store import open_sqlite_graph
 
 NAME = "tree"

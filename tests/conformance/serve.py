@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import holdfast
-from holdfast.app.settings import Settings
-from holdfast.server.mcp_server import Place, make_server
-from holdfast.server.mcp_transports import serve_http
-from holdfast.server.memories import Memories
+from holdfast.app.settings.model import Settings
+from holdfast.server.mcp.server import Place, make_server
+from holdfast.server.mcp.transports import serve_http
+from holdfast.server.open_projects import Memories
 from tests.conformance.fixtures import mount
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.running import FOLDER_NAME, Running, announced
-from holdfast.app.settings import Settings
+from holdfast.app.processes import FOLDER_NAME, Running, announced
+from holdfast.app.settings.model import Settings
 from holdfast.core.errors import ConflictError, HoldfastError
 from holdfast.core.query import Filter, Validity
 from holdfast.store import open_sqlite
@@ -60,7 +60,7 @@ _SENTENCES = 25
 _REMEMBER = """
 import sys
 import holdfast
-from holdfast.app.settings import Settings
+from holdfast.app.settings.model import Settings
 
 path, folder, count = sys.argv[1:]
 with holdfast.open(path, cwd=folder, embedder="none", settings=Settings()) as hf:

@@ -14,18 +14,18 @@ import pytest
 
 import holdfast
 from bench.crash_scene import wait_until
-from holdfast.app.capture import sum_up, take_waiting
-from holdfast.app.live import Live, LivePace
-from holdfast.app.reindex import vector_coverage
-from holdfast.app.settings import Settings
-from holdfast.app.spool_folder import SpoolFolder
-from holdfast.cli.commands.spool import events_of
+from holdfast.app.background import Live, LivePace
+from holdfast.app.maintenance.reindex import vector_coverage
+from holdfast.app.observer.ingest import sum_up, take_waiting
+from holdfast.app.observer.spool_folder import SpoolFolder
+from holdfast.app.settings.model import Settings
+from holdfast.cli.commands.run.spool import events_of
 from holdfast.core.errors import ProviderError, StoreBusyError
-from holdfast.core.ports import Vector
+from holdfast.core.ports.store import Vector
 from holdfast.core.query import Filter
 from holdfast.core.records import replace
 from holdfast.core.types import MemoryType
-from holdfast.observe.drain import DrainRules, drain
+from holdfast.observe.ingest.drain import DrainRules, drain
 from holdfast.store import spool
 from holdfast.testing.fakes import WordEmbedder
 from tests.observe.spooling import Spooler, translate

@@ -16,7 +16,7 @@ import pytest
 from bench.crash_ledger import Kind, Ledger, Sent, settle, verdict, words_of
 from bench.crash_scene import Done, HttpServer, Scene, end_server, finished
 from holdfast.store import spool
-from holdfast.store.spool_reading import dropped
+from holdfast.store.spool_reader import dropped
 
 pytestmark = [
     pytest.mark.feature("C2"),

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.shown import ShownBook
+from holdfast.clients.answers.shown_items import ShownBook
 from holdfast.store import spool
-from holdfast.store.spool_reading import dropped, files
+from holdfast.store.spool_reader import dropped, files
 
 fcntl = spool.fcntl
 pytestmark = [
@@ -20,9 +20,9 @@ pytestmark = [
 ]
 # The hook with a limit that a test can wait for.
 _IMPATIENT = (
-    "import sys; from holdfast.clients import capture\n"
-    "capture.WRITE_LIMIT_S = 0.2\n"
-    "capture.main(sys.argv[1:])\n"
+    "import sys; from holdfast.clients import hook_process\n"
+    "hook_process.WRITE_LIMIT_S = 0.2\n"
+    "hook_process.main(sys.argv[1:])\n"
 )
 
 

@@ -17,8 +17,8 @@ import pytest
 
 import holdfast
 from bench.crash_scene import Done
-from holdfast.app.settings import Settings
-from holdfast.cli.live_parts import Role, live_parts
+from holdfast.app.settings.model import Settings
+from holdfast.cli.background import Role, live_parts
 from holdfast.store import spool
 from tests.clients.hooking import HOOK, PYTHON
 

@@ -10,7 +10,7 @@ import pytest
 from holdfast.core.events import Event
 from holdfast.core.sessions import SpoolEntry
 from holdfast.memory.engine import Engine
-from holdfast.observe.drain import DrainReport, drain
+from holdfast.observe.ingest.drain import DrainReport, drain
 from holdfast.store import open_sqlite
 from tests.observe.spooling import POISON, Spooler, translate
 from tests.observe.telling import Teller, world

@@ -13,7 +13,7 @@ from holdfast.core.changes import Insert
 from holdfast.core.clock import to_ms
 from holdfast.core.ids import IdSource
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Embedder, Store
+from holdfast.core.ports.store import Embedder, Store
 from holdfast.core.query import Filter, Validity
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine

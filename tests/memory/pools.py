@@ -10,9 +10,9 @@ from holdfast.core.clock import to_ms
 from holdfast.core.memory import Memory
 from holdfast.core.query import Candidate
 from holdfast.core.types import MemoryType
-from holdfast.memory.arms import Pool
-from holdfast.memory.plan import QueryPlan, plan_query
-from holdfast.memory.ranking import Setting
+from holdfast.memory.recall.query_plan import QueryPlan, plan_query
+from holdfast.memory.recall.ranking import Setting
+from holdfast.memory.recall.retrievers import Pool
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NOW_MS = to_ms(NOW)

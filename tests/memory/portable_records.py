@@ -10,15 +10,8 @@ from holdfast.core import payloads
 from holdfast.core.codec import Payload
 from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
 from holdfast.core.text import clean
-from holdfast.core.types import (
-    TYPE_RULES,
-    EvidenceKind,
-    MemoryType,
-    RelationType,
-    Scope,
-    Source,
-)
-from holdfast.memory.wording.redaction import redact
+from holdfast.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationType, Scope, Source
+from holdfast.memory.text.redaction import redact
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from holdfast.core.changes import Insert
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter
 from holdfast.memory.engine import Engine
-from holdfast.memory.portable.jsonl import (
+from holdfast.memory.exchange.jsonl import (
     FORMAT,
     VERSION,
     ImportReport,
@@ -17,7 +17,7 @@ from holdfast.memory.portable.jsonl import (
     import_jsonl,
     whole,
 )
-from holdfast.memory.portable.record_json import memory_to_json
+from holdfast.memory.exchange.memory_json import memory_to_json
 
 HEADER = json.dumps({"format": FORMAT, "version": VERSION})
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bench import commands as bench
 from holdfast.core.types import MemoryType
-from holdfast.memory.wording.commands import (
+from holdfast.memory.commands.detect import (
     DOCUMENT_CHARS,
     Ask,
     Forget,

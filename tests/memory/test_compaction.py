@@ -16,8 +16,8 @@ from holdfast.core.memory import Memory, Relation, WorkUnitRef
 from holdfast.core.payloads import Decision
 from holdfast.core.query import Filter
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope
-from holdfast.memory.ageing.compaction import compact
 from holdfast.memory.engine import Thresholds
+from holdfast.memory.lifecycle.compaction import compact
 from holdfast.testing.fakes import WordEmbedder
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
 

@@ -13,7 +13,7 @@ from holdfast.core.changes import Close
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import Memory, Relation
 from holdfast.core.types import RelationType
-from holdfast.memory.ageing.confidence import FACTORS, SMALLEST_MOVE, set_confidence
+from holdfast.memory.lifecycle.confidence import FACTORS, SMALLEST_MOVE, set_confidence
 from tests.memory.keeping import START, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("A7")

@@ -11,9 +11,9 @@ from holdfast.core.memory import MemoryDraft
 from holdfast.core.query import FileLink
 from holdfast.core.text import estimate_tokens
 from holdfast.core.types import MemoryType, Scope, Source
-from holdfast.memory.context import ContextRequest, Moment, build_context
+from holdfast.memory.context.build import ContextRequest, Moment, build_context
+from holdfast.memory.context.packing import render_context
 from holdfast.memory.engine import Engine
-from holdfast.memory.packing import render_context
 from holdfast.memory.remember import remember, remember_many
 from holdfast.testing.fakes import ManualClock
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.clock import date_words
-from holdfast.memory.wording.dates import parse_window
+from holdfast.memory.text.dates import parse_window
 
 pytestmark = pytest.mark.feature("B6")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast.core.changes import Close, Delete, Mark, Rescore
 from holdfast.core.memory import Memory
 from holdfast.core.types import MemoryType, Scope
-from holdfast.memory.ageing.decay import decay, faded_importance
+from holdfast.memory.lifecycle.decay import decay, faded_importance
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("A5")

@@ -20,7 +20,7 @@ from holdfast.core.memory import (
 )
 from holdfast.core.payloads import DeadEnd, Decision
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
-from holdfast.memory.drafting import amend, compose
+from holdfast.memory.draft import amend, compose
 
 pytestmark = pytest.mark.feature("A1")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

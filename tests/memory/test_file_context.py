@@ -9,13 +9,13 @@ import pytest
 from holdfast.core.changes import PutScratchpad
 from holdfast.core.codec import Payload
 from holdfast.core.memory import MemoryDraft
-from holdfast.core.observer import PadNote, Scratchpad, Sheet
 from holdfast.core.payloads import CausalDependency, E2EObservation, PrefetchPattern
 from holdfast.core.query import FileLink
+from holdfast.core.scratchpad import PadNote, Scratchpad, Sheet
 from holdfast.core.types import MemoryType, Phase, Source
-from holdfast.memory.context import ContextRequest, Moment, build_context
+from holdfast.memory.context.build import ContextRequest, Moment, build_context
+from holdfast.memory.context.packing import render_context
 from holdfast.memory.engine import Engine
-from holdfast.memory.packing import render_context
 from holdfast.memory.remember import remember
 
 pytestmark = pytest.mark.feature("D10")

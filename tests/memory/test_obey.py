@@ -5,9 +5,9 @@ import pytest
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Source
-from holdfast.memory.correct import get_one
+from holdfast.memory.commands.execute import obey
+from holdfast.memory.edit import get_one
 from holdfast.memory.engine import Engine
-from holdfast.memory.obey import obey
 from holdfast.memory.remember import remember
 from holdfast.testing.fakes import ManualClock
 

@@ -16,15 +16,9 @@ from holdfast.core.errors import ConflictError, NotFoundError, UsageError
 from holdfast.core.memory import Memory
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
-from holdfast.memory.portable.import_lines import MAX_LINE_BYTES
-from holdfast.memory.portable.jsonl import (
-    FORMAT,
-    VERSION,
-    export_jsonl_file,
-    import_jsonl,
-    whole,
-)
-from holdfast.memory.portable.record_json import memory_from_json, memory_to_json
+from holdfast.memory.exchange.jsonl import FORMAT, VERSION, export_jsonl_file, import_jsonl, whole
+from holdfast.memory.exchange.jsonl_lines import MAX_LINE_BYTES
+from holdfast.memory.exchange.memory_json import memory_from_json, memory_to_json
 from holdfast.store import open_sqlite
 from holdfast.testing import ModelStore, Samples
 from tests.memory.portable_records import libraries, memories

@@ -13,18 +13,22 @@ from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.memory import Memory
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, Scope, Source
-from holdfast.memory.correct import revise
+from holdfast.memory.edit import revise
 from holdfast.memory.engine import Engine
-from holdfast.memory.portable.jsonl import whole
-from holdfast.memory.portable.markdown import read_front_matter, split_sections, write_front_matter
-from holdfast.memory.portable.markdown_entry import (
+from holdfast.memory.exchange.jsonl import whole
+from holdfast.memory.exchange.markdown_document import (
+    read_front_matter,
+    split_sections,
+    write_front_matter,
+)
+from holdfast.memory.exchange.markdown_export import INDEX, export_markdown
+from holdfast.memory.exchange.markdown_import import MarkdownReport, import_markdown
+from holdfast.memory.exchange.markdown_memory import (
     MemoryPatch,
     differences,
     read_entry,
     write_entry,
 )
-from holdfast.memory.portable.markdown_export import INDEX, export_markdown
-from holdfast.memory.portable.markdown_import import MarkdownReport, import_markdown
 from holdfast.testing import Samples
 from holdfast.testing.fakes import ManualClock
 from tests.memory.portable_records import memories

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast.core.memory import Memory
 from holdfast.core.types import EvidenceKind, MemoryType, Scope
 from holdfast.memory.engine import Engine
-from holdfast.memory.portable.jsonl import import_jsonl, whole
+from holdfast.memory.exchange.jsonl import import_jsonl, whole
 from holdfast.testing import ModelStore, Samples
 from tests.memory.portable_steps import HEADER, counts, exported, line, one, put, take
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import UsageError
 from holdfast.core.types import MemoryType, Phase
-from holdfast.memory.phases import PHASE_WEIGHTS, phase_weight
-from holdfast.memory.profiles import (
+from holdfast.memory.recall.phase_weights import PHASE_WEIGHTS, phase_weight
+from holdfast.memory.recall.ranking_profiles import (
     PROFILES,
     balanced_score,
     phase_score,

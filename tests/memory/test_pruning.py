@@ -17,8 +17,8 @@ from holdfast.core.errors import StoreError
 from holdfast.core.memory import Memory, WorkUnitRef
 from holdfast.core.payloads import ContextCost, RecipeStep, WorkflowRecipe, WorkUnitOutcome
 from holdfast.core.types import MemoryType, Scope, Source
-from holdfast.memory.ageing.presence import Exists
-from holdfast.memory.ageing.pruning import PruneRule, Retention, archive_work_unit, prune
+from holdfast.memory.file_presence import Exists
+from holdfast.memory.lifecycle.pruning import PruneRule, Retention, archive_work_unit, prune
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
 
 pytestmark = pytest.mark.feature("A5", "A6")

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.types import MemoryType, Phase
-from holdfast.memory.plan import plan_query
-from holdfast.memory.ranking import (
+from holdfast.memory.recall.features import Signal, SignalTable
+from holdfast.memory.recall.query_plan import plan_query
+from holdfast.memory.recall.ranking import (
     STALE_FACTOR,
     WEIGHTS_FILE,
     load_weights,
@@ -21,8 +22,7 @@ from holdfast.memory.ranking import (
     priors_of,
     rank_by_weights,
 )
-from holdfast.memory.signals import Signal, SignalTable
-from holdfast.memory.wording.dates import DateWindow
+from holdfast.memory.text.dates import DateWindow
 from tests.memory.pools import DAY_MS, NOW, NOW_MS, candidate, memory, plan, pool, setting
 
 pytestmark = pytest.mark.feature("B1")

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from holdfast.core.changes import Close, Mark
 from holdfast.core.errors import NotFoundError, ProviderError, UsageError
 from holdfast.core.memory import MemoryDraft
-from holdfast.core.ports import Vector
+from holdfast.core.ports.store import Vector
 from holdfast.core.query import FileLink, Filter, Validity
 from holdfast.core.types import MemoryType, Scope
 from holdfast.memory.engine import Engine
-from holdfast.memory.recall import recall
+from holdfast.memory.recall.recall import recall
+from holdfast.memory.recall.requests import Mode, RecallRequest, Recollection
 from holdfast.memory.remember import remember
-from holdfast.memory.requests import Mode, RecallRequest, Recollection
 from holdfast.store import open_sqlite
 from holdfast.testing.fakes import ManualClock, WordEmbedder
 

@@ -8,7 +8,7 @@ from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.memory import MemoryDraft, MemoryPatch
 from holdfast.core.query import Filter, Validity
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
-from holdfast.memory.correct import forget, get_one, pick, revise
+from holdfast.memory.edit import forget, get_one, pick, revise
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import Outcome, remember, remember_many
 from holdfast.testing.fakes import ManualClock

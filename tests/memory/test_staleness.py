@@ -16,8 +16,8 @@ from holdfast.core.memory import Memory, Relation
 from holdfast.core.payloads import CausalDependency, RecipeStep, WorkflowRecipe
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType, RelationType
-from holdfast.memory.ageing.presence import exists_below, project_path
-from holdfast.memory.ageing.staleness import (
+from holdfast.memory.file_presence import exists_below, project_path
+from holdfast.memory.lifecycle.staleness import (
     follow_rename,
     follow_renames,
     outdated_recipe,

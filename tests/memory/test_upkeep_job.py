@@ -13,8 +13,8 @@ from holdfast.core.memory import Memory
 from holdfast.core.payloads import RecipeStep, WorkflowRecipe
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import MemoryType, Scope
-from holdfast.memory.ageing.lifecycle import UpkeepAction, UpkeepReport, run_upkeep, upkeep_due
 from holdfast.memory.engine import Engine
+from holdfast.memory.lifecycle.maintenance import UpkeepAction, UpkeepReport, run_upkeep, upkeep_due
 from holdfast.memory.state import State
 from tests.memory.keeping import PROJECT, Workshop, open_workshop
 

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 from holdfast.core.changes import PutScratchpad
 from holdfast.core.events import Event, Origin, ToolKind
-from holdfast.core.observer import PadNote, Scratchpad
 from holdfast.core.records import replace
+from holdfast.core.scratchpad import PadNote, Scratchpad
 from holdfast.memory.engine import Engine
-from holdfast.observe.learning.promotion import PromotionReport, PromotionRules, promote
-from holdfast.observe.learning.verdicts import with_sheet
-from holdfast.observe.taking import Taker
+from holdfast.observe.ingest.ingest import Taker
+from holdfast.observe.learning.promote import PromotionReport, PromotionRules, promote
+from holdfast.observe.learning.qa_verdicts import with_sheet
 from tests.observe.telling import START, Teller, world
 
 PROJECT = "git:example.org/shop"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.app.spool_folder import SpoolFolder
+from holdfast.app.observer.spool_folder import SpoolFolder
 from holdfast.core.clock import to_ms
 from holdfast.core.events import Event
 from holdfast.core.sessions import SpoolEntry

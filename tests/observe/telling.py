@@ -24,8 +24,8 @@ from holdfast.core.events import (
     TurnEnded,
 )
 from holdfast.core.payloads import Observation
-from holdfast.observe.folding import Folded, fold
-from holdfast.observe.world import Place, World
+from holdfast.observe.reading.environment import Place, World
+from holdfast.observe.session.builder import Folded, fold
 
 START = datetime(2026, 4, 1, 9, tzinfo=UTC)
 ROOT = "/home/dev/shop"

@@ -10,11 +10,11 @@ from holdfast.core.events import Event, ToolKind
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.payloads import Observation
 from holdfast.core.query import Filter
-from holdfast.memory.drafting import compose
+from holdfast.memory.draft import compose
 from holdfast.memory.engine import Engine
-from holdfast.observe.desk import dump_desk, load_desk
-from holdfast.observe.folding import Folded, fold
-from holdfast.observe.keeping import kept_changes
+from holdfast.observe.session.builder import Folded, fold
+from holdfast.observe.session.memory_changes import kept_changes
+from holdfast.observe.session.state import dump_desk, load_desk
 from tests.observe.telling import START, Teller, folded, world
 
 pytestmark = pytest.mark.feature("C1", "C3")

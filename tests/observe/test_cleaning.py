@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.events import Edit, PromptSubmitted, ToolCalled, ToolKind
-from holdfast.observe.cleaning import MAX_OUTPUT_CHARS, cleaned, safe_text
+from holdfast.observe.reading.sanitize import MAX_OUTPUT_CHARS, cleaned, safe_text
 from tests.observe.telling import Teller, folded
 
 pytestmark = pytest.mark.feature("C1", "A10")

@@ -12,15 +12,15 @@ from holdfast.core.errors import ProviderError
 from holdfast.core.memory import Memory
 from holdfast.core.payloads import Observation, SessionSummary
 from holdfast.memory.engine import Engine
-from holdfast.observe.consolidation import (
+from holdfast.observe.ingest.drain import DrainRules, drain
+from holdfast.observe.model.session_summaries import (
     archived_material,
     consolidate,
     tokens_used_today,
     told_of,
 )
-from holdfast.observe.drain import DrainRules, drain
-from holdfast.observe.keeping import find_summary
-from holdfast.observe.rewording import offered
+from holdfast.observe.model.titles import offered
+from holdfast.observe.session.memory_changes import find_summary
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import ROOT, Teller, world
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.core.observer import (
+from holdfast.core.scratchpad import (
     Backtrack,
     CoAccess,
     ErrorRetry,
@@ -20,9 +20,12 @@ from holdfast.core.observer import (
 )
 from holdfast.core.types import MemoryType, Source
 from holdfast.memory.engine import Thresholds
-from holdfast.observe.learning import fellows, outcomes, synthesis, verdicts
-from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.inference import Conclusion
+from holdfast.observe import thresholds as t
+from holdfast.observe.learning import co_access as fellows
+from holdfast.observe.learning import model_wording as synthesis
+from holdfast.observe.learning import outcomes
+from holdfast.observe.learning import qa_verdicts as verdicts
+from holdfast.observe.learning.rules import Conclusion
 from holdfast.observe.learning.scoring import Score
 
 pytestmark = pytest.mark.feature("D1", "D2", "D3", "D4")

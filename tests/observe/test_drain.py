@@ -11,16 +11,16 @@ from typing import cast
 
 import pytest
 
-from holdfast.app.spool_folder import SpoolFolder
+from holdfast.app.observer.spool_folder import SpoolFolder
 from holdfast.core.changes import Change, PutSession
 from holdfast.core.errors import ProviderError, StoreFullError
 from holdfast.core.events import Event
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.query import Filter, Validity
 from holdfast.core.types import MemoryType, Source
 from holdfast.memory.engine import Engine
-from holdfast.observe.drain import DrainReport, DrainRules, drain
+from holdfast.observe.ingest.drain import DrainReport, DrainRules, drain
 from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.observe.spooling import POISON, Spooler, translate
 from tests.observe.telling import START, Teller, load_cases, world

@@ -14,7 +14,7 @@ import pytest
 from holdfast.core.query import Filter
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
-from holdfast.observe.drain import drain
+from holdfast.observe.ingest.drain import drain
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import Teller, world
 
@@ -28,7 +28,7 @@ _DRAIN = """
 import sys
 from pathlib import Path
 from holdfast.memory.engine import Engine
-from holdfast.observe.drain import drain
+from holdfast.observe.ingest.drain import drain
 from holdfast.store import open_sqlite
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import world

@@ -12,16 +12,11 @@ from hypothesis import strategies as st
 
 from holdfast.core.codec import Json
 from holdfast.core.module_names import module_of
-from holdfast.core.observer import KEPT_SESSIONS, Sighting, SightingKind, pair_subject
 from holdfast.core.payloads import PrefetchPattern
 from holdfast.core.query import FileLink
-from holdfast.observe.learning.fellows import (
-    co_access_edges,
-    fused,
-    module_habits,
-    pattern_text,
-)
-from holdfast.observe.learning.uses import FileUses
+from holdfast.core.scratchpad import KEPT_SESSIONS, Sighting, SightingKind, pair_subject
+from holdfast.observe.learning.co_access import co_access_edges, fused, module_habits, pattern_text
+from holdfast.observe.learning.file_usage import FileUses
 
 pytestmark = pytest.mark.feature("D5")
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,8 +11,8 @@ from holdfast.core.events import Event, ToolKind
 from holdfast.core.payloads import Prompt, SessionSummary
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.types import MemoryType, Source
-from holdfast.observe.folding import Folded, fold, fold_idle
-from holdfast.observe.world import GitState, Place, World
+from holdfast.observe.reading.environment import GitState, Place, World
+from holdfast.observe.session.builder import Folded, fold, fold_idle
 from tests.observe.telling import ROOT, START, Teller, folded, observations, world
 
 pytestmark = pytest.mark.feature("C1")

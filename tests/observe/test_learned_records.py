@@ -10,7 +10,6 @@ import pytest
 
 from holdfast.core.events import Event, ToolKind
 from holdfast.core.memory import Memory
-from holdfast.core.observer import QaIssue
 from holdfast.core.payloads import (
     ContextCost,
     RecipeStep,
@@ -20,12 +19,13 @@ from holdfast.core.payloads import (
     WorkUnitOutcome,
 )
 from holdfast.core.query import Filter
+from holdfast.core.scratchpad import QaIssue
 from holdfast.core.types import MemoryType, RelationType, Scope, Source
 from holdfast.memory.engine import Engine
 from holdfast.observe.learning.outcomes import percentile
-from holdfast.observe.learning.promotion import promote
+from holdfast.observe.learning.promote import promote
+from holdfast.observe.learning.qa_verdicts import keep_issues, record_verdict
 from holdfast.observe.learning.recipes import common, holds, stale_reason
-from holdfast.observe.learning.verdicts import keep_issues, record_verdict
 from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, learn, pad_of, take
 
 pytestmark = pytest.mark.feature("D6", "D7")

@@ -6,15 +6,15 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.events import Event, ToolKind
-from holdfast.core.observer import Sheet
+from holdfast.core.scratchpad import Sheet
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
-from holdfast.observe.folding import fold
-from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.errors import is_telling
-from holdfast.observe.learning.inference import names_say_it
-from holdfast.observe.learning.proofs import instructions
-from holdfast.observe.saying import request_of
+from holdfast.observe import thresholds as t
+from holdfast.observe.learning.rules import names_say_it
+from holdfast.observe.reading.prompt_rules import request_of
+from holdfast.observe.session.builder import fold
+from holdfast.observe.signals.error_rules import is_telling
+from holdfast.observe.signals.validation_events import instructions
 from tests.observe.learning_steps import PROJECT, Work, learn
 from tests.observe.telling import world
 

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.events import Event, ToolKind
-from holdfast.core.observer import Scratchpad, Sheet
 from holdfast.core.records import replace
+from holdfast.core.scratchpad import Scratchpad, Sheet
 from holdfast.memory.engine import Engine
-from holdfast.observe.folding import fold
-from holdfast.observe.learning import thresholds as t
-from holdfast.testing.model_store import ModelStore
+from holdfast.observe import thresholds as t
+from holdfast.observe.session.builder import fold
+from holdfast.testing.model_store.store import ModelStore
 from tests.observe.learning_steps import Work, pad_of, take
 from tests.observe.telling import world
 

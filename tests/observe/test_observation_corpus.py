@@ -9,7 +9,7 @@ import pytest
 from holdfast.core.memory import MemoryDraft
 from holdfast.core.payloads import SessionSummary
 from holdfast.core.sessions import SessionRecord
-from holdfast.observe.folding import fold
+from holdfast.observe.session.builder import fold
 from tests.observe.telling import Case, folded, load_cases, observations, world
 
 pytestmark = pytest.mark.feature("C1", "C3")

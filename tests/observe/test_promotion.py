@@ -11,21 +11,21 @@ import pytest
 
 from holdfast.core.events import Event
 from holdfast.core.memory import Memory
-from holdfast.core.observer import PadNote, PadState, Sighting, SightingKind
 from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from holdfast.core.query import Filter, Validity
+from holdfast.core.scratchpad import PadNote, PadState, Sighting, SightingKind
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Source
+from holdfast.memory.commands.execute import keep_asked
 from holdfast.memory.engine import Engine
-from holdfast.memory.obey import keep_asked
-from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.promotion import PromotionRules, promote
+from holdfast.observe import thresholds as t
+from holdfast.observe.learning.promote import PromotionRules, promote
+from holdfast.observe.learning.qa_verdicts import record_verdict
 from holdfast.observe.learning.scoring import Score
-from holdfast.observe.learning.thresholds import CAPS, RULES, Complexity
-from holdfast.observe.learning.verdicts import record_verdict
 from holdfast.observe.methodology.builtin import NATIVE
-from holdfast.observe.methodology.port import Methodology
+from holdfast.observe.methodology.protocol import Methodology
+from holdfast.observe.thresholds import CAPS, RULES, Complexity
 from holdfast.testing.fakes import ManualClock
-from holdfast.testing.model_store import ModelStore
+from holdfast.testing.model_store.store import ModelStore
 from tests.observe.learning_steps import PROJECT, START, Work, learn, note, pad_of, take
 
 pytestmark = pytest.mark.feature("D2", "D3", "D4")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.events import Edit
-from holdfast.observe.definitions import definitions
-from holdfast.observe.desk import FileWork
-from holdfast.observe.edits import combined, file_kind, read_edit
-from holdfast.observe.naming import listed, work_title
-from holdfast.observe.results import error_line, read_tests
-from holdfast.observe.saying import decisions, intent_of, next_steps
-from holdfast.observe.shell import Purpose, installed_packages, main_run, read_commit, runs
-from holdfast.observe.world import relative
+from holdfast.observe.reading.command_results import error_line, read_tests
+from holdfast.observe.reading.environment import relative
+from holdfast.observe.reading.prompt_rules import decisions, intent_of, next_steps
+from holdfast.observe.reading.shell import Purpose, installed_packages, main_run, read_commit, runs
+from holdfast.observe.session.definitions import definitions
+from holdfast.observe.session.edits import combined, file_kind, read_edit
+from holdfast.observe.session.state import FileWork
+from holdfast.observe.session.titles import listed, work_title
 
 pytestmark = pytest.mark.feature("C3")
 

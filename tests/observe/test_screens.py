@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from holdfast.core.changes import Delete
 from holdfast.core.events import ToolCalled, ToolKind
 from holdfast.core.memory import Memory
-from holdfast.core.observer import SightingKind
 from holdfast.core.payloads import E2EObservation
 from holdfast.core.query import Filter
+from holdfast.core.scratchpad import SightingKind
 from holdfast.core.types import MemoryType, Source
 from holdfast.memory.engine import Engine
-from holdfast.observe.learning.e2e import learn_screens
-from holdfast.observe.learning.screen_files import files_of_page
-from holdfast.observe.learning.screen_rules import ScreenFact, facts
-from holdfast.observe.learning.screens import Screen, ScreenStep, read_step
-from holdfast.observe.taking import Taker
+from holdfast.observe.browser.facts import learn_screens
+from holdfast.observe.browser.page_files import files_of_page
+from holdfast.observe.browser.rules import ScreenFact, facts
+from holdfast.observe.browser.steps import Screen, ScreenStep, read_step
+from holdfast.observe.ingest.ingest import Taker
 from tests.observe.telling import Teller, world
 
 pytestmark = pytest.mark.feature("D8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.events import Event, ToolKind
-from holdfast.observe.desk import load_desk
+from holdfast.observe.session.state import load_desk
 from tests.observe.telling import ROOT, Teller, folded
 
 pytestmark = pytest.mark.feature("F9")

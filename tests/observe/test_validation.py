@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.observer import PadState
+from holdfast.core.scratchpad import PadState
 from holdfast.memory.engine import Engine
-from holdfast.observe.learning.promotion import PromotionRules, promote
+from holdfast.observe.learning.promote import PromotionRules, promote
 from tests.observe.learning_steps import Work, pad_of, take
 
 pytestmark = pytest.mark.feature("D3")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.errors import ProviderError
-from holdfast.providers.bpe import BytePairTokenizer
-from holdfast.providers.bundled import STATIC
+from holdfast.providers.embedders.bpe import BytePairTokenizer
+from holdfast.providers.embedders.bundled_models import STATIC
 
 pytestmark = pytest.mark.feature("B4")
 

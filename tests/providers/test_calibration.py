@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from holdfast.core.errors import ProviderError, UsageError
 from holdfast.providers import Calibration, calibrate, shipped_calibration
-from holdfast.providers.bundled import MINILM, STATIC
-from holdfast.providers.calibration import labelled_pairs
-from holdfast.providers.minilm import MiniLmEmbedder
-from holdfast.providers.static import StaticEmbedder
-from holdfast.providers.vectors import pack_unit
+from holdfast.providers.embedders.bundled_models import MINILM, STATIC
+from holdfast.providers.embedders.calibration import labelled_pairs
+from holdfast.providers.embedders.minilm import MiniLmEmbedder
+from holdfast.providers.embedders.static import StaticEmbedder
+from holdfast.providers.embedders.vectors import pack_unit
 
 pytestmark = pytest.mark.feature("A4", "A5")
 

@@ -14,13 +14,13 @@ import pytest
 from safetensors import numpy as safetensors_numpy
 
 from holdfast.core.errors import ProviderError
-from holdfast.core.ports import Embedder
-from holdfast.providers.bpe import BytePairTokenizer
-from holdfast.providers.bundled import MINILM, STATIC
-from holdfast.providers.installed import PinnedFile, read_safetensors
-from holdfast.providers.minilm import MiniLmEmbedder
-from holdfast.providers.static import StaticEmbedder, smooth_inverse_frequencies
-from holdfast.providers.vectors import cosine, pack_unit, unpack
+from holdfast.core.ports.store import Embedder
+from holdfast.providers.embedders.bpe import BytePairTokenizer
+from holdfast.providers.embedders.bundled_models import MINILM, STATIC
+from holdfast.providers.embedders.minilm import MiniLmEmbedder
+from holdfast.providers.embedders.model_files import PinnedFile, read_safetensors
+from holdfast.providers.embedders.static import StaticEmbedder, smooth_inverse_frequencies
+from holdfast.providers.embedders.vectors import cosine, pack_unit, unpack
 
 pytestmark = pytest.mark.feature("B4")
 

@@ -13,9 +13,9 @@ from holdfast.providers import (
     plan_embedding,
     verify_weights,
 )
-from holdfast.providers.choice import CHOICES, EMBEDDERS, parse_model_id
-from holdfast.providers.vectors import unpack
-from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from holdfast.providers.embedders.settings import CHOICES, EMBEDDERS, parse_model_id
+from holdfast.providers.embedders.vectors import unpack
+from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 
 pytestmark = pytest.mark.feature("B4")
 

@@ -8,14 +8,19 @@ from contextlib import contextmanager
 import pytest
 
 from holdfast.core.errors import ProviderError, UsageError
-from holdfast.core.ports import Embedder
-from holdfast.providers.http import NO_RETRIES, Endpoint, Retries
-from holdfast.providers.http_reranker import HttpReranker
-from holdfast.providers.ollama import OllamaEmbedder, has_model, installed_models, server_url
-from holdfast.providers.openai_chat import OpenAIChatModel
-from holdfast.providers.openai_compatible import OpenAICompatibleEmbedder
-from holdfast.providers.vectors import cosine, unpack
-from holdfast.testing.fake_embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from holdfast.core.ports.store import Embedder
+from holdfast.providers.chat.openai import OpenAIChatModel
+from holdfast.providers.embedders.ollama import (
+    OllamaEmbedder,
+    has_model,
+    installed_models,
+    server_url,
+)
+from holdfast.providers.embedders.openai import OpenAICompatibleEmbedder
+from holdfast.providers.embedders.vectors import cosine, unpack
+from holdfast.providers.http.client import NO_RETRIES, Endpoint, Retries
+from holdfast.providers.rerankers.http import HttpReranker
+from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 
 pytestmark = pytest.mark.feature("B4")
 

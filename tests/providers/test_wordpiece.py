@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.core.errors import ProviderError
-from holdfast.providers.bundled import MINILM
-from holdfast.providers.wordpiece import WordPieceTokenizer
+from holdfast.providers.embedders.bundled_models import MINILM
+from holdfast.providers.embedders.wordpiece import WordPieceTokenizer
 
 pytestmark = [
     pytest.mark.feature("B4"),

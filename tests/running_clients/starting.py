@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.clients.hook_set import Places, Scope
-from holdfast.clients.install_targets import files_of
+from holdfast.clients.hook_spec import Places, Scope
+from holdfast.clients.install.targets import files_of
 from tests.running_clients.endpoints import Call, Endpoint, Say, Turn
 
 ROOT = Path(os.environ.get("HOLDFAST_CLIENTS", "/nowhere"))

@@ -12,12 +12,12 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from holdfast.server.access import LOOPBACK_HOSTS
-from holdfast.server.events import Pace
-from holdfast.server.http_app import guarded_app, make_http_app
-from holdfast.server.mcp_server import Place, make_server
-from holdfast.server.memories import Memories
-from holdfast.server.serving import LOOPBACK, address_of, listening
+from holdfast.server.auth import LOOPBACK_HOSTS
+from holdfast.server.http.app import guarded_app, make_http_app
+from holdfast.server.http.sse import Pace
+from holdfast.server.mcp.server import Place, make_server
+from holdfast.server.open_projects import Memories
+from holdfast.server.run import LOOPBACK, address_of, listening
 from tests.server.talking import memories_in
 
 TOKEN = "a-token-that-only-the-tests-know-0123456789"

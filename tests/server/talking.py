@@ -16,9 +16,9 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 import holdfast
-from holdfast.app.settings import Settings
-from holdfast.server.mcp_server import Place, make_server
-from holdfast.server.memories import Memories
+from holdfast.app.settings.model import Settings
+from holdfast.server.mcp.server import Place, make_server
+from holdfast.server.open_projects import Memories
 from holdfast.testing.fakes import ManualClock
 
 Era = Literal["auto", "legacy"]

@@ -16,9 +16,9 @@ import pytest
 import holdfast
 from holdfast.core import errors
 from holdfast.core.errors import HoldfastError, StoreBusyError
-from holdfast.server.access import MAX_BODY_BYTES, Access, Message, Scope, guarded
-from holdfast.server.memories import Memories
-from holdfast.server.problems import STATUS, problem_of
+from holdfast.server.auth import MAX_BODY_BYTES, Access, Message, Scope, guarded
+from holdfast.server.http_errors import STATUS, problem_of
+from holdfast.server.open_projects import Memories
 from tests.server.http_serving import TOKEN, Served, served, served_in
 
 pytestmark = pytest.mark.feature("C5")

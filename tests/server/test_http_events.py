@@ -9,11 +9,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from holdfast.core.activity import KEPT_NEWS
 from holdfast.core.changes import Mark, PutSession
-from holdfast.core.news import KEPT_NEWS
 from holdfast.core.records import replace
 from holdfast.core.sessions import SessionRecord
-from holdfast.server.events import MAX_SUBSCRIBERS
+from holdfast.server.http.sse import MAX_SUBSCRIBERS
 from holdfast.testing.samples import START
 from tests.server.http_serving import Served, served_in
 from tests.server.talking import memories_in

@@ -12,8 +12,8 @@ import pytest
 
 from holdfast.core.changes import PutSession
 from holdfast.core.sessions import SessionRecord
-from holdfast.server.http_app import openapi_document
-from holdfast.server.operations import OPERATIONS, Effect
+from holdfast.server.http.app import openapi_document
+from holdfast.server.operations.table import OPERATIONS, Effect
 from holdfast.testing.samples import START
 from tests.server.http_serving import Served, served_in
 from tests.server.talking import memories_in, talking_in

@@ -8,10 +8,10 @@ import pytest
 
 from holdfast.app import Holdfast
 from holdfast.core import errors
-from holdfast.server.advice import ADVICE, told
-from holdfast.server.mcp_server import Place, make_server
-from holdfast.server.memories import Memories
-from holdfast.server.operations import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
+from holdfast.server.mcp.errors import ADVICE, told
+from holdfast.server.mcp.server import Place, make_server
+from holdfast.server.open_projects import Memories
+from holdfast.server.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
 from tests.server.talking import ERAS, Era, Talk, memories_in, talking, talking_in
 
 pytestmark = pytest.mark.feature("C5")

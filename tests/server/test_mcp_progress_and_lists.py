@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 import holdfast
-from holdfast.server.access import Access, Receive, Scope, Send, guarded
-from holdfast.server.mcp_server import Place, make_server
-from holdfast.server.memories import Memories
+from holdfast.server.auth import Access, Receive, Scope, Send, guarded
+from holdfast.server.mcp.server import Place, make_server
+from holdfast.server.open_projects import Memories
 from tests.conformance.fixtures import TOOLS, mount
 from tests.server.talking import Era, Talk, memories_in, talking
 

@@ -9,8 +9,8 @@ import pytest
 from mcp.client.session import ClientRequestContext
 
 from holdfast.app import Holdfast
-from holdfast.server.mcp_server import Place
-from holdfast.server.memories import MAX_OPEN
+from holdfast.server.mcp.server import Place
+from holdfast.server.open_projects import MAX_OPEN
 from tests.server.talking import memories_in, talking_in
 
 pytestmark = pytest.mark.feature("C5")

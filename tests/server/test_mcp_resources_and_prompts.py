@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.server.mcp_server import memory_uri
+from holdfast.server.mcp.server import memory_uri
 from tests.server.talking import Talk
 
 pytestmark = pytest.mark.feature("C5")

@@ -11,7 +11,7 @@ import mcp_types as types
 import pytest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from holdfast.server.mcp_server import INSTRUCTIONS, Place
+from holdfast.server.mcp.server import INSTRUCTIONS, Place
 from holdfast.testing.fakes import ManualClock
 from tests.server.talking import ERAS, Era, Talk, talking_in
 

@@ -16,7 +16,7 @@ from mcp import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from holdfast.core.errors import UsageError
-from holdfast.server.access import TOKEN_NAME, token_of
+from holdfast.server.auth import TOKEN_NAME, token_of
 from tests.server.talking import ERAS, Era, talking
 
 pytestmark = pytest.mark.feature("C5")

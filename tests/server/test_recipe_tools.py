@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.app.settings import Settings
+from holdfast.app.settings.model import Settings
 from holdfast.core.changes import PutSession
 from holdfast.core.payloads import RecipeStep, WorkflowRecipe
 from holdfast.core.records import replace
 from holdfast.core.sessions import SessionRecord
-from holdfast.server.mcp_server import Place
+from holdfast.server.mcp.server import Place
 from holdfast.testing.fakes import ManualClock
 from tests.server.talking import Talk, talking_in
 

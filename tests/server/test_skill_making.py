@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast.app.settings import Settings
-from holdfast.server.memories import Memories
+from holdfast.app.settings.model import Settings
+from holdfast.server.open_projects import Memories
 from tests.app.working import Desk, add_route
 from tests.server.http_serving import Served, served
 from tests.server.talking import Talk

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.server.operations import OPERATIONS, TOOLS
+from holdfast.server.operations.table import OPERATIONS, TOOLS
 from tests.server.http_serving import Served, served_in
 from tests.server.talking import Talk
 from tests.skills.reading import document, put

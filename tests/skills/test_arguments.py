@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import UsageError
-from holdfast.skills.arguments import (
+from holdfast.skills.commands.arguments import (
     MAX_ARGUMENT_CHARS,
     Arguments,
     filled,

@@ -7,7 +7,7 @@ import pytest
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.records import replace
 from holdfast.core.skills import Skill, SkillClash, SkillFormat, SkillIndex, SkillInvocation
-from holdfast.skills.commands import Call, Command, CommandKind, CommandTable, Invoker
+from holdfast.skills.commands.table import Call, Command, CommandKind, CommandTable, Invoker
 from tests.skills.choosing import skill
 
 pytestmark = pytest.mark.feature("F5")

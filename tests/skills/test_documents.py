@@ -17,8 +17,8 @@ from holdfast.core.skills import (
     SkillKind,
     SkillSource,
 )
-from holdfast.skills.codes import CODES
-from holdfast.skills.rules import is_specified_name, usable_name
+from holdfast.skills.documents.finding_codes import CODES
+from holdfast.skills.documents.spec_rules import is_specified_name, usable_name
 from tests.skills.reading import codes, document, skill_of
 
 pytestmark = pytest.mark.feature("F1")

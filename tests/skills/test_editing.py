@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import UsageError
-from holdfast.skills.editing import Value, edited, new_document
+from holdfast.skills.authoring.edit_fields import Value, edited, new_document
 from tests.skills.reading import document, skill_of
 
 pytestmark = pytest.mark.feature("F1")

@@ -14,12 +14,12 @@ import pytest
 
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.skills import SkillIndex
-from holdfast.skills.catalogue import SkillCatalogue
-from holdfast.skills.hook_process import MAX_OUTPUT_BYTES, passed_on, run_command
-from holdfast.skills.hook_trust import TrustFile, fingerprint
-from holdfast.skills.hooks import HookState, HookStatus, SkillHooks
-from holdfast.skills.places import project_places
-from holdfast.skills.scanning import PlaceScanner
+from holdfast.skills.hooks.process import MAX_OUTPUT_BYTES, passed_on, run_command
+from holdfast.skills.hooks.runner import HookState, HookStatus, SkillHooks
+from holdfast.skills.hooks.trust import TrustFile, fingerprint
+from holdfast.skills.sources.catalog import SkillCatalogue
+from holdfast.skills.sources.locations import project_places
+from holdfast.skills.sources.scanner import PlaceScanner
 from tests.skills.reading import document, put
 
 pytestmark = [

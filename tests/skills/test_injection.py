@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients import own_text
+from holdfast.clients import injected_text as own_text
 from holdfast.core.text import estimate_tokens
-from holdfast.memory import packing
-from holdfast.skills.injection import FRAME, MAX_CHARS, InjectionBudget, render_skills
-from holdfast.skills.selection import SkillChoice
+from holdfast.memory.context import packing
+from holdfast.skills.selection.injection import FRAME, MAX_CHARS, InjectionBudget, render_skills
+from holdfast.skills.selection.select import SkillChoice
 from tests.skills.choosing import skill
 
 pytestmark = pytest.mark.feature("F4")

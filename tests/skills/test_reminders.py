@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.core.ports.skills import SkillUse
 from holdfast.core.records import replace
-from holdfast.core.skill_ports import SkillUse
 from holdfast.core.skills import SkillReminders
-from holdfast.skills.commands import command_of
-from holdfast.skills.injection import FRAME
-from holdfast.skills.reminders import ReminderLevel, reminder_of, render_reminders
-from holdfast.skills.usage import by_use, usage_score
+from holdfast.skills.commands.table import command_of
+from holdfast.skills.commands.use_counts import by_use, usage_score
+from holdfast.skills.selection.injection import FRAME
+from holdfast.skills.selection.reminders import ReminderLevel, reminder_of, render_reminders
 from holdfast.testing.samples import START
 from tests.skills.choosing import skill
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from holdfast.core.errors import UsageError
 from holdfast.core.records import replace
 from holdfast.core.skills import SkillContext, SkillFormat, SkillInvocation
-from holdfast.skills.arguments import Arguments
-from holdfast.skills.rendering import PromptBudget, render_prompt
+from holdfast.skills.commands.arguments import Arguments
+from holdfast.skills.commands.rendering import PromptBudget, render_prompt
 from tests.skills.choosing import skill
 from tests.skills.reading import document, skill_of
 

@@ -9,11 +9,17 @@ from threading import Event, Thread
 import pytest
 
 from holdfast.core.skills import Skill, SkillFormat, SkillIndex, SkillKind, SkillSource
-from holdfast.skills import scanning
-from holdfast.skills.catalogue import SkillCatalogue
-from holdfast.skills.places import Place, Shape, builtin_place, project_places, user_places
-from holdfast.skills.scanning import PlaceScanner, ScanResult
-from holdfast.skills.stamps import GONE
+from holdfast.skills.sources import scanner as scanning
+from holdfast.skills.sources.catalog import SkillCatalogue
+from holdfast.skills.sources.fingerprints import GONE
+from holdfast.skills.sources.locations import (
+    Place,
+    Shape,
+    builtin_place,
+    project_places,
+    user_places,
+)
+from holdfast.skills.sources.scanner import PlaceScanner, ScanResult
 from tests.skills.reading import age, codes, document, put
 
 pytestmark = pytest.mark.feature("F7")

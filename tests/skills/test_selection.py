@@ -18,11 +18,11 @@ from holdfast.core.skills import (
     SkillFormat,
     SkillInvocation,
 )
-from holdfast.skills.detection import detect_skills
-from holdfast.skills.lexical import document_scores, query_words
-from holdfast.skills.profiles import SkillSearch
-from holdfast.skills.project_files import ProjectFiles
-from holdfast.skills.selection import SelectionPolicy, SkillSelection, select_skills
+from holdfast.skills.selection.detection import detect_skills
+from holdfast.skills.selection.lexical import document_scores, query_words
+from holdfast.skills.selection.project_files import ProjectFiles
+from holdfast.skills.selection.scoring import SkillSearch
+from holdfast.skills.selection.select import SelectionPolicy, SkillSelection, select_skills
 from holdfast.testing.fakes import WordEmbedder
 from tests.skills.choosing import skill
 

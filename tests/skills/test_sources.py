@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.core.errors import UsageError
+from holdfast.core.ports.skills import KeptDocument, PromptArgument, PromptDefinition
 from holdfast.core.records import replace
-from holdfast.core.skill_ports import KeptDocument, PromptArgument, PromptDefinition
 from holdfast.core.skills import InjectionPhase, SkillFormat, SkillKind, SkillSource
-from holdfast.skills.catalogue import SkillCatalogue, merge
-from holdfast.skills.given import KeptScanner, PromptScanner
-from holdfast.skills.list_scanner import ListScanner
-from holdfast.skills.listed import read_list
-from holdfast.skills.plugins import PluginScanner
-from holdfast.skills.remote_copies import Pin, RemoteCopies, RemoteScanner
-from holdfast.skills.scanning import Scanned, ScanResult
+from holdfast.skills.sources.catalog import SkillCatalogue, merge
+from holdfast.skills.sources.claude_plugins import PluginScanner
+from holdfast.skills.sources.list_files import read_list
+from holdfast.skills.sources.list_scanner import ListScanner
+from holdfast.skills.sources.remote_copies import Pin, RemoteCopies, RemoteScanner
+from holdfast.skills.sources.scanner import Scanned, ScanResult
+from holdfast.skills.sources.stored import KeptScanner, PromptScanner
 from tests.skills.reading import document, put, skill_of
 
 pytestmark = pytest.mark.feature("F2")

@@ -17,26 +17,26 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.app.clearing import clear_project
-from holdfast.app.reindex import reindex
+from holdfast.app.maintenance.reindex import reindex
+from holdfast.app.projects.delete import clear_project
 from holdfast.core.changes import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
 from holdfast.core.clock import to_ms
 from holdfast.core.errors import ConflictError, NotFoundError
 from holdfast.core.ids import IdSource
 from holdfast.core.memory import Memory, MemoryDraft, MemoryPatch, Relation
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.query import Filter
 from holdfast.core.records import replace
 from holdfast.core.types import MemoryType, RelationType, Scope
-from holdfast.memory.correct import forget, relate, revise
+from holdfast.memory.edit import forget, relate, revise
 from holdfast.memory.engine import Engine
-from holdfast.memory.indexing import extra_text
-from holdfast.memory.portable.jsonl import export_jsonl_file, import_jsonl, whole
-from holdfast.memory.recall import recall
+from holdfast.memory.exchange.jsonl import export_jsonl_file, import_jsonl, whole
+from holdfast.memory.index_text import extra_text
+from holdfast.memory.recall.recall import recall
+from holdfast.memory.recall.requests import RecallRequest
 from holdfast.memory.remember import remember
-from holdfast.memory.requests import RecallRequest
 from holdfast.store import open_sqlite, restore_sqlite
-from holdfast.testing.conformance_stage import EVERYTHING
+from holdfast.testing.conformance.fixtures import EVERYTHING
 from holdfast.testing.fakes import ManualClock, WordEmbedder
 from holdfast.testing.samples import START
 

@@ -16,13 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from holdfast.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
 from holdfast.core.errors import HoldfastError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.query import Filter, Order, Place, Validity
 from holdfast.core.types import MemoryType, Scope
-from holdfast.store.sqlite.facts import Facts
+from holdfast.store.sqlite.search.candidates import Facts
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing import ModelStore, Samples, make_vector
-from holdfast.testing.conformance_stage import EVERYTHING
+from holdfast.testing.conformance.fixtures import EVERYTHING
 from holdfast.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1", "A3", "B1")

@@ -9,9 +9,9 @@ import pytest
 
 from holdfast.core.clock import system_clock
 from holdfast.core.errors import StoreCorruptError
-from holdfast.store.sqlite.code_texts import APPLICATION_ID, STEPS, SqliteCodeTexts
+from holdfast.store.sqlite.graph.code_search import APPLICATION_ID, STEPS, SqliteCodeTexts
 from holdfast.store.sqlite.opening import open_file
-from holdfast.testing.conformance_code_texts import TREE, CodeTextsConformance, text
+from holdfast.testing.conformance.code_search import TREE, CodeTextsConformance, text
 
 pytestmark = pytest.mark.feature("E5")
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.clock import system_clock
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.facts import Facts
+from holdfast.store.sqlite.search.candidates import Facts
 from holdfast.store.sqlite.store import SqliteStore
 from holdfast.testing import ModelStore
-from holdfast.testing.conformance import StoreConformance
-from holdfast.testing.conformance_search import SearchConformance
-from holdfast.testing.conformance_vectors import VectorConformance
-from holdfast.testing.model_data import ModelData
+from holdfast.testing.conformance.search import SearchConformance
+from holdfast.testing.conformance.suite import StoreConformance
+from holdfast.testing.conformance.vectors import VectorConformance
+from holdfast.testing.model_store.data import ModelData
 
 
 class TestSqlite(StoreConformance):

@@ -13,8 +13,8 @@ import pytest
 
 from holdfast.core.errors import StoreError
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.copying import copy_database
-from holdfast.store.sqlite.database import Database
+from holdfast.store.sqlite.connection.database import Database
+from holdfast.store.sqlite.maintenance.backup import copy_database
 from holdfast.store.sqlite.migrations import STEPS, migrate
 from holdfast.testing.samples import START
 

@@ -14,16 +14,16 @@ import pytest
 from holdfast.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace
 from holdfast.core.errors import StoreCorruptError
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.query import Filter, Place
 from holdfast.core.records import replace
 from holdfast.core.types import Scope
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite import functions
-from holdfast.store.sqlite.facts import Facts
-from holdfast.store.sqlite.fragments import search_fragments
-from holdfast.store.sqlite.vectors import VectorSearch
-from holdfast.store.sqlite.words import search_words
+from holdfast.store.sqlite.connection import sql_functions as functions
+from holdfast.store.sqlite.search.candidates import Facts
+from holdfast.store.sqlite.search.fulltext import search_words
+from holdfast.store.sqlite.search.trigrams import search_fragments
+from holdfast.store.sqlite.search.vectors import VectorSearch
 from holdfast.testing import Samples
 from holdfast.testing.samples import START
 

@@ -27,11 +27,11 @@ from holdfast.core.errors import (
     UsageError,
 )
 from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.types import EvidenceKind, RelationType
 from holdfast.store import open_sqlite
 from holdfast.testing import Samples
-from holdfast.testing.conformance_stage import EVERYTHING, HERE
+from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("A1")
 

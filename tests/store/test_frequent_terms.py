@@ -14,10 +14,10 @@ import pytest
 
 from holdfast.core.changes import Delete, IndexCard, Insert, Replace
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.types import MemoryType
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.frequent import FrequentTerms
+from holdfast.store.sqlite.search.term_cache import FrequentTerms
 
 pytestmark = pytest.mark.feature("B1")
 

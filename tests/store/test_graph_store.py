@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.errors import StoreCorruptError
-from holdfast.core.graph_ports import GraphStore
+from holdfast.core.ports.graph import GraphStore
 from holdfast.store import open_sqlite, open_sqlite_graph
-from holdfast.testing.conformance_graph import GraphConformance
-from holdfast.testing.model_graph import ModelGraph
+from holdfast.testing.conformance.graph import GraphConformance
+from holdfast.testing.model_store.graph import ModelGraph
 
 
 class TestSqliteGraph(GraphConformance):

@@ -24,21 +24,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from holdfast.core.changes import IndexCard, Insert
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.query import Candidate, Filter, Hit, Place
 from holdfast.memory.engine import Engine
-from holdfast.memory.recall import recall
-from holdfast.memory.requests import Mode, RecallRequest
+from holdfast.memory.recall.recall import recall
+from holdfast.memory.recall.requests import Mode, RecallRequest
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.database import Database
-from holdfast.store.sqlite.facts import Facts
-from holdfast.store.sqlite.frequent import FrequentTerms
+from holdfast.store.sqlite.connection.database import Database
 from holdfast.store.sqlite.migrations import STEPS, migrate
-from holdfast.store.sqlite.rows import COLUMNS, to_row
+from holdfast.store.sqlite.search.candidates import Facts
+from holdfast.store.sqlite.search.fulltext import Effort, search_words
+from holdfast.store.sqlite.search.term_cache import FrequentTerms
 from holdfast.store.sqlite.store import SqliteStore
-from holdfast.store.sqlite.words import Effort, search_words
+from holdfast.store.sqlite.tables.memory_rows import COLUMNS, to_row
 from holdfast.testing import Samples
-from holdfast.testing.conformance_stage import EVERYTHING
+from holdfast.testing.conformance.fixtures import EVERYTHING
 from holdfast.testing.fakes import ManualClock
 from holdfast.testing.samples import START
 from tests.store.acts import ACTS, EMBEDDERS, WORDS, perform, perform_beside

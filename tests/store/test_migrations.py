@@ -11,10 +11,10 @@ import pytest
 
 from holdfast.core.errors import StoreError, StoreVersionError
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.database import Connection, Database, require_sqlite
+from holdfast.store.sqlite.connection.database import Connection, Database, require_sqlite
 from holdfast.store.sqlite.migrations import STEPS, Step, migrate, pending, schema_version
 from holdfast.testing import Samples
-from holdfast.testing.conformance_stage import EVERYTHING
+from holdfast.testing.conformance.fixtures import EVERYTHING
 from holdfast.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1")

@@ -15,13 +15,13 @@ from holdfast.core.errors import (
     StoreReadOnlyError,
     UsageError,
 )
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.access import Access, AccessBuffer
-from holdfast.store.sqlite.database import Database
-from holdfast.store.sqlite.faults import translate
+from holdfast.store.sqlite.connection.database import Database
+from holdfast.store.sqlite.connection.errors import translate
+from holdfast.store.sqlite.tables.access_counts import Access, AccessBuffer
 from holdfast.testing import Samples
-from holdfast.testing.conformance_stage import EVERYTHING
+from holdfast.testing.conformance.fixtures import EVERYTHING
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -23,10 +23,10 @@ from holdfast.core.errors import (
     UsageError,
 )
 from holdfast.store import look_into_sqlite, open_sqlite, restore_sqlite, verify_sqlite_backup
-from holdfast.store.sqlite.database import Database
+from holdfast.store.sqlite.connection.database import Database
 from holdfast.store.sqlite.migrations import STEPS, migrate
 from holdfast.testing import Samples
-from holdfast.testing.conformance_stage import EVERYTHING, HERE
+from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
 from holdfast.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1")

@@ -13,11 +13,11 @@ from holdfast.core.changes import Advance, PutSession
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.sessions import ReadingMark
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.database import Database
+from holdfast.store.sqlite.connection.database import Database
 from holdfast.store.sqlite.migrations import STEPS, migrate
 from holdfast.testing import Samples
-from holdfast.testing.conformance_sessions import session
-from holdfast.testing.conformance_stage import EVERYTHING
+from holdfast.testing.conformance.fixtures import EVERYTHING
+from holdfast.testing.conformance.sessions import session
 from holdfast.testing.samples import START
 
 pytestmark = pytest.mark.feature("C1", "A1")

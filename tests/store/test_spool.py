@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.store import spool
-from holdfast.store.spool_reading import (
+from holdfast.store.spool_reader import (
     Damage,
     Dropped,
     Entry,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.spool_reading import Damage, Entry, files, read, remove_drained
+from holdfast.store.spool_reader import Damage, Entry, files, read, remove_drained
 
 pytestmark = [
     pytest.mark.feature("C2"),

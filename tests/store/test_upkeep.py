@@ -11,11 +11,11 @@ import pytest
 
 from holdfast.core.changes import Delete
 from holdfast.core.errors import StoreError, UsageError
-from holdfast.core.ports import Store
+from holdfast.core.ports.store import Store
 from holdfast.core.query import Severity
 from holdfast.store import open_sqlite
 from holdfast.testing import Samples
-from holdfast.testing.conformance_stage import EVERYTHING, HERE
+from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("A1")
 

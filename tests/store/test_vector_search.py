@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from holdfast.core.changes import Delete, Insert
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.codes import pack, unpack
-from holdfast.store.sqlite.vector_index import RESCORED, Codes, Floats, VectorIndex, View
+from holdfast.store.sqlite.search.quantization import pack, unpack
+from holdfast.store.sqlite.search.vector_index import RESCORED, Codes, Floats, VectorIndex, View
 from holdfast.testing import Samples, make_vector
-from holdfast.testing.conformance_stage import EVERYTHING, HERE
+from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("B1", "B4")
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from holdfast.core.query import Hit
 from holdfast.core.types import MemoryType
-from holdfast.store.sqlite.database import Connection, Database
-from holdfast.store.sqlite.fragments import search_fragments
+from holdfast.store.sqlite.connection.database import Connection, Database
 from holdfast.store.sqlite.migrations import migrate
-from holdfast.store.sqlite.words import Effort, search_words
-from holdfast.store.sqlite.writing import make_changes
+from holdfast.store.sqlite.search.fulltext import Effort, search_words
+from holdfast.store.sqlite.search.trigrams import search_fragments
+from holdfast.store.sqlite.tables.apply_changes import make_changes
 from holdfast.testing import Samples
-from holdfast.testing.conformance_stage import EVERYTHING, HERE
+from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
 from holdfast.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.app.wiring import open  # noqa: A004 - the package reads `holdfast.open()`
+from holdfast.app.wiring.services import open  # noqa: A004 - the package reads `holdfast.open()`
 
 if TYPE_CHECKING:
     from holdfast.app.facade import Holdfast

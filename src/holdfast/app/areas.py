@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, cast
 from holdfast.core.types import Phase
 
 if TYPE_CHECKING:
-    from holdfast.app.code_search import CodeSearch
     from holdfast.app.facade import Holdfast
-    from holdfast.app.graph import Graph
-    from holdfast.app.methodology import Methodologies
-    from holdfast.app.observer import Observer
-    from holdfast.app.skills import Skills
-    from holdfast.app.wiring import Wires
-    from holdfast.memory.context import ContextRequest
-    from holdfast.memory.packing import Extra
+    from holdfast.app.graph.api import Graph
+    from holdfast.app.graph.code_search import CodeSearch
+    from holdfast.app.observer.api import Observer
+    from holdfast.app.observer.methodology import Methodologies
+    from holdfast.app.skills.api import Skills
+    from holdfast.app.wiring.services import Wires
+    from holdfast.memory.context.build import ContextRequest
+    from holdfast.memory.context.packing import Extra
 
 
 class Areas:
@@ -32,7 +32,7 @@ class Areas:
     @cached_property
     def skills(self) -> Skills:
         """The skills of this project and of this person, looked for on first use."""
-        from holdfast.app.skills import Skills
+        from holdfast.app.skills.api import Skills
 
         return Skills(self._wires, memory=lambda: cast("Holdfast", self))
 
@@ -50,28 +50,28 @@ class Areas:
     @cached_property
     def graph(self) -> Graph:
         """The code graph of this project's folder, opened on first use."""
-        from holdfast.app.graph import Graph
+        from holdfast.app.graph.api import Graph
 
         return Graph(self._wires)
 
     @cached_property
     def code(self) -> CodeSearch:
         """The code of this project's folder, for searching; read on first use."""
-        from holdfast.app.code_search import CodeSearch
+        from holdfast.app.graph.code_search import CodeSearch
 
         return CodeSearch(self._wires, self.graph)
 
     @cached_property
     def methodology(self) -> Methodologies:
         """The way of working in use: its phases, units of work and what is handed on."""
-        from holdfast.app.methodology import Methodologies
+        from holdfast.app.observer.methodology import Methodologies
 
         return Methodologies(self._wires)
 
     @cached_property
     def observer(self) -> Observer:
         """What is learned from sessions: verdicts, promotion, and why a memory is there."""
-        from holdfast.app.observer import Observer
+        from holdfast.app.observer.api import Observer
 
         return Observer(self._wires)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
-from holdfast.app.ageing import Ageing
 from holdfast.app.areas import Areas
-from holdfast.app.exchange import Exchange
+from holdfast.app.data_methods import Exchange
+from holdfast.app.lifecycle_methods import Ageing
 from holdfast.core.query import Order
 from holdfast.core.records import replace
 from holdfast.core.types import RelationType, parse_choice
@@ -22,19 +22,19 @@ from holdfast.memory.engine import Engine
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from holdfast.app.arguments import Changes, Details, Names, Which
-    from holdfast.app.clearing import Cleared
-    from holdfast.app.doctor import Health
-    from holdfast.app.reindex import Reindexed
-    from holdfast.app.settings import Settings
+    from holdfast.app.maintenance.doctor import Health
+    from holdfast.app.maintenance.reindex import Reindexed
+    from holdfast.app.projects.delete import Cleared
+    from holdfast.app.settings.model import Settings
+    from holdfast.app.wiring.keyword_types import Changes, Details, Names, Which
     from holdfast.core.memory import Memory, MemoryDraft
-    from holdfast.core.ports import Progress
+    from holdfast.core.ports.store import Progress
     from holdfast.core.query import Page, Stats
-    from holdfast.memory.layers import IndexRow, Timeline
-    from holdfast.memory.obey import Obeyed
-    from holdfast.memory.packing import ContextPack
+    from holdfast.memory.commands.execute import Obeyed
+    from holdfast.memory.context.packing import ContextPack
+    from holdfast.memory.recall.progressive import IndexRow, Timeline
+    from holdfast.memory.recall.requests import RecallRequest, Recollection
     from holdfast.memory.remember import Kept
-    from holdfast.memory.requests import RecallRequest, Recollection
     from holdfast.memory.state import State
 
 
@@ -120,7 +120,7 @@ class Holdfast(Ageing, Exchange, Areas):
     ) -> Memory:
         """Change a memory, if asked only when nobody changed it since. New content or a new type
         closes it and opens its successor; a new confidence is felt by related memories."""
-        from holdfast.memory.correct import revise
+        from holdfast.memory.edit import revise
 
         old = self.get(name)
         patch = self._wires.asker.patch(changes, of=old.type)
@@ -144,7 +144,7 @@ class Holdfast(Ageing, Exchange, Areas):
     ) -> Memory:
         """Say how a memory stands to another memory or to a file, once for each target."""
         from holdfast.core.memory import Relation
-        from holdfast.memory.correct import relate
+        from holdfast.memory.edit import relate
 
         relation = Relation(
             parse_choice(RelationType, type, what="relation"),
@@ -158,7 +158,7 @@ class Holdfast(Ageing, Exchange, Areas):
         self, *names: str, keep_history: bool = False, dry_run: bool = False
     ) -> list[Memory]:
         """Delete memories for good, or with `keep_history` only close them."""
-        from holdfast.memory.correct import forget
+        from holdfast.memory.edit import forget
 
         ids = [self.get(name).id for name in names]
         return forget(self.engine, ids, keep_history=keep_history, dry_run=dry_run)
@@ -166,7 +166,7 @@ class Holdfast(Ageing, Exchange, Areas):
     def clear_project(self, *, dry_run: bool = False) -> Cleared:
         """Delete this project's memories for good, with its sessions and the skills made of them;
         returns how many there were. What is about the person stays."""
-        from holdfast.app.clearing import clear_project
+        from holdfast.app.projects.delete import clear_project
 
         return clear_project(self.engine.store, self.project, dry_run=dry_run)
 
@@ -174,7 +174,7 @@ class Holdfast(Ageing, Exchange, Areas):
         self, message: str, *, author: str | None = None, session: str | None = None
     ) -> list[Obeyed]:
         """Carry out the explicit memory commands in a person's message."""
-        from holdfast.memory.obey import obey
+        from holdfast.memory.commands.execute import obey
 
         return obey(self.engine, message, project=self.project, author=author, session_id=session)
 
@@ -198,7 +198,7 @@ class Holdfast(Ageing, Exchange, Areas):
         **which: Unpack[Which],
     ) -> Recollection:
         """Find the memories that answer a question, best first."""
-        from holdfast.memory.requests import Mode, RecallRequest
+        from holdfast.memory.recall.requests import Mode, RecallRequest
 
         known, asker = self.settings, self._wires.asker
         request = RecallRequest(
@@ -219,8 +219,8 @@ class Holdfast(Ageing, Exchange, Areas):
         return self._recalled(request)
 
     def _recalled(self, request: RecallRequest) -> Recollection:
-        from holdfast.memory.recall import recall
-        from holdfast.memory.requests import Mode
+        from holdfast.memory.recall.recall import recall
+        from holdfast.memory.recall.requests import Mode
 
         found = recall(self.engine, request)
         if request.where.project is not None:
@@ -230,7 +230,7 @@ class Holdfast(Ageing, Exchange, Areas):
 
     def _as_it_stands(self, found: Recollection) -> Recollection:
         """The answer with what lost its files since the last sweep marked and put back."""
-        from holdfast.memory.freshness import with_gone_marked
+        from holdfast.memory.recall.freshness import with_gone_marked
 
         return with_gone_marked(found, root=self.root, sure=self._wires.is_by_folder)
 
@@ -241,7 +241,7 @@ class Holdfast(Ageing, Exchange, Areas):
 
     def embedding_note(self) -> str | None:
         """What a person should know about the vectors, if anything."""
-        from holdfast.app.doctor import embedding_note
+        from holdfast.app.maintenance.doctor import embedding_note
 
         return embedding_note(self._wires)
 
@@ -255,7 +255,7 @@ class Holdfast(Ageing, Exchange, Areas):
 
     def index_rows(self, found: Recollection) -> list[IndexRow]:
         """An answer as index rows."""
-        from holdfast.memory.layers import index_row
+        from holdfast.memory.recall.progressive import index_row
 
         return [index_row(self.engine, hit.memory, score=hit.score) for hit in found]
 
@@ -263,14 +263,14 @@ class Holdfast(Ageing, Exchange, Areas):
         self, anchor: str, *, before: int = 5, after: int = 5, **which: Unpack[Which]
     ) -> Timeline:
         """What stands before and after a memory in time."""
-        from holdfast.memory.layers import timeline
+        from holdfast.memory.recall.progressive import timeline
 
         where = self._wires.asker.filter(which)
         return timeline(self.engine, self.get(anchor).id, where=where, before=before, after=after)
 
     def get(self, name: str) -> Memory:
         """The memory that a full id, a short id, a prefix of one, or a key stands for."""
-        from holdfast.memory.correct import pick
+        from holdfast.memory.edit import pick
 
         return pick(self.engine, name, project=self.project)
 
@@ -310,9 +310,9 @@ class Holdfast(Ageing, Exchange, Areas):
         """What is worth saying now, inside a token budget. Without a moment it is a prompt when
         there is a query, a file when there are files, else the start of a session. Skills that fit
         are named unless the settings say no; with `skills_within_s` only if found in that time."""
-        from holdfast.memory.ageing.presence import exists_below
-        from holdfast.memory.context import ContextRequest, Moment, build_context
-        from holdfast.memory.requests import Mode
+        from holdfast.memory.context.build import ContextRequest, Moment, build_context
+        from holdfast.memory.file_presence import exists_below
+        from holdfast.memory.recall.requests import Mode
 
         usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
         known = self.settings
@@ -345,7 +345,7 @@ class Holdfast(Ageing, Exchange, Areas):
 
     def reindex(self, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
         """Bring the search indexes up to the model in use; can be stopped and started again."""
-        from holdfast.app.reindex import reindex
+        from holdfast.app.maintenance.reindex import reindex
 
         done = reindex(self.engine, force=force, progress=progress)
         self._wires.look_again()
@@ -353,7 +353,7 @@ class Holdfast(Ageing, Exchange, Areas):
 
     def fill_vectors(self, *, most: int = 2_000) -> int:
         """Make vectors that memories lack because no model answered when they were kept."""
-        from holdfast.app.reindex import fill_vectors
+        from holdfast.app.maintenance.reindex import fill_vectors
 
         made = fill_vectors(self.engine, most=most)
         self._wires.look_again()
@@ -363,7 +363,7 @@ class Holdfast(Ageing, Exchange, Areas):
         self, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
     ) -> Health:
         """Look the store and its surroundings over; with `repair`, mend what is derived."""
-        from holdfast.app.doctor import examine
+        from holdfast.app.maintenance.doctor import examine
 
         return examine(self._wires, deep=deep, repair=repair, progress=progress)
 
@@ -380,7 +380,7 @@ class Holdfast(Ageing, Exchange, Areas):
     def merge_project(self, alias: str, *, into: str | None = None, dry_run: bool = False) -> int:
         """Make one project an alias of another (of this one) and move its memories. Both are given
         by name or by identity; returns how many memories move."""
-        from holdfast.app.projects import meant_identity
+        from holdfast.app.projects.resolver import meant_identity
 
         moving = meant_identity(alias)
         target = meant_identity(into) if into else self.project

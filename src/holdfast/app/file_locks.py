@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import BinaryIO
 
-from holdfast.app.places import make_private_folder
+from holdfast.app.settings.paths import make_private_folder
 from holdfast.core.errors import UsageError
 
 _LOOK_EVERY_S = 0.01

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import click
 
 import holdfast
-from holdfast.app.places import current_folder
-from holdfast.app.setting_sources import Sources, inspect_settings, load_settings
+from holdfast.app.settings.paths import current_folder
+from holdfast.app.settings.sources import Sources, inspect_settings, load_settings
 from holdfast.cli.groups import environment_colour
 from holdfast.core.query import Order
 from holdfast.core.types import MemoryType, Phase, Scope, Source
 
 if TYPE_CHECKING:
-    from holdfast.app.arguments import Which
+    from holdfast.app.wiring.keyword_types import Which
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]

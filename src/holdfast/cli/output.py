@@ -29,7 +29,7 @@ from holdfast.core.types import TYPE_RULES, MemoryType
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from holdfast.core.ports import Progress
+    from holdfast.core.ports.store import Progress
 
 _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _UNSEEN_IN_JSON = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
@@ -73,7 +73,7 @@ def print_json(value: object) -> None:
 def plain(value: object) -> Json:
     """Records as JSON: fields by name, moments in ISO 8601, a memory with its short id."""
     if isinstance(value, Memory):
-        from holdfast.memory.portable.record_json import memory_to_json
+        from holdfast.memory.exchange.memory_json import memory_to_json
 
         return {"id": value.id, "short": value.short, **memory_to_json(value)}
     if is_record(value):

@@ -15,79 +15,94 @@ from typing import Final
 import click
 
 from holdfast import __version__
-from holdfast.cli import exits
+from holdfast.cli import exit_codes as exits
 from holdfast.cli.groups import environment_colour
 from holdfast.core.errors import HoldfastError
 
 SECTIONS: Final = MappingProxyType(
     {
         "To begin": {
-            "init": ("init", "Take in this project's documents and history."),
-            "tour": ("tour", "Take in this project, show what is known, and try three questions."),
-            "install": ("install", "Put Holdfast into a coding client."),
-            "uninstall": ("uninstall", "Take Holdfast out of a coding client again."),
-            "status": ("status", "Show which coding clients Holdfast is in, and what of it runs."),
+            "init": ("data.init", "Take in this project's documents and history."),
+            "tour": (
+                "data.tour",
+                "Take in this project, show what is known, and try three questions.",
+            ),
+            "install": ("run.install", "Put Holdfast into a coding client."),
+            "uninstall": ("run.uninstall", "Take Holdfast out of a coding client again."),
+            "status": (
+                "run.status",
+                "Show which coding clients Holdfast is in, and what of it runs.",
+            ),
         },
         "Memories": {
-            "remember": ("remember", "Keep a statement."),
-            "recall": ("recall", "Find the memories that answer a question."),
-            "list": ("list_", "List memories, newest first."),
-            "show": ("show", "Show memories in full."),
-            "timeline": ("timeline", "Show what stands before and after a memory in time."),
-            "context": ("context", "Show what is worth saying now, inside a token budget."),
-            "edit": ("edit", "Change a memory."),
-            "forget": ("forget", "Delete memories for good."),
-            "obey": ("obey", "Carry out the memory commands in a message."),
-            "relate": ("trust", "Say how a memory stands to another memory or to a file."),
-            "trust": ("trust", "Set how sure a memory is; what it is related to moves with it."),
-            "why": ("observer", "Show why a memory is there: sessions, signals, rule, score."),
-            "stats": ("stats", "Count memories by type, scope and source."),
+            "remember": ("memory.remember", "Keep a statement."),
+            "recall": ("memory.recall", "Find the memories that answer a question."),
+            "list": ("memory.list_", "List memories, newest first."),
+            "show": ("memory.show", "Show memories in full."),
+            "timeline": ("memory.timeline", "Show what stands before and after a memory in time."),
+            "context": ("memory.context", "Show what is worth saying now, inside a token budget."),
+            "edit": ("memory.edit", "Change a memory."),
+            "forget": ("memory.forget", "Delete memories for good."),
+            "obey": ("memory.apply", "Carry out the memory commands in a message."),
+            "relate": ("memory.relate", "Say how a memory stands to another memory or to a file."),
+            "trust": (
+                "memory.relate",
+                "Set how sure a memory is; what it is related to moves with it.",
+            ),
+            "why": ("work.observer", "Show why a memory is there: sessions, signals, rule, score."),
+            "stats": ("memory.stats", "Count memories by type, scope and source."),
         },
         "Work, skills and code": {
-            "sessions": ("sessions", "List sessions, the latest first, or show one."),
-            "observer": ("observer", "Show what is being learned, and say whether work held up."),
-            "methodology": ("methodology", "Show and choose the way of working."),
-            "skill": ("skill", "Find, run, check, write and switch skills."),
-            "graph": ("graph", "Build the code graph, and ask what a change touches."),
+            "sessions": ("work.sessions", "List sessions, the latest first, or show one."),
+            "observer": (
+                "work.observer",
+                "Show what is being learned, and say whether work held up.",
+            ),
+            "methodology": ("work.methodology", "Show and choose the way of working."),
+            "skill": ("skills.group", "Find, run, check, write and switch skills."),
+            "graph": ("graph.group", "Build the code graph, and ask what a change touches."),
         },
         "Servers": {
-            "mcp": ("mcp", "Serve memory to a coding client by MCP."),
+            "mcp": ("run.mcp", "Serve memory to a coding client by MCP."),
             "serve": (
-                "serve",
+                "run.serve",
                 "Serve memory over HTTP and MCP, and take in events as they come.",
             ),
-            "events": ("events", "Show what is new, as it happens."),
+            "events": ("run.events", "Show what is new, as it happens."),
         },
         "To and fro": {
             "import": (
-                "portable",
+                "data.export_import",
                 "Take in transcripts, git, other tools' data, or an exported file.",
             ),
-            "export": ("portable", "Write memories to a file for git or for people."),
-            "backup": ("backup", "Copy the whole store into a new file."),
-            "restore": ("restore", "Put a backup in the place of the whole store."),
-            "projects": ("projects", "List projects, and merge two that are one."),
+            "export": ("data.export_import", "Write memories to a file for git or for people."),
+            "backup": ("data.backup", "Copy the whole store into a new file."),
+            "restore": ("data.restore", "Put a backup in the place of the whole store."),
+            "projects": ("data.projects", "List projects, and merge two that are one."),
         },
         "Upkeep": {
             "upkeep": (
-                "upkeep",
+                "system.maintenance",
                 "Follow renames, archive merged work, sweep, decay and prune in one go.",
             ),
-            "sweep": ("upkeep", "Follow renamed files, and mark memories that no longer hold."),
-            "decay": ("upkeep", "Let importance fade with disuse."),
-            "prune": ("upkeep", "Remove what is no longer worth keeping, for good."),
-            "compact": ("upkeep", "Merge near-duplicates."),
-            "archive": ("upkeep", "Archive what belongs to a finished unit of work."),
-            "doctor": ("doctor", "Look everything over, and mend what can be mended."),
-            "reindex": ("reindex", "Bring the search indexes up to the model in use."),
+            "sweep": (
+                "system.maintenance",
+                "Follow renamed files, and mark memories that no longer hold.",
+            ),
+            "decay": ("system.maintenance", "Let importance fade with disuse."),
+            "prune": ("system.maintenance", "Remove what is no longer worth keeping, for good."),
+            "compact": ("system.maintenance", "Merge near-duplicates."),
+            "archive": ("system.maintenance", "Archive what belongs to a finished unit of work."),
+            "doctor": ("system.doctor", "Look everything over, and mend what can be mended."),
+            "reindex": ("system.reindex", "Bring the search indexes up to the model in use."),
             "spool": (
-                "spool",
+                "run.spool",
                 "Show, take in and repair what was caught but is not in memory yet.",
             ),
         },
         "Settings": {
-            "config": ("config", "Show and change settings."),
-            "completion": ("completion", "Print the completion script for a shell."),
+            "config": ("system.config", "Show and change settings."),
+            "completion": ("system.completion", "Print the completion script for a shell."),
         },
     }
 )

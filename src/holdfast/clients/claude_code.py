@@ -13,7 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from holdfast.clients.calls import (
+from holdfast.clients.hook_spec import Hook, Mode, Places, Scope
+from holdfast.clients.injected_text import without_own
+from holdfast.clients.payload_fields import Fields, as_fields, inner, optional, text, whole
+from holdfast.clients.tool_calls import (
     Answer,
     answer_text,
     failed_shell,
@@ -21,10 +24,7 @@ from holdfast.clients.calls import (
     tool_starting,
     written,
 )
-from holdfast.clients.calls import tool_called as _tool_called
-from holdfast.clients.fields import Fields, as_fields, inner, optional, text, whole
-from holdfast.clients.hook_set import Hook, Mode, Places, Scope
-from holdfast.clients.own_text import without_own
+from holdfast.clients.tool_calls import tool_called as _tool_called
 from holdfast.core.events import (
     Compacted,
     Edit,

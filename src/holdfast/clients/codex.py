@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import Final
 
 from holdfast.clients import claude_code
-from holdfast.clients.calls import Answer, answer_text, kind_of
-from holdfast.clients.fields import Fields, as_fields, text
-from holdfast.clients.hook_set import Hook, Mode, Places, Scope
+from holdfast.clients.hook_spec import Hook, Mode, Places, Scope
+from holdfast.clients.payload_fields import Fields, as_fields, text
+from holdfast.clients.tool_calls import Answer, answer_text, kind_of
 from holdfast.core.events import Event, Origin, ToolKind
 
 CLIENT: Final = "codex"

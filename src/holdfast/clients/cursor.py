@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import Final
 
 from holdfast.clients import claude_code
-from holdfast.clients.calls import Answer, answer_text, failed_shell, kind_of, tool_called
-from holdfast.clients.fields import Fields, as_fields, inner, optional, text, texts, whole
-from holdfast.clients.hook_set import Hook, Mode, Places, Scope
-from holdfast.clients.own_text import without_own
+from holdfast.clients.hook_spec import Hook, Mode, Places, Scope
+from holdfast.clients.injected_text import without_own
+from holdfast.clients.payload_fields import Fields, as_fields, inner, optional, text, texts, whole
+from holdfast.clients.tool_calls import Answer, answer_text, failed_shell, kind_of, tool_called
 from holdfast.core.events import (
     Compacted,
     Event,

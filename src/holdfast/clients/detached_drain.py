@@ -14,7 +14,7 @@ Imported by the hook process at the end of a turn or a session.
 
 import os
 
-from holdfast.clients.socket_protocol import is_answered
+from holdfast.clients.answers.protocol import is_answered
 from holdfast.store.spool import FOLDER_NAME, fcntl
 
 TYPE_CHECKING = False

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import Final
 
 from holdfast.clients import claude_code
-from holdfast.clients.calls import Answer, answer_text, kind_of, tool_called, written
-from holdfast.clients.fields import Fields, as_fields, inner, items, optional, text, whole
-from holdfast.clients.hook_set import Hook, Mode, Places, Scope
-from holdfast.clients.own_text import without_own
+from holdfast.clients.hook_spec import Hook, Mode, Places, Scope
+from holdfast.clients.injected_text import without_own
+from holdfast.clients.payload_fields import Fields, as_fields, inner, items, optional, text, whole
+from holdfast.clients.tool_calls import Answer, answer_text, kind_of, tool_called, written
 from holdfast.core.events import Event, Origin, PromptSubmitted, ToolKind, TurnEnded
 
 CLIENT: Final = "gemini"

@@ -14,7 +14,7 @@ import sys
 if __name__ == "__main__":
     try:
         sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-        from holdfast.clients.capture import main
+        from holdfast.clients.hook_process import main
 
         main(sys.argv[1:])
     except BaseException:  # noqa: BLE001 - whatever it is, it must not reach the client

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Final
 
 from holdfast.clients import claude_code
-from holdfast.clients.calls import Answer, answer_text, failed_shell, kind_of, tool_called
-from holdfast.clients.fields import Fields, inner, optional, text, whole
-from holdfast.clients.hook_set import Places, Scope
+from holdfast.clients.hook_spec import Places, Scope
+from holdfast.clients.payload_fields import Fields, inner, optional, text, whole
+from holdfast.clients.tool_calls import Answer, answer_text, failed_shell, kind_of, tool_called
 from holdfast.core.events import Event, Origin, ToolKind
 
 CLIENT: Final = "opencode"

@@ -12,10 +12,10 @@ from holdfast.core.records import record
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from holdfast.core.activity import NewsKind
     from holdfast.core.memory import Memory
-    from holdfast.core.news import NewsKind
-    from holdfast.core.observer import Explanation, Scratchpad, Sighting, SightingKind
-    from holdfast.core.ports import Vector
+    from holdfast.core.ports.store import Vector
+    from holdfast.core.scratchpad import Explanation, Scratchpad, Sighting, SightingKind
     from holdfast.core.sessions import ReadingMark, SessionRecord
 
 

@@ -19,7 +19,7 @@ from holdfast.core.types import TYPE_RULES, Source
 if TYPE_CHECKING:
     from holdfast.core.changes import IndexCard
     from holdfast.core.memory import Memory
-    from holdfast.core.ports import Embedder, Reranker, Store, TextModel, Vector
+    from holdfast.core.ports.store import Embedder, Reranker, Store, TextModel, Vector
 
 
 @record
@@ -70,7 +70,7 @@ class Engine:
     def cards(self, memories: list[Memory]) -> list[IndexCard]:
         """Index cards for several memories, embedded in one batch."""
         from holdfast.core.changes import IndexCard
-        from holdfast.memory.indexing import extra_text
+        from holdfast.memory.index_text import extra_text
 
         embedder = self.embedder()
         vectors = self._vectors(embedder, memories) if embedder is not None else {}
@@ -94,7 +94,7 @@ class Engine:
 
     def _vectors(self, embedder: Embedder, memories: list[Memory]) -> dict[str, Vector]:
         """The vectors of those memories that have one to give; text without words has none."""
-        from holdfast.memory.indexing import embedding_text
+        from holdfast.memory.index_text import embedding_text
 
         wanted = [m for m in memories if is_embedded(m)]
         if not wanted:

@@ -15,14 +15,14 @@ from typing import TypeVar
 from holdfast.core.changes import Change, Close, IndexCard, Insert, Replace
 from holdfast.core.errors import ConflictError, UsageError
 from holdfast.core.memory import Evidence, Memory, MemoryDraft, Relation
-from holdfast.core.ports import Progress
+from holdfast.core.ports.store import Progress
 from holdfast.core.query import Filter
 from holdfast.core.records import record, replace
 from holdfast.core.text import content_words
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
-from holdfast.memory.drafting import compose
+from holdfast.memory.draft import compose
 from holdfast.memory.engine import Engine
-from holdfast.memory.wording.likeness import Likeness, compare
+from holdfast.memory.text.similarity import Likeness, compare
 
 _NEIGHBOURS = 8
 _BATCH = 256

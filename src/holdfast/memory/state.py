@@ -22,7 +22,7 @@ from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
 from holdfast.core.text import clean
 from holdfast.memory.engine import Engine
-from holdfast.memory.wording.redaction import redact, redact_json
+from holdfast.memory.text.redaction import redact, redact_json
 
 MAX_VALUE_BYTES = 262_144
 MAX_KEY_CHARS = 256

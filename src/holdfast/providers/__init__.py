@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from holdfast.providers.calibration import Calibration, calibrate, shipped_calibration
-    from holdfast.providers.choice import EmbeddingChoice, TierStatus
+    from holdfast.providers.embedders.calibration import Calibration, calibrate, shipped_calibration
+    from holdfast.providers.embedders.settings import EmbeddingChoice, TierStatus
     from holdfast.providers.registry import (
         EmbeddingPlan,
         LazyEmbedder,
@@ -36,11 +36,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Calibration": "calibration",
-    "calibrate": "calibration",
-    "shipped_calibration": "calibration",
-    "EmbeddingChoice": "choice",
-    "TierStatus": "choice",
+    "Calibration": "embedders.calibration",
+    "calibrate": "embedders.calibration",
+    "shipped_calibration": "embedders.calibration",
+    "EmbeddingChoice": "embedders.settings",
+    "TierStatus": "embedders.settings",
 }
 
 

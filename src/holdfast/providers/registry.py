@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ProviderError
 from holdfast.core.records import record
-from holdfast.providers.choice import (
+from holdfast.providers.embedders.settings import (
     BUNDLED,
     EMBEDDERS,
     EmbeddingChoice,
@@ -24,7 +24,7 @@ from holdfast.providers.choice import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from holdfast.core.ports import Embedder, Vector
+    from holdfast.core.ports.store import Embedder, Vector
 
 
 @record
@@ -80,7 +80,7 @@ def open_embedder(
 
 def detect(choice: EmbeddingChoice, environment: Mapping[str, str]) -> list[TierStatus]:
     """Look at every tier, best first; waits at most 150 ms for a local server."""
-    from holdfast.providers import detection
+    from holdfast.providers import availability as detection
 
     return detection.detect(choice, environment)
 
@@ -156,7 +156,7 @@ def _make(model: ModelName, choice: EmbeddingChoice, environment: Mapping[str, s
     make = getattr(import_module(module_name), class_name)
     if model.tier in BUNDLED:
         return make()
-    from holdfast.providers.detection import endpoint_of
+    from holdfast.providers.availability import endpoint_of
 
     endpoint = endpoint_of(model.tier, choice, environment)
     return make(endpoint, model=model.model, dimension=model.dimension)

@@ -1,4 +1,4 @@
-"""Storage engines behind `holdfast.core.ports`. Knows nothing of ranking, clients or models.
+"""Storage engines behind `holdfast.core.ports.store`. Knows nothing of ranking, clients or models.
 
 Importing this package costs nothing, because the hook process does it for the spool: the engine is
 loaded by the function that opens it, and numpy only by the first vector search.
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from holdfast.core.clock import Clock
-    from holdfast.core.code_texts import CodeTexts
-    from holdfast.core.graph_ports import GraphStore
-    from holdfast.core.ports import Progress, Store
+    from holdfast.core.ports.code_search import CodeTexts
+    from holdfast.core.ports.graph import GraphStore
+    from holdfast.core.ports.store import Progress, Store
     from holdfast.core.query import Finding, StoreContents
-    from holdfast.store.sqlite.restoring import Replaced
+    from holdfast.store.sqlite.maintenance.restore import Replaced
 
 __all__ = [
     "look_into_sqlite",
@@ -69,7 +69,7 @@ def open_sqlite_graph(
     from pathlib import Path
 
     from holdfast.core.clock import system_clock
-    from holdfast.store.sqlite.graph import SqliteGraph
+    from holdfast.store.sqlite.graph.store import SqliteGraph
 
     return SqliteGraph.open(
         Path(path),
@@ -90,7 +90,7 @@ def open_sqlite_code_texts(
     from pathlib import Path
 
     from holdfast.core.clock import system_clock
-    from holdfast.store.sqlite.code_texts import SqliteCodeTexts
+    from holdfast.store.sqlite.graph.code_search import SqliteCodeTexts
 
     return SqliteCodeTexts.open(
         Path(path),
@@ -103,7 +103,8 @@ def open_sqlite_code_texts(
 def look_over_derived(path: "Path", *, deep: bool) -> "Finding | None":
     """What is wrong with a file of code graphs (`.graph.db`) or of code words (`.words.db`), whose
     content can be made again from source; None when nothing is. Changes nothing."""
-    from holdfast.store.sqlite import code_texts, graph_schema
+    from holdfast.store.sqlite.graph import code_search as code_texts
+    from holdfast.store.sqlite.graph import schema as graph_schema
     from holdfast.store.sqlite.opening import look_over
 
     kind = code_texts if path.name.endswith(".words.db") else graph_schema
@@ -112,7 +113,7 @@ def look_over_derived(path: "Path", *, deep: bool) -> "Finding | None":
 
 def look_into_sqlite(path: "Path") -> "StoreContents":
     """What a database file holds, whatever its schema. Changes nothing."""
-    from holdfast.store.sqlite.restoring import look_into
+    from holdfast.store.sqlite.maintenance.restore import look_into
 
     return look_into(path)
 
@@ -122,7 +123,7 @@ def verify_sqlite_backup(source: "Path", path: "Path") -> "StoreContents":
 
     StoreError when it is damaged, of another program or of a newer Holdfast.
     """
-    from holdfast.store.sqlite.restoring import verify
+    from holdfast.store.sqlite.maintenance.restore import verify
 
     return verify(source, path)
 
@@ -142,7 +143,7 @@ def restore_sqlite(
     copied beside it first. It happens whole or not at all, also for processes that have it open.
     """
     from holdfast.core.clock import system_clock
-    from holdfast.store.sqlite.restoring import restore
+    from holdfast.store.sqlite.maintenance.restore import restore
 
     return restore(
         source,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.testing.model_store import ModelStore
+from holdfast.testing.model_store.store import ModelStore
 from holdfast.testing.samples import Samples, make_vector
 
 __all__ = ["ModelStore", "Samples", "make_vector"]

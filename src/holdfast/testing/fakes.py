@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from holdfast.core.ports import Vector
+from holdfast.core.ports.store import Vector
 from holdfast.core.text import content_words
 
 

@@ -12,7 +12,7 @@ from holdfast.core.changes import IndexCard, Insert
 from holdfast.core.clock import to_ms
 from holdfast.core.ids import IdSource
 from holdfast.core.memory import Memory
-from holdfast.core.ports import Vector
+from holdfast.core.ports.store import Vector
 from holdfast.core.records import replace
 from holdfast.core.types import MemoryType
 

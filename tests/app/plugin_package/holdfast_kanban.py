@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from holdfast.app.plugins import hookimpl
+from holdfast.app.wiring.plugins import hookimpl
 from holdfast.core.codec import Json
 from holdfast.core.memory import Memory, WorkUnitRef
 from holdfast.core.types import MemoryType, Phase
-from holdfast.observe.methodology.port import CustomType, Methodology, Relay, WorkContext
+from holdfast.observe.methodology.protocol import CustomType, Methodology, Relay, WorkContext
 
 
 class Kanban:

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
-from holdfast.codegraph.language import Language
+from holdfast.codegraph.parse.language import Language
 
 _FILES: Final = {
     "python": ".py .pyi .pyw",

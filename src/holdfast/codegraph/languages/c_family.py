@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from posixpath import basename, dirname, normpath
 from typing import TYPE_CHECKING, Any
 
-from holdfast.codegraph.facts import STAR, Import
-from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text
 from holdfast.codegraph.languages.preprocessing import without_macros
-from holdfast.codegraph.layout import joined
-from holdfast.codegraph.outlook import stem
+from holdfast.codegraph.parse.file_facts import STAR, Import
+from holdfast.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from holdfast.codegraph.parse.resolver_context import stem
+from holdfast.codegraph.parse.tree_index import joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl")

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-from holdfast.codegraph.facts import STAR, Import, Names
-from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text, package_target
 from holdfast.codegraph.languages.packages import Packages
 from holdfast.codegraph.languages.preprocessing import without_conditions
-from holdfast.codegraph.layout import holds
+from holdfast.codegraph.parse.file_facts import STAR, Import, Names
+from holdfast.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from holdfast.codegraph.parse.tree_index import holds
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _CSHARP = "csharp"
 _PACKAGES = Packages(_CSHARP)

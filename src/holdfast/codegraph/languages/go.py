@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-from holdfast.codegraph.facts import Import
-from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text, package_target
-from holdfast.codegraph.layout import joined
+from holdfast.codegraph.parse.file_facts import Import
+from holdfast.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from holdfast.codegraph.parse.tree_index import joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.facts import Names
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.file_facts import Names
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _GO = "go"
 _MODULE = re.compile(rb"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)

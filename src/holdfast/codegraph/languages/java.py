@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from holdfast.codegraph.facts import STAR, Import
-from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text, package_target
 from holdfast.codegraph.languages.packages import Packages
+from holdfast.codegraph.parse.file_facts import STAR, Import
+from holdfast.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _JAVA = "java"
 _PACKAGES = Packages(_JAVA)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from holdfast.codegraph.facts import Import
-from holdfast.codegraph.language import BY_NODE_KINDS, NOTHING, Found, Language, Text
+from holdfast.codegraph.parse.file_facts import Import
+from holdfast.codegraph.parse.language import BY_NODE_KINDS, NOTHING, Found, Language, Text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _EXTENSIONS: Final = {
     "bash": ".sh .bash",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.codegraph.language import Target, package_target
-from holdfast.codegraph.outlook import stem
+from holdfast.codegraph.parse.language import Target, package_target
+from holdfast.codegraph.parse.resolver_context import stem
 
 if TYPE_CHECKING:
-    from holdfast.codegraph.facts import Names
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.file_facts import Names
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 
 class Packages:

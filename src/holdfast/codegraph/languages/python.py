@@ -8,22 +8,15 @@ from collections.abc import Iterable
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING
 
-from holdfast.codegraph.facts import STAR, Import
-from holdfast.codegraph.language import (
-    NOTHING,
-    Found,
-    Language,
-    Target,
-    Text,
-    package_target,
-)
-from holdfast.codegraph.layout import PYTHON, SOURCES, ancestors, holds, joined
+from holdfast.codegraph.parse.file_facts import STAR, Import
+from holdfast.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from holdfast.codegraph.parse.tree_index import PYTHON, SOURCES, ancestors, holds, joined
 from holdfast.core.graph import NodeKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _INTERFACES = frozenset({"Protocol", "ABC", "ABCMeta"})
 _STANDARD = sys.stdlib_module_names

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
-from holdfast.codegraph.facts import STAR, Import
-from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text
-from holdfast.codegraph.layout import joined
+from holdfast.codegraph.parse.file_facts import STAR, Import
+from holdfast.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from holdfast.codegraph.parse.tree_index import joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _REQUIRES = frozenset({"require", "require_relative", "load", "autoload"})
 _TESTS = frozenset({"test", "spec"})

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from posixpath import basename, dirname, normpath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from holdfast.codegraph.facts import STAR, Import
-from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text
-from holdfast.codegraph.layout import ancestors, joined
-from holdfast.codegraph.outlook import stem
+from holdfast.codegraph.parse.file_facts import STAR, Import
+from holdfast.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from holdfast.codegraph.parse.resolver_context import stem
+from holdfast.codegraph.parse.tree_index import ancestors, joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _ROOTS = ("lib.rs", "main.rs")
 _TARGET = re.compile(r"(?:src/bin|tests|examples|benches)/[^/]+\.rs|build\.rs")

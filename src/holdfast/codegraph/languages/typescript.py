@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from holdfast.codegraph.facts import STAR, Import
-from holdfast.codegraph.language import NOTHING, Found, Language, Target, Text
-from holdfast.codegraph.languages.specifiers import resolve_specifier
+from holdfast.codegraph.languages.ts_specifiers import resolve_specifier
+from holdfast.codegraph.parse.file_facts import STAR, Import
+from holdfast.codegraph.parse.language import NOTHING, Found, Language, Target, Text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from holdfast.codegraph.outlook import Outlook
+    from holdfast.codegraph.parse.resolver_context import Outlook
 
 _COMPONENT_SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
 _NOT_LINE_END = re.compile(rb"[^\r\n]")

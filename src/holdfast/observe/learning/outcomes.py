@@ -15,20 +15,20 @@ from typing import cast
 from holdfast.core.changes import PutExplanation
 from holdfast.core.codec import Json
 from holdfast.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUnitRef
-from holdfast.core.observer import Explanation, Scratchpad, Sheet, Sighting, SightingKind
 from holdfast.core.payloads import ContextCost, TaskCalibration, WorkState, WorkUnitOutcome
 from holdfast.core.query import Filter, Order
 from holdfast.core.records import replace
+from holdfast.core.scratchpad import Explanation, Scratchpad, Sheet, Sighting, SightingKind
 from holdfast.core.sessions import SessionRecord
 from holdfast.core.text import shorten
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import remember
-from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.inference import names_say_it
-from holdfast.observe.learning.keeping import close_running, put_running
-from holdfast.observe.learning.synthesis import Synthesis, ask
-from holdfast.observe.methodology.port import Methodology, WorkContext
+from holdfast.observe import thresholds as t
+from holdfast.observe.learning.model_wording import Synthesis, ask
+from holdfast.observe.learning.rules import names_say_it
+from holdfast.observe.learning.save import close_running, put_running
+from holdfast.observe.methodology.protocol import Methodology, WorkContext
 
 _MOST_FILES = 40
 _MOST_SAID = 50

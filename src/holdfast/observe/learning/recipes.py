@@ -16,12 +16,12 @@ from typing import TypeAlias
 from holdfast.core.clock import days_between
 from holdfast.core.codec import Json
 from holdfast.core.errors import UsageError
-from holdfast.core.observer import Sighting
 from holdfast.core.payloads import RecipeStep, WorkflowRecipe
+from holdfast.core.scratchpad import Sighting
 from holdfast.core.text import content_words, shorten
-from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.inference import Conclusion, names_say_it
-from holdfast.observe.shell import Purpose, runs
+from holdfast.observe import thresholds as t
+from holdfast.observe.learning.rules import Conclusion, names_say_it
+from holdfast.observe.reading.shell import Purpose, runs
 
 Step: TypeAlias = tuple[str, str, str]
 Token: TypeAlias = tuple[str, str]

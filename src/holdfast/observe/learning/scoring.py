@@ -17,9 +17,9 @@ from holdfast.core.records import record
 from holdfast.core.text import content_words, jaccard
 from holdfast.core.types import TYPE_RULES, MemoryType
 from holdfast.memory.engine import Engine, Thresholds
-from holdfast.memory.wording.likeness import Likeness, compare
-from holdfast.observe.learning import thresholds as t
-from holdfast.observe.learning.inference import Conclusion, key_of
+from holdfast.memory.text.similarity import Likeness, compare
+from holdfast.observe import thresholds as t
+from holdfast.observe.learning.rules import Conclusion, key_of
 
 _NEIGHBOURS = 8
 _NOMINAL = Thresholds()

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from holdfast.core.observer import CommitMade, Scratchpad, Sheet, Validation
 from holdfast.core.records import record
-from holdfast.observe.learning import thresholds as t
+from holdfast.core.scratchpad import CommitMade, Scratchpad, Sheet, Validation
+from holdfast.observe import thresholds as t
 
 Word: TypeAlias = Literal["passed", "failed", "open", "nothing"]
 Stays: TypeAlias = Callable[[str], bool]

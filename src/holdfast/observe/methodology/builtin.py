@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from holdfast.core.types import MemoryType, Phase
-from holdfast.observe.methodology.plain import (
+from holdfast.observe.methodology.protocol import CustomType, Relay
+from holdfast.observe.methodology.table import (
     Level,
     PlainMethodology,
     StateField,
@@ -16,7 +17,6 @@ from holdfast.observe.methodology.plain import (
     ticked,
     unticked,
 )
-from holdfast.observe.methodology.port import CustomType, Relay
 
 _DECISIONS = StateField("key_decisions", "Decided", said_after("decided", "decisions?", "decision"))
 

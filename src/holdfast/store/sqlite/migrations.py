@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from holdfast.core.clock import Clock, to_ms
 from holdfast.core.errors import StoreCorruptError, StoreVersionError
-from holdfast.store.sqlite.database import Connection, Database
+from holdfast.store.sqlite.connection.database import Connection, Database
 from holdfast.store.sqlite.schema import (
     CHANGED_ROWS,
     FIRST_SCHEMA,
@@ -183,6 +183,6 @@ def _copy_before(db: Connection, path: Path, version: int) -> None:
     target = path.with_name(f"{path.name}.before-v{version + 1}")
     if target.exists():
         return
-    from holdfast.store.sqlite.copying import copy_database
+    from holdfast.store.sqlite.maintenance.backup import copy_database
 
     copy_database(db, target)

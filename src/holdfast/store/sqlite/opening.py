@@ -12,14 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from holdfast.core.clock import Clock
-from holdfast.core.errors import (
-    StoreBusyError,
-    StoreError,
-    StoreReadOnlyError,
-    StoreVersionError,
-)
+from holdfast.core.errors import StoreBusyError, StoreError, StoreReadOnlyError, StoreVersionError
 from holdfast.core.query import Finding, Severity
-from holdfast.store.sqlite.database import Database, Durability, require_sqlite
+from holdfast.store.sqlite.connection.database import Database, Durability, require_sqlite
 from holdfast.store.sqlite.migrations import APPLICATION_ID, STEPS, Step, migrate, pending
 
 _READING = ("?mode=ro", "?mode=ro&immutable=1")

@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.core.clock import Clock
-from holdfast.store.sqlite.database import Database, Durability
-from holdfast.store.sqlite.facts import Facts
-from holdfast.store.sqlite.frequent import FrequentTerms
-from holdfast.store.sqlite.memories import SqliteRows
-from holdfast.store.sqlite.news import SqliteNews
-from holdfast.store.sqlite.observer import SqliteObserver
+from holdfast.store.sqlite.connection.database import Database, Durability
+from holdfast.store.sqlite.maintenance.maintenance import SqliteUpkeep
 from holdfast.store.sqlite.opening import open_file
-from holdfast.store.sqlite.search import SqliteSearch
-from holdfast.store.sqlite.sessions import SqliteSessions
-from holdfast.store.sqlite.shelf import SqliteProjects, SqliteShelf, SqliteVectors
-from holdfast.store.sqlite.skill_library import SqliteSkillLibrary
-from holdfast.store.sqlite.skill_uses import SqliteSkillUses
-from holdfast.store.sqlite.upkeep import SqliteUpkeep
-from holdfast.store.sqlite.vectors import VectorSearch
-from holdfast.store.sqlite.words import ProjectSizes
+from holdfast.store.sqlite.search.candidates import Facts
+from holdfast.store.sqlite.search.fulltext import ProjectSizes
+from holdfast.store.sqlite.search.index import SqliteSearch
+from holdfast.store.sqlite.search.term_cache import FrequentTerms
+from holdfast.store.sqlite.search.vectors import VectorSearch
+from holdfast.store.sqlite.tables.activity import SqliteNews
+from holdfast.store.sqlite.tables.generated_skills import SqliteSkillLibrary
+from holdfast.store.sqlite.tables.key_values import SqliteProjects, SqliteShelf, SqliteVectors
+from holdfast.store.sqlite.tables.memories import SqliteRows
+from holdfast.store.sqlite.tables.scratchpads import SqliteObserver
+from holdfast.store.sqlite.tables.sessions import SqliteSessions
+from holdfast.store.sqlite.tables.skill_uses import SqliteSkillUses
 
 
 class SqliteStore(
