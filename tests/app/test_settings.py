@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.app.settings.model import Settings, rule_of, rules
 from holdfast.app.settings.sources import (
     Sources,
@@ -200,17 +200,17 @@ def test_what_a_line_edit_cannot_reach_is_refused_and_left_alone(tmp_path: Path)
 
 
 def test_one_variable_moves_settings_and_data_together(tmp_path: Path) -> None:
-    environment = {places.HOME_VARIABLE: str(tmp_path), "XDG_CONFIG_HOME": "/elsewhere"}
-    assert places.config_file(environment) == tmp_path / "config.toml"
-    assert places.data_folder(environment) == tmp_path
+    environment = {paths.HOME_VARIABLE: str(tmp_path), "XDG_CONFIG_HOME": "/elsewhere"}
+    assert paths.config_file(environment) == tmp_path / "config.toml"
+    assert paths.data_folder(environment) == tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="these systems have their own")
 def test_the_xdg_folders_are_followed_and_relative_ones_ignored(tmp_path: Path) -> None:
     environment = {"XDG_CONFIG_HOME": str(tmp_path / "c"), "XDG_DATA_HOME": "relative"}
-    assert places.config_file(environment) == tmp_path / "c/holdfast/config.toml"
-    assert places.data_folder(environment) == Path.home() / ".local/share/holdfast"
+    assert paths.config_file(environment) == tmp_path / "c/holdfast/config.toml"
+    assert paths.data_folder(environment) == Path.home() / ".local/share/holdfast"
 
 
 def test_a_projects_file_is_found_up_to_the_root_of_the_checkout_and_no_further(
@@ -219,9 +219,9 @@ def test_a_projects_file_is_found_up_to_the_root_of_the_checkout_and_no_further(
     inside = tmp_path / "repo" / "src" / "deep"
     inside.mkdir(parents=True)
     (tmp_path / ".holdfast.toml").touch()
-    assert places.project_file(inside) is None
+    assert paths.project_file(inside) is None
     (tmp_path / "repo" / ".git").mkdir()
-    assert places.project_file(inside) is None
+    assert paths.project_file(inside) is None
     (tmp_path / "repo" / ".holdfast.toml").touch()
-    assert places.project_file(inside) == tmp_path / "repo" / ".holdfast.toml"
-    assert places.project_file(tmp_path) == tmp_path / ".holdfast.toml"
+    assert paths.project_file(inside) == tmp_path / "repo" / ".holdfast.toml"
+    assert paths.project_file(tmp_path) == tmp_path / ".holdfast.toml"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import exit_codes as exits
+from holdfast.cli import exit_codes
 from tests.cli.catching import SESSION, catch, catch_a_session
 from tests.cli.conftest import Cli
 
@@ -41,7 +41,7 @@ def test_a_session_is_shown_by_the_beginning_of_its_id(cli: Cli) -> None:
     catch_a_session()
     cli("spool", "drain")
     shown = cli("sessions", "show", SESSION[:8])
-    assert shown.code == exits.OK
+    assert shown.code == exit_codes.OK
     assert "Create greet.py with greet" in shown.out
     assert "translate the rest" in shown.out
     document = cli("sessions", "show", SESSION, "--json").json
@@ -67,7 +67,7 @@ def test_an_entry_of_an_unknown_client_is_set_aside_and_can_be_tried_again(cli: 
     spool.append(str(folder), client="abacus", session="s", event="X", payload=b"{}", now_ms=1)
     catch("SessionStart", source="startup")
     drained = cli("spool", "drain")
-    assert drained.code == exits.NOTHING
+    assert drained.code == exit_codes.NOTHING
     assert "Set aside abacus X" in drained.out
     assert "Took 1 event of " in drained.out
     assert "Set aside: 1 entry;" in cli("spool").out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli import exit_codes as exits
+from holdfast.cli import exit_codes
 from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
 
@@ -14,7 +14,7 @@ from tests.cli.conftest import Cli
 def test_nothing_learned_is_said_and_listed_as_nothing(cli: Cli, command: tuple[str, ...]) -> None:
     assert cli("observer", *command, "--json").json["items"] == []
     told = cli("observer", *command)
-    assert told.code == exits.OK
+    assert told.code == exit_codes.OK
     assert "known" in told.err
 
 
@@ -30,13 +30,13 @@ def test_a_recipe_is_shown_with_its_steps(cli: Cli) -> None:
 
 @pytest.mark.feature("D9")
 def test_the_way_of_working_is_chosen_in_the_settings(cli: Cli) -> None:
-    assert cli("methodology", "use", "tdd").code == exits.OK
+    assert cli("methodology", "use", "tdd").code == exit_codes.OK
     items = cli("methodology", "--json").json["items"]
     assert [one["id"] for one in items if one["in_use"]] == ["tdd"]
     assert cli("config", "get", "methodology").out.strip() == "tdd"
     assert "refactor" in cli("methodology", "show").out
     wrong = cli("methodology", "use", "waterfall")
-    assert wrong.code == exits.exit_code(NotFoundError("x"))
+    assert wrong.code == exit_codes.exit_code(NotFoundError("x"))
     assert "native, tdd" in wrong.err
     assert cli("config", "get", "methodology").out.strip() == "tdd"
 
@@ -47,4 +47,4 @@ def test_what_is_handed_on_is_shown_for_a_stage(cli: Cli) -> None:
     cli("remember", *said)
     assert "Tabs break the parser" in cli("methodology", "relay", "qa_fixer").out
     assert cli("methodology", "relay", "qa_fixer", "--unit", "spec-8").out == ""
-    assert cli("methodology", "relay", "gardener").code == exits.USAGE
+    assert cli("methodology", "relay", "gardener").code == exit_codes.USAGE

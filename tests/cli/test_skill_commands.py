@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import exit_codes as exits
+from holdfast.cli import exit_codes
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.feature("F2")
@@ -21,7 +21,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def new(cli: Cli, name: str = "deploy", *more: str) -> Path:
     outcome = cli("skill", "new", name, "--description", "Deploys: the app", *more)
-    assert outcome.code == exits.OK, outcome.err
+    assert outcome.code == exit_codes.OK, outcome.err
     return Path.cwd() / ".skills" / name / "SKILL.md"
 
 
@@ -43,13 +43,13 @@ def test_fields_are_set_and_removed_and_the_rest_stays(cli: Cli) -> None:
     path = new(cli)
     before = path.read_text()
     done = cli("skill", "edit", "deploy", "--set", "version=1.10", "--set", "tags=a, b c")
-    assert done.code == exits.OK
+    assert done.code == exit_codes.OK
     assert path.read_text() == before.replace(
         "---\n\n", 'version: "1.10"\ntags:\n  - a\n  - b c\n---\n\n', 1
     )
     cli("skill", "edit", "deploy", "--unset", "tags", "--unset", "version")
     assert path.read_text() == before
-    assert cli("skill", "edit", "deploy", "--set", "nothing").code == exits.USAGE
+    assert cli("skill", "edit", "deploy", "--set", "nothing").code == exit_codes.USAGE
 
 
 def test_a_file_is_opened_in_the_editor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_a_file_is_opened_in_the_editor(cli: Cli, monkeypatch: pytest.MonkeyPatc
     assert changed["description"] == "sends: the app"
     assert "sends" in path.read_text()
     builtin = cli("skill", "list", "--source", "builtin", "--json").json["items"][0]["name"]
-    assert cli("skill", "edit", builtin).code == exits.USAGE
+    assert cli("skill", "edit", builtin).code == exit_codes.USAGE
 
 
 def test_switching_off_and_on(cli: Cli) -> None:
@@ -73,9 +73,9 @@ def test_removing_asks_and_can_be_looked_at_first(cli: Cli) -> None:
     path = new(cli)
     dry = cli("skill", "delete", "deploy", "--dry-run", "--json").json
     assert (dry["dry_run"], dry["files"][-1]) == (True, str(path))
-    assert cli("skill", "delete", "deploy").code == exits.USAGE
+    assert cli("skill", "delete", "deploy").code == exit_codes.USAGE
     assert path.exists()
-    assert cli("skill", "delete", "deploy", "--yes").code == exits.OK
+    assert cli("skill", "delete", "deploy", "--yes").code == exit_codes.OK
     assert not path.parent.exists()
     missing = cli("skill", "show", "deplay")
     assert (missing.code, "no skill" in missing.err) == (3, True)
@@ -83,12 +83,12 @@ def test_removing_asks_and_can_be_looked_at_first(cli: Cli) -> None:
 
 def test_validation_prints_every_finding_with_its_line_and_ends_with_one(cli: Cli) -> None:
     new(cli)
-    assert cli("skill", "validate").code == exits.OK
+    assert cli("skill", "validate").code == exit_codes.OK
     folder = Path.cwd() / ".skills" / "bad"
     folder.mkdir()
     (folder / "SKILL.md").write_text("---\nname: Bad Name\ndescription: a: b\n---\n\nx\x1b[2J\n")
     bad = cli("skill", "validate", "bad-name")
-    assert bad.code == exits.NOTHING
+    assert bad.code == exit_codes.NOTHING
     lines = bad.out.splitlines()
     assert any(f"{folder}/SKILL.md:2: error name-form" in line for line in lines)
     assert any(f"{folder}/SKILL.md:3: error yaml-colon" in line for line in lines)
@@ -112,9 +112,9 @@ def test_clashes_are_shown(cli: Cli) -> None:
     }
     seen = cli("skill", "refresh", "--json").json
     assert seen["by_kind"]["project"] == 1
-    assert cli("skill", "refresh").code == exits.OK
+    assert cli("skill", "refresh").code == exit_codes.OK
 
 
 def test_an_address_that_is_not_safe_is_refused(cli: Cli) -> None:
     refused = cli("skill", "add", "http://example.org/SKILL.md", "--yes")
-    assert (refused.code, "only https" in refused.err) == (exits.USAGE, True)
+    assert (refused.code, "only https" in refused.err) == (exit_codes.USAGE, True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.app.settings.model import Settings
-from holdfast.cli import exit_codes as exits
+from holdfast.cli import exit_codes
 from holdfast.core.errors import NotFoundError
 from tests.app.working import Desk, add_route
 from tests.cli.conftest import Cli
@@ -20,7 +20,7 @@ NAME = "add-api-route-discount-codes-shop"
 @pytest.fixture
 def desk(cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """The folder that the command line runs in, with two sessions in which the same was done."""
-    assert cli("status").code in (exits.OK, exits.NOTHING)
+    assert cli("status").code in (exit_codes.OK, exit_codes.NOTHING)
     monkeypatch.delenv("HOLDFAST_PROJECT")
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     desk = Desk(tmp_path)
@@ -35,7 +35,7 @@ def desk(cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("desk")
 def test_a_dry_run_prints_the_document_and_keeps_nothing(cli: Cli) -> None:
     shown = cli("skill", "generate", "--session", "session-1", "--dry-run")
-    assert shown.code == exits.OK
+    assert shown.code == exit_codes.OK
     assert shown.out.startswith(f"---\nname: {NAME}\n")
     assert cli("skill", "review", "--json").json == {"items": []}
 
@@ -43,13 +43,16 @@ def test_a_dry_run_prints_the_document_and_keeps_nothing(cli: Cli) -> None:
 @pytest.mark.usefixtures("desk")
 def test_what_is_made_is_told_and_what_is_passed_over_with_the_reason(cli: Cli) -> None:
     made = cli("skill", "generate")
-    assert made.code == exits.OK
+    assert made.code == exit_codes.OK
     assert made.out == f"Made {NAME} from session session-1\n"
     assert f"'{NAME}' is for that already" in made.err
     again = cli("skill", "generate", "--json")
-    assert again.code == exits.NOTHING
+    assert again.code == exit_codes.NOTHING
     assert [one["session_id"] for one in again.json["passed"]] == ["session-1", "session-2"]
-    assert cli("skill", "generate", "--session", "nothing").code == exits.EXIT_CODES[NotFoundError]
+    assert (
+        cli("skill", "generate", "--session", "nothing").code
+        == exit_codes.EXIT_CODES[NotFoundError]
+    )
 
 
 @pytest.mark.usefixtures("desk")
@@ -74,8 +77,8 @@ def test_one_that_is_rejected_goes_out_of_the_lists(cli: Cli) -> None:
     assert cli("skill", "review", NAME, "--reject").out == f"{NAME}: rejected, off\n"
     assert cli("skill", "list", "--source", "generated", "--json").json["items"] == []
     assert "1 rejected" in cli("skill", "review").err
-    assert cli("skill", "review", "--accept").code == exits.USAGE
-    assert cli("skill", "review", "nothing").code == exits.EXIT_CODES[NotFoundError]
+    assert cli("skill", "review", "--accept").code == exit_codes.USAGE
+    assert cli("skill", "review", "nothing").code == exit_codes.EXIT_CODES[NotFoundError]
 
 
 @pytest.mark.usefixtures("desk")
@@ -86,16 +89,16 @@ def test_a_new_text_comes_from_a_file_or_the_editor(
     text = cli("skill", "review", NAME, "--json").json["skill"]["text"]
     file = tmp_path / "new.md"
     file.write_text(text.replace("They must pass", "All must pass"), encoding="utf-8")
-    assert cli("skill", "review", NAME, "--edit", "--text", str(file)).code == exits.OK
+    assert cli("skill", "review", NAME, "--edit", "--text", str(file)).code == exit_codes.OK
     monkeypatch.setenv("EDITOR", "sed -i s/All/Truly.all/")
-    assert cli("skill", "review", NAME, "--edit").code == exits.OK
+    assert cli("skill", "review", NAME, "--edit").code == exit_codes.OK
     shown = cli("skill", "review", NAME, "--history")
     assert "Truly.all must pass" in shown.out
     assert shown.out.count("--- until") == 2
     file.write_bytes(b"\xff\xfe\x00bad")
-    assert cli("skill", "review", NAME, "--edit", "--text", str(file)).code == exits.USAGE
+    assert cli("skill", "review", NAME, "--edit", "--text", str(file)).code == exit_codes.USAGE
     file.write_text("no skill", encoding="utf-8")
-    assert cli("skill", "review", NAME, "--edit", "--text", str(file)).code == exits.USAGE
+    assert cli("skill", "review", NAME, "--edit", "--text", str(file)).code == exit_codes.USAGE
 
 
 @pytest.mark.usefixtures("desk")

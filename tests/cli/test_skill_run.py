@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli import exit_codes as exits
+from holdfast.cli import exit_codes
 from holdfast.cli.commands.skills.run import run as run_command
 from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
@@ -39,7 +39,7 @@ def test_a_skill_prints_its_prompt_with_the_words_of_the_shell(cli: Cli) -> None
 @pytest.mark.feature("H6")
 def test_own_commands_are_run_in_the_same_way(cli: Cli) -> None:
     kept = cli("skill", "run", "remember", "We", "use pnpm, not npm")
-    assert kept.code == exits.OK
+    assert kept.code == exit_codes.OK
     assert "We use pnpm, not npm" in cli("recall", "pnpm").out
     assert "pnpm" in cli("skill", "run", "--json", "recall", "pnpm").json["text"]
 
@@ -60,13 +60,13 @@ def test_arguments_come_from_standard_input_too(
 def test_who_asks_decides(cli: Cli) -> None:
     skill("secret", more="disable-model-invocation: true\n")
     skill("inner", more="user-invocable: false\n")
-    assert cli("skill", "run", "secret").code == exits.OK
-    assert cli("skill", "run", "--as", "model", "secret").code == exits.USAGE
-    assert cli("skill", "run", "--as", "model", "inner").code == exits.OK
+    assert cli("skill", "run", "secret").code == exit_codes.OK
+    assert cli("skill", "run", "--as", "model", "secret").code == exit_codes.USAGE
+    assert cli("skill", "run", "--as", "model", "inner").code == exit_codes.OK
     refused = cli("skill", "run", "inner")
-    assert refused.code == exits.USAGE
+    assert refused.code == exit_codes.USAGE
     assert "not for people" in refused.err
-    assert cli("skill", "run", "nosuch").code == exits.exit_code(NotFoundError("x"))
+    assert cli("skill", "run", "nosuch").code == exit_codes.exit_code(NotFoundError("x"))
 
 
 @pytest.mark.feature("F5")
@@ -99,7 +99,7 @@ def test_reminders_are_printed_at_each_level(cli: Cli) -> None:
     assert "Mind the queue." in cli("skill", "remind", "deploy", "--level", "sparse").out
     told = cli("skill", "remind", "deploy", "--level", "detailed", "--json").json
     assert "Mind the queue." in told["text"]
-    assert cli("skill", "remind", "nosuch").code == exits.exit_code(NotFoundError("x"))
+    assert cli("skill", "remind", "nosuch").code == exit_codes.exit_code(NotFoundError("x"))
 
 
 @pytest.mark.feature("F8")
@@ -107,7 +107,7 @@ def test_hooks_are_looked_at_agreed_to_and_taken_back(cli: Cli) -> None:
     path = skill(more="hooks:\n  Stop:\n    - command: echo done\n")
     assert cli("skill", "hooks").out.split("\t")[:3] == ["deploy", "new", "Stop"]
     refused = cli("skill", "trust", "deploy")
-    assert refused.code == exits.USAGE
+    assert refused.code == exit_codes.USAGE
     assert "Nobody is there to say yes" in refused.err
     assert "echo done" in refused.out
     assert cli("skill", "trust", "--dry-run", "--json").json["trusted"] == []
@@ -115,7 +115,7 @@ def test_hooks_are_looked_at_agreed_to_and_taken_back(cli: Cli) -> None:
     assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "trusted"
     put(path.parent.parent, "deploy", path.read_text().replace("echo done", "echo other"))
     assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "changed"
-    assert cli("skill", "distrust").code == exits.OK
+    assert cli("skill", "distrust").code == exit_codes.OK
     assert cli("skill", "hooks", "--json").json["items"][0]["state"] == "new"
 
 
@@ -124,7 +124,7 @@ def test_where_there_are_no_hooks_nothing_is_agreed_to(cli: Cli) -> None:
     assert "No skill here has hooks" in cli("skill", "hooks").err
     said = cli("skill", "trust")
     assert (said.code, said.err) == (0, "No skill here has hooks.\n")
-    assert cli("skill", "trust", "nosuch", "--yes").code == exits.exit_code(NotFoundError("x"))
+    assert cli("skill", "trust", "nosuch", "--yes").code == exit_codes.exit_code(NotFoundError("x"))
 
 
 @pytest.mark.feature("F2")
@@ -133,12 +133,12 @@ def test_skills_are_exported_to_where_a_client_looks(cli: Cli) -> None:
     (Path.cwd() / "deploy.toml").write_text("x")
     done = cli("skill", "export", "--to", "claude-code", "--detected", "--json").json
     assert done["items"] == [str(Path.cwd() / ".claude" / "skills" / "deploy")]
-    assert cli("skill", "export", "deploy", "--to", "codex").code == exits.OK
+    assert cli("skill", "export", "deploy", "--to", "codex").code == exit_codes.OK
     assert (Path.cwd() / ".agents" / "skills" / "deploy" / "SKILL.md").is_file()
-    assert cli("skill", "export", "deploy", "--to", "./codex").code == exits.OK
+    assert cli("skill", "export", "deploy", "--to", "./codex").code == exit_codes.OK
     assert (Path.cwd() / "codex" / "deploy" / "SKILL.md").is_file()
     nothing = cli("skill", "export", "--to", "opencode", "--generated")
-    assert nothing.code == exits.USAGE
+    assert nothing.code == exit_codes.USAGE
     assert "nothing to export" in nothing.err
 
 

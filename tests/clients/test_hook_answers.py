@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.answers import protocol as socket_protocol
+from holdfast.clients.answers import protocol
 from holdfast.clients.answers.answer import Answerer
 from holdfast.clients.answers.context_source import MemoryContext, existing_memory
 from holdfast.clients.answers.protocol import SOCKET_NAME, NobodyAnswersError, ask
@@ -333,7 +333,7 @@ class answering_raw:  # noqa: N801 - reads as a statement
         import socket
 
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with socket_protocol.Address(str(state)) as address:
+        with protocol.Address(str(state)) as address:
             self._listener.bind(address)
         self._listener.listen(8)
         self._raw = raw
@@ -388,7 +388,7 @@ class TestProtocol:
 
     def test_a_payload_too_large_to_ask_with_is_not_sent(self, state: Path) -> None:
         with pytest.raises(NobodyAnswersError):
-            self.asked(state, payload=bytes(socket_protocol.MAX_PAYLOAD_BYTES + 1))
+            self.asked(state, payload=bytes(protocol.MAX_PAYLOAD_BYTES + 1))
 
     @pytest.mark.parametrize(
         "raw",
@@ -404,8 +404,8 @@ class TestProtocol:
         [b"", b"\n", b"Q2 c E 5 0\n", b"Q1 c E 5\n", b"Q1 c E 5 99999999999\n", b"Q1 c E x 1\n"],
     )
     def test_questions_of_another_kind_are_refused(self, head: bytes) -> None:
-        with pytest.raises(socket_protocol.BrokenTalkError):
-            socket_protocol.read_question_head(head)
+        with pytest.raises(protocol.BrokenTalkError):
+            protocol.read_question_head(head)
 
     def test_an_error_while_answering_ends_the_talk_and_is_told(self, state: Path) -> None:
         from holdfast.core.errors import HoldfastError, StoreError

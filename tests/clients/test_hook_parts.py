@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients.answers import bytecode_bundle as bundle
+from holdfast.clients.answers import bytecode_bundle
 from holdfast.clients.answers.context_request import MAX_QUERY_CHARS, question_of
 from holdfast.clients.answers.lazy_patterns import LazyPattern
 from holdfast.clients.answers.shown_items import ShownBook
@@ -176,7 +176,7 @@ class TestBundle:
         assert self.run(tmp_path, tmp_path) == ["22", str(source), "SourceFileLoader"]
         assert self.run(tmp_path, tmp_path) == ["22", str(source), "Bundle"]
         assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == [
-            bundle.FILE_NAME,
+            bytecode_bundle.FILE_NAME,
             "mine.py",
         ]
 
@@ -187,7 +187,7 @@ class TestBundle:
         source = tmp_path / "mine.py"
         source.write_text("VALUE = 1\n")
         self.run(tmp_path, tmp_path)
-        path = tmp_path / bundle.FILE_NAME
+        path = tmp_path / bytecode_bundle.FILE_NAME
         key, entries = marshal.loads(path.read_bytes())
         damaged: Any = (key, dict.fromkeys(entries, entry))
         path.write_bytes(marshal.dumps(damaged))
@@ -198,7 +198,7 @@ class TestBundle:
         source = tmp_path / "mine.py"
         source.write_text("VALUE = 1\n")
         self.run(tmp_path, tmp_path)
-        path = tmp_path / bundle.FILE_NAME
+        path = tmp_path / bytecode_bundle.FILE_NAME
         key, entries = marshal.loads(path.read_bytes())
         damaged: Any = (key, {name: (*e[:4], e[4][:20]) for name, e in entries.items()})
         path.write_bytes(marshal.dumps(damaged))
@@ -206,7 +206,7 @@ class TestBundle:
 
     def test_what_a_killed_process_left_is_cleared_after_a_while(self, tmp_path: Path) -> None:
         (tmp_path / "mine.py").write_text("VALUE = 1\n")
-        left = tmp_path / f"{bundle.FILE_NAME}.new"
+        left = tmp_path / f"{bytecode_bundle.FILE_NAME}.new"
         left.write_bytes(b"half")
         self.run(tmp_path, tmp_path)
         assert left.exists()

@@ -20,11 +20,8 @@ from holdfast.core.scratchpad import (
 )
 from holdfast.core.types import MemoryType, Source
 from holdfast.memory.engine import Thresholds
-from holdfast.observe import thresholds as t
-from holdfast.observe.learning import co_access as fellows
-from holdfast.observe.learning import model_wording as synthesis
-from holdfast.observe.learning import outcomes
-from holdfast.observe.learning import qa_verdicts as verdicts
+from holdfast.observe import thresholds
+from holdfast.observe.learning import co_access, model_wording, outcomes, qa_verdicts
 from holdfast.observe.learning.rules import Conclusion
 from holdfast.observe.learning.scoring import Score
 
@@ -66,19 +63,24 @@ RULES = [
 def test_each_inference_rule_makes_its_type_from_its_threshold_on(
     name: str, makes: MemoryType, sessions: int, times: int, score: float
 ) -> None:
-    rule = t.RULES[name]
+    rule = thresholds.RULES[name]
     assert (rule.makes, rule.min_sessions, rule.min_count) == (makes, sessions, times)
     assert rule.min_score == score
 
 
 def test_the_steps_and_reads_that_signals_turn_on() -> None:
-    assert (t.CO_ACCESS_STEPS, t.RE_EDIT_STEPS, t.CONFUSING_READS, t.DEAD_END_STEPS) == (
+    assert (
+        thresholds.CO_ACCESS_STEPS,
+        thresholds.RE_EDIT_STEPS,
+        thresholds.CONFUSING_READS,
+        thresholds.DEAD_END_STEPS,
+    ) == (
         3,
         5,
         4,
         20,
     )
-    assert (fellows.ALWAYS, fellows.OFTEN, fellows.MIN_MODULE_SESSIONS) == (0.8, 0.5, 3)
+    assert (co_access.ALWAYS, co_access.OFTEN, co_access.MIN_MODULE_SESSIONS) == (0.8, 0.5, 3)
 
 
 def test_the_score_weighs_frequency_recency_and_novelty_by_four_three_and_three() -> None:
@@ -92,32 +94,36 @@ def test_what_is_as_near_as_088_is_known() -> None:
 
 
 def test_the_caps_and_the_sizes_of_work_that_decide() -> None:
-    assert {size.value: cap for size, cap in t.CAPS.items()} == {
+    assert {size.value: cap for size, cap in thresholds.CAPS.items()} == {
         "trivial": 2,
         "standard": 10,
         "complex": 25,
     }
-    assert (t.INCREMENTAL_ABOVE_TASKS, t.CONSOLIDATED_FROM_TASKS) == (5, 10)
+    assert (thresholds.INCREMENTAL_ABOVE_TASKS, thresholds.CONSOLIDATED_FROM_TASKS) == (5, 10)
 
 
 def test_a_recipe_needs_four_steps_in_three_sessions_within_thirty_days() -> None:
-    assert (t.RECIPE_STEPS, t.RECIPE_WINDOW_DAYS, t.RECIPE_UNUSED_DAYS) == (4, 30, 60)
-    assert t.RULES["recipe"].confidence == 0.7
+    assert (
+        thresholds.RECIPE_STEPS,
+        thresholds.RECIPE_WINDOW_DAYS,
+        thresholds.RECIPE_UNUSED_DAYS,
+    ) == (4, 30, 60)
+    assert thresholds.RULES["recipe"].confidence == 0.7
 
 
 def test_one_call_words_at_most_twenty_conclusions_and_consolidation_gives_two_to_five() -> None:
-    assert synthesis.MOST_WORDED == 20
+    assert model_wording.MOST_WORDED == 20
     assert outcomes.INSIGHTS == (2, 5)
-    assert (outcomes.INSIGHT_CONFIDENCE, verdicts.CONFIDENCE) == (0.85, 0.8)
+    assert (outcomes.INSIGHT_CONFIDENCE, qa_verdicts.CONFIDENCE) == (0.85, 0.8)
 
 
 def test_costs_are_the_average_and_the_90th_percentile_of_thirty_sessions() -> None:
-    assert (t.COST_SESSIONS, t.COST_PERCENTILE) == (30, 0.9)
+    assert (thresholds.COST_SESSIONS, thresholds.COST_PERCENTILE) == (30, 0.9)
 
 
 def test_what_is_concluded_is_marked_as_inferred_and_waits_for_review() -> None:
     made = Conclusion(
-        rule=t.RULES["co_dependence"],
+        rule=thresholds.RULES["co_dependence"],
         subject="a\nb",
         content="`a` and `b` go together.",
         type=MemoryType.CAUSAL_DEPENDENCY,
@@ -130,4 +136,4 @@ def test_what_is_concluded_is_marked_as_inferred_and_waits_for_review() -> None:
 
 
 def test_signals_of_settled_work_go_after_a_week() -> None:
-    assert t.SIGNAL_DAYS == 7
+    assert thresholds.SIGNAL_DAYS == 7

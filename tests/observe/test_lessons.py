@@ -9,7 +9,7 @@ from holdfast.core.events import Event, ToolKind
 from holdfast.core.scratchpad import Sheet
 from holdfast.core.types import MemoryType
 from holdfast.memory.engine import Engine
-from holdfast.observe import thresholds as t
+from holdfast.observe import thresholds
 from holdfast.observe.learning.rules import names_say_it
 from holdfast.observe.reading.prompt_rules import request_of
 from holdfast.observe.session.builder import fold
@@ -144,7 +144,7 @@ def test_what_happened_to_run_in_between_once_is_not_what_helped(engine: Engine)
 
 
 def _long_try(w: Work, *, fail: bool = True) -> list[Event]:
-    looks = [w.tests_fail() if fail else w.run("ls") for _ in range(t.DEAD_END_STEPS)]
+    looks = [w.tests_fail() if fail else w.run("ls") for _ in range(thresholds.DEAD_END_STEPS)]
     return [w.change("a.py"), *looks]
 
 
@@ -181,7 +181,7 @@ def test_a_persons_words_are_why_something_was_taken_back() -> None:
     w = Work()
     first = w.edit("a.py", "run()", "run_in_sequence()  # avoids rate limits")
     second = w.edit("b.py", "run()", "run_in_sequence()")
-    events = [first, second, *(w.run("ls") for _ in range(t.DEAD_END_STEPS))]
+    events = [first, second, *(w.run("ls") for _ in range(thresholds.DEAD_END_STEPS))]
     asked = w.prompt("It is fine to run them in parallel, can you revert that?")
     back = [w.edit("a.py", "run_in_sequence()  # avoids rate limits", "run()"),
             w.edit("b.py", "run_in_sequence()", "run()")]  # fmt: skip

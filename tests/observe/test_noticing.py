@@ -12,7 +12,7 @@ from holdfast.core.events import Event, ToolKind
 from holdfast.core.records import replace
 from holdfast.core.scratchpad import Scratchpad, Sheet
 from holdfast.memory.engine import Engine
-from holdfast.observe import thresholds as t
+from holdfast.observe import thresholds
 from holdfast.observe.session.builder import fold
 from holdfast.testing.model_store.store import ModelStore
 from tests.observe.learning_steps import Work, pad_of, take
@@ -126,7 +126,7 @@ def test_an_edit_undone_after_twenty_steps_is_a_dead_end() -> None:
     for command in ("git checkout -- a.py", "git restore a.py", "git reset --hard"):
         w = Work()
         first = w.change("a.py")
-        failures = [w.tests_fail() for _ in range(t.DEAD_END_STEPS)]
+        failures = [w.tests_fail() for _ in range(thresholds.DEAD_END_STEPS)]
         (end,) = sheet_of(first, *failures, w.run(command)).dead_ends
         assert (end.files, end.said) == (("a.py",), False)
         assert "AssertionError" in end.why
@@ -139,7 +139,7 @@ def test_an_edit_undone_after_twenty_steps_is_a_dead_end() -> None:
 def test_writing_back_the_former_text_is_undoing_too() -> None:
     w = Work()
     first = w.edit("a.py", "x = 1", "x = pool()")
-    looks = [w.tests_fail() for _ in range(t.DEAD_END_STEPS)]
+    looks = [w.tests_fail() for _ in range(thresholds.DEAD_END_STEPS)]
     sheet = sheet_of(first, *looks, w.edit("a.py", "x = pool()", "x = 1"))
     assert len(sheet.dead_ends) == 1
 
@@ -263,11 +263,11 @@ def test_a_long_session_stays_inside_the_bounds() -> None:
         assert pad is not None
         (sheet,) = pad.sheets
         largest = max(largest, len(str(pad)))
-        assert len(sheet.files) <= t.MOST_FILES
-        assert len(sheet.pairs) <= t.MOST_PAIRS
-        assert len(sheet.errors) <= t.MOST_ERRORS
-        assert len(sheet.commits) <= t.MOST_COMMITS
-        assert len(sheet.sequence) <= t.MOST_STEPS
+        assert len(sheet.files) <= thresholds.MOST_FILES
+        assert len(sheet.pairs) <= thresholds.MOST_PAIRS
+        assert len(sheet.errors) <= thresholds.MOST_ERRORS
+        assert len(sheet.commits) <= thresholds.MOST_COMMITS
+        assert len(sheet.sequence) <= thresholds.MOST_STEPS
     assert pad is not None
     assert pad.step == 8_000
     assert largest < 400_000

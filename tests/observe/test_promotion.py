@@ -17,7 +17,7 @@ from holdfast.core.scratchpad import PadNote, PadState, Sighting, SightingKind
 from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Source
 from holdfast.memory.commands.execute import keep_asked
 from holdfast.memory.engine import Engine
-from holdfast.observe import thresholds as t
+from holdfast.observe import thresholds
 from holdfast.observe.learning.promote import PromotionRules, promote
 from holdfast.observe.learning.qa_verdicts import record_verdict
 from holdfast.observe.learning.scoring import Score
@@ -210,7 +210,7 @@ def test_an_error_three_times_is_a_pattern_with_its_fix(engine: Engine) -> None:
 def test_a_file_read_four_times_in_three_sessions_is_hard_to_follow(engine: Engine) -> None:
     for number in (1, 2, 3):
         w = Work(number)
-        reads = [w.read("src/maze.py") for _ in range(t.CONFUSING_READS)]
+        reads = [w.read("src/maze.py") for _ in range(thresholds.CONFUSING_READS)]
         quiet = [w.run("ls") for _ in range(4)]
         learn(engine, [*reads, *quiet, w.change("a.py"), w.tests_pass(), w.end()])
     (memory,) = learned(engine, MemoryType.MODULE_INSIGHT)
@@ -228,7 +228,7 @@ def test_an_edit_that_another_file_had_to_follow_is_a_gotcha_with_both(engine: E
 
 
 def dead_end_events(w: Work) -> list[Event]:
-    tried = [w.change("src/pool.py"), *(w.tests_fail() for _ in range(t.DEAD_END_STEPS))]
+    tried = [w.change("src/pool.py"), *(w.tests_fail() for _ in range(thresholds.DEAD_END_STEPS))]
     return [w.prompt("Speed up the upload"), *tried, w.run("git checkout -- src/pool.py")]
 
 
@@ -420,16 +420,29 @@ def test_a_commit_of_the_same_files_is_attached(engine: Engine) -> None:
 
 
 def test_the_thresholds_are_those_of_the_tables() -> None:
-    assert (t.CO_ACCESS_STEPS, t.RE_EDIT_STEPS, t.CONFUSING_READS, t.DEAD_END_STEPS) == (
+    assert (
+        thresholds.CO_ACCESS_STEPS,
+        thresholds.RE_EDIT_STEPS,
+        thresholds.CONFUSING_READS,
+        thresholds.DEAD_END_STEPS,
+    ) == (
         3,
         5,
         4,
         20,
     )
-    assert (t.FREQUENCY_WEIGHT, t.RECENCY_WEIGHT, t.NOVELTY_WEIGHT) == (0.4, 0.3, 0.3)
+    assert (thresholds.FREQUENCY_WEIGHT, thresholds.RECENCY_WEIGHT, thresholds.NOVELTY_WEIGHT) == (
+        0.4,
+        0.3,
+        0.3,
+    )
     assert {rule.min_score for rule in RULES.values()} == {0.6, 0.3}
     assert (RULES["co_dependence"].min_sessions, RULES["recurring_error"].min_count) == (3, 3)
-    assert (t.RECIPE_STEPS, t.RECIPE_WINDOW_DAYS, RULES["recipe"].min_sessions) == (4, 30, 3)
+    assert (
+        thresholds.RECIPE_STEPS,
+        thresholds.RECIPE_WINDOW_DAYS,
+        RULES["recipe"].min_sessions,
+    ) == (4, 30, 3)
 
 
 def test_closed_memories_stay_closed(engine: Engine) -> None:

@@ -19,7 +19,7 @@ from holdfast.core.query import Filter, Place
 from holdfast.core.records import replace
 from holdfast.core.types import Scope
 from holdfast.store import open_sqlite
-from holdfast.store.sqlite.connection import sql_functions as functions
+from holdfast.store.sqlite.connection import sql_functions
 from holdfast.store.sqlite.search.candidates import Facts
 from holdfast.store.sqlite.search.fulltext import search_words
 from holdfast.store.sqlite.search.trigrams import search_fragments
@@ -214,7 +214,7 @@ def test_what_another_thread_learned_meanwhile_does_not_disturb_a_search(
     added = [samples.insert(f"alpha beta {i}") for i in range(3)]
     store.apply(added)
     with closing(sqlite3.connect(path, isolation_level=None)) as earlier:
-        functions.install(earlier)
+        sql_functions.install(earlier)
         earlier.execute("BEGIN")
         earlier.execute("SELECT count(*) FROM memories").fetchone()
         store.apply([Delete(added[0].memory.id), Close(added[1].memory.id, START)])

@@ -15,7 +15,7 @@ from typing import Final
 import click
 
 from holdfast import __version__
-from holdfast.cli import exit_codes as exits
+from holdfast.cli import exit_codes
 from holdfast.cli.groups import environment_colour
 from holdfast.core.errors import HoldfastError
 
@@ -188,19 +188,19 @@ def run(arguments: Sequence[str]) -> int:
         return _run([_as_text(argument) for argument in arguments])
     except BrokenPipeError:
         _silence_stdout()
-        return exits.BROKEN_PIPE
+        return exit_codes.BROKEN_PIPE
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)
-        return exits.INTERRUPTED
+        return exit_codes.INTERRUPTED
     except OSError as error:
         _silence_stdout()
         _show_system_error(error)
-        return exits.SYSTEM_REFUSED
+        return exit_codes.SYSTEM_REFUSED
     except Exception:  # noqa: BLE001 - a crash must not end with the code of "nothing found"
         from traceback import print_exc
 
         print_exc()
-        return exits.CRASHED
+        return exit_codes.CRASHED
 
 
 def _run(arguments: list[str]) -> int:
@@ -210,17 +210,17 @@ def _run(arguments: list[str]) -> int:
         return end.exit_code
     except click.Abort:
         click.echo("Nothing was done.", err=True)
-        return exits.NOTHING
+        return exit_codes.NOTHING
     except click.ClickException as error:
         _show_usage(error)
-        return exits.USAGE
+        return exit_codes.USAGE
     except HoldfastError as error:
         if os.environ.get("HOLDFAST_DEBUG") == "1":
             from traceback import print_exc
 
             print_exc()
         _show(error)
-        return exits.exit_code(error)
+        return exit_codes.exit_code(error)
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -230,7 +230,7 @@ def _invoke(arguments: list[str]) -> int:
     with root.make_context(_NAME, arguments) as ctx:
         code = root.invoke(ctx)
     sys.stdout.flush()
-    return code if isinstance(code, int) else exits.OK
+    return code if isinstance(code, int) else exit_codes.OK
 
 
 def _show(error: HoldfastError) -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast.core.errors import ProviderError
-from holdfast.providers.embedders import ollama
-from holdfast.providers.embedders import openai as openai_compatible
+from holdfast.providers.embedders import ollama, openai
 from holdfast.providers.embedders.settings import (
     BUNDLED,
     EMBEDDERS,
@@ -39,7 +38,7 @@ def endpoint_of(tier: str, choice: EmbeddingChoice, environment: Mapping[str, st
         configured = choice.base_url if choice.name == "ollama" else None
         return Endpoint(configured or ollama.server_url(environment), timeout_s=choice.timeout_s)
     return Endpoint(
-        choice.base_url or openai_compatible.DEFAULT_URL,
+        choice.base_url or openai.DEFAULT_URL,
         api_key=choice.api_key or environment.get(_KEY_VARIABLE) or None,
         timeout_s=choice.timeout_s,
     )

@@ -80,9 +80,9 @@ def open_embedder(
 
 def detect(choice: EmbeddingChoice, environment: Mapping[str, str]) -> list[TierStatus]:
     """Look at every tier, best first; waits at most 150 ms for a local server."""
-    from holdfast.providers import availability as detection
+    from holdfast.providers import availability
 
-    return detection.detect(choice, environment)
+    return availability.detect(choice, environment)
 
 
 def verify_weights(tier: str) -> bool:

@@ -103,11 +103,10 @@ def open_sqlite_code_texts(
 def look_over_derived(path: "Path", *, deep: bool) -> "Finding | None":
     """What is wrong with a file of code graphs (`.graph.db`) or of code words (`.words.db`), whose
     content can be made again from source; None when nothing is. Changes nothing."""
-    from holdfast.store.sqlite.graph import code_search as code_texts
-    from holdfast.store.sqlite.graph import schema as graph_schema
+    from holdfast.store.sqlite.graph import code_search, schema
     from holdfast.store.sqlite.opening import look_over
 
-    kind = code_texts if path.name.endswith(".words.db") else graph_schema
+    kind = code_search if path.name.endswith(".words.db") else schema
     return look_over(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)
 
 

@@ -14,8 +14,7 @@ from holdfast.core.errors import UsageError
 from holdfast.core.ports.store import SessionBook
 from holdfast.core.records import record
 from holdfast.core.sessions import SpoolDamage, SpoolEntry
-from holdfast.store import spool
-from holdfast.store import spool_reader as spool_reading
+from holdfast.store import spool, spool_reader
 
 MAX_ASIDE_BYTES = 256 << 20
 _LOCK, _ASIDE = "drain.lock", "aside"
@@ -73,15 +72,15 @@ class SpoolFolder:
         """Changes whenever something is caught; cheap enough to be asked for all the time."""
         return tuple(
             (file.path.name, file.size_bytes, file.modified_ms)
-            for file in spool_reading.files(self.folder)
+            for file in spool_reader.files(self.folder)
         )
 
     def sources(self) -> list[str]:
-        return [file.path.name for file in spool_reading.files(self.folder)]
+        return [file.path.name for file in spool_reader.files(self.folder)]
 
     def read(self, source: str, *, offset: int) -> Iterator[SpoolEntry | SpoolDamage]:
-        for item in spool_reading.read(self.folder / source, offset=offset):
-            if isinstance(item, spool_reading.Damage):
+        for item in spool_reader.read(self.folder / source, offset=offset):
+            if isinstance(item, spool_reader.Damage):
                 yield SpoolDamage(item.start, item.end)
             else:
                 yield SpoolEntry(
@@ -100,7 +99,7 @@ class SpoolFolder:
             return None
 
     def remove(self, source: str, *, offset: int) -> bool:
-        return spool_reading.remove_drained(self.folder / source, offset=offset)
+        return spool_reader.remove_drained(self.folder / source, offset=offset)
 
     def set_aside(self, source: str, entry: SpoolEntry) -> None:
         path = self.folder / _ASIDE / _RETRY.sub("", source, count=1)
@@ -119,7 +118,7 @@ class SpoolFolder:
 
     def _make_room_aside(self, size_bytes: int) -> None:
         """Let go of what was set aside longest ago, so that it never fills a disk."""
-        found = spool_reading.files(self.folder / _ASIDE)
+        found = spool_reader.files(self.folder / _ASIDE)
         total = sum(file.size_bytes for file in found) + size_bytes
         for file in found:
             if total <= self._max_aside_bytes:
@@ -129,7 +128,7 @@ class SpoolFolder:
 
     def bring_back(self) -> int:
         """Put what was set aside back into line for another attempt; returns how many files."""
-        found = spool_reading.files(self.folder / _ASIDE)
+        found = spool_reader.files(self.folder / _ASIDE)
         for file in found:
             # A name that was never there: how far one of that name was read says nothing of it.
             file.path.rename(self.folder / f"retry-{os.urandom(8).hex()}-{file.path.name}")
@@ -137,7 +136,7 @@ class SpoolFolder:
 
     def clear_dropped(self) -> None:
         """Forget the record of events that did not fit, once a person has seen it."""
-        spool_reading.clear_dropped(self.folder)
+        spool_reader.clear_dropped(self.folder)
 
     @contextmanager
     def draining(self) -> Generator[bool, None, None]:
@@ -155,19 +154,19 @@ class SpoolFolder:
 
     def status(self, book: SessionBook) -> SpoolStatus:
         """What is in the spool; changes nothing."""
-        found = spool_reading.files(self.folder)
-        left_out = spool_reading.dropped(self.folder)
-        aside = spool_reading.files(self.folder / _ASIDE)
+        found = spool_reader.files(self.folder)
+        left_out = spool_reader.dropped(self.folder)
+        aside = spool_reader.files(self.folder / _ASIDE)
         return SpoolStatus(
             folder=self.folder,
             files=tuple(self._file_status(file, book) for file in found),
             dropped_events=left_out.count,
             dropped_since=None if left_out.since_ms is None else from_ms(left_out.since_ms),
-            aside_entries=sum(1 for file in aside for _ in spool_reading.read(file.path)),
+            aside_entries=sum(1 for file in aside for _ in spool_reader.read(file.path)),
             draining=self._is_locked(),
         )
 
-    def _file_status(self, file: spool_reading.SpoolFile, book: SessionBook) -> SpoolFileStatus:
+    def _file_status(self, file: spool_reader.SpoolFile, book: SessionBook) -> SpoolFileStatus:
         mark = book.reading_mark(file.path.name)
         first = next(self.read(file.path.name, offset=0), None) if mark else None
         same = isinstance(first, SpoolEntry) and mark is not None and first.event_id == mark.head

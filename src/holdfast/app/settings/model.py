@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.app.settings.toml_file import Scalar
 from holdfast.core.errors import UsageError
 from holdfast.core.records import field, fields, record
@@ -20,7 +20,7 @@ from holdfast.core.records import field, fields, record
 VARIABLE_PREFIX: Final = "HOLDFAST_"
 SWITCHES: Final = MappingProxyType(
     {
-        places.HOME_VARIABLE: "one folder for settings and data, in place of the system's own",
+        paths.HOME_VARIABLE: "one folder for settings and data, in place of the system's own",
         "HOLDFAST_DEBUG": "1 shows the traceback of an error",
         "HOLDFAST_HOOK_TIMEOUT_MS": "how long a hook may take to answer a client, usually 2000",
     }

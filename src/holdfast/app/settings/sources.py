@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.app.settings.model import (
     SWITCHES,
     VARIABLE_PREFIX,
@@ -40,7 +40,7 @@ class Sources:
     @classmethod
     def of(cls, environment: Mapping[str, str], *, cwd: Path) -> Sources:
         """The places that count for a process with that environment in that folder."""
-        return cls(environment, places.config_file(environment), places.project_file(cwd))
+        return cls(environment, paths.config_file(environment), paths.project_file(cwd))
 
 
 def load_settings(sources: Sources, *, explicit: Mapping[str, Scalar] | None = None) -> Settings:
@@ -152,7 +152,7 @@ def _checked(rule: Rule, raw: object, *, where: str = "") -> Scalar | Path | Usa
 
 def _expanded(value: str, *, before: str) -> Path | UsageError:
     try:
-        return places.expanded(value)
+        return paths.expanded(value)
     except UsageError as error:
         return UsageError(f"{before}{error.message}", hint=error.hint)
 

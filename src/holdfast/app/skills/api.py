@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from holdfast.app.settings import paths as app_places
+from holdfast.app.settings import paths
 from holdfast.app.skills.library import LibraryOverview, SkillShelf
 from holdfast.app.skills.remote import RemoteOffer, RemoteSkills
 from holdfast.app.skills.selection import Detection, SkillChooser
@@ -21,7 +21,7 @@ from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.records import record
 from holdfast.core.skills import Skill, SkillClash, SkillFinding, SkillIndex, SkillKind, SkillSource
 from holdfast.core.types import parse_choice
-from holdfast.skills.authoring import write as authoring
+from holdfast.skills.authoring import write
 from holdfast.skills.authoring.edit_fields import Value
 from holdfast.skills.authoring.validate import Validated, validate_path
 from holdfast.skills.safe_paths import is_inside
@@ -75,8 +75,8 @@ class Skills:
         self.library = SkillShelf(wires)
         self._kept = kept = kept or self.library
         self.root = wires.identity.root
-        self._own_folder = app_places.config_file(wires.environment).parent
-        self.copies = RemoteCopies(app_places.data_folder(wires.environment) / "remote-skills")
+        self._own_folder = paths.config_file(wires.environment).parent
+        self.copies = RemoteCopies(paths.data_folder(wires.environment) / "remote-skills")
         self._remote = RemoteSkills(self.copies, fetcher)
         self._switches = ShelfSwitches(wires.store, wires.project)
         scanners = scanners_of(
@@ -165,7 +165,7 @@ class Skills:
         return [self._validated(target, strict=strict) for target in targets]
 
     def _validated(self, target: str | Path, *, strict: bool) -> Validated:
-        path = app_places.expanded(target)
+        path = paths.expanded(target)
         if not path.exists() and isinstance(target, str) and (known := self.index().get(target)):
             if known.path is None:
                 return Validated(None, known, known.findings)
@@ -262,7 +262,7 @@ class Skills:
             )
         place = self._own_folder / "skills" if folder == "user" else self.root / folder
         self._require_no_way_out(place / name)
-        path = authoring.create_skill(
+        path = write.create_skill(
             place, name, description=description, body=body, tags=tags, fields=fields
         )
         return self._at(path)
@@ -275,7 +275,7 @@ class Skills:
         if skill.source.kind is SkillKind.GENERATED and self._kept is self.library:
             self.library.rewrite(skill.name, self.library.edited(skill.name, changes, body=body))
             return self.get(skill.name)
-        return self._at(authoring.edit_skill(skill, changes, body=body))
+        return self._at(write.edit_skill(skill, changes, body=body))
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[Path]:
         """Remove a skill from disk for good; returns what goes (or would go)."""
@@ -287,18 +287,18 @@ class Skills:
                 self._kept.remove(skill.name)
             return []
         if dry_run:
-            return authoring.files_to_remove(skill)
-        removed = authoring.remove_skill(skill)
+            return write.files_to_remove(skill)
+        removed = write.remove_skill(skill)
         self._switches.switch(skill.key, on=None)
         return removed
 
     def export(self, name: str, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Copy a skill with its files to `folder/name/`."""
-        target = app_places.expanded(folder).absolute()
+        target = paths.expanded(folder).absolute()
         self._require_no_way_out(target)
         skill = self.get(name)
         kept = self.library.text_of(skill) if self._kept is self.library else None
-        return authoring.export_skill(skill, target, overwrite=overwrite, document=kept)
+        return write.export_skill(skill, target, overwrite=overwrite, document=kept)
 
     def _require_no_way_out(self, path: Path) -> None:
         """A checkout may be a stranger's: no link in it decides where something is written."""

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.core.clock import to_ms
 from holdfast.core.codec import Json
 from holdfast.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
@@ -79,7 +79,7 @@ def hooks_of(wires: Wires, *, index: Callable[[], SkillIndex]) -> SkillHooks:
     return SkillHooks(
         index=index,
         root=wires.identity.root,
-        trust=TrustFile(places.data_folder(wires.environment) / TRUST_FILE),
+        trust=TrustFile(paths.data_folder(wires.environment) / TRUST_FILE),
         ran=ShelfHookRecord(wires.store, wires.project, clock=wires.clock),
         environment=wires.environment,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from holdfast.app.settings import paths as app_places
+from holdfast.app.settings import paths
 from holdfast.core.text import clean
 from holdfast.skills.sources.claude_plugins import PluginScanner
 from holdfast.skills.sources.list_scanner import ListScanner
@@ -59,4 +59,4 @@ def scanners_of(
 
 def _home(environment: Mapping[str, str]) -> Path:
     given = environment.get("HOME") or environment.get("USERPROFILE")
-    return Path(given) if given else app_places.expanded("~")
+    return Path(given) if given else paths.expanded("~")

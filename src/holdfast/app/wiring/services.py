@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.app.settings.model import Settings
 from holdfast.app.settings.sources import Sources, load_settings
 from holdfast.app.wiring.requests import Asker
@@ -65,7 +65,7 @@ def open(  # noqa: A001 - the package reads `holdfast.open()`
     from holdfast.app.facade import Holdfast
 
     env = os.environ if environment is None else environment
-    folder = places.current_folder() if cwd is None else Path(cwd)
+    folder = paths.current_folder() if cwd is None else Path(cwd)
     known = settings or load_settings(Sources.of(env, cwd=folder))
     return Holdfast(
         Wires(
@@ -83,7 +83,7 @@ def open(  # noqa: A001 - the package reads `holdfast.open()`
 
 def store_path(settings: Settings, environment: Mapping[str, str]) -> Path:
     """The database file that the settings mean."""
-    return settings.store_path or places.data_folder(environment) / DATABASE_NAME
+    return settings.store_path or paths.data_folder(environment) / DATABASE_NAME
 
 
 class Wires:
@@ -319,7 +319,7 @@ def make_private_file(path: Path) -> bool:
         if path.exists():
             _require_file(path)
             return False
-        places.make_private_folder(path.parent)
+        paths.make_private_folder(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
         raise UsageError(

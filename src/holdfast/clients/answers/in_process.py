@@ -9,7 +9,7 @@ and regular expressions are compiled when they are first used.
 import gc
 import os
 
-from holdfast.clients.answers import bytecode_bundle as bundle
+from holdfast.clients.answers import bytecode_bundle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ def answer_here(
     """Write what the client is told at an event. Call it in a process that ends right after."""
     # Nothing that is made here outlives the answer, so looking for garbage is time lost.
     gc.disable()
-    modules = bundle.install(state)
+    modules = bytecode_bundle.install(state)
     write(_answer(state, client, event, payload))
-    bundle.refresh(state, modules)
+    bytecode_bundle.refresh(state, modules)
 
 
 def _answer(state: str, client: str, event: str, payload: bytes) -> bytes:

@@ -23,7 +23,7 @@ from holdfast.core.scratchpad import (
 )
 from holdfast.core.text import content_words
 from holdfast.core.types import MemoryType
-from holdfast.observe import thresholds as t
+from holdfast.observe import thresholds
 from holdfast.observe.signals.scratchpad import backtrack_subject
 
 OWN_KINDS: tuple[SightingKind, ...] = tuple(k for k in SightingKind if k is not SightingKind.E2E)
@@ -129,7 +129,7 @@ def _anomalies(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
         dwell[anomaly.path] += anomaly.dwell_ms
     edited = {file.path for sheet in sheets for file in sheet.files if file.edits}
     for path, count in reads.items():
-        if count >= t.CONFUSING_READS and path not in edited:
+        if count >= thresholds.CONFUSING_READS and path not in edited:
             detail: Json = {"reads": count, "dwell_ms": dwell[path]}
             yield _sighting(
                 pad,
@@ -223,9 +223,9 @@ def _notes(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
 
 def _sequences(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
     """The steps of the session, under the module that most of its edits were made in."""
-    steps = [step for sheet in sheets for step in sheet.sequence][: t.MOST_STEPS]
+    steps = [step for sheet in sheets for step in sheet.sequence][: thresholds.MOST_STEPS]
     modules = [module_of(step.what) for step in steps if step.tool == "edit"]
-    if len(steps) < t.RECIPE_STEPS or not modules:
+    if len(steps) < thresholds.RECIPE_STEPS or not modules:
         return
     module = max(dict.fromkeys(modules), key=modules.count)
     listed: list[Json] = [[step.tool, step.scope, step.what] for step in steps]

@@ -19,8 +19,7 @@ from holdfast.core.scratchpad import PadState, Scratchpad, Sheet, Sighting, Sigh
 from holdfast.core.sessions import SessionRecord
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import retried
-from holdfast.observe.learning import outcomes
-from holdfast.observe.learning import recipe_store as recipe_book
+from holdfast.observe.learning import outcomes, recipe_store
 from holdfast.observe.learning.evidence import (
     OWN_KINDS,
     READING_KINDS,
@@ -170,7 +169,7 @@ class _Promotion:
         outcomes.update_calibration(
             self._engine, self._pad.project, seen, methodology=self._rules.way.id
         )
-        recipe_book.followed(self._engine, ground, seen)
+        recipe_store.followed(self._engine, ground, seen)
         if len(sheets) == len(self._pad.sheets):
             outcomes.settle_work_state(self._engine, self._session)
             outcomes.consolidate_outcomes(
@@ -184,7 +183,7 @@ class _Promotion:
         recipes that it followed are marked."""
         ground = self._ground(self._pad.sheets)
         kept = self._keep_standing(ground)
-        recipe_book.failed(self._engine, ground, seen_in(self._pad, self._pad.sheets))
+        recipe_store.failed(self._engine, ground, seen_in(self._pad, self._pad.sheets))
         outcomes.put_work_state(
             self._engine, self._session, self._pad, self._word.by, way=self._rules.way
         )
@@ -252,7 +251,7 @@ class _Promotion:
             if kind not in (SightingKind.FILE_ACCESS, SightingKind.CONTEXT_COST)
         }
         found = conclusions(fresh, known, self._uses(known))
-        made = recipe_book.conclude(self._engine, project, known, self._pad.session_id)
+        made = recipe_store.conclude(self._engine, project, known, self._pad.session_id)
         return [*found, *([made] if made else [])]
 
     def _uses(self, known: Mapping[SightingKind, Sequence[Sighting]]) -> FileUses:

@@ -28,7 +28,7 @@ from holdfast.core.text import content_words, shorten
 from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
 from holdfast.memory.engine import Engine
 from holdfast.memory.remember import remember, retried
-from holdfast.observe import thresholds as t
+from holdfast.observe import thresholds
 from holdfast.observe.learning.rules import modules_of
 from holdfast.observe.reading.sanitize import safe_text
 from holdfast.observe.signals.todo_plan import TASK_CHARS
@@ -52,13 +52,13 @@ def record_verdict(
     def attempt() -> Scratchpad:
         pad = _pad_of(engine, session_id)
         sheet = pad.sheet(name)
-        if sheet not in pad.sheets and len(pad.sheets) > t.MOST_SHEETS:
+        if sheet not in pad.sheets and len(pad.sheets) > thresholds.MOST_SHEETS:
             raise UsageError(
                 f"Session {session_id} has {len(pad.sheets)} sub-tasks, and {task!r} is none.",
                 hint="Give a verdict on all of its work, or on one of those sub-tasks.",
             )
         seen = Validation(verdict, "qa", told, pad.step, to_ms(engine.clock()), sheet.edit_count)
-        kept = (*sheet.validations, seen)[-t.MOST_VALIDATIONS :]
+        kept = (*sheet.validations, seen)[-thresholds.MOST_VALIDATIONS :]
         done = replace(
             with_sheet(pad, replace(sheet, validations=kept, promoted=False)),
             state=PadState.OPEN,

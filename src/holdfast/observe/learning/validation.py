@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 from holdfast.core.records import record
 from holdfast.core.scratchpad import CommitMade, Scratchpad, Sheet, Validation
-from holdfast.observe import thresholds as t
+from holdfast.observe import thresholds
 
 Word: TypeAlias = Literal["passed", "failed", "open", "nothing"]
 Stays: TypeAlias = Callable[[str], bool]
@@ -76,7 +76,7 @@ def promotable(pad: Scratchpad, whole: Standing) -> tuple[Sheet, ...]:
     """The sheets that may be promoted now: all or nothing for small work; for more than five
     sub-tasks each that passed."""
     tasks = sum(sheet.task is not None for sheet in pad.sheets)
-    if tasks <= t.INCREMENTAL_ABOVE_TASKS:
+    if tasks <= thresholds.INCREMENTAL_ABOVE_TASKS:
         return pad.sheets if whole.word == "passed" else ()
     return tuple(s for s in pad.sheets if sheet_standing(s, whole).word == "passed")
 
@@ -109,7 +109,7 @@ def _before_closing_edits(pad: Scratchpad, stays: Stays) -> Standing | None:
     else:
         return None
     after = sheet.edit_count - before
-    if passed and before >= t.CLOSING_SHARE * after:
+    if passed and before >= thresholds.CLOSING_SHARE * after:
         return Standing("passed", f"{by}, before the last {after} of {sheet.edit_count} edits")
     return None
 

@@ -27,7 +27,7 @@ from holdfast.core.scratchpad import (
     Validation,
 )
 from holdfast.core.text import content_words, shorten
-from holdfast.observe import thresholds as t
+from holdfast.observe import thresholds
 from holdfast.observe.reading.command_results import (
     error_line,
     read_tests,
@@ -201,7 +201,7 @@ class Noticing:
         """Files that the same agent used within a few steps."""
         near: dict[str, Touch] = {}
         for other in self._look.touches:
-            is_near = touch.step - other.step <= t.CO_ACCESS_STEPS
+            is_near = touch.step - other.step <= thresholds.CO_ACCESS_STEPS
             if is_near and other.agent == touch.agent and other.path != touch.path:
                 was = near.get(other.path)
                 near[other.path] = other if was is None or other.edited or not was.edited else was
@@ -227,7 +227,7 @@ class Noticing:
         if last is None or last.agent != agent:
             return
         spent = at_ms - last.at_ms
-        if 0 < spent <= t.MOST_DWELL_MS:
+        if 0 < spent <= thresholds.MOST_DWELL_MS:
             self._sheet.dwell(last.path, spent)
 
     def _edit(self, call: ToolCalled, around: Surroundings) -> None:
@@ -252,7 +252,7 @@ class Noticing:
                 mark
                 for mark in reversed(self._look.edits)
                 if mark.path == path
-                and 0 < self._step - mark.step <= t.RE_EDIT_STEPS
+                and 0 < self._step - mark.step <= thresholds.RE_EDIT_STEPS
                 and taken.intersection(mark.lines)
             ),
             None,
@@ -306,7 +306,7 @@ class Noticing:
         kept = tuple(mark for mark in self._look.edits if mark not in mine)
         self._look = replace(self._look, edits=kept)
         first, why = mine[0].step, self._why(mine[0].step)
-        if self._step - first < t.DEAD_END_STEPS or why is None:
+        if self._step - first < thresholds.DEAD_END_STEPS or why is None:
             return
         files = tuple(dict.fromkeys(mark.path for mark in mine))
         told = approach_of(files, sample=mine[0].sample, request=self._request)
@@ -318,7 +318,7 @@ class Noticing:
         """Why work since a step was given up: what failed, or what a person said a moment ago.
         That it did not compile is a slip, not a reason."""
         look = self._look
-        is_near = first <= look.asked_at and self._step - look.asked_at <= t.DEAD_END_STEPS
+        is_near = first <= look.asked_at and self._step - look.asked_at <= thresholds.DEAD_END_STEPS
         said = f"“{look.asked}”" if is_near and takes_back(look.asked) else None
         failed = look.failed_with if look.failed_at > first and not look.failed_check else None
         return said or failed if look.asked_at >= look.failed_at else failed or said
@@ -440,7 +440,7 @@ class Noticing:
     def _sheet(self) -> OpenSheet:
         """The sheet of the sub-task under way; too many sub-tasks share the last one."""
         task = self._look.task
-        if task not in self._sheets and len(self._sheets) >= t.MOST_SHEETS:
+        if task not in self._sheets and len(self._sheets) >= thresholds.MOST_SHEETS:
             task = next(reversed(self._sheets))
         if task not in self._sheets:
             self._sheets[task] = OpenSheet(Sheet(task, self._step, self._step))

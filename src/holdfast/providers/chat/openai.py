@@ -9,7 +9,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from holdfast.core.errors import ProviderError
-from holdfast.providers.http import json_fields as answers
+from holdfast.providers.http import json_fields
 from holdfast.providers.http.client import Endpoint, post_json
 
 
@@ -31,13 +31,13 @@ class OpenAIChatModel:
             self._limit_field: max_tokens,
         }
         reply = post_json(self._endpoint, "/chat/completions", body)
-        choices = answers.rows(
-            answers.table(reply, what="the answer").get("choices"), what="choices"
+        choices = json_fields.rows(
+            json_fields.table(reply, what="the answer").get("choices"), what="choices"
         )
         if not choices:
             raise self._blank()
-        message = answers.table(choices[0], what="a choice").get("message")
-        content = answers.table(message, what="a message").get("content")
+        message = json_fields.table(choices[0], what="a choice").get("message")
+        content = json_fields.table(message, what="a message").get("content")
         if not isinstance(content, str) or not content.strip():
             raise self._blank()
         return content

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from holdfast.core.errors import ProviderError
 from holdfast.providers.embedders.batches import RequestLimits
 from holdfast.providers.embedders.http_embedder import RemoteEmbedder
-from holdfast.providers.http import json_fields as answers
+from holdfast.providers.http import json_fields
 from holdfast.providers.http.client import Endpoint, get_json, post_json
 
 if TYPE_CHECKING:
@@ -44,17 +44,17 @@ class OllamaEmbedder(RemoteEmbedder):
             "truncate": True,
             "dimensions": self._dimension,
         }
-        answer = answers.table(post_json(self._endpoint, "/api/embed", body), what="the answer")
-        found = answers.rows(answer.get("embeddings"), what="embeddings")
-        return [answers.numbers(row, what="an embedding")[: self._dimension] for row in found]
+        answer = json_fields.table(post_json(self._endpoint, "/api/embed", body), what="the answer")
+        found = json_fields.rows(answer.get("embeddings"), what="embeddings")
+        return [json_fields.numbers(row, what="an embedding")[: self._dimension] for row in found]
 
 
 def installed_models(endpoint: Endpoint) -> list[str]:
     """List the models that the server has; raises `ProviderError` when it does not answer."""
-    answer = answers.table(get_json(endpoint, "/api/tags"), what="the answer")
-    listed = answers.rows(answer.get("models"), what="models")
+    answer = json_fields.table(get_json(endpoint, "/api/tags"), what="the answer")
+    listed = json_fields.rows(answer.get("models"), what="models")
     return [
-        answers.text(answers.table(row, what="a model").get("name"), what="a model's name")
+        json_fields.text(json_fields.table(row, what="a model").get("name"), what="a model's name")
         for row in listed
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.providers.http import json_fields as answers
+from holdfast.providers.http import json_fields
 from holdfast.providers.http.client import Endpoint, post_json
 
 if TYPE_CHECKING:
@@ -39,18 +39,18 @@ class HttpReranker:
             "documents": [_sendable(text) for text in texts],
             "top_n": len(texts),
         }
-        answer = answers.table(post_json(self._endpoint, "/rerank", body), what="the answer")
+        answer = json_fields.table(post_json(self._endpoint, "/rerank", body), what="the answer")
         found = [
-            _indexed(answers.table(row, what="a result"))
-            for row in answers.rows(answer.get("results"), what="results")
+            _indexed(json_fields.table(row, what="a result"))
+            for row in json_fields.rows(answer.get("results"), what="results")
         ]
-        return answers.in_order_of_index(found, count=len(texts), what="results")
+        return json_fields.in_order_of_index(found, count=len(texts), what="results")
 
 
 def _indexed(row: dict[str, object]) -> tuple[float, float]:
     return (
-        answers.number(row.get("index"), what="an index"),
-        answers.number(row.get("relevance_score"), what="a relevance score"),
+        json_fields.number(row.get("index"), what="an index"),
+        json_fields.number(row.get("relevance_score"), what="a relevance score"),
     )
 
 

@@ -10,8 +10,7 @@ from holdfast.core.ids import short_id
 from holdfast.core.text import counted
 from holdfast.core.types import parse_type
 from holdfast.memory.context.packing import quoted
-from holdfast.server.operations import inputs, outputs
-from holdfast.server.operations import memory as verbs
+from holdfast.server.operations import inputs, memory, outputs
 from holdfast.server.operations.inputs import Input, Model
 from holdfast.server.operations.outputs import Output
 
@@ -101,10 +100,10 @@ def remember_this(hf: Holdfast, asked: inputs.Statement) -> outputs.Stored:
     session = _open_session(hf, asked.session)
     personal = asked.said_by_person or asked.about_person or asked.key
     if session is None or personal:
-        return verbs.store(hf, asked)
+        return memory.store(hf, asked)
     note = hf.observer.note(session, asked.content, type=parse_type(asked.type), files=asked.files)
     if note is None:
-        return verbs.store(hf, asked)
+        return memory.store(hf, asked)
     reason = "told to this session at once; kept for later ones when its work has held up"
     return outputs.Stored(id=short_id(note.id), outcome="noted", reason=reason)
 

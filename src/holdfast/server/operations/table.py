@@ -15,14 +15,18 @@ from pydantic import ValidationError
 
 from holdfast.core.errors import UsageError
 from holdfast.core.records import record
-from holdfast.server.operations import code as code_verbs
-from holdfast.server.operations import graph as graph_verbs
-from holdfast.server.operations import inputs, outputs, skill_records
-from holdfast.server.operations import memory as verbs
-from holdfast.server.operations import observer as observer_verbs
-from holdfast.server.operations import recipes as recipe_verbs
-from holdfast.server.operations import skill_authoring as skill_making
-from holdfast.server.operations import skills as skill_verbs
+from holdfast.server.operations import (
+    code,
+    graph,
+    inputs,
+    memory,
+    observer,
+    outputs,
+    recipes,
+    skill_authoring,
+    skill_records,
+    skills,
+)
 from holdfast.server.operations.inputs import Input
 from holdfast.server.operations.outputs import Output
 
@@ -98,7 +102,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "then call get_observations. Without a query: the newest.",
         takes=inputs.Search,
         gives=outputs.Rows,
-        run=verbs.search,
+        run=memory.search,
         aliases=(("memory_search", "The same as search."),),
     ),
     Operation(
@@ -108,7 +112,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "to see what led to it and what followed. Give an anchor id from search, or a query.",
         takes=inputs.Around,
         gives=outputs.Neighbourhood,
-        run=verbs.timeline,
+        run=memory.timeline,
     ),
     Operation(
         name="get_observations",
@@ -117,7 +121,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "timeline showed to matter; their token cost is in the index line.",
         takes=inputs.Ids,
         gives=outputs.Records,
-        run=verbs.get,
+        run=memory.get,
     ),
     Operation(
         name="memory_recall",
@@ -126,7 +130,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "text, long ones shortened. For a broad look use search.",
         takes=inputs.Recall,
         gives=outputs.Hits,
-        run=verbs.recall,
+        run=memory.recall,
     ),
     Operation(
         name="inject_context",
@@ -136,7 +140,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "inside a token budget, with ids to cite.",
         takes=inputs.Context,
         gives=outputs.Pack,
-        run=verbs.context,
+        run=memory.context,
     ),
     Operation(
         name="memory_store",
@@ -147,7 +151,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "Set said_by_person when the person asked for it.",
         takes=inputs.Statement,
         gives=outputs.Stored,
-        run=verbs.store,
+        run=memory.store,
         effect=Effect.ADDS,
     ),
     Operation(
@@ -158,7 +162,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "the work has held up. What the person said is kept at once: set said_by_person.",
         takes=inputs.Statement,
         gives=outputs.Stored,
-        run=recipe_verbs.remember_this,
+        run=recipes.remember_this,
         effect=Effect.ADDS,
     ),
     Operation(
@@ -166,9 +170,9 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         title="Recipe for a task",
         description="Before planning: the steps that such a task took here before, with the files "
         "to change at each, how often that worked or failed, and whether it may be out of date.",
-        takes=recipe_verbs.Task,
-        gives=recipe_verbs.Recipes,
-        run=recipe_verbs.get_workflow_recipe,
+        takes=recipes.Task,
+        gives=recipes.Recipes,
+        run=recipes.get_workflow_recipe,
     ),
     Operation(
         name="store_observation",
@@ -178,7 +182,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "installed; use it where they are not.",
         takes=inputs.Seen,
         gives=outputs.Stored,
-        run=verbs.store_observation,
+        run=memory.store_observation,
         effect=Effect.ADDS,
         repeatable=False,
     ),
@@ -189,7 +193,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "would go: show that to the person and ask first. keep_history closes them instead.",
         takes=inputs.Forget,
         gives=outputs.Forgotten,
-        run=verbs.forget,
+        run=memory.forget,
         effect=Effect.REMOVES,
         repeatable=False,
     ),
@@ -199,7 +203,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Counts of what is known about this project, by type and source.",
         takes=inputs.Count,
         gives=outputs.Counts,
-        run=verbs.stats,
+        run=memory.stats,
     ),
     Operation(
         name="analyze_impact",
@@ -207,18 +211,18 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Before changing a file or symbol: what depends on it (callers, importers, "
         "subclasses) to depth 3, the tests that reach it, and memories and end-to-end "
         "observations tied to what is touched.",
-        takes=graph_verbs.ImpactOf,
-        gives=graph_verbs.ImpactFound,
-        run=graph_verbs.analyze_impact,
+        takes=graph.ImpactOf,
+        gives=graph.ImpactFound,
+        run=graph.analyze_impact,
     ),
     Operation(
         name="get_dependencies",
         title="Dependencies",
         description="What a file or symbol depends on, direct and transitive; with reverse, what "
         "depends on it.",
-        takes=graph_verbs.DependenciesOf,
-        gives=graph_verbs.DependenciesFound,
-        run=graph_verbs.get_dependencies,
+        takes=graph.DependenciesOf,
+        gives=graph.DependenciesFound,
+        run=graph.get_dependencies,
     ),
     Operation(
         name="trace_data_flow",
@@ -226,9 +230,9 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Where the values of a file or symbol go, through assignments, arguments, "
         "results and fields of functions, each way with how sure it is; with to, only those that "
         "end there; with value, only those of one parameter or variable.",
-        takes=graph_verbs.FlowFrom,
-        gives=graph_verbs.FlowFound,
-        run=graph_verbs.trace_data_flow,
+        takes=graph.FlowFrom,
+        gives=graph.FlowFound,
+        run=graph.trace_data_flow,
     ),
     Operation(
         name="search_code",
@@ -236,9 +240,9 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Which files a task, a bug report or a name is about, by paths, symbols and "
         "text, and by the files that similar past commits touched. Ask this before searching by "
         "hand.",
-        takes=code_verbs.CodeAsked,
-        gives=code_verbs.FoundCode,
-        run=code_verbs.search_code,
+        takes=code.CodeAsked,
+        gives=code.FoundCode,
+        run=code.search_code,
     ),
     Operation(
         name="skill_search",
@@ -247,7 +251,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "(release, migration, review, ...). Before such work, ask which fit; then skill_run.",
         takes=skill_records.SkillQuery,
         gives=skill_records.SkillRows,
-        run=skill_verbs.skill_search,
+        run=skills.skill_search,
     ),
     Operation(
         name="skill_run",
@@ -256,7 +260,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         "you to follow; or the answer of a command such as help or plan.",
         takes=skill_records.SkillCall,
         gives=skill_records.SkillText,
-        run=skill_verbs.skill_run,
+        run=skills.skill_run,
         effect=Effect.ADDS,
         repeatable=False,
     ),
@@ -266,7 +270,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Every skill of the project, highest priority first.",
         takes=skill_records.SkillListing,
         gives=skill_records.SkillRows,
-        run=skill_verbs.skill_list,
+        run=skills.skill_list,
         for_agents=False,
     ),
     Operation(
@@ -275,7 +279,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="One skill with its text and what is wrong with it.",
         takes=skill_records.SkillName,
         gives=skill_records.SkillRecord,
-        run=skill_verbs.skill_show,
+        run=skills.skill_show,
         for_agents=False,
     ),
     Operation(
@@ -284,7 +288,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="The skills that the project calls for by its files, with reasons.",
         takes=skill_records.SkillQuery,
         gives=skill_records.SkillRows,
-        run=skill_verbs.skill_detect,
+        run=skills.skill_detect,
         for_agents=False,
     ),
     Operation(
@@ -293,7 +297,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="What a person can type after a slash, the most used first.",
         takes=skill_records.NoDetails,
         gives=skill_records.CommandRows,
-        run=skill_verbs.skill_commands,
+        run=skills.skill_commands,
         for_agents=False,
     ),
     Operation(
@@ -302,7 +306,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Run a skill or an own command as the person.",
         takes=skill_records.SkillCall,
         gives=skill_records.SkillText,
-        run=skill_verbs.skill_command,
+        run=skills.skill_command,
         effect=Effect.ADDS,
         repeatable=False,
         for_agents=False,
@@ -313,7 +317,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Switch a skill on or off in this project; its file stays as it is.",
         takes=skill_records.SkillSwitch,
         gives=skill_records.SkillRecord,
-        run=skill_verbs.skill_switch,
+        run=skills.skill_switch,
         effect=Effect.ADDS,
         for_agents=False,
     ),
@@ -323,7 +327,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Make a skill in one of the project's folders, or in the person's own.",
         takes=skill_records.SkillDraftInput,
         gives=skill_records.SkillRecord,
-        run=skill_verbs.skill_create,
+        run=skills.skill_create,
         effect=Effect.ADDS,
         repeatable=False,
         for_agents=False,
@@ -334,7 +338,7 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Remove a skill for good. Without confirm it only shows what would go.",
         takes=skill_records.SkillRemoval,
         gives=skill_records.SkillRemoved,
-        run=skill_verbs.skill_delete,
+        run=skills.skill_delete,
         effect=Effect.REMOVES,
         repeatable=False,
         for_agents=False,
@@ -345,16 +349,16 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="Look through every place again, and say how many skills there are.",
         takes=skill_records.NoDetails,
         gives=skill_records.SkillOverview,
-        run=skill_verbs.skill_refresh,
+        run=skills.skill_refresh,
         for_agents=False,
     ),
     Operation(
         name="skill_edit",
         title="Edit a skill",
         description="Set fields or the text of a skill's document; the rest stays as it is.",
-        takes=skill_making.SkillEdit,
+        takes=skill_authoring.SkillEdit,
         gives=skill_records.SkillRecord,
-        run=skill_making.skill_edit,
+        run=skill_authoring.skill_edit,
         effect=Effect.ADDS,
         for_agents=False,
     ),
@@ -362,18 +366,18 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         name="skill_validate",
         title="Look skills over",
         description="Every finding about one skill, or about all, with line numbers.",
-        takes=skill_making.SkillCheck,
-        gives=skill_making.SkillsChecked,
-        run=skill_making.skill_validate,
+        takes=skill_authoring.SkillCheck,
+        gives=skill_authoring.SkillsChecked,
+        run=skill_authoring.skill_validate,
         for_agents=False,
     ),
     Operation(
         name="skill_generate",
         title="Make skills of sessions",
         description="Make skills of sessions that went well; they wait for review.",
-        takes=skill_making.SkillsAsked,
-        gives=skill_making.MadeSkills,
-        run=skill_making.skill_generate,
+        takes=skill_authoring.SkillsAsked,
+        gives=skill_authoring.MadeSkills,
+        run=skill_authoring.skill_generate,
         effect=Effect.ADDS,
         for_agents=False,
     ),
@@ -381,18 +385,18 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         name="skill_generated",
         title="List skills from sessions",
         description="Skills that were made from sessions, with their review and how they fared.",
-        takes=skill_making.MadeAsked,
-        gives=skill_making.MadeSkills,
-        run=skill_making.skill_generated,
+        takes=skill_authoring.MadeAsked,
+        gives=skill_authoring.MadeSkills,
+        run=skill_authoring.skill_generated,
         for_agents=False,
     ),
     Operation(
         name="skill_review",
         title="Review a skill",
         description="Accept, reject or edit a skill that was made from sessions.",
-        takes=skill_making.SkillReviewed,
-        gives=skill_making.OneMadeSkill,
-        run=skill_making.skill_review,
+        takes=skill_authoring.SkillReviewed,
+        gives=skill_authoring.OneMadeSkill,
+        run=skill_authoring.skill_review,
         effect=Effect.ADDS,
         for_agents=False,
     ),
@@ -400,9 +404,9 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         name="skill_refine",
         title="Refine a skill",
         description="Make a skill from sessions anew, from all that used or resemble it.",
-        takes=skill_making.SkillRefining,
-        gives=skill_making.OneMadeSkill,
-        run=skill_making.skill_refine,
+        takes=skill_authoring.SkillRefining,
+        gives=skill_authoring.OneMadeSkill,
+        run=skill_authoring.skill_refine,
         effect=Effect.ADDS,
         for_agents=False,
     ),
@@ -412,9 +416,9 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         description="After checking finished work: say whether a session's work, or one sub-task "
         "of it, passed or failed, with what was found. Passed work is learned from; what a failed "
         "run noticed is discarded; critical and high issues are kept as error patterns.",
-        takes=observer_verbs.Judged,
-        gives=observer_verbs.VerdictTaken,
-        run=observer_verbs.record_verdict,
+        takes=observer.Judged,
+        gives=observer.VerdictTaken,
+        run=observer.record_verdict,
         effect=Effect.ADDS,
     ),
     Operation(
@@ -422,9 +426,9 @@ OPERATIONS: Final[tuple[Operation[Any, Any], ...]] = (
         title="Why is this known",
         description="Why a memory is there: the sessions and signals it rests on, the rule that "
         "concluded it, what validated it and how it scored.",
-        takes=observer_verbs.Why,
-        gives=observer_verbs.ReasonTold,
-        run=observer_verbs.explain_memory,
+        takes=observer.Why,
+        gives=observer.ReasonTold,
+        run=observer.explain_memory,
         for_agents=False,
     ),
 )

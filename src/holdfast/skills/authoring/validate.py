@@ -7,7 +7,7 @@ from pathlib import Path
 from holdfast.core.errors import NotFoundError
 from holdfast.core.records import record, replace
 from holdfast.core.skills import Skill, SkillFinding, SkillFormat, SkillKind, SkillSource
-from holdfast.skills.documents import skill_toml as interface
+from holdfast.skills.documents import skill_toml
 from holdfast.skills.documents.finding_codes import finding
 from holdfast.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from holdfast.skills.documents.reader import read_skill
@@ -75,11 +75,11 @@ def _format(file: Path) -> SkillFormat:
 
 
 def _interface_findings(folder: Path, kind: SkillFormat) -> tuple[SkillFinding, ...]:
-    path = folder / interface.FILE_NAME
+    path = folder / skill_toml.FILE_NAME
     if kind is not SkillFormat.FULL or not path.is_file():
         return ()
     try:
-        data, _ = read_file(str(path), limit_bytes=interface.MAX_TOML_BYTES)
+        data, _ = read_file(str(path), limit_bytes=skill_toml.MAX_TOML_BYTES)
     except (OSError, ValueError) as error:
         return (replace(finding("toml-broken", f"It cannot be read: {error}."), path=path),)
-    return interface.read_interface(data, folder=folder)[1]
+    return skill_toml.read_interface(data, folder=folder)[1]

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from holdfast.core.records import record, replace
 from holdfast.core.skills import Skill, SkillFinding, SkillFormat, SkillSource
 from holdfast.core.text import clean
-from holdfast.skills.documents import skill_toml as interface
+from holdfast.skills.documents import skill_toml
 from holdfast.skills.documents.finding_codes import finding
 from holdfast.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from holdfast.skills.documents.reader import read_skill
@@ -221,7 +221,7 @@ class _Scan:
             self._full(f"{len(self._skills):,} documents")
             return
         reading = self._known.get(entry.path)
-        with_interface = interface.FILE_NAME in names
+        with_interface = skill_toml.FILE_NAME in names
         if (
             reading is None
             or reading.with_interface != with_interface
@@ -270,17 +270,17 @@ class _Scan:
 
     def _with_interface(self, skill: Skill, folder: Path) -> tuple[Skill, Marks]:
         """The skill with what SKILL.toml beside it says."""
-        path = folder / interface.FILE_NAME
+        path = folder / skill_toml.FILE_NAME
         try:
             if not is_inside(path, folder):
                 raise OSError("it is a link that leads out of the skill")
-            data, status = read_file(str(path), limit_bytes=interface.MAX_TOML_BYTES)
+            data, status = read_file(str(path), limit_bytes=skill_toml.MAX_TOML_BYTES)
         except (OSError, ValueError) as error:
-            note = finding("toml-broken", f"{interface.FILE_NAME} cannot be read: {error}.")
+            note = finding("toml-broken", f"{skill_toml.FILE_NAME} cannot be read: {error}.")
             return replace(skill, findings=(*skill.findings, replace(note, path=path))), ()
-        shown, findings = interface.read_interface(data, folder=folder)
+        shown, findings = skill_toml.read_interface(data, folder=folder)
         marks = [(str(path), settled(stamp_of(status), seen_ns=self._seen_ns))]
-        marks += [(str(folder / interface.ASSETS), look(str(folder / interface.ASSETS)))]
+        marks += [(str(folder / skill_toml.ASSETS), look(str(folder / skill_toml.ASSETS)))]
         changed = replace(skill, interface=shown, findings=(*skill.findings, *findings))
         return changed, tuple(marks)
 

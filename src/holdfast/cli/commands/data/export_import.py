@@ -11,8 +11,7 @@ from click.core import ParameterSource
 
 from holdfast.app.projects.resolver import is_there
 from holdfast.app.settings.paths import expanded
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 from holdfast.core.codec import Json
 from holdfast.core.errors import NotFoundError, UsageError
 from holdfast.core.text import counted
@@ -130,7 +129,7 @@ def import_(
         )
         with options.opened(project) as hf:
             import_from(hf, source, request)
-        return exits.OK
+        return exit_codes.OK
     if paths:
         raise UsageError(f"{source!r} is no source.", hint=f"Known: {', '.join(NAMES)}.")
     if source != "-" and not is_there(expanded(source)):
@@ -163,8 +162,8 @@ def _code(report: ImportReport | MarkdownReport, *, all_or_nothing: bool) -> int
 
     outdated = report.outdated if isinstance(report, MarkdownReport) else ()
     if not report.refused and not outdated:
-        return exits.OK
-    return exits.USAGE if all_or_nothing else exits.NOTHING
+        return exit_codes.OK
+    return exit_codes.USAGE if all_or_nothing else exit_codes.NOTHING
 
 
 def _print(report: ImportReport | MarkdownReport, *, dry_run: bool) -> None:

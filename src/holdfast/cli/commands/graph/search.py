@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 
 
 @click.command("search")
@@ -31,7 +30,7 @@ def search(*, query: tuple[str, ...], limit: int, project: str | None, as_json: 
             [(f"{hit.score:.2f}", hit.path, ", ".join(hit.reasons)) for hit in found],
             empty="No file of this project speaks of that.",
         )
-    return exits.OK if found else exits.NOTHING
+    return exit_codes.OK if found else exit_codes.NOTHING
 
 
 @click.command("related")

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 
 if TYPE_CHECKING:
     from holdfast.memory.commands.execute import Obeyed
@@ -41,7 +40,7 @@ def obey(
             _print(item)
         if not done:
             output.note("The message asks nothing of memory.")
-    return exits.OK if done else exits.NOTHING
+    return exit_codes.OK if done else exit_codes.NOTHING
 
 
 def _shape(item: Obeyed) -> dict[str, object]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 from holdfast.core.text import shorten
 from holdfast.core.types import Phase
 
@@ -107,7 +106,7 @@ def recall(
         _print_index(rows, found)
     else:
         _print(found, explain=explain, first=offset + 1)
-    return exits.OK if found.hits else exits.NOTHING
+    return exit_codes.OK if found.hits else exit_codes.NOTHING
 
 
 def _print(found: Recollection, *, explain: bool, first: int) -> None:

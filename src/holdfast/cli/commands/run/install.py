@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import click
 
 from holdfast.app.projects.resolver import resolve_project
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.cli import options, output
 from holdfast.clients.hook_spec import Places, Programs, Scope, Shell
 from holdfast.clients.install.files import RecordBook
@@ -111,11 +111,11 @@ def make_installer(programs: Programs | None = None) -> Installer:
     return Installer(
         places=Places(
             home=Path.home(),
-            project=resolve_project(places.current_folder()).root,
+            project=resolve_project(paths.current_folder()).root,
             environment=os.environ,
         ),
         programs=programs or our_programs(),
-        records=RecordBook(places.data_folder(os.environ) / "installed"),
+        records=RecordBook(paths.data_folder(os.environ) / "installed"),
     )
 
 
@@ -137,7 +137,7 @@ def _before_tools() -> bool:
     """Whether the person wants the hook to be started before tools too."""
     from holdfast.app.settings.sources import Sources, load_settings
 
-    settings = load_settings(Sources.of(os.environ, cwd=places.current_folder()))
+    settings = load_settings(Sources.of(os.environ, cwd=paths.current_folder()))
     return settings.capture_before_tools == "on"
 
 
@@ -147,7 +147,7 @@ def note_drainer(environment: Mapping[str, str]) -> None:
     from holdfast.clients.detached_drain import record_command
 
     state = SpoolFolder.of(environment).folder.parent
-    places.make_private_folder(state)
+    paths.make_private_folder(state)
     record_command(str(state), (sys.executable, "-P", "-m", "holdfast.cli", "spool", "drain"))
 
 

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 import holdfast
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.cli.background import Role, live_parts
 from holdfast.core.errors import UsageError
 
@@ -50,7 +50,7 @@ def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
     def open_in(folder: Path, project: str | None = None) -> holdfast.Holdfast:
         return holdfast.open(store, project=project, cwd=folder)
 
-    place = Place.of(os.environ, cwd=places.current_folder())
+    place = Place.of(os.environ, cwd=paths.current_folder())
     memories = Memories(open_in, folder=place.folder)
     server = make_server(memories, place)
     role = Role(kind="mcp", folder=place.folder, starts_after_s=_SETTLED_AFTER_S)
@@ -71,7 +71,7 @@ def _token(no_token: bool) -> str | None:
 
     if no_token:
         return None
-    folder = places.data_folder(os.environ)
+    folder = paths.data_folder(os.environ)
     token = token_of(folder)
     click.echo(f"Clients need the token in {folder / TOKEN_NAME}.", err=True)
     return token

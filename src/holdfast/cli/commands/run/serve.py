@@ -16,7 +16,7 @@ from typing import cast
 import click
 
 import holdfast
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.cli import output
 from holdfast.cli.background import Role, live_parts
 from holdfast.core.errors import UsageError
@@ -57,7 +57,7 @@ def serve(
 
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(message)s")
-    data, folder = places.data_folder(os.environ), places.current_folder()
+    data, folder = paths.data_folder(os.environ), paths.current_folder()
     token = token_of(data)
     with listening(host, port) as listener:
         address = address_of(listener)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 from holdfast.cli.groups import Group
 from holdfast.clients.registry import translate_kept
 from holdfast.core.text import counted
@@ -63,7 +62,7 @@ def drain(*, as_json: bool) -> int:
     from holdfast.clients.answers.shown_items import ShownBook
     from holdfast.clients.detached_drain import rounds
 
-    folder, code = SpoolFolder.of(os.environ), exits.OK
+    folder, code = SpoolFolder.of(os.environ), exit_codes.OK
     with options.opened() as hf:
         for _ in rounds(str(folder.state), look=folder.signature):
             code = _tell(take_events(hf, translate=events_of), as_json=as_json)
@@ -106,4 +105,4 @@ def _tell(report: DrainReport, *, as_json: bool) -> int:
             click.secho(
                 output.safe(f"Set aside {entry.client} {entry.event}: {entry.reason}"), fg="yellow"
             )
-    return exits.NOTHING if report.set_aside else exits.OK
+    return exit_codes.NOTHING if report.set_aside else exit_codes.OK

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 from holdfast.core.skills import InjectionPhase
 from holdfast.core.text import shorten
 
@@ -60,7 +59,7 @@ def search(
         output.print_json(_plain_selection(found))
     else:
         _print_selection(found, explain=explain)
-    return exits.OK if found.choices else exits.NOTHING
+    return exit_codes.OK if found.choices else exit_codes.NOTHING
 
 
 @click.command()
@@ -93,13 +92,13 @@ def detect(
                 output.print_json(_plain_selection(chosen))
             else:
                 _print_selection(chosen, explain=explain)
-            return exits.OK if chosen.choices else exits.NOTHING
+            return exit_codes.OK if chosen.choices else exit_codes.NOTHING
         detection = hf.skills.detect(phase=phase, refresh=True)
     if as_json:
         output.print_json(_plain_detection(detection))
     else:
         _print_detection(detection, explain=explain)
-    return exits.OK if detection.found else exits.NOTHING
+    return exit_codes.OK if detection.found else exit_codes.NOTHING
 
 
 # -- Selections -----------------------------------------------------------------------------------
@@ -224,7 +223,7 @@ def _print_pack(pack: SkillPack, *, as_json: bool) -> int:
     _note_names("cut", pack.cut)
     _note_names("only named", pack.named)
     _note_names("left out", pack.left_out)
-    return exits.OK if pack.text else exits.NOTHING
+    return exit_codes.OK if pack.text else exit_codes.NOTHING
 
 
 def _note_names(what: str, names: Sequence[str]) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 from holdfast.core.errors import UsageError
 from holdfast.core.generated_skills import SkillReview
 from holdfast.core.text import counted
@@ -58,7 +57,7 @@ def generate(
             output.note(f"Passed over {name}: {one.reason}.")
         if not (found.made or found.passed):
             output.note("There are no sessions in this project yet.")
-    ctx.exit(exits.OK if found.made else exits.NOTHING)
+    ctx.exit(exit_codes.OK if found.made else exit_codes.NOTHING)
 
 
 def _print_made(skill: GeneratedSkill, *, dry_run: bool) -> None:

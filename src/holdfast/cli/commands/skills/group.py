@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.commands.skills import find as skill_find
-from holdfast.cli.commands.skills import generate as skill_generate
-from holdfast.cli.commands.skills import hooks as skill_hooks
-from holdfast.cli.commands.skills import inspect as skill_look
-from holdfast.cli.commands.skills import remote as skill_remote
-from holdfast.cli.commands.skills import run as skill_run
-from holdfast.cli.commands.skills import write as skill_write
+from holdfast.cli.commands.skills import find, generate, hooks, inspect, remote, run, write
 from holdfast.cli.groups import Group
 
 
@@ -26,27 +20,27 @@ def skill() -> None:
 
 
 for command in (
-    skill_look.list_skills,
-    skill_look.show,
-    skill_look.validate,
-    skill_find.search,
-    skill_find.detect,
-    skill_run.run,
-    skill_run.commands,
-    skill_run.remind,
-    skill_look.refresh,
-    skill_write.new,
-    skill_write.edit,
-    skill_write.enable,
-    skill_write.disable,
-    skill_write.delete,
-    skill_write.export,
-    skill_remote.add,
-    skill_generate.generate,
-    skill_generate.review,
-    skill_generate.refine,
-    skill_hooks.hooks,
-    skill_hooks.trust,
-    skill_hooks.distrust,
+    inspect.list_skills,
+    inspect.show,
+    inspect.validate,
+    find.search,
+    find.detect,
+    run.run,
+    run.commands,
+    run.remind,
+    inspect.refresh,
+    write.new,
+    write.edit,
+    write.enable,
+    write.disable,
+    write.delete,
+    write.export,
+    remote.add,
+    generate.generate,
+    generate.review,
+    generate.refine,
+    hooks.hooks,
+    hooks.trust,
+    hooks.distrust,
 ):
     skill.add_command(command)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 from holdfast.core.records import fields
 from holdfast.core.skills import SkillKind
 from holdfast.core.text import shorten
@@ -163,7 +162,7 @@ def validate(
             print_findings(one.findings)
         bad = sum(not one.is_valid for one in checked)
         output.note(f"{len(checked)} checked, {bad} with errors.")
-    ctx.exit(exits.OK if all(one.is_valid for one in checked) else exits.NOTHING)
+    ctx.exit(exit_codes.OK if all(one.is_valid for one in checked) else exit_codes.NOTHING)
 
 
 def _plain_validated(one: Validated) -> dict[str, object]:

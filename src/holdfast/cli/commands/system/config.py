@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from holdfast.app.settings import paths as places
+from holdfast.app.settings import paths
 from holdfast.app.settings.model import Rule, rule_of, rules
 from holdfast.app.settings.sources import Sources, inspect_settings, load_settings, parse_value
 from holdfast.app.settings.toml_file import write_entry
@@ -16,7 +16,7 @@ from holdfast.cli.groups import Group
 from holdfast.core.errors import UsageError
 
 project_file_option = click.option(
-    "--project-file", is_flag=True, help=f"The project's {places.PROJECT_FILE} instead of your own."
+    "--project-file", is_flag=True, help=f"The project's {paths.PROJECT_FILE} instead of your own."
 )
 
 
@@ -30,7 +30,7 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
 
 
 def _sources() -> Sources:
-    return Sources.of(os.environ, cwd=places.current_folder())
+    return Sources.of(os.environ, cwd=paths.current_folder())
 
 
 def _shown(rule: Rule, value: object) -> object:
@@ -102,7 +102,7 @@ def path(*, as_json: bool) -> None:
     files = {
         "user": sources.user_file,
         "project": sources.project_file,
-        "data": places.data_folder(os.environ),
+        "data": paths.data_folder(os.environ),
     }
     if as_json:
         output.print_json(files)
@@ -123,9 +123,7 @@ def _target(rule: Rule, *, project_file: bool) -> Path:
         )
     from holdfast.app.projects.resolver import resolve_project
 
-    return (
-        sources.project_file or resolve_project(places.current_folder()).root / places.PROJECT_FILE
-    )
+    return sources.project_file or resolve_project(paths.current_folder()).root / paths.PROJECT_FILE
 
 
 def _tell_if_overruled(key: str, path: Path) -> None:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from holdfast.cli import exit_codes as exits
-from holdfast.cli import options, output
+from holdfast.cli import exit_codes, options, output
 
 if TYPE_CHECKING:
     from holdfast.app.maintenance.doctor import Health
@@ -28,7 +27,7 @@ def doctor(*, deep: bool, repair: bool, as_json: bool) -> int:
         output.print_json({"healthy": health.healthy, "health": health})
     else:
         _print(health)
-    return exits.OK if health.healthy else exits.NOTHING
+    return exit_codes.OK if health.healthy else exit_codes.NOTHING
 
 
 def _print(health: Health) -> None:

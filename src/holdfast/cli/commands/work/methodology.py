@@ -87,17 +87,17 @@ def _told(one: Methodology) -> dict[str, object]:
 def use(*, id: str, project_file: bool, as_json: bool) -> None:
     """Choose the way of working; every memory stays and is found as before."""
     from holdfast.app.projects.resolver import resolve_project
-    from holdfast.app.settings import paths as places
+    from holdfast.app.settings import paths
     from holdfast.app.settings.sources import Sources, inspect_settings
     from holdfast.app.settings.toml_file import write_entry
 
     with options.opened() as hf:
         one = hf.methodology.plugins.methodology(id)
-    folder = places.current_folder()
+    folder = paths.current_folder()
     sources = Sources.of(os.environ, cwd=folder)
     path = sources.user_file
     if project_file:
-        path = sources.project_file or resolve_project(folder).root / places.PROJECT_FILE
+        path = sources.project_file or resolve_project(folder).root / paths.PROJECT_FILE
     write_entry(path, "methodology", one.id)
     known, _ = inspect_settings(Sources.of(os.environ, cwd=folder))
     if as_json:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from holdfast.core.errors import StoreError, StoreReadOnlyError
-from holdfast.store.sqlite.connection import sql_functions as functions
+from holdfast.store.sqlite.connection import sql_functions
 from holdfast.store.sqlite.connection.errors import translated
 
 Durability: TypeAlias = Literal["normal", "full"]
@@ -174,7 +174,7 @@ class Database:
             )
 
     def _set_up(self, connection: Connection) -> None:
-        functions.install(connection)
+        sql_functions.install(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")

@@ -15,7 +15,7 @@ from holdfast.core.clock import from_ms, to_ms
 from holdfast.core.graph import Edge, FileState, GraphStatus, Node, SourceFile
 from holdfast.core.ports.graph import KIND_ORDER, AnalysedFile, DrawnEdges, EdgeTable, NodeTable
 from holdfast.store.sqlite.connection.database import Connection
-from holdfast.store.sqlite.graph import writes as writing
+from holdfast.store.sqlite.graph import writes
 from holdfast.store.sqlite.graph.derived_file import DerivedFile
 from holdfast.store.sqlite.graph.rows import (
     FILE_COLUMNS,
@@ -70,15 +70,15 @@ class SqliteGraph(DerivedFile):
 
     def put_files(self, tree: str, files: Sequence[AnalysedFile]) -> None:
         with self._writing(tree) as (db, number):
-            writing.put_files(db, number, files)
+            writes.put_files(db, number, files)
 
     def touch_files(self, tree: str, files: Sequence[SourceFile]) -> None:
         with self._writing(tree) as (db, number):
-            writing.touch_files(db, number, files)
+            writes.touch_files(db, number, files)
 
     def drop_files(self, tree: str, paths: Collection[str]) -> None:
         with self._writing(tree) as (db, number):
-            writing.drop_files(db, number, paths)
+            writes.drop_files(db, number, paths)
 
     def mark_stale(self, tree: str, paths: Collection[str], *, at: datetime) -> int:
         with self._writing(tree) as (db, number):
@@ -129,23 +129,23 @@ class SqliteGraph(DerivedFile):
 
     def reopen(self, tree: str, *, lookups: Collection[int] | None) -> int:
         with self._writing(tree) as (db, number):
-            return writing.reopen(db, number, lookups)
+            return writes.reopen(db, number, lookups)
 
     def put_edges(self, tree: str, drawn: Sequence[DrawnEdges]) -> None:
         with self._writing(tree) as (db, number):
-            writing.put_edges(db, number, drawn)
+            writes.put_edges(db, number, drawn)
 
     def put_containers(self, tree: str, nodes: Sequence[Node]) -> None:
         with self._writing(tree) as (db, number):
-            writing.put_containers(db, number, nodes)
+            writes.put_containers(db, number, nodes)
 
     def put_notes(self, tree: str, *, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
         with self._writing(tree) as (db, number):
-            writing.put_notes(db, number, nodes, edges)
+            writes.put_notes(db, number, nodes, edges)
 
     def drop_notes(self, tree: str, ids: Collection[str]) -> int:
         with self._writing(tree) as (db, number):
-            return writing.drop_notes(db, number, ids)
+            return writes.drop_notes(db, number, ids)
 
     # -- Questions --------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class SqliteGraph(DerivedFile):
 
     def numbers(self, tree: str, ids: Collection[str]) -> dict[str, int]:
         with self._database.reading() as db:
-            return writing.node_numbers(db, _number(db, tree), ids)
+            return writes.node_numbers(db, _number(db, tree), ids)
 
     def find(self, tree: str, name: str, *, limit: int = 20) -> list[Node]:
         last = name.rpartition("::")[2].rpartition("/")[2].rpartition(".")[2]
@@ -322,7 +322,7 @@ class SqliteGraph(DerivedFile):
 
     def drop_tree(self, tree: str) -> None:
         with self._database.writing() as db:
-            writing.drop_tree(db, _number(db, tree))
+            writes.drop_tree(db, _number(db, tree))
 
     @contextmanager
     def _writing(self, tree: str) -> Generator[tuple[Connection, int], None, None]:

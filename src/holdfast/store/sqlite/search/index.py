@@ -9,8 +9,7 @@ from holdfast.core.errors import UsageError
 from holdfast.core.query import Candidate, Filter, Hit, Place
 from holdfast.store.sqlite.connection.component import Part, require_limit
 from holdfast.store.sqlite.connection.database import SqlValue, bindable
-from holdfast.store.sqlite.search import fulltext as words
-from holdfast.store.sqlite.search import trigrams
+from holdfast.store.sqlite.search import fulltext, trigrams
 from holdfast.store.sqlite.tables.filters import condition
 from holdfast.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
 
@@ -26,13 +25,13 @@ class SqliteSearch(Part):
 
     _facts: Facts
     _frequent: FrequentTerms
-    _sizes: words.ProjectSizes
+    _sizes: fulltext.ProjectSizes
     _vector_search: VectorSearch
 
     def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
         require_limit(limit)
         with self._database.snapshot() as db:
-            return words.search_words(
+            return fulltext.search_words(
                 db,
                 terms,
                 where,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.core.query import Filter, Hit
 from holdfast.store.sqlite.connection.database import Connection
-from holdfast.store.sqlite.search import quantization as codes
+from holdfast.store.sqlite.search import quantization
 from holdfast.store.sqlite.tables.filters import Condition, condition
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ class VectorSearch:
             self._indexes.clear()
 
     def _require(self, db: Connection, vector: Vector, model_id: str) -> Model | None:
-        codes.require_packed(vector)
+        quantization.require_packed(vector)
         model = find_model(db, model_id)
         if model is not None:
-            codes.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
+            quantization.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
         return model
 
     def _view(self, db: Connection, model: Model, project: str | None) -> tuple[View, Here]:

@@ -36,7 +36,7 @@ from holdfast.core.text import said
 from holdfast.core.types import Scope
 from holdfast.store.sqlite.connection.database import Connection, SqlValue
 from holdfast.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
-from holdfast.store.sqlite.search import quantization as codes
+from holdfast.store.sqlite.search import quantization
 from holdfast.store.sqlite.tables.activity import news_of, write_news
 from holdfast.store.sqlite.tables.memory_rows import COLUMNS, require_unit, to_row
 from holdfast.store.sqlite.tables.scratchpad_rows import put_observed
@@ -100,9 +100,9 @@ def put_vector(db: Connection, row: int, card: IndexCard) -> None:
     """Set the vector of a memory for the card's model."""
     if card.vector is None or card.model_id is None:
         raise UsageError("A vector needs the id of the model that made it.")
-    codes.require_packed(card.vector)
+    quantization.require_packed(card.vector)
     model = _model(db, card.model_id, dimension=len(card.vector) // 4)
-    scale, packed = codes.pack(card.vector)
+    scale, packed = quantization.pack(card.vector)
     db.execute(
         "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
         " SELECT row, ?, home, ?, ? FROM memories WHERE row = ?",
@@ -241,7 +241,7 @@ def _model(db: Connection, model_id: str, *, dimension: int) -> int:
             (model_id, dimension),
         )
         return int(made.fetchone()[0])
-    codes.require_dimension(model_id, stored=int(found[1]), given=dimension)
+    quantization.require_dimension(model_id, stored=int(found[1]), given=dimension)
     return int(found[0])
 
 

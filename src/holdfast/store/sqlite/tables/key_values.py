@@ -12,7 +12,7 @@ from holdfast.core.errors import UsageError
 from holdfast.core.query import FileLink, Filter, ModelShare
 from holdfast.store.sqlite.connection.component import Part, require_limit
 from holdfast.store.sqlite.connection.database import Connection, bindable, placeholders
-from holdfast.store.sqlite.search import quantization as codes
+from holdfast.store.sqlite.search import quantization
 from holdfast.store.sqlite.search.vectors import find_model
 from holdfast.store.sqlite.tables.filters import condition
 from holdfast.store.sqlite.tables.memory_rows import SELECTED, dump, require_unit, to_memory
@@ -78,7 +78,7 @@ class SqliteVectors(Part):
                 ).fetchall()
             for seq, full_id, scale, packed in rows:
                 after = seq
-                yield full_id, codes.unpack(scale, packed)
+                yield full_id, quantization.unpack(scale, packed)
             if len(rows) < _STREAM_ROWS:
                 return
 
