@@ -9,13 +9,13 @@ help:  ## Show what there is to run
 
 # One home for all that runs from this checkout. PORT=0 takes a free port.
 PORT ?= 7437
-HERE := HOLDFAST_HOME="$(CURDIR)/.holdfast" HOLDFAST_EMBEDDING_PROVIDER=static
+HERE := WELLKEPT_HOME="$(CURDIR)/.wellkept" WELLKEPT_EMBEDDING_PROVIDER=static
 
 run: tour  ## Set up, take in this repository as a first project, then serve it until stopped
-	@$(HERE) .venv/bin/holdfast serve --port $(PORT)
+	@$(HERE) .venv/bin/wellkept serve --port $(PORT)
 
 tour: .venv/run.stamp  ## Set up, take in this repository, show what is known, and end
-	@$(HERE) .venv/bin/holdfast tour --ask "How is the code laid out?" \
+	@$(HERE) .venv/bin/wellkept tour --ask "How is the code laid out?" \
 		--ask "How do I run the tests?" --ask "Why one SQLite file?"
 
 test: check unit  ## Set up and run every check and test
@@ -42,8 +42,8 @@ unit: .venv/dev.stamp
 	@OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n auto -q
 
 # Four real clients, fetched once (npm, about 1 GB), against model endpoints on loopback.
-test-clients: export HOLDFAST_CLIENTS ?= $(HOME)/.cache/holdfast-clients
-test-clients: .venv/dev.stamp  ## Run real coding clients with Holdfast installed (minutes)
+test-clients: export WELLKEPT_CLIENTS ?= $(HOME)/.cache/wellkept-clients
+test-clients: .venv/dev.stamp  ## Run real coding clients with Wellkept installed (minutes)
 	@scripts/get-clients
 	@$(PY) -m pytest -n 0 -q tests/running_clients
 
@@ -51,7 +51,7 @@ bench: .venv/dev.stamp  ## Run every benchmark (long)
 	@$(PY) -m bench
 
 clean:  ## Remove what set-up and runs have made
-	rm -rf .venv .holdfast .hypothesis .ruff_cache build src/holdfast.egg-info bench/out
+	rm -rf .venv .wellkept .hypothesis .ruff_cache build src/wellkept.egg-info bench/out
 
 .venv/run.stamp: pyproject.toml constraints.txt scripts/setup
 	@scripts/setup run

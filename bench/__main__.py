@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.report import OUT, finish, parser, say, table
-from holdfast.core.codec import Json
+from wellkept.core.codec import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import holdfast
+import wellkept
 from bench.report import finish, machine, parser, table
 from bench.transcripts import write_transcripts
-from holdfast.app.imports.transcripts import BackfillReport, Wanted, import_transcripts
-from holdfast.clients.hook_spec import Places
-from holdfast.clients.transcripts.registry import transcripts
-from holdfast.core.codec import Json
-from holdfast.core.events import Event
-from holdfast.core.records import record
-from holdfast.observe.ingest.transcripts import Reading, Transcript
-from holdfast.observe.reading.environment import Place, World
-from holdfast.observe.session.builder import fold
+from wellkept.app.imports.transcripts import BackfillReport, Wanted, import_transcripts
+from wellkept.clients.hook_spec import Places
+from wellkept.clients.transcripts.registry import transcripts
+from wellkept.core.codec import Json
+from wellkept.core.events import Event
+from wellkept.core.records import record
+from wellkept.observe.ingest.transcripts import Reading, Transcript
+from wellkept.observe.reading.environment import Place, World
+from wellkept.observe.session.builder import fold
 
 ROUNDS = 5
 TARGET_MB_PER_S = 20.0
@@ -47,7 +47,7 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=3)
     arguments.add_argument("--rounds", type=int, default=ROUNDS)
     options = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="holdfast-backfill-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wellkept-backfill-") as folder:
         result, lines = figures(
             Path(folder), megabytes=options.megabytes, seed=options.seed, rounds=options.rounds
         )
@@ -123,11 +123,11 @@ def _folded(found: list[Transcript]) -> int:
 def _taken_in(folder: Path, *, learn: bool) -> tuple[Took, BackfillReport]:
     home = folder / "home"
     shutil.rmtree(home, ignore_errors=True)
-    with holdfast.open(home / "memory.db", project="bench", environment={}) as hf:
-        hf.engine.store.describe()
+    with wellkept.open(home / "memory.db", project="bench", environment={}) as wk:
+        wk.engine.store.describe()
         wall, cpu = time.perf_counter(), time.process_time()
         report = import_transcripts(
-            hf, "claude-code", _found(folder), wanted=Wanted(), environment={}, learn=learn
+            wk, "claude-code", _found(folder), wanted=Wanted(), environment={}, learn=learn
         )
         took = Took(time.process_time() - cpu, time.perf_counter() - wall)
     return took, report

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.core.ports.store import Embedder
-from holdfast.core.text import STOP_WORDS
+from wellkept.core.ports.store import Embedder
+from wellkept.core.text import STOP_WORDS
 
 _RRF_K = 60
 _WORD = re.compile(r"[^\W_]+")

@@ -11,11 +11,11 @@ import json
 import sys
 from pathlib import Path
 
-from holdfast.providers.embedders.calibration import calibrate
-from holdfast.providers.embedders.minilm import MiniLmEmbedder
-from holdfast.providers.embedders.static import StaticEmbedder
+from wellkept.providers.embedders.calibration import calibrate
+from wellkept.providers.embedders.minilm import MiniLmEmbedder
+from wellkept.providers.embedders.static import StaticEmbedder
 
-_TARGET = Path(__file__).parents[1] / "src/holdfast/providers/data/calibrations.json"
+_TARGET = Path(__file__).parents[1] / "src/wellkept/providers/data/calibrations.json"
 
 
 def main() -> int:

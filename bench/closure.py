@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.report import Timing, finish, machine, parser, say, table, timed, timed_each
-from holdfast.codegraph.query.traversal import Map
-from holdfast.core.codec import Json
-from holdfast.core.ports.graph import EdgeTable, NodeTable
+from wellkept.codegraph.query.traversal import Map
+from wellkept.core.codec import Json
+from wellkept.core.ports.graph import EdgeTable, NodeTable
 
 _DEPTH = 3
 _FILE_NODES = 20
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     made.add_argument("--edges", type=int, default=200_000)
     made.add_argument("--queries", type=int, default=200)
     chosen = made.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="holdfast-closure-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wellkept-closure-") as folder:
         figures = measure(
             Path(folder), nodes=chosen.nodes, edges=chosen.edges, count=chosen.queries
         )

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.report import finish, machine, parser, say
-from holdfast.app.projects.commits import read_past
-from holdfast.codegraph.history.co_change import FEWEST, MOST, SIGNALS, WEIGHTS, CoChange
-from holdfast.codegraph.history.commits import FileNumbers, PastCommit
-from holdfast.codegraph.online_ranker import Learner, Table
-from holdfast.core.codec import Json
+from wellkept.app.projects.commits import read_past
+from wellkept.codegraph.history.co_change import FEWEST, MOST, SIGNALS, WEIGHTS, CoChange
+from wellkept.codegraph.history.commits import FileNumbers, PastCommit
+from wellkept.codegraph.online_ranker import Learner, Table
+from wellkept.core.codec import Json
 
 TOP = 5
 TRAINED_SHARE = 0.8

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from bench.corpus import PROJECT_NAME, Query
 from bench.peers import match_any
 from bench.report import Timing, ratio
-from holdfast.core.codec import Json
+from wellkept.core.codec import Json
 
 _NO_BYTE_CODE = "PYTHONDONTWRITEBYTECODE"
 _REFERENCE = """
@@ -32,9 +32,9 @@ rows = db.execute(
 print(json.dumps(rows))
 """
 _LIBRARY = """
-import sys, holdfast
-with holdfast.open(sys.argv[1], project=sys.argv[3]) as hf:
-    for hit in hf.recall(sys.argv[2], mode="words"):
+import sys, wellkept
+with wellkept.open(sys.argv[1], project=sys.argv[3]) as wk:
+    for hit in wk.recall(sys.argv[2], mode="words"):
         print(hit.memory.short, hit.score, hit.memory.content)
 """
 
@@ -49,8 +49,8 @@ def figures(database: Path, queries: Sequence[Query], *, rounds: int) -> dict[st
     took: dict[str, list[_Took]] = {"reference": [], "library": [], "command": []}
     environment = {
         **{name: value for name, value in os.environ.items() if name != _NO_BYTE_CODE},
-        "HOLDFAST_HOME": str(database.parent),
-        "HOLDFAST_PROJECT": PROJECT_NAME,
+        "WELLKEPT_HOME": str(database.parent),
+        "WELLKEPT_PROJECT": PROJECT_NAME,
     }
     for number in range(rounds + 1):
         query = queries[number % len(queries)]
@@ -72,12 +72,12 @@ def figures(database: Path, queries: Sequence[Query], *, rounds: int) -> dict[st
 
 def _commands(database: Path, query: Query) -> dict[str, list[str]]:
     python, path = sys.executable, str(database)
-    script = Path(sys.executable).with_name("holdfast")
+    script = Path(sys.executable).with_name("wellkept")
     ask = ["recall", "--mode", "words", "--json", query.text]
     return {
         "reference": [python, "-c", _REFERENCE, path, match_any(query.text)],
         "library": [python, "-c", _LIBRARY, path, query.text, PROJECT_NAME],
-        "command": [str(script), *ask] if script.exists() else [python, "-m", "holdfast.cli", *ask],
+        "command": [str(script), *ask] if script.exists() else [python, "-m", "wellkept.cli", *ask],
     }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.memory.commands.detect import Ask, Forget, MemoryCommand, Remember, detect_commands
+from wellkept.memory.commands.detect import Ask, Forget, MemoryCommand, Remember, detect_commands
 
 CORPUS = Path(__file__).parent.parent / "tests" / "memory" / "data" / "commands.jsonl"
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.phrases import COMMON_WORDS, FOLDERS, FRAMES, SENTENCES, SYLLABLES
-from holdfast.core.clock import to_ms
-from holdfast.core.memory import Memory
-from holdfast.core.text import content_words, identifiers
-from holdfast.core.types import MemoryType, Scope
+from wellkept.core.clock import to_ms
+from wellkept.core.memory import Memory
+from wellkept.core.text import content_words, identifiers
+from wellkept.core.types import MemoryType, Scope
 
 BLOCK = 10_000
 DIMENSION = 256

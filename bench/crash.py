@@ -50,7 +50,7 @@ from bench.crash_scene import (
     wait_until,
 )
 from bench.report import finish, machine, parser, say, table
-from holdfast.core.codec import Json
+from wellkept.core.codec import Json
 
 SHARES = {"hook": 0.45, "drain": 0.25, "mcp": 0.12, "http": 0.12, "backup": 0.06}
 FEEDERS = 2
@@ -335,7 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not hasattr(os, "pidfd_open"):
         options.error("detached drains can be killed safely on Linux only")
     outcomes: dict[str, Outcome] = {}
-    with tempfile.TemporaryDirectory(prefix="holdfast-crash-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wellkept-crash-") as folder:
         if given.kills:
             kills = plan(given.kills, given.seed)
             outcomes["killing"] = kill_run(

@@ -14,7 +14,7 @@ from random import Random
 
 from bench.crash_ledger import CLIENTS, HookEvent, Ledger, words_of
 from bench.crash_scene import HttpServer, Keeper, McpServer, Scene, end_server, finished
-from holdfast.core.codec import Json
+from wellkept.core.codec import Json
 
 # What an error has to say when others are in the way for too long: what is the matter, what to do.
 BUSY = ("locked by another process", "Try again")

@@ -17,18 +17,18 @@ from enum import StrEnum
 from pathlib import Path
 from random import Random
 
-import holdfast
+import wellkept
 from bench.crash_scene import Scene, wait_until
-from holdfast.app.observer.ingest import spool_status
-from holdfast.app.processes import running_processes
-from holdfast.app.settings.model import Settings
-from holdfast.core.activity import NewsKind
-from holdfast.core.codec import Json
-from holdfast.core.ports.store import Store
-from holdfast.core.query import Filter, Validity
-from holdfast.core.sessions import SessionRecord
-from holdfast.core.types import MemoryType
-from holdfast.store import spool
+from wellkept.app.observer.ingest import spool_status
+from wellkept.app.processes import running_processes
+from wellkept.app.settings.model import Settings
+from wellkept.core.activity import NewsKind
+from wellkept.core.codec import Json
+from wellkept.core.ports.store import Store
+from wellkept.core.query import Filter, Validity
+from wellkept.core.sessions import SessionRecord
+from wellkept.core.types import MemoryType
+from wellkept.store import spool
 
 SESSIONS_PER_CLIENT = 3
 _NEWS_AT_ONCE = 500
@@ -219,19 +219,19 @@ def _age(folder: Path) -> None:
 
 def verdict(scene: Scene, ledger: Ledger) -> Verdict:
     """Hold what is in the memory against what was sent."""
-    with holdfast.open(
+    with wellkept.open(
         scene.home / "memory.db",
         cwd=scene.work,
         embedder="none",
         settings=Settings(),
         environment=scene.environment,
-    ) as hf:
-        store = hf.engine.store
+    ) as wk:
+        store = wk.engine.store
         everything = Filter(project=None, validity=Validity.ANY, archived=None)
         names = _names(m.content for m in store.iterate(everything) if _is_sent(m.type))
         sessions = {one.id: one for one in store.sessions(project=None, limit=999)}
         findings = [str(finding) for finding in store.check(deep=True)]
-        waits = spool_status(hf, environment=scene.environment)
+        waits = spool_status(wk, environment=scene.environment)
         told_twice = _told_twice(store)
     named = {sent.name for sent in ledger.sure if _is_named(sent)}
     maybe = {sent.name for sent in ledger.unsure if _is_named(sent)}
@@ -293,7 +293,7 @@ def _told_twice(store: Store) -> tuple[str, ...]:
 def _leftovers(scene: Scene) -> list[str]:
     """Files that would pile up: anything that is not one of a kind, or of a session that goes on.
 
-    Asking who runs clears what the dead left behind, as `holdfast status` does.
+    Asking who runs clears what the dead left behind, as `wellkept status` does.
     """
     running_processes(scene.home)
     found = [path for path in scene.home.rglob("*") if not path.is_dir()]

@@ -23,15 +23,15 @@ from time import monotonic
 from typing import IO, Protocol
 from urllib.parse import urlsplit
 
-from holdfast.clients import detached_drain, hook
-from holdfast.core.codec import Json
-from holdfast.server.auth import TOKEN_NAME
+from wellkept.clients import detached_drain, hook
+from wellkept.core.codec import Json
+from wellkept.server.auth import TOKEN_NAME
 
 PATIENCE_S = 120.0
 _LOOK_AGAIN_S = 0.005
 _BLOCK_BYTES = 512
 _HOOK = (sys.executable, "-I", "-S", str(Path(hook.__file__)))
-_CLI = (sys.executable, "-P", "-m", "holdfast.cli")
+_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
 # The program that the hook starts notes its own id before it becomes the drain.
 _NOTED = ("/bin/sh", "-c", 'echo $$ >> "$0"; exec "$@"')
 
@@ -78,7 +78,7 @@ class Scene:
 
     @property
     def home(self) -> Path:
-        """Where Holdfast keeps everything."""
+        """Where Wellkept keeps everything."""
         return self.root / "home"
 
     @property
@@ -100,10 +100,10 @@ class Scene:
     def environment(self) -> dict[str, str]:
         """What every process here sees; nothing of the person who runs the benchmark."""
         return {
-            "HOLDFAST_HOME": str(self.home),
-            "HOLDFAST_EMBEDDING_PROVIDER": "none",
+            "WELLKEPT_HOME": str(self.home),
+            "WELLKEPT_EMBEDDING_PROVIDER": "none",
             # A hook that could not keep its event says so on stderr.
-            "HOLDFAST_DEBUG": "1",
+            "WELLKEPT_DEBUG": "1",
             "HOME": str(self.root),
             "PATH": os.environ.get("PATH", ""),
             "PYTHONUNBUFFERED": "1",
@@ -128,11 +128,11 @@ class Scene:
             return self.start(*_HOOK, client, event, stdin=file)
 
     def start_cli(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> Process:
-        """Start a `holdfast` command."""
+        """Start a `wellkept` command."""
         return self.start(*_CLI, *arguments, stdin=stdin)
 
     def cli(self, *arguments: str) -> Done:
-        """Run a `holdfast` command to its end."""
+        """Run a `wellkept` command to its end."""
         return finished(self.start_cli(*arguments))
 
 
@@ -193,7 +193,7 @@ def _is_ours(pid: int, scene: Scene) -> bool:
         seen = Path(f"/proc/{pid}/environ").read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return False
-    return os.fsencode(f"HOLDFAST_HOME={scene.home}\0") in seen
+    return os.fsencode(f"WELLKEPT_HOME={scene.home}\0") in seen
 
 
 # -- Servers --------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def end_server(server: Keeper, *, kill: bool) -> int:
 
 
 class HttpServer:
-    """`holdfast serve` on a free port of loopback."""
+    """`wellkept serve` on a free port of loopback."""
 
     def __init__(self, scene: Scene, *, max_file_bytes: int | None = None) -> None:
         words = (*_CLI, "serve", "--port", "0")
@@ -266,7 +266,7 @@ class HttpServer:
 
 
 class McpServer:
-    """`holdfast mcp` on its standard streams; one caller at a time."""
+    """`wellkept mcp` on its standard streams; one caller at a time."""
 
     def __init__(self, scene: Scene) -> None:
         self.process = scene.start_cli("mcp", stdin=subprocess.PIPE)

@@ -20,8 +20,8 @@ from time import perf_counter
 from typing import cast
 
 from bench.report import finish, machine, parser, ratio, resident_mb, say, table, timed, timed_each
-from holdfast.core.codec import Json
-from holdfast.core.ports.store import Embedder
+from wellkept.core.codec import Json
+from wellkept.core.ports.store import Embedder
 
 _REFERENCE = "plain"
 _NAMES = (_REFERENCE, "static", "minilm")
@@ -102,10 +102,10 @@ def _in_a_process_of_its_own(name: str) -> dict[str, float]:
 
 def _imported(name: str) -> type[Embedder]:
     if name == "minilm":
-        from holdfast.providers.embedders.minilm import MiniLmEmbedder
+        from wellkept.providers.embedders.minilm import MiniLmEmbedder
 
         return MiniLmEmbedder
-    from holdfast.providers.embedders.static import StaticEmbedder
+    from wellkept.providers.embedders.static import StaticEmbedder
 
     return StaticEmbedder if name == "static" else _plain(StaticEmbedder)
 
@@ -123,7 +123,7 @@ def _plain(static: type[Embedder]) -> type[Embedder]:
 
 
 def _texts() -> list[str]:
-    from holdfast.providers.embedders.calibration import labelled_pairs
+    from wellkept.providers.embedders.calibration import labelled_pairs
 
     return list(dict.fromkeys(text for pair in labelled_pairs() for text in (pair.a, pair.b)))
 
@@ -139,8 +139,8 @@ def _passages() -> list[str]:
 def _quality(embedder: Embedder) -> dict[str, float]:
     import numpy as np
 
-    from holdfast.providers.embedders.calibration import calibrate, labelled_pairs
-    from holdfast.providers.embedders.vectors import unpack
+    from wellkept.providers.embedders.calibration import calibrate, labelled_pairs
+    from wellkept.providers.embedders.vectors import unpack
 
     pairs, texts = labelled_pairs(), _texts()
     place = {text: number for number, text in enumerate(texts)}

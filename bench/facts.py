@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 from bench.baselines import Baselines
 from bench.measures import recall_any, reciprocal_rank
 from bench.report import finish, machine, parser, table
-from holdfast import open as open_memory
-from holdfast.app import Holdfast
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.payloads import Json
-from holdfast.providers.embedders import calibration
+from wellkept import open as open_memory
+from wellkept.app import Wellkept
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.payloads import Json
+from wellkept.providers.embedders import calibration
 
 PAIRS = Path(calibration.__file__).parent / "data" / "pairs.jsonl"
 ASKED = ("duplicate", "related")
@@ -40,7 +40,7 @@ def load(path: Path) -> list[tuple[str, str, str]]:
     return [(row["label"], row["a"], row["b"]) for row in rows]
 
 
-def measured(pairs: list[tuple[str, str, str]], memory: Holdfast) -> dict[str, Json]:
+def measured(pairs: list[tuple[str, str, str]], memory: Wellkept) -> dict[str, Json]:
     """The figures of every method for each kind of question, in percent."""
     facts = list(dict.fromkeys(fact for _, fact, _ in pairs))
     drafts = [MemoryDraft(content=fact) for fact in facts]
@@ -55,14 +55,14 @@ def measured(pairs: list[tuple[str, str, str]], memory: Holdfast) -> dict[str, J
     }
 
 
-def _methods(memory: Holdfast, fact_of: dict[str, str]) -> dict[str, Callable[[str], list[str]]]:
+def _methods(memory: Wellkept, fact_of: dict[str, str]) -> dict[str, Callable[[str], list[str]]]:
     def recalled(mode: str) -> Callable[[str], list[str]]:
         return lambda query: [
             fact_of[hit.memory.id]
             for hit in memory.recall(query, limit=_DEPTH, mode=mode, count_access=False)
         ]
 
-    methods = {"holdfast recall": recalled("hybrid"), "words only": recalled("words")}
+    methods = {"wellkept recall": recalled("hybrid"), "words only": recalled("words")}
     embedder = memory.engine.embedder()
     if embedder is not None:
         plain = Baselines({fact: fact for fact in fact_of.values()}, embedder)

@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 from bench.locomo_data import Conversation, load
 from bench.measures import Answer, Measures, measure
 from bench.report import finish, parser, say, table
-from holdfast import open as open_memory
-from holdfast.app import Holdfast
-from holdfast.core.codec import Json
-from holdfast.core.query import Filter
-from holdfast.memory.recall.features import TOLD_BY_TEXT, Signal, SignalTable
-from holdfast.memory.recall.query_plan import plan_query
-from holdfast.memory.recall.ranking import READ_TEXTS, WEIGHTS_FILE, best_of, load_weights
-from holdfast.memory.recall.retrievers import ARM_CAP, Pool, QueryVector, gather
+from wellkept import open as open_memory
+from wellkept.app import Wellkept
+from wellkept.core.codec import Json
+from wellkept.core.query import Filter
+from wellkept.memory.recall.features import TOLD_BY_TEXT, Signal, SignalTable
+from wellkept.memory.recall.query_plan import plan_query
+from wellkept.memory.recall.ranking import READ_TEXTS, WEIGHTS_FILE, best_of, load_weights
+from wellkept.memory.recall.retrievers import ARM_CAP, Pool, QueryVector, gather
 
 RIDGE = 3.0
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}
@@ -112,7 +112,7 @@ def examples(conversation: Conversation, *, folder: Path) -> list[Example]:
         return found
 
 
-def signals_of(memory: Holdfast, query: str) -> tuple[list[str], Numbers]:
+def signals_of(memory: Wellkept, query: str) -> tuple[list[str], Numbers]:
     """The pool for a question and its signals, one row for each candidate."""
     engine, where = memory.engine, Filter(project=memory.project)
     embedder = engine.embedder()
@@ -131,7 +131,7 @@ def _ids(pool: Pool) -> list[str]:
     return [candidate.id for candidate in pool.candidates]
 
 
-def _rows(memory: Holdfast, pool: Pool, signals: SignalTable) -> Numbers:
+def _rows(memory: Wellkept, pool: Pool, signals: SignalTable) -> Numbers:
     """The signals of a pool; as in use, only the texts of the best are read."""
     best = best_of(signals.weighed(load_weights()["hybrid"]), READ_TEXTS)
     signals.read_texts(memory.engine.store.contents(best))

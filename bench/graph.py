@@ -17,25 +17,25 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from bench.report import Target, Timing, finish, machine, parser, room_bytes, say, timed_each
-from holdfast.codegraph.index.builder import Builder, Tree
-from holdfast.codegraph.index.source_files import list_files
-from holdfast.codegraph.index.update_plan import is_wanted
-from holdfast.codegraph.languages import language_of
-from holdfast.codegraph.parse.grammars import grammar
-from holdfast.codegraph.query.queries import Questions
-from holdfast.core.clock import system_clock
-from holdfast.core.codec import Json
-from holdfast.core.graph import BuildReport, FileState, NodeKind
-from holdfast.core.ports.graph import GraphStore
-from holdfast.store import open_sqlite_graph
+from wellkept.codegraph.index.builder import Builder, Tree
+from wellkept.codegraph.index.source_files import list_files
+from wellkept.codegraph.index.update_plan import is_wanted
+from wellkept.codegraph.languages import language_of
+from wellkept.codegraph.parse.grammars import grammar
+from wellkept.codegraph.query.queries import Questions
+from wellkept.core.clock import system_clock
+from wellkept.core.codec import Json
+from wellkept.core.graph import BuildReport, FileState, NodeKind
+from wellkept.core.ports.graph import GraphStore
+from wellkept.store import open_sqlite_graph
 
 _TREE = "bench"
-_C_LIKE = "\nvoid holdfast_bench(void) {}\n"
-_SCRIPT = "\nfunction holdfastBench() {}\n"
-_CLASS = "\nclass HoldfastBench {}\n"
+_C_LIKE = "\nvoid wellkept_bench(void) {}\n"
+_SCRIPT = "\nfunction wellkeptBench() {}\n"
+_CLASS = "\nclass WellkeptBench {}\n"
 _MORE_NAMES = {
-    ".py": "\n\ndef _holdfast_bench():\n    pass\n", ".rb": "\ndef holdfast_bench\nend\n",
-    ".go": "\nfunc holdfastBench() {}\n", ".rs": "\nfn holdfast_bench() {}\n",
+    ".py": "\n\ndef _wellkept_bench():\n    pass\n", ".rb": "\ndef wellkept_bench\nend\n",
+    ".go": "\nfunc wellkeptBench() {}\n", ".rs": "\nfn wellkept_bench() {}\n",
     ".ts": _SCRIPT, ".tsx": _SCRIPT, ".js": _SCRIPT, ".jsx": _SCRIPT, ".php": _SCRIPT,
     ".c": _C_LIKE, ".h": _C_LIKE, ".cc": _C_LIKE, ".cpp": _C_LIKE, ".java": _CLASS, ".cs": _CLASS,
 }  # fmt: skip
@@ -182,7 +182,7 @@ def main(arguments: Sequence[str]) -> int:
     made.add_argument("--workers", type=int, default=None)
     made.add_argument("--updates", type=int, default=20, help="how many files to change")
     chosen = made.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="holdfast-graph-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wellkept-graph-") as folder:
         figures = measure(chosen.repo, Path(folder), workers=chosen.workers, count=chosen.updates)
     lines = [f"{name}: {value}" for name, value in figures.items()]
     finish("graph", {"machine": machine(), **figures}, as_json=chosen.json, lines=lines)

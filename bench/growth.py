@@ -20,8 +20,8 @@ from bench.corpus import Corpus
 from bench.loading import load
 from bench.report import Timing, finish, machine, parser, resident_mb, room_bytes, say, table
 from bench.warm import Warm
-from holdfast.core.codec import Json
-from holdfast.store import open_sqlite
+from wellkept.core.codec import Json
+from wellkept.store import open_sqlite
 
 _FIRST_STEP = 1_000
 
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str]) -> int:
     made.add_argument("--queries", type=int, default=120)
     made.add_argument("--budget-s", type=float, default=15.0, help="at most, for each timing")
     chosen = made.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="holdfast-growth-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wellkept-growth-") as folder:
         points = measure(
             Path(folder) / "memory.db",
             steps(chosen.rows),

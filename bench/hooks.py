@@ -3,7 +3,7 @@
 `python -m bench.hooks [--memories 10000] [--rounds 40] [--json]` starts, in turns, the reference
 `python -I -S -c pass`, a capture, and the context of a session start, of a prompt and before a
 command (about which nothing is known, as about most), without (`alone`) and with (`asked`) a live
-Holdfast process, on a store of that many memories. Targets are on ratios of medians.
+Wellkept process, on a store of that many memories. Targets are on ratios of medians.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from time import perf_counter
 
 from bench.corpus import Corpus, is_asked
 from bench.report import Target, Timing, finish, machine, parser, ratio, say, table
-from holdfast.app.projects.resolver import resolve_project
-from holdfast.clients import hook
-from holdfast.clients.answers.answer import Answerer
-from holdfast.clients.answers.context_source import MemoryContext, existing_memory
-from holdfast.clients.answers.server import AnswerServer
-from holdfast.clients.answers.shown_items import ShownBook
-from holdfast.core.changes import Insert
-from holdfast.core.codec import Json
-from holdfast.memory.engine import Engine
-from holdfast.store import open_sqlite
+from wellkept.app.projects.resolver import resolve_project
+from wellkept.clients import hook
+from wellkept.clients.answers.answer import Answerer
+from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+from wellkept.clients.answers.server import AnswerServer
+from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.core.changes import Insert
+from wellkept.core.codec import Json
+from wellkept.memory.engine import Engine
+from wellkept.store import open_sqlite
 
 HOOK = str(Path(hook.__file__))
 PYTHON = [sys.executable, "-I", "-S"]
@@ -56,7 +56,7 @@ class Stage:
     @property
     def environment(self) -> dict[str, str]:
         """What the hook processes see."""
-        return {"HOLDFAST_HOME": str(self.home), "PATH": os.environ.get("PATH", "")}
+        return {"WELLKEPT_HOME": str(self.home), "PATH": os.environ.get("PATH", "")}
 
     def payload(self, event: str, number: int) -> bytes:
         """What a client would send; each in a session of its own, so that nothing was said yet."""
@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--memories", type=int, default=10_000)
     options.add_argument("--rounds", type=int, default=40)
     given = options.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wellkept-bench-") as folder:
         say(f"loading {given.memories:,} memories")
         stage = set_stage(Path(folder), given.memories, given.rounds)
         say(f"{given.rounds} rounds")

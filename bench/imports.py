@@ -20,11 +20,11 @@ from typing import NamedTuple
 from bench.import_oracles import TOOLS, MissingToolError, Pairs, Truth
 from bench.report import Target, finish, machine, parser, say
 from bench.rust_oracle import rust
-from holdfast.codegraph.index.builder import Builder, Tree
-from holdfast.core.clock import system_clock
-from holdfast.core.codec import Json
-from holdfast.core.graph import EdgeKind, FileState
-from holdfast.store import open_sqlite_graph
+from wellkept.codegraph.index.builder import Builder, Tree
+from wellkept.core.clock import system_clock
+from wellkept.core.codec import Json
+from wellkept.core.graph import EdgeKind, FileState
+from wellkept.store import open_sqlite_graph
 
 _TREE = "bench"
 _UNSEEN = (".vue", ".svelte")
@@ -233,7 +233,7 @@ def main(arguments: Sequence[str]) -> int:
     made.add_argument("--language", choices=sorted(ORACLES), action="append", help="default: all")
     made.add_argument("--typescript", type=Path, help="folder of the installed npm package")
     chosen = made.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="holdfast-imports-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wellkept-imports-") as folder:
         say(f"building the graph of {chosen.repo}")
         drawing = drawn(chosen.repo, Path(folder))
     if not drawing.parsed:

@@ -7,10 +7,10 @@ from time import perf_counter
 
 from bench.corpus import Corpus, Vectors, packed
 from bench.peers import PlainText
-from holdfast.core.changes import IndexCard, Insert
-from holdfast.core.memory import Memory
-from holdfast.core.ports.store import Store
-from holdfast.memory.engine import Engine
+from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Store
+from wellkept.memory.engine import Engine
 
 MODEL_ID = "bench-clustered-256"
 _BATCH = 5_000

@@ -33,13 +33,13 @@ from numpy.typing import NDArray
 from bench.queries import Query, read_queries
 from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
-from holdfast.app.projects.commits import read_past
-from holdfast.codegraph.history.commits import FileNumbers, PastCommit, Status
-from holdfast.codegraph.online_ranker import Learner, Table
-from holdfast.codegraph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS, Evidence, Finder
-from holdfast.codegraph.search.term_index import WordBook
-from holdfast.codegraph.search.tokens import words
-from holdfast.core.codec import Json
+from wellkept.app.projects.commits import read_past
+from wellkept.codegraph.history.commits import FileNumbers, PastCommit, Status
+from wellkept.codegraph.online_ranker import Learner, Table
+from wellkept.codegraph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS, Evidence, Finder
+from wellkept.codegraph.search.term_index import WordBook
+from wellkept.codegraph.search.tokens import words
+from wellkept.core.codec import Json
 
 TOP = 5
 LATE = 0.8

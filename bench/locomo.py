@@ -19,14 +19,14 @@ from bench.baselines import Baselines
 from bench.locomo_data import CATEGORIES, Conversation, Question, load
 from bench.measures import Answer, Measures, measure
 from bench.report import Target, Timing, finish, machine, parser, say, table
-from holdfast import open as open_memory
-from holdfast.app import Holdfast
-from holdfast.core.codec import Json
+from wellkept import open as open_memory
+from wellkept.app import Wellkept
+from wellkept.core.codec import Json
 
 Method = Callable[[str], list[str]]
 
 DEPTH = 100
-RECALL, WORDS_ONLY = "holdfast recall", "holdfast recall, words only"
+RECALL, WORDS_ONLY = "wellkept recall", "wellkept recall, words only"
 BM25, EMBEDDER, RRF = "BM25 (FTS5, no stop words)", "embedder alone", "naive RRF of both"
 
 
@@ -71,7 +71,7 @@ def ask(conversation: Conversation, run: Run, *, folder: Path, embedder: str) ->
                 run.add(name, question.category, answer)
 
 
-def _recalls(memory: Holdfast, turn_of: dict[str, str], run: Run) -> dict[str, Method]:
+def _recalls(memory: Wellkept, turn_of: dict[str, str], run: Run) -> dict[str, Method]:
     def recall(query: str, mode: str) -> list[str]:
         found = memory.recall(query, limit=DEPTH, mode=mode, count_access=False)
         return [turn_of[hit.memory.id] for hit in found]
@@ -85,7 +85,7 @@ def _recalls(memory: Holdfast, turn_of: dict[str, str], run: Run) -> dict[str, M
     return {RECALL: timed_recall, WORDS_ONLY: lambda query: recall(query, "words")}
 
 
-def _plain_methods(memory: Holdfast, conversation: Conversation) -> dict[str, Method]:
+def _plain_methods(memory: Wellkept, conversation: Conversation) -> dict[str, Method]:
     embedder = memory.engine.embedder()
     if embedder is None:
         return {}

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.types import MemoryType
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.types import MemoryType
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 _SESSION = re.compile(r"session_(\d+)")

@@ -22,13 +22,13 @@ from typing import Any
 from bench.baselines import Baselines
 from bench.measures import ndcg, recall_all, recall_any
 from bench.report import Target, Timing, finish, machine, parser, say, table
-from holdfast import open as open_memory
-from holdfast.core.codec import Json
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.types import MemoryType
+from wellkept import open as open_memory
+from wellkept.core.codec import Json
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.types import MemoryType
 
 DEPTH = 100
-RECALL = "holdfast recall"
+RECALL = "wellkept recall"
 SESSIONS = "BM25 on whole sessions"
 BM25, EMBEDDER, RRF = "BM25 (FTS5, no stop words)", "embedder alone", "naive RRF of both"
 _MEASURES: dict[str, Callable[[Sequence[str], frozenset[str]], float]] = {

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from bench.report import Target, Timing, finish, machine, parser, say, table
-from holdfast.core.codec import Json
+from wellkept.core.codec import Json
 
 ALLOWED_MS = 300.0
 _SDK = ("-c", "import mcp.server.lowlevel, mcp.server.stdio; print(1, flush=True)")
-_SERVER = ("-m", "holdfast.cli", "mcp")
+_SERVER = ("-m", "wellkept.cli", "mcp")
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -37,7 +37,7 @@ _HELLO = {
 
 def first_line(arguments: tuple[str, ...], *, home: str) -> float:
     """Seconds from starting Python with these arguments to its first line of output."""
-    environment = {**os.environ, "HOLDFAST_HOME": home}
+    environment = {**os.environ, "WELLKEPT_HOME": home}
     started = perf_counter()
     with subprocess.Popen(
         [sys.executable, *arguments],

@@ -24,15 +24,15 @@ from typing import cast
 
 from bench.corpus import Corpus
 from bench.report import Target, finish, machine, parser, ratio, say, table
-from holdfast import Holdfast
-from holdfast import open as open_memory
-from holdfast.core.codec import Json
-from holdfast.core.memory import Memory
-from holdfast.core.text import content_words
-from holdfast.memory.exchange.memory_json import memory_to_json
-from holdfast.server.operations import inputs
-from holdfast.server.operations import memory as verbs
-from holdfast.server.operations.outputs import Output
+from wellkept import Wellkept
+from wellkept import open as open_memory
+from wellkept.core.codec import Json
+from wellkept.core.memory import Memory
+from wellkept.core.text import content_words
+from wellkept.memory.exchange.memory_json import memory_to_json
+from wellkept.server.operations import inputs
+from wellkept.server.operations import memory as verbs
+from wellkept.server.operations.outputs import Output
 
 TARGET_RATIO = 10.0
 _DEPTH = 3
@@ -78,7 +78,7 @@ class Spent:
 # -- The two memories -----------------------------------------------------------------------------
 
 
-def fill_with_sessions(hf: Holdfast, *, observations: int) -> None:
+def fill_with_sessions(wk: Wellkept, *, observations: int) -> None:
     """Observations with a title, some facts and a narrative, out of made-up sentences."""
     sentences = [
         m.content for m in Corpus().block(0, count=observations * _SENTENCES_EACH).memories
@@ -86,7 +86,7 @@ def fill_with_sessions(hf: Holdfast, *, observations: int) -> None:
     for number in range(observations):
         own = sentences[number * _SENTENCES_EACH : (number + 1) * _SENTENCES_EACH]
         verbs.store_observation(
-            hf,
+            wk,
             inputs.Seen.model_validate(
                 {
                     "kind": _KINDS[number % len(_KINDS)],
@@ -102,18 +102,18 @@ def fill_with_sessions(hf: Holdfast, *, observations: int) -> None:
         )
 
 
-def fill_with_project(hf: Holdfast) -> None:
+def fill_with_project(wk: Wellkept) -> None:
     """What the project in this folder holds about itself."""
-    hf.take_in()
+    wk.take_in()
 
 
 # -- One question ---------------------------------------------------------------------------------
 
 
-def questions(hf: Holdfast, *, count: int) -> list[tuple[str, Memory]]:
+def questions(wk: Wellkept, *, count: int) -> list[tuple[str, Memory]]:
     """Questions in words of the memories that they are about."""
     chance = random.Random("mcp tokens")
-    known = sorted(hf.iterate(), key=lambda m: m.id)
+    known = sorted(wk.iterate(), key=lambda m: m.id)
     fit = [m for m in known if len(set(content_words(m.content))) >= _LONG_ENOUGH_WORDS]
     asked: list[tuple[str, Memory]] = []
     for memory in chance.sample(fit, k=min(count, len(fit))):
@@ -122,42 +122,42 @@ def questions(hf: Holdfast, *, count: int) -> list[tuple[str, Memory]]:
     return asked
 
 
-def ask(hf: Holdfast, query: str, about: Memory, spent: Spent, *, rows: int) -> None:
+def ask(wk: Wellkept, query: str, about: Memory, spent: Spent, *, rows: int) -> None:
     """One question, both ways."""
-    cost = hf.engine.count_tokens
+    cost = wk.engine.count_tokens
 
     def count(layer: str, answer: Output) -> None:
         spent.add(layer, cost(answer.text()))
         spent.add("three layers", cost(answer.text()))
         spent.add("layers structured", cost(json.dumps(answer.structured(), ensure_ascii=False)))
 
-    found = verbs.search(hf, inputs.Search(query=query, limit=rows))
+    found = verbs.search(wk, inputs.Search(query=query, limit=rows))
     ids = [row.id for row in found.rows]
     spent.questions += 1
     spent.found += about.short in ids
     wanted = about.short if about.short in ids or not ids else ids[0]
     count("search", found)
-    around = verbs.timeline(hf, inputs.Around(anchor=wanted, before=_DEPTH, after=_DEPTH))
+    around = verbs.timeline(wk, inputs.Around(anchor=wanted, before=_DEPTH, after=_DEPTH))
     count("timeline", around)
-    count("get", verbs.get(hf, inputs.Ids(ids=[wanted])))
+    count("get", verbs.get(wk, inputs.Ids(ids=[wanted])))
     few = list(dict.fromkeys([wanted, *ids]))[:_OPENED]
-    more = cost(verbs.get(hf, inputs.Ids(ids=few)).text())
+    more = cost(verbs.get(wk, inputs.Ids(ids=few)).text())
     spent.add("three layers, three read", cost(found.text()) + cost(around.text()) + more)
-    spent.add("all texts", cost(verbs.get(hf, inputs.Ids(ids=ids or [wanted])).text()))
+    spent.add("all texts", cost(verbs.get(wk, inputs.Ids(ids=ids or [wanted])).text()))
     for name in ids or [wanted]:
-        record = json.dumps(memory_to_json(hf.get(name)), ensure_ascii=False)
+        record = json.dumps(memory_to_json(wk.get(name)), ensure_ascii=False)
         spent.add("all records", cost(record))
 
 
 def measured(
-    fill: Callable[[Holdfast], None], folder: Path, *, count: int, rows: int, cwd: Path
+    fill: Callable[[Wellkept], None], folder: Path, *, count: int, rows: int, cwd: Path
 ) -> Spent:
     """All questions to one memory."""
     spent = Spent()
-    with open_memory(folder / "memory.db", project="bench", cwd=cwd, embedder="none") as hf:
-        fill(hf)
-        for query, about in questions(hf, count=count):
-            ask(hf, query, about, spent, rows=rows)
+    with open_memory(folder / "memory.db", project="bench", cwd=cwd, embedder="none") as wk:
+        fill(wk)
+        for query, about in questions(wk, count=count):
+            ask(wk, query, about, spent, rows=rows)
     return spent
 
 
@@ -168,8 +168,8 @@ def main() -> int:
     options.add_argument("--rows", type=int, default=20, help="rows of a search")
     options.add_argument("--observations", type=int, default=600)
     given = options.parse_args()
-    fills: dict[str, Callable[[Holdfast], None]] = {
-        "sessions": lambda hf: fill_with_sessions(hf, observations=given.observations),
+    fills: dict[str, Callable[[Wellkept], None]] = {
+        "sessions": lambda wk: fill_with_sessions(wk, observations=given.observations),
         "project": fill_with_project,
     }
     results: dict[str, Spent] = {}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from holdfast.core.codec import Json
+from wellkept.core.codec import Json
 
 
 @dataclass(frozen=True, slots=True)

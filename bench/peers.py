@@ -1,8 +1,8 @@
-"""What Holdfast is measured against, in the same run on the same rows and questions.
+"""What Wellkept is measured against, in the same run on the same rows and questions.
 
 ChromaDB and sqlite-vec are real peers and may be missing; plain FTS5 is the text search a person
 would put beside a vector store; numpy over float32 is the physical reference. Peers are asked
-without the project filter that Holdfast applies, which is in their favour; ChromaDB is also asked
+without the project filter that Wellkept applies, which is in their favour; ChromaDB is also asked
 with it, to show what it costs there.
 """
 
@@ -22,10 +22,10 @@ import numpy as np
 
 from bench.corpus import BLOCK, DIMENSION, PROJECT, Corpus, Query, Vectors, packed
 from bench.report import room_bytes, timed_each
-from holdfast.core.codec import Json
-from holdfast.core.memory import Memory
-from holdfast.core.text import query_terms
-from holdfast.memory.index_text import extra_text
+from wellkept.core.codec import Json
+from wellkept.core.memory import Memory
+from wellkept.core.text import query_terms
+from wellkept.memory.index_text import extra_text
 
 TOP = 10
 _BATCH = 2_000
@@ -53,7 +53,7 @@ def match_any(text: str) -> str:
 
 
 class PlainText:
-    """One FTS5 table with the same text that Holdfast indexes, asked for any of the words."""
+    """One FTS5 table with the same text that Wellkept indexes, asked for any of the words."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -26,24 +26,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
 
-import holdfast
+import wellkept
 from bench.replay_histories import History, Planted, make_history, read_source
 from bench.replay_writer import Session
 from bench.report import Target, finish, machine, parser, say
-from holdfast.app.facade import Holdfast
-from holdfast.app.observer.ingest import take_events
-from holdfast.app.observer.spool_folder import SpoolFolder
-from holdfast.core.clock import to_ms
-from holdfast.core.codec import Json
-from holdfast.core.events import Event
-from holdfast.core.memory import Memory
-from holdfast.core.module_names import module_of
-from holdfast.core.payloads import PrefetchPattern
-from holdfast.core.sessions import SpoolEntry
-from holdfast.core.text import content_words, jaccard
-from holdfast.core.types import MemoryType
-from holdfast.store import spool
-from holdfast.testing.fakes import ManualClock
+from wellkept.app.facade import Wellkept
+from wellkept.app.observer.ingest import take_events
+from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.core.clock import to_ms
+from wellkept.core.codec import Json
+from wellkept.core.events import Event
+from wellkept.core.memory import Memory
+from wellkept.core.module_names import module_of
+from wellkept.core.payloads import PrefetchPattern
+from wellkept.core.sessions import SpoolEntry
+from wellkept.core.text import content_words, jaccard
+from wellkept.core.types import MemoryType
+from wellkept.store import spool
+from wellkept.testing.fakes import ManualClock
 
 _FACTS = ("co_dependence", "flaky_command", "dead_end", "convention")
 _PAIRS = (MemoryType.CAUSAL_DEPENDENCY, MemoryType.GOTCHA)
@@ -87,24 +87,24 @@ def replay(history: History, folder: Path, *, embedder: str) -> Measured:
     env = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_STATE_HOME": str(folder)}
     clock = ManualClock(history.sessions[0].events[0].origin.at)
     result = Measured()
-    with holdfast.open(
+    with wellkept.open(
         folder / "memory.db", cwd=work, clock=clock, environment=env, embedder=embedder
-    ) as hf:
+    ) as wk:
         known: set[str] = set()
         for number, session in enumerate(history.sessions, start=1):
             clock.now = session.events[0].origin.at
-            _ask(hf, session, history.planted, result, number=number)
+            _ask(wk, session, history.planted, result, number=number)
             if number == _LATE:
-                _count_reads(hf, session, known, result)
+                _count_reads(wk, session, known, result)
             known.update(session.reads)
             clock.now = session.events[-1].origin.at + timedelta(minutes=1)
             _catch(session.events, env)
-            take_events(hf, translate=_translate, environment=env)
+            take_events(wk, translate=_translate, environment=env)
             result.sessions += 1
             if number == _EARLY:
-                result.early = _found(hf, history.planted)
-        result.in_the_end = _found(hf, history.planted)
-        _judge(hf, history, result)
+                result.early = _found(wk, history.planted)
+        result.in_the_end = _found(wk, history.planted)
+        _judge(wk, history, result)
     return result
 
 
@@ -133,15 +133,15 @@ def _translate(entry: SpoolEntry) -> Sequence[Event]:
 # -- What is known --------------------------------------------------------------------------------
 
 
-def _found(hf: Holdfast, planted: Planted) -> dict[str, bool]:
-    memories = [m for m in hf.iterate() if _is_statement(m)]
+def _found(wk: Wellkept, planted: Planted) -> dict[str, bool]:
+    memories = [m for m in wk.iterate() if _is_statement(m)]
     return {fact: any(_stands_for(m, fact, planted) for m in memories) for fact in _FACTS}
 
 
-def _judge(hf: Holdfast, history: History, result: Measured) -> None:
+def _judge(wk: Wellkept, history: History, result: Measured) -> None:
     """What was promoted by rule, and which of it does not hold."""
-    why = hf.engine.store.explained(project=hf.project, limit=1_000)
-    memories = [m for m in hf.engine.store.get([one.memory_id for one in why]) if m.is_open]
+    why = wk.engine.store.explained(project=wk.project, limit=1_000)
+    memories = [m for m in wk.engine.store.get([one.memory_id for one in why]) if m.is_open]
     result.promoted = len(memories)
     result.false_promotions = [
         f"{memory.type.value}: {memory.content}"
@@ -194,15 +194,15 @@ def _stands_for(memory: Memory, fact: str, planted: Planted) -> bool:
 
 
 def _ask(
-    hf: Holdfast, session: Session, planted: Planted, result: Measured, *, number: int
+    wk: Wellkept, session: Session, planted: Planted, result: Measured, *, number: int
 ) -> None:
     """Ask for context where a warning would help, once the fact is known. A dead end that was seen
     once is not pushed at anyone, so it counts from its second sighting on."""
-    known = _found(hf, planted)
+    known = _found(wk, planted)
     asked = (
-        ("co_dependence", hf.context(files=(planted.file_a,), session=session.id)),
-        ("dead_end", hf.context(files=(planted.dead_file,), session=session.id)),
-        ("flaky_command", hf.context(f"How do I run {planted.command}?", session=session.id)),
+        ("co_dependence", wk.context(files=(planted.file_a,), session=session.id)),
+        ("dead_end", wk.context(files=(planted.dead_file,), session=session.id)),
+        ("flaky_command", wk.context(f"How do I run {planted.command}?", session=session.id)),
     )
     for fact, pack in asked:
         if not known[fact] or (fact == "dead_end" and number <= _SEEN_AGAIN):
@@ -223,10 +223,10 @@ def _warns_of(memory: Memory, fact: str, planted: Planted) -> bool:
     return _stands_for(memory, fact, planted)
 
 
-def _count_reads(hf: Holdfast, session: Session, known: set[str], result: Measured) -> None:
+def _count_reads(wk: Wellkept, session: Session, known: set[str], result: Measured) -> None:
     """Reads of files that earlier sessions had read, and those that were handed over at the start;
     a file that is read again inside the session is not counted twice."""
-    handed = {one.path for one in hf.observer.prefetch([session.first_file])}
+    handed = {one.path for one in wk.observer.prefetch([session.first_file])}
     again = [name for name in dict.fromkeys(session.reads) if name in known]
     result.redundant += len(again)
     result.avoided += sum(name in handed for name in again)
@@ -312,7 +312,7 @@ def run(options: Namespace) -> dict[str, Json]:
         source = read_source(repo)
         mine: list[Measured] = []
         for number in range(options.histories):
-            with TemporaryDirectory(prefix="holdfast-replay-") as name:
+            with TemporaryDirectory(prefix="wellkept-replay-") as name:
                 work = str(Path(name) / "project")
                 history = make_history(source, seed=options.seed + number, cwd=work)
                 mine.append(replay(history, Path(name), embedder=options.embedder))

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import TypeVar
 
-from holdfast.core.codec import Json
+from wellkept.core.codec import Json
 
 OUT = Path(__file__).parent / "out"
 

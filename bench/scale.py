@@ -1,4 +1,4 @@
-"""How Holdfast holds up as memories grow: recall, writes, load, room, memory, cold start, peers.
+"""How Wellkept holds up as memories grow: recall, writes, load, room, memory, cold start, peers.
 
 `python -m bench.scale [--sizes 10000,100000,1000000] [--json]` loads each size into a new store,
 measures it in processes of their own, and measures ChromaDB, sqlite-vec, plain FTS5 and numpy
@@ -32,8 +32,8 @@ from bench.report import (
     table,
 )
 from bench.warm import JUDGED, LIMIT
-from holdfast.core.codec import Json
-from holdfast.store import open_sqlite
+from wellkept.core.codec import Json
+from wellkept.store import open_sqlite
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def warm_figures(database: Path, rows: int, options: Options) -> dict[str, Any]:
     """What `bench.warm` measures in a process of its own."""
     command = [sys.executable, "-m", "bench.warm", str(database), "--rows", str(rows)]
     command += ["--queries", str(options.queries), "--budget-s", str(options.budget_s)]
-    # As the `holdfast` command does: more threads only get in each other's way here.
+    # As the `wellkept` command does: more threads only get in each other's way here.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
@@ -107,7 +107,7 @@ def measure(rows: int, options: Options) -> dict[str, Any]:
     own = {"load": loaded, **warm, "cold_start": cold}
     return {
         "rows": rows,
-        "holdfast": own,
+        "wellkept": own,
         "peers": beside,
         "quality_guard": guard,
         "ratios": ratios(own, beside),
@@ -165,7 +165,7 @@ def vectors_overlap(found: Sequence[Sequence[int]], exact: Sequence[set[int]]) -
 
 
 def ratios(own: dict[str, Any], beside: dict[str, Any]) -> dict[str, Json]:
-    """How many times Holdfast's time the others take."""
+    """How many times Wellkept's time the others take."""
     hybrid, vectors = own["recall"]["hybrid"]["p50_ms"], own["parts"]["vectors_arm"]["p50_ms"]
     text = _p50(beside, "fts5_any_word", "query")
     chroma, vec = _p50(beside, "chroma", "query"), _p50(beside, "sqlite_vec", "query")
@@ -194,7 +194,7 @@ def targets(sizes: Sequence[dict[str, Any]]) -> list[Target]:
     """What was promised, for the sizes that were measured."""
     made: list[Target] = []
     for size in sizes:
-        rows, own = size["rows"], size["holdfast"]
+        rows, own = size["rows"], size["wellkept"]
         hybrid = own["recall"]["hybrid"]["p50_ms"]
         if rows == 100_000:
             made.append(Target("100K hybrid recall p50 ms", 10, hybrid))
@@ -228,16 +228,16 @@ def short(rows: int) -> str:
 
 
 _SHOWN = {
-    "recall, hybrid": "holdfast.recall.hybrid",
-    "recall, words": "holdfast.recall.words",
-    "  words arm": "holdfast.parts.words_arm",
-    "  vectors arm": "holdfast.parts.vectors_arm",
-    "  neighbours": "holdfast.parts.around",
-    "  hydrate": "holdfast.parts.hydrate",
-    "write, no embedding": "holdfast.write.insert_without_embedding",
-    "remember": "holdfast.write.remember_with_embedding_and_comparison",
-    "cold command": "holdfast.cold_start.command",
-    "cold reference": "holdfast.cold_start.reference",
+    "recall, hybrid": "wellkept.recall.hybrid",
+    "recall, words": "wellkept.recall.words",
+    "  words arm": "wellkept.parts.words_arm",
+    "  vectors arm": "wellkept.parts.vectors_arm",
+    "  neighbours": "wellkept.parts.around",
+    "  hydrate": "wellkept.parts.hydrate",
+    "write, no embedding": "wellkept.write.insert_without_embedding",
+    "remember": "wellkept.write.remember_with_embedding_and_comparison",
+    "cold command": "wellkept.cold_start.command",
+    "cold reference": "wellkept.cold_start.reference",
     "FTS5, any word": "peers.fts5_any_word.query",
     "numpy float32": "peers.numpy_f32.query",
     "sqlite-vec": "peers.sqlite_vec.query",
@@ -291,7 +291,7 @@ def main(arguments: Sequence[str]) -> int:
     made.add_argument("--chroma-rows", type=int, default=100_000, help="no ChromaDB above this")
     made.add_argument("--keep", type=Path, help="folder to keep the loaded stores in, for reuse")
     chosen = made.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="holdfast-scale-") as passing:
+    with tempfile.TemporaryDirectory(prefix="wellkept-scale-") as passing:
         options = Options(
             sizes=tuple(int(size) for size in chosen.sizes.split(",")),
             queries=chosen.queries,

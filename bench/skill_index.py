@@ -20,10 +20,10 @@ from time import process_time, time
 import yaml
 
 from bench.report import Target, finish, machine, parser, ratio, table
-from holdfast.core.codec import Json
-from holdfast.skills.sources.catalog import SkillCatalogue
-from holdfast.skills.sources.locations import project_places
-from holdfast.skills.sources.scanner import PlaceScanner
+from wellkept.core.codec import Json
+from wellkept.skills.sources.catalog import SkillCatalogue
+from wellkept.skills.sources.locations import project_places
+from wellkept.skills.sources.scanner import PlaceScanner
 
 _ROUNDS = 9
 _COLD_LIMIT_MS, _WARM_LIMIT_MS = 100.0, 5.0

@@ -1,7 +1,7 @@
 """How real skills fare: how many of a folder of them are read, keep the rules, and why not.
 
 `python -m bench.skill_survey --folder DIR [--json] [--strict]`. Every SKILL.md below DIR is read as
-Holdfast reads it and, for comparison, its front matter by PyYAML. Nothing is kept of the documents
+Wellkept reads it and, for comparison, its front matter by PyYAML. Nothing is kept of the documents
 but counts. A collection can be had with `git clone` of any repository of skills.
 """
 
@@ -18,12 +18,12 @@ from typing import cast
 import yaml
 
 from bench.report import finish, parser, say, table
-from holdfast.core.codec import Json
-from holdfast.core.skills import Skill, SkillFormat, SkillKind, SkillSource
-from holdfast.skills.documents.finding_codes import CODES
-from holdfast.skills.documents.front_matter import MAX_DOCUMENT_BYTES, decode, lay_out
-from holdfast.skills.documents.reader import read_skill
-from holdfast.skills.sources.scanner import SKILL_FILES
+from wellkept.core.codec import Json
+from wellkept.core.skills import Skill, SkillFormat, SkillKind, SkillSource
+from wellkept.skills.documents.finding_codes import CODES
+from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES, decode, lay_out
+from wellkept.skills.documents.reader import read_skill
+from wellkept.skills.sources.scanner import SKILL_FILES
 
 _SOURCE = SkillSource(SkillKind.EXTERNAL, "survey", 75)
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)

@@ -20,15 +20,15 @@ from pathlib import Path
 
 from bench.baselines import Baselines
 from bench.report import Target, finish, machine, parser, ratio, say, table, timed_each
-from bench.skills_data import SHIPPED, Prompt, SkillSet, load, split_of
-from holdfast.core.codec import Json
-from holdfast.core.ports.store import Embedder
-from holdfast.core.records import replace
-from holdfast.core.skills import Skill
-from holdfast.skills.selection import lexical
-from holdfast.skills.selection.detection import Detected, detect_skills
-from holdfast.skills.selection.scoring import SkillSearch
-from holdfast.skills.selection.select import SelectionPolicy, select_skills
+from bench.skills_data import SHIPPED, Prompt, SkillSet, load
+from wellkept.core.codec import Json
+from wellkept.core.ports.store import Embedder
+from wellkept.core.records import replace
+from wellkept.core.skills import Skill
+from wellkept.skills.selection import lexical
+from wellkept.skills.selection.detection import Detected, detect_skills
+from wellkept.skills.selection.scoring import SkillSearch
+from wellkept.skills.selection.select import SelectionPolicy, select_skills
 
 _MANY = 500
 _ROUNDS = 300
@@ -138,7 +138,7 @@ def compare(
     data: SkillSet, prompts: Sequence[Prompt], *, embedder: Embedder, ablate: bool
 ) -> dict[str, Figures]:
     """Every way on the same prompts."""
-    from holdfast.skills.selection.scoring import PROFILES
+    from wellkept.skills.selection.scoring import PROFILES
 
     ways = Ways(data, embedder)
     usual, written = PROFILES["default"], PROFILES["document"]
@@ -221,17 +221,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--data", type=Path, default=SHIPPED, help="another labelled set")
     options.add_argument("--split", choices=("dev", "test", "all"), default="test")
     options.add_argument("--ablate", action="store_true", help="also without each part")
-    options.add_argument("--check-split", action="store_true", help="only check the split rule")
     chosen = options.parse_args(arguments)
     try:
         data = load(chosen.data)
     except (OSError, ValueError, KeyError) as error:
         say(f"{chosen.data}: {error}")
         return 2
-    if chosen.check_split:
-        wrong = [p.text for p in data.prompts if p.split != split_of(p.text)]
-        finish("skills_split", {"prompts": len(data.prompts), "wrong": [*wrong]}, as_json=True)
-        return 1 if wrong else 0
     prompts = [p for p in data.prompts if chosen.split in ("all", p.split)]
     return _report(data, prompts, split=chosen.split, ablate=chosen.ablate, as_json=chosen.json)
 
@@ -239,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _report(
     data: SkillSet, prompts: Sequence[Prompt], *, split: str, ablate: bool, as_json: bool
 ) -> int:
-    from holdfast.providers.embedders.static import StaticEmbedder
+    from wellkept.providers.embedders.static import StaticEmbedder
 
     embedder = StaticEmbedder()
     found = compare(data, prompts, embedder=embedder, ablate=ablate)

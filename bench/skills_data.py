@@ -13,12 +13,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
-from holdfast.core.skills import Skill, SkillDetection, SkillFormat, SkillKind, SkillSource
-from holdfast.skills.documents.reader import read_skill
-from holdfast.skills.selection.project_files import ProjectFiles, scan_project
+from wellkept.core.skills import Skill, SkillDetection, SkillFormat, SkillKind, SkillSource
+from wellkept.skills.documents.reader import read_skill
+from wellkept.skills.selection.project_files import ProjectFiles, scan_project
 
 SHIPPED = Path(__file__).parent / "data" / "skills"
-SEED = "holdfast-skills-1"
+TEST_HALF_SHA256 = "6ec9d9d7a2071c31a8510d27aceb80a5b1768a312ba736417220c588511e1eec"
+"""Digest of the sorted test prompts of the shipped set: no prompt moves between the halves."""
 _SOURCE = SkillSource(SkillKind.PROJECT, "bench", 250)
 
 
@@ -55,10 +56,10 @@ def load(path: Path) -> SkillSet:
     return made
 
 
-def split_of(text: str) -> str:
-    """The half a prompt of the shipped set belongs to."""
-    number = int(sha256(f"{SEED}\n{text}".encode()).hexdigest(), 16)
-    return "test" if number % 2 else "dev"
+def digest_of_test_half(data: SkillSet) -> str:
+    """Digest of the prompts in the test half, to compare with `TEST_HALF_SHA256`."""
+    texts = sorted({prompt.text for prompt in data.prompts if prompt.split == "test"})
+    return sha256("\n".join(texts).encode()).hexdigest()
 
 
 def _from_folder(folder: Path) -> SkillSet:

@@ -13,15 +13,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.plain_bm25 import PlainBm25
-from holdfast.app.projects.commits import read_past
-from holdfast.codegraph.search.embeddings import Meaning
-from holdfast.codegraph.search.file_search import WEIGHTS, Finder
-from holdfast.codegraph.search.term_index import WordBook, file_text, is_worth_reading, readable
-from holdfast.codegraph.search.tokens import words
-from holdfast.core.clock import system_clock
-from holdfast.providers.embedders.bundled_models import STATIC
-from holdfast.providers.embedders.static import StaticEmbedder
-from holdfast.store.sqlite.graph.code_search import SqliteCodeTexts
+from wellkept.app.projects.commits import read_past
+from wellkept.codegraph.search.embeddings import Meaning
+from wellkept.codegraph.search.file_search import WEIGHTS, Finder
+from wellkept.codegraph.search.term_index import WordBook, file_text, is_worth_reading, readable
+from wellkept.codegraph.search.tokens import words
+from wellkept.core.clock import system_clock
+from wellkept.providers.embedders.bundled_models import STATIC
+from wellkept.providers.embedders.static import StaticEmbedder
+from wellkept.store.sqlite.graph.code_search import SqliteCodeTexts
 
 TREE = "bench"
 _ALL_COMMITS = 1_000_000

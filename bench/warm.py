@@ -1,7 +1,7 @@
-"""Holdfast in a process of its own that stays up: recall, its parts, writes, memory in use.
+"""Wellkept in a process of its own that stays up: recall, its parts, writes, memory in use.
 
 Started by `bench.scale` so that nothing else counts towards its memory. Questions go through the
-shipped `holdfast.memory.recall.recall`. The real default embedder embeds each, so that its time
+shipped `wellkept.memory.recall.recall`. The real default embedder embeds each, so that its time
 is part of the figure; its vector is then put aside for the corpus's own, which is what the rows
 have. Prints one JSON object.
 """
@@ -17,19 +17,19 @@ from time import perf_counter
 from bench.corpus import BLOCK, DIMENSION, PROJECT, Corpus, Query, packed, row_of
 from bench.loading import MODEL_ID, inserts
 from bench.report import parser, resident_mb, timed, timed_each
-from holdfast.core.changes import Delete
-from holdfast.core.codec import Json
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.ports.store import Embedder, Store, Vector
-from holdfast.core.query import Candidate, Filter, Hit
-from holdfast.core.text import query_terms
-from holdfast.memory.engine import Engine
-from holdfast.memory.recall.recall import recall
-from holdfast.memory.recall.requests import Mode, RecallRequest
-from holdfast.memory.recall.retrievers import ARM_CAP, SPAN, WITH_NEIGHBOURS
-from holdfast.memory.remember import remember
-from holdfast.providers.embedders.static import StaticEmbedder
-from holdfast.store import open_sqlite
+from wellkept.core.changes import Delete
+from wellkept.core.codec import Json
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.ports.store import Embedder, Store, Vector
+from wellkept.core.query import Candidate, Filter, Hit
+from wellkept.core.text import query_terms
+from wellkept.memory.engine import Engine
+from wellkept.memory.recall.recall import recall
+from wellkept.memory.recall.requests import Mode, RecallRequest
+from wellkept.memory.recall.retrievers import ARM_CAP, SPAN, WITH_NEIGHBOURS
+from wellkept.memory.remember import remember
+from wellkept.providers.embedders.static import StaticEmbedder
+from wellkept.store import open_sqlite
 
 WHERE = Filter(project=PROJECT)
 LIMIT = 10

@@ -1,4 +1,4 @@
-"""Runs the official conformance suites and the Inspector against Holdfast's MCP server.
+"""Runs the official conformance suites and the Inspector against Wellkept's MCP server.
 
 Called by `scripts/mcp-conformance`, which fetches the tools first. Prints a row for each scenario
 that fails, with the first reason that the suite gives, and the counts for docs/mcp.md.
@@ -28,7 +28,7 @@ INSPECTED = (
     ("tools/call", "--tool-name", "memory_recall"),
     ("resources/list",),
     ("resources/templates/list",),
-    ("resources/read", "--uri", "holdfast://stats"),
+    ("resources/read", "--uri", "wellkept://stats"),
     ("prompts/list",),
     ("prompts/get", "--prompt-name", "memory-recall", "--prompt-args", "question=releases"),
 )
@@ -46,7 +46,7 @@ def main(tools: Path) -> int:
                 bad = _run_suite(tools / suite, [*options], address, out)
                 failed = failed or (bad if number == 0 else 0)
             _inspect(tools, [address], folder)
-        stdio = [sys.executable, "-P", "-m", "holdfast.cli", "mcp"]
+        stdio = [sys.executable, "-P", "-m", "wellkept.cli", "mcp"]
         _inspect(tools, stdio, folder)
     return 1 if failed else 0
 
@@ -93,7 +93,7 @@ def _scenario(folder: str) -> str:
 def _inspect(tools: Path, target: Sequence[str], folder: Path) -> None:
     """What the Inspector's command line says to each method."""
     program = tools / "conformance" / "node_modules" / ".bin" / "mcp-inspector"
-    home = {"HOLDFAST_HOME": str(folder / "inspected"), "HOLDFAST_EMBEDDING_PROVIDER": "none"}
+    home = {"WELLKEPT_HOME": str(folder / "inspected"), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
     print(f"\nInspector over {'http' if len(target) == 1 else 'stdio'}")
     for method, *options in INSPECTED:
         words = [str(program), "--cli", *target, "--method", method, *options]

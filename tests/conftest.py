@@ -30,9 +30,9 @@ sys.addaudithook(_refuse_outside)
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own for each test; nothing of the person running the tests is read."""
-    folder = tmp_path / "holdfast-home"
+    folder = tmp_path / "wellkept-home"
     for name in [*os.environ]:
-        if name.startswith("HOLDFAST_") or name in {"OPENAI_API_KEY", "OLLAMA_HOST"}:
+        if name.startswith("WELLKEPT_") or name in {"OPENAI_API_KEY", "OLLAMA_HOST"}:
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HOLDFAST_HOME", str(folder))
+    monkeypatch.setenv("WELLKEPT_HOME", str(folder))
     return folder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
+import wellkept
 from tests.app.working import QUIET, Desk
 
 
@@ -17,6 +17,6 @@ def desk(tmp_path: Path) -> Desk:
 
 
 @pytest.fixture
-def hf(desk: Desk) -> Iterator[holdfast.Holdfast]:
+def wk(desk: Desk) -> Iterator[wellkept.Wellkept]:
     with desk.open(settings=QUIET) as opened:
         yield opened

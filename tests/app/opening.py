@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.core.errors import ProviderError
-from holdfast.core.ports.store import Embedder, Vector
-from holdfast.testing.fakes import ManualClock, WordEmbedder
+import wellkept
+from wellkept.app.settings.model import Settings
+from wellkept.core.errors import ProviderError
+from wellkept.core.ports.store import Embedder, Vector
+from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 
 def open_in(
@@ -19,9 +19,9 @@ def open_in(
     embedder: Embedder | str | None = "none",
     clock: ManualClock | None = None,
     settings: Settings | None = None,
-) -> holdfast.Holdfast:
+) -> wellkept.Wellkept:
     """A memory in `folder`, which is also the project's folder."""
-    return holdfast.open(
+    return wellkept.open(
         folder / "data" / "memory.db",
         project=project,
         cwd=folder,

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.app.wiring.plugins import hookimpl
-from holdfast.core.codec import Json
-from holdfast.core.memory import Memory, WorkUnitRef
-from holdfast.core.types import Phase
-from holdfast.observe.methodology.builtin import NATIVE
-from holdfast.observe.methodology.protocol import CustomType, Relay, WorkContext
+from wellkept.app.wiring.plugins import hookimpl
+from wellkept.core.codec import Json
+from wellkept.core.memory import Memory, WorkUnitRef
+from wellkept.core.types import Phase
+from wellkept.observe.methodology.builtin import NATIVE
+from wellkept.observe.methodology.protocol import CustomType, Relay, WorkContext
 
 
 class Twice:
     """Brings a methodology that is there already."""
 
     @hookimpl
-    def holdfast_methodologies(self) -> Iterable[object]:
+    def wellkept_methodologies(self) -> Iterable[object]:
         return [NATIVE]
 
 
@@ -26,7 +26,7 @@ class Odd:
     """Brings something else."""
 
     @hookimpl
-    def holdfast_methodologies(self) -> Iterable[object]:
+    def wellkept_methodologies(self) -> Iterable[object]:
         return ["waterfall"]
 
 
@@ -34,7 +34,7 @@ class Failing:
     """Fails when it is asked."""
 
     @hookimpl
-    def holdfast_methodologies(self) -> Iterable[object]:
+    def wellkept_methodologies(self) -> Iterable[object]:
         return [1 / 0]
 
 
@@ -60,7 +60,7 @@ class Moody:
         raise KeyError("mood")
 
     @hookimpl
-    def holdfast_methodologies(self) -> Iterable[object]:
+    def wellkept_methodologies(self) -> Iterable[object]:
         return [self]
 
 

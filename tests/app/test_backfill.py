@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.imports.transcripts import BackfillReport, Wanted, import_transcripts
-from holdfast.clients.hook_spec import Places
-from holdfast.clients.transcripts.registry import transcripts
-from holdfast.core.events import Origin, PromptSubmitted, SessionStarted
-from holdfast.core.query import Filter
-from holdfast.observe.ingest.ingest import Taker
-from holdfast.observe.reading.environment import Place, World
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.app.opening import open_in
+from wellkept.app.imports.transcripts import BackfillReport, Wanted, import_transcripts
+from wellkept.clients.hook_spec import Places
+from wellkept.clients.transcripts.registry import transcripts
+from wellkept.core.events import Origin, PromptSubmitted, SessionStarted
+from wellkept.core.query import Filter
+from wellkept.observe.ingest.ingest import Taker
+from wellkept.observe.reading.environment import Place, World
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C7")
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -55,18 +55,18 @@ def session(folder: Path, name: str, *, cwd: Path, turns: int = 3, key: str = "h
 
 
 def take(
-    hf: holdfast.Holdfast, *paths: Path, wanted: Wanted | None = None, dry_run: bool = False
+    wk: wellkept.Wellkept, *paths: Path, wanted: Wanted | None = None, dry_run: bool = False
 ) -> BackfillReport:
     where = Places(home=paths[0], project=paths[0], environment={})
     found = transcripts("claude-code", where=where, paths=paths)
     wish = wanted or Wanted()
     return import_transcripts(
-        hf, "claude-code", found, wanted=wish, dry_run=dry_run, environment={}
+        wk, "claude-code", found, wanted=wish, dry_run=dry_run, environment={}
     )
 
 
-def contents(hf: holdfast.Holdfast) -> list[tuple[str, str, str]]:
-    rows = hf.engine.store.iterate(Filter(project=None))
+def contents(wk: wellkept.Wellkept) -> list[tuple[str, str, str]]:
+    rows = wk.engine.store.iterate(Filter(project=None))
     return sorted((row.project, row.type.value, row.content) for row in rows)
 
 
@@ -80,11 +80,11 @@ def shop(tmp_path: Path) -> Path:
 def test_a_session_becomes_prompts_observations_and_a_summary(tmp_path: Path, shop: Path) -> None:
     kept = tmp_path / "kept"
     session(kept, "s-1", cwd=shop)
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        report = take(hf, kept)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        report = take(wk, kept)
 
-        record = hf.engine.store.get_session("s-1")
-        rows = contents(hf)
+        record = wk.engine.store.get_session("s-1")
+        rows = contents(wk)
     assert (report.new, report.prompts) == (1, 3)
     assert report.observations >= 3
     assert record is not None
@@ -97,9 +97,9 @@ def test_a_session_becomes_prompts_observations_and_a_summary(tmp_path: Path, sh
 @pytest.mark.feature("A10")
 def test_secrets_are_redacted_and_counted(tmp_path: Path, shop: Path) -> None:
     session(tmp_path / "kept", "s-1", cwd=shop)
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        report = take(hf, tmp_path / "kept")
-        rows = contents(hf)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        report = take(wk, tmp_path / "kept")
+        rows = contents(wk)
     assert report.redacted >= 3
     assert "hunter2" not in repr(rows)
     assert b"hunter2" not in (tmp_path / "data" / "memory.db").read_bytes()
@@ -107,22 +107,22 @@ def test_secrets_are_redacted_and_counted(tmp_path: Path, shop: Path) -> None:
 
 def test_taken_twice_equals_once(tmp_path: Path, shop: Path) -> None:
     session(tmp_path / "kept", "s-1", cwd=shop)
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        take(hf, tmp_path / "kept")
-        before = contents(hf)
-        again = take(hf, tmp_path / "kept")
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        take(wk, tmp_path / "kept")
+        before = contents(wk)
+        again = take(wk, tmp_path / "kept")
         assert (again.unchanged, again.events) == (1, 0)
-        assert contents(hf) == before
+        assert contents(wk) == before
 
 
 def test_what_was_written_since_is_added(tmp_path: Path, shop: Path) -> None:
     longer = session(tmp_path / "kept", "s-1", cwd=shop, turns=5).read_bytes()
     path = session(tmp_path / "kept", "s-1", cwd=shop, turns=2)
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        take(hf, tmp_path / "kept")
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        take(wk, tmp_path / "kept")
         path.write_bytes(longer)
-        report = take(hf, tmp_path / "kept")
-        record = hf.engine.store.get_session("s-1")
+        report = take(wk, tmp_path / "kept")
+        record = wk.engine.store.get_session("s-1")
     assert (report.continued, report.prompts) == (1, 3)
     assert record is not None
     assert (record.prompt_count, record.turn_count) == (5, 5)
@@ -130,11 +130,11 @@ def test_what_was_written_since_is_added(tmp_path: Path, shop: Path) -> None:
 
 def test_a_dry_run_counts_the_same_and_changes_nothing(tmp_path: Path, shop: Path) -> None:
     session(tmp_path / "kept", "s-1", cwd=shop)
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        foreseen = take(hf, tmp_path / "kept", dry_run=True)
-        assert contents(hf) == []
-        assert hf.engine.store.get_session("s-1") is None
-        real = take(hf, tmp_path / "kept")
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        foreseen = take(wk, tmp_path / "kept", dry_run=True)
+        assert contents(wk) == []
+        assert wk.engine.store.get_session("s-1") is None
+        real = take(wk, tmp_path / "kept")
     assert (foreseen.prompts, foreseen.events) == (real.prompts, real.events)
     assert foreseen.observations == real.observations
 
@@ -144,25 +144,25 @@ def test_a_session_that_hooks_caught_is_not_doubled(tmp_path: Path, shop: Path) 
     start = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
     origin = Origin(event_id="e1", client="claude-code", session_id="s-1", at=start, cwd=str(shop))
     said = Origin(event_id="e2", client="claude-code", session_id="s-1", at=start, cwd=str(shop))
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        taker = Taker(hf.engine, World(place=lambda _: Place("name:demo")))
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        taker = Taker(wk.engine, World(place=lambda _: Place("name:demo")))
         caught = PromptSubmitted(origin=said, text="Please fix parser 0")
         taker.commit([SessionStarted(origin=origin), caught], [])
-        before = contents(hf)
-        report = take(hf, tmp_path / "kept")
+        before = contents(wk)
+        report = take(wk, tmp_path / "kept")
         assert (report.caught, report.events) == (1, 0)
         assert report.known_events > 0
-        assert contents(hf) == before
+        assert contents(wk) == before
 
 
 def test_each_transcript_goes_to_the_project_of_its_own_folder(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         session(tmp_path / "kept", f"s-{name}", cwd=tmp_path / name)
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        every = take(hf, tmp_path / "kept")
-        mine = hf.engine.store.get_session("s-one")
-        other = hf.engine.store.get_session("s-two")
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        every = take(wk, tmp_path / "kept")
+        mine = wk.engine.store.get_session("s-one")
+        other = wk.engine.store.get_session("s-two")
     assert len(every.projects) == 2
     assert mine is not None
     assert other is not None
@@ -173,18 +173,18 @@ def test_other_projects_and_older_sessions_are_left_out_when_asked(
     tmp_path: Path, shop: Path
 ) -> None:
     session(tmp_path / "kept", "s-1", cwd=shop)
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        elsewhere = take(hf, tmp_path / "kept", wanted=Wanted(project="name:another"))
-        older = take(hf, tmp_path / "kept", wanted=Wanted(since=NOW))
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        elsewhere = take(wk, tmp_path / "kept", wanted=Wanted(project="name:another"))
+        older = take(wk, tmp_path / "kept", wanted=Wanted(since=NOW))
         assert (elsewhere.other_projects, older.too_old) == (1, 1)
-        assert contents(hf) == []
+        assert contents(wk) == []
 
 
 def test_an_unreadable_file_does_not_keep_the_others_out(tmp_path: Path, shop: Path) -> None:
     session(tmp_path / "kept", "s-1", cwd=shop)
     (tmp_path / "kept" / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
     (tmp_path / "kept" / "noise.jsonl").write_bytes(os.urandom(2048))
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        report = take(hf, tmp_path / "kept")
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        report = take(wk, tmp_path / "kept")
     assert report.new == 1
     assert {unread.path.name for unread in report.unread} == {"dangling.jsonl", "noise.jsonl"}

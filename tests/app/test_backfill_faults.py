@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.imports.transcripts import Wanted, import_transcripts
-from holdfast.clients.hook_spec import Places
-from holdfast.clients.transcripts.jsonl_records import MAX_LINE_BYTES
-from holdfast.clients.transcripts.registry import transcripts
-from holdfast.core.errors import UsageError
-from holdfast.core.query import Filter
-from holdfast.store.other_tools.sqlite_file import open_copy
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.app.opening import open_in
 from tests.app.test_backfill import NOW, contents, session, shop, take
 from tests.app.test_backfill_sources import CLAUDE_MEM, said
 from tests.app.test_backfill_sources import take as take_source
+from wellkept.app.imports.transcripts import Wanted, import_transcripts
+from wellkept.clients.hook_spec import Places
+from wellkept.clients.transcripts.jsonl_records import MAX_LINE_BYTES
+from wellkept.clients.transcripts.registry import transcripts
+from wellkept.core.errors import UsageError
+from wellkept.core.query import Filter
+from wellkept.store.other_tools.sqlite_file import open_copy
+from wellkept.testing.fakes import ManualClock
 
 __all__ = ["shop"]
 pytestmark = pytest.mark.feature("C7")
@@ -33,16 +33,16 @@ pytestmark = pytest.mark.feature("C7")
 _IMPORT = """
 import sys
 from pathlib import Path
-import holdfast, holdfast.observe.ingest.transcript_import as backfill
-from holdfast.app.imports.transcripts import Wanted, import_transcripts
-from holdfast.clients.transcripts.registry import transcripts
-from holdfast.clients.hook_spec import Places
+import wellkept, wellkept.observe.ingest.transcript_import as backfill
+from wellkept.app.imports.transcripts import Wanted, import_transcripts
+from wellkept.clients.transcripts.registry import transcripts
+from wellkept.clients.hook_spec import Places
 backfill.BATCH_EVENTS = 7
 kept, database = Path(sys.argv[1]), sys.argv[2]
-with holdfast.open(database, project="demo", embedder="none", environment={}) as hf:
+with wellkept.open(database, project="demo", embedder="none", environment={}) as wk:
     where = Places(home=kept, project=kept, environment={})
     found = transcripts("claude-code", where=where, paths=[kept])
-    import_transcripts(hf, "claude-code", found, wanted=Wanted(), environment={})
+    import_transcripts(wk, "claude-code", found, wanted=Wanted(), environment={})
 """
 _COUNTED = ("prompt_count", "turn_count", "tool_count", "observation_count", "ended_at")
 
@@ -51,12 +51,12 @@ def importing(kept: Path, database: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", _IMPORT, str(kept), str(database)])
 
 
-def opened(database: Path) -> holdfast.Holdfast:
-    return holdfast.open(database, project="demo", embedder="none", environment={})
+def opened(database: Path) -> wellkept.Wellkept:
+    return wellkept.open(database, project="demo", embedder="none", environment={})
 
 
-def counts(hf: holdfast.Holdfast, names: list[str]) -> list[list[object]]:
-    found = [hf.engine.store.get_session(name) for name in names]
+def counts(wk: wellkept.Wellkept, names: list[str]) -> list[list[object]]:
+    found = [wk.engine.store.get_session(name) for name in names]
     return [[getattr(one, field) for field in _COUNTED] for one in found]
 
 
@@ -120,11 +120,11 @@ def test_a_line_of_fifty_megabytes_is_read_and_its_secrets_stay_out(
     path = session(tmp_path / "kept", "s-1", cwd=shop)
     secret = "AKIA" + "Z7QX4NEL2WTB6MRC"
     answered(path, "row of a dump\n" * (50 * 2**20 // 14) + f"key {secret}\n")
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        report = take(hf, path)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        report = take(wk, path)
         assert (report.new, report.reading.damaged, report.reading.too_long) == (1, 0, 0)
         assert report.prompts == 3
-        assert secret not in json.dumps(contents(hf))
+        assert secret not in json.dumps(contents(wk))
 
 
 def test_a_line_that_is_too_long_is_counted_and_the_rest_is_read(
@@ -132,8 +132,8 @@ def test_a_line_that_is_too_long_is_counted_and_the_rest_is_read(
 ) -> None:
     path = session(tmp_path / "kept", "s-1", cwd=shop)
     answered(path, "x" * (MAX_LINE_BYTES + 1))
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        report = take(hf, path)
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        report = take(wk, path)
     assert (report.new, report.prompts, report.reading.too_long) == (1, 3, 1)
     assert report.bytes_read == path.stat().st_size
 
@@ -144,8 +144,8 @@ def test_a_pipe_among_the_transcripts_is_named_and_not_waited_for(
 ) -> None:
     session(tmp_path / "kept", "s-1", cwd=shop)
     os.mkfifo(tmp_path / "kept" / "pipe.jsonl")
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        report = take(hf, tmp_path / "kept")
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        report = take(wk, tmp_path / "kept")
     assert report.new == 1
     assert [(one.path.name, one.reason) for one in report.unread] == [("pipe.jsonl", "is no file")]
 
@@ -154,8 +154,8 @@ def test_a_pipe_among_the_transcripts_is_named_and_not_waited_for(
 def test_a_file_without_leave_to_read_is_named(tmp_path: Path, shop: Path) -> None:
     session(tmp_path / "kept", "s-1", cwd=shop)
     session(tmp_path / "kept", "s-2", cwd=shop).chmod(0)
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        report = take(hf, tmp_path / "kept")
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        report = take(wk, tmp_path / "kept")
     assert report.new == 1
     assert [one.path.name for one in report.unread] == ["s-2.jsonl"]
 
@@ -165,8 +165,8 @@ def test_a_transcript_that_goes_away_meanwhile_is_named(tmp_path: Path, shop: Pa
     where = Places(home=tmp_path, project=tmp_path, environment={})
     found = list(transcripts("claude-code", where=where, paths=[tmp_path / "kept"]))
     gone.unlink()
-    with open_in(tmp_path, clock=ManualClock(NOW)) as hf:
-        report = import_transcripts(hf, "claude-code", found, wanted=Wanted(), environment={})
+    with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
+        report = import_transcripts(wk, "claude-code", found, wanted=Wanted(), environment={})
     assert report.new == 1
     assert [one.path for one in report.unread] == [gone]
 
@@ -181,9 +181,9 @@ def test_what_stands_only_in_the_log_of_another_tools_store_is_read(tmp_path: Pa
         before = {one: one.read_bytes() for one in (path, log)}
         assert b"Offset counted" not in before[path]
 
-        with open_in(tmp_path) as hf:
-            take_source(hf, "claude-mem", path, everything=True)
-            assert any("Offset counted from the end" in text for text in said(hf))
+        with open_in(tmp_path) as wk:
+            take_source(wk, "claude-mem", path, everything=True)
+            assert any("Offset counted from the end" in text for text in said(wk))
 
         assert {one: one.read_bytes() for one in (path, log)} == before
 

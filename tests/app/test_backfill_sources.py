@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.imports.notes import NotesReport
-from holdfast.app.imports.sources import SOURCES, Asked, import_source
-from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.query import Filter
-from holdfast.core.types import Scope
+import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
+from wellkept.app.imports.notes import NotesReport
+from wellkept.app.imports.sources import SOURCES, Asked, import_source
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.query import Filter
+from wellkept.core.types import Scope
 
 pytestmark = pytest.mark.feature("C7")
 
 
 def take(
-    hf: holdfast.Holdfast, name: str, *paths: Path, everything: bool = False, dry_run: bool = False
+    wk: wellkept.Wellkept, name: str, *paths: Path, everything: bool = False, dry_run: bool = False
 ) -> NotesReport:
-    asked = Asked(hf=hf, home=hf.root / "home", environment={}, paths=paths, everything=everything)
+    asked = Asked(wk=wk, home=wk.root / "home", environment={}, paths=paths, everything=everything)
     return import_source(name, asked, dry_run=dry_run)
 
 
-def said(hf: holdfast.Holdfast) -> list[str]:
-    return sorted(m.content for m in hf.engine.store.iterate(Filter(project=None)))
+def said(wk: wellkept.Wellkept) -> list[str]:
+    return sorted(m.content for m in wk.engine.store.iterate(Filter(project=None)))
 
 
 def database(path: Path, script: str) -> Path:
@@ -81,9 +81,9 @@ INSERT INTO memories VALUES (2, 'h2', 'Deleted', '', 'note', '{}', 1767225600.0,
 
 def test_claude_mem_brings_this_projects_observations_summaries_and_prompts(tmp_path: Path) -> None:
     path = database(tmp_path / "cm.db", CLAUDE_MEM.replace("{project}", tmp_path.name))
-    with open_in(tmp_path) as hf:
-        report = take(hf, "claude-mem", path)
-        rows = said(hf)
+    with open_in(tmp_path) as wk:
+        report = take(wk, "claude-mem", path)
+        rows = said(wk)
     assert (report.new, report.other_projects, report.redacted) == (3, 1, 1)
     assert any("torn lines are read again" in row for row in rows)
     assert "hunter2" not in repr(rows)
@@ -91,16 +91,16 @@ def test_claude_mem_brings_this_projects_observations_summaries_and_prompts(tmp_
 
 def test_claude_mem_keeps_other_projects_apart(tmp_path: Path) -> None:
     path = database(tmp_path / "cm.db", CLAUDE_MEM.replace("{project}", tmp_path.name))
-    with open_in(tmp_path) as hf:
-        report = take(hf, "claude-mem", path, everything=True)
-    assert report.projects == {hf.project: 3, "name:another": 1}
+    with open_in(tmp_path) as wk:
+        report = take(wk, "claude-mem", path, everything=True)
+    assert report.projects == {wk.project: 3, "name:another": 1}
 
 
 def test_mem0_brings_what_each_memory_said_last(tmp_path: Path) -> None:
     path = database(tmp_path / "home" / ".mem0" / "history.db", MEM0)
-    with open_in(tmp_path) as hf:
-        take(hf, "mem0")
-        assert said(hf) == ["Likes coffee"]
+    with open_in(tmp_path) as wk:
+        take(wk, "mem0")
+        assert said(wk) == ["Likes coffee"]
     assert sorted(p.name for p in path.parent.iterdir()) == ["history.db"]
 
 
@@ -108,17 +108,17 @@ def test_a_mem0_export_is_read(tmp_path: Path) -> None:
     export = tmp_path / "mem0.json"
     items = [{"id": "x", "memory": "Prefers tabs", "created_at": "2026-01-01T00:00:00+00:00"}, {}]
     export.write_text(json.dumps({"results": items}), "utf-8")
-    with open_in(tmp_path) as hf:
-        report = take(hf, "mem0", export)
-        assert said(hf) == ["Prefers tabs"]
+    with open_in(tmp_path) as wk:
+        report = take(wk, "mem0", export)
+        assert said(wk) == ["Prefers tabs"]
     assert len(report.skipped) == 1
 
 
 def test_mcp_memory_service_brings_what_is_not_deleted(tmp_path: Path) -> None:
     path = database(tmp_path / "sqlite_vec.db", MCP)
-    with open_in(tmp_path) as hf:
-        take(hf, "mcp-memory-service", path)
-        (only,) = hf.engine.store.iterate(Filter(project=None))
+    with open_in(tmp_path) as wk:
+        take(wk, "mcp-memory-service", path)
+        (only,) = wk.engine.store.iterate(Filter(project=None))
     assert (only.content, only.type.value) == ("We chose uv over pip", "decision")
     assert set(only.tags) >= {"tools", "python"}
 
@@ -133,9 +133,9 @@ def test_basic_memory_brings_its_notes(tmp_path: Path) -> None:
     config = tmp_path / "home" / ".basic-memory" / "config.json"
     config.parent.mkdir(parents=True)
     config.write_text(json.dumps({"projects": {"main": {"path": str(notes)}}}), "utf-8")
-    with open_in(tmp_path) as hf:
-        report = take(hf, "basic-memory")
-        assert "Pour over is clear" in said(hf)[0]
+    with open_in(tmp_path) as wk:
+        report = take(wk, "basic-memory")
+        assert "Pour over is clear" in said(wk)[0]
     assert report.new == 1
 
 
@@ -148,9 +148,9 @@ def test_instructions_of_the_project_and_of_the_person_are_kept_apart(tmp_path: 
     personal = tmp_path / "home" / ".claude" / "CLAUDE.md"
     personal.parent.mkdir(parents=True)
     personal.write_text("# Me\n\nI prefer short answers.\n", "utf-8")
-    with open_in(tmp_path) as hf:
-        report = take(hf, "instructions")
-        rows = list(hf.engine.store.iterate(Filter(project=None)))
+    with open_in(tmp_path) as wk:
+        report = take(wk, "instructions")
+        rows = list(wk.engine.store.iterate(Filter(project=None)))
     assert report.new == 4
     (mine,) = [row for row in rows if row.scope is Scope.USER]
     assert "short answers" in mine.content
@@ -160,33 +160,33 @@ def test_git_brings_commits_once(tmp_path: Path) -> None:
     repository = GitRepository.create(tmp_path / "repo")
     repository.commit("Count from the end, so that a torn line is read again", reader="1")
     root = repository.root
-    with open_in(tmp_path) as hf:
-        assert take(hf, "git", root).new >= 1
-        before = said(hf)
-        assert take(hf, "git", root).new == 0
-        assert said(hf) == before
+    with open_in(tmp_path) as wk:
+        assert take(wk, "git", root).new >= 1
+        before = said(wk)
+        assert take(wk, "git", root).new == 0
+        assert said(wk) == before
 
 
 @pytest.mark.parametrize("name", ["claude-mem", "mem0", "mcp-memory-service"])
 def test_taken_twice_equals_once_and_what_was_forgotten_stays_so(tmp_path: Path, name: str) -> None:
     script = {"claude-mem": CLAUDE_MEM.replace("{project}", tmp_path.name), "mem0": MEM0}
     path = database(tmp_path / "tool.db", script.get(name, MCP))
-    with open_in(tmp_path) as hf:
-        foreseen = take(hf, name, path, dry_run=True)
-        assert said(hf) == []
-        first = take(hf, name, path)
-        again = take(hf, name, path)
+    with open_in(tmp_path) as wk:
+        foreseen = take(wk, name, path, dry_run=True)
+        assert said(wk) == []
+        first = take(wk, name, path)
+        again = take(wk, name, path)
         assert (foreseen.new, again.new, again.unchanged) == (first.new, 0, first.new)
-        hf.forget(*(m.id for m in hf.engine.store.iterate(Filter(project=None))))
-        take(hf, name, path)
-        assert said(hf) == []
+        wk.forget(*(m.id for m in wk.engine.store.iterate(Filter(project=None))))
+        take(wk, name, path)
+        assert said(wk) == []
 
 
 @pytest.mark.parametrize("name", sorted(set(SOURCES) - {"git", "instructions", "basic-memory"}))
 def test_a_file_that_is_no_database_is_a_clear_error(tmp_path: Path, name: str) -> None:
     path = tmp_path / "noise.db"
     path.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 8)
-    with open_in(tmp_path) as hf, pytest.raises(UsageError):
-        take(hf, name, path)
-    with open_in(tmp_path) as hf, pytest.raises(NotFoundError):
-        take(hf, name)
+    with open_in(tmp_path) as wk, pytest.raises(UsageError):
+        take(wk, name, path)
+    with open_in(tmp_path) as wk, pytest.raises(NotFoundError):
+        take(wk, name)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.codec import Json
-from holdfast.core.errors import UsageError
 from tests.app.opening import open_in
+from wellkept.core.codec import Json
+from wellkept.core.errors import UsageError
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-import holdfast
-from holdfast.core.memory import Memory
-from holdfast.core.payloads import E2EObservation
+import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.working import Desk
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import E2EObservation
 
 pytestmark = pytest.mark.feature("D8")
 
@@ -26,7 +26,7 @@ RECORDED: dict[str, dict[str, Any]] = json.loads(
 TYPED = "tiger-lily"
 
 
-def qa(desk: Desk, hf: holdfast.Holdfast, name: str, server: str, *flows: str) -> None:
+def qa(desk: Desk, wk: wellkept.Wellkept, name: str, server: str, *flows: str) -> None:
     """A session that plays recorded flows; what it showed is learned at its end."""
     worker = desk.session(name)
     worker.prompt("QA the shop in the browser")
@@ -47,8 +47,8 @@ def qa(desk: Desk, hf: holdfast.Holdfast, name: str, server: str, *flows: str) -
                 worker.catch("PostToolUse", **told, tool_response=blocks)
     worker.turn("Done.")
     worker.end()
-    assert not desk.drain(hf).problems
-    assert hf.observer.learn([name], daily_model_tokens=0).problems == ()
+    assert not desk.drain(wk).problems
+    assert wk.observer.learn([name], daily_model_tokens=0).problems == ()
 
 
 def kind_of(memory: Memory) -> str:
@@ -56,8 +56,8 @@ def kind_of(memory: Memory) -> str:
     return memory.payload.observation_type
 
 
-def known(hf: holdfast.Holdfast) -> dict[str, Memory]:
-    return {memory.content: memory for memory in hf.list(types="e2e_observation", limit=100).items}
+def known(wk: wellkept.Wellkept) -> dict[str, Memory]:
+    return {memory.content: memory for memory in wk.list(types="e2e_observation", limit=100).items}
 
 
 SETTINGS = {
@@ -124,19 +124,19 @@ def test_a_recorded_session_shows_exactly_these_facts(
     tmp_path: Path, server: str, flows: tuple[str, ...], expected: dict[str, str]
 ) -> None:
     desk = Desk(tmp_path)
-    with desk.open() as hf:
-        qa(desk, hf, "one", server, *flows)
-        assert {content: kind_of(memory) for content, memory in known(hf).items()} == expected
-        assert {(m.confidence, m.needs_review) for m in known(hf).values()} == {(0.75, True)}
+    with desk.open() as wk:
+        qa(desk, wk, "one", server, *flows)
+        assert {content: kind_of(memory) for content, memory in known(wk).items()} == expected
+        assert {(m.confidence, m.needs_review) for m in known(wk).values()} == {(0.75, True)}
 
 
 @pytest.mark.feature("A10")
 def test_nothing_that_was_typed_is_on_disk_afterwards(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with desk.open() as hf:
-        qa(desk, hf, "one", "playwright", "settings", "orders")
-        qa(desk, hf, "two", "chrome-devtools", "settings")
-        qa(desk, hf, "three", "electron", "signing in")
+    with desk.open() as wk:
+        qa(desk, wk, "one", "playwright", "settings", "orders")
+        qa(desk, wk, "two", "chrome-devtools", "settings")
+        qa(desk, wk, "three", "electron", "signing in")
     kept = [path for path in desk.home.rglob("*") if path.is_file()]
     assert kept
     assert [path.name for path in kept if TYPED.encode() in path.read_bytes()] == []
@@ -145,12 +145,12 @@ def test_nothing_that_was_typed_is_on_disk_afterwards(tmp_path: Path) -> None:
 @pytest.mark.feature("D10")
 def test_what_two_servers_showed_is_confirmed_and_told_when_qa_begins(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with desk.open() as hf:
-        qa(desk, hf, "one", "playwright", "settings")
-        assert hf.context("QA the settings page").items == ()
-        qa(desk, hf, "two", "chrome-devtools", "settings")
-        assert all(known(hf)[content].confidence == 0.9 for content in SETTINGS)
-        told = {item.memory.content for item in hf.context("QA the settings page").items}
+    with desk.open() as wk:
+        qa(desk, wk, "one", "playwright", "settings")
+        assert wk.context("QA the settings page").items == ()
+        qa(desk, wk, "two", "chrome-devtools", "settings")
+        assert all(known(wk)[content].confidence == 0.9 for content in SETTINGS)
+        told = {item.memory.content for item in wk.context("QA the settings page").items}
         assert set(SETTINGS) <= told
 
 
@@ -160,8 +160,8 @@ def test_a_fact_is_tied_to_the_file_its_page_comes_from(tmp_path: Path) -> None:
     repository = GitRepository.create(desk.work)
     repository.write("app/settings/page.tsx", "export default function Settings() {}\n")
     repository.commit("Begin")
-    with desk.open() as hf:
-        qa(desk, hf, "one", "playwright", "settings", "waiting")
-        tied = {content: memory.files for content, memory in known(hf).items()}
+    with desk.open() as wk:
+        qa(desk, wk, "one", "playwright", "settings", "waiting")
+        tied = {content: memory.files for content, memory in known(wk).items()}
         assert all(tied[content] == ("app/settings/page.tsx",) for content in SETTINGS)
         assert all(tied[content] == () for content in WAITING)

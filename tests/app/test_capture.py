@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.observer.ingest import (
+from wellkept.app.observer.ingest import (
     UNPLACED,
     commit_files,
     drain_rules,
@@ -15,10 +15,10 @@ from holdfast.app.observer.ingest import (
     read_git,
     read_source,
 )
-from holdfast.app.settings.model import Settings
-from holdfast.core.ports.store import Store
-from holdfast.observe.reading.environment import GitState, relative
-from holdfast.testing import ModelStore
+from wellkept.app.settings.model import Settings
+from wellkept.core.ports.store import Store
+from wellkept.observe.reading.environment import GitState, relative
+from wellkept.testing import ModelStore
 
 pytestmark = pytest.mark.feature("C1")
 
@@ -82,7 +82,7 @@ def test_what_is_no_commit_id_is_not_put_to_git(checkout: Path) -> None:
 
 
 def test_a_session_belongs_to_the_project_of_its_own_folder(checkout: Path, store: Store) -> None:
-    world = machine_world(store, {"HOLDFAST_PROJECT": "somewhere else"})
+    world = machine_world(store, {"WELLKEPT_PROJECT": "somewhere else"})
     inside = checkout / "deep"
     inside.mkdir()
     here, deeper = world.place(str(checkout)), world.place(str(inside))

@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.graph.co_change import co_access, learn_prefetch, link_sessions
-from holdfast.core.changes import PutSightings
-from holdfast.core.module_names import module_of
-from holdfast.core.scratchpad import Sighting, SightingKind, pair_subject
-from holdfast.core.types import MemoryType, Phase
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
+from wellkept.app.graph.co_change import co_access, learn_prefetch, link_sessions
+from wellkept.core.changes import PutSightings
+from wellkept.core.module_names import module_of
+from wellkept.core.scratchpad import Sighting, SightingKind, pair_subject
+from wellkept.core.types import MemoryType, Phase
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D5")
 
 
-def show(hf: holdfast.Holdfast, session: int, *paths: str, project: str | None = None) -> None:
+def show(wk: wellkept.Wellkept, session: int, *paths: str, project: str | None = None) -> None:
     """A session that used files one after the other and changed the first."""
-    home = project or hf.project
+    home = project or wk.project
     at = ManualClock()() + timedelta(hours=session)
     name = f"session-{session}"
     seen = [
@@ -50,11 +50,11 @@ def show(hf: holdfast.Holdfast, session: int, *paths: str, project: str | None =
         for a, b in pairwise(paths)
     ]
     kinds = (SightingKind.FILE_ACCESS, SightingKind.CO_ACCESS)
-    hf.engine.store.apply([PutSightings(home, name, kinds, tuple(seen))])
+    wk.engine.store.apply([PutSightings(home, name, kinds, tuple(seen))])
 
 
-def weight(hf: holdfast.Holdfast, a: str, b: str) -> float:
-    links = hf.engine.store.linked_files(hf.project, [a], min_weight=0, limit=20)
+def weight(wk: wellkept.Wellkept, a: str, b: str) -> float:
+    links = wk.engine.store.linked_files(wk.project, [a], min_weight=0, limit=20)
     return next((link.weight for link in links if link.file_b == b), 0.0)
 
 
@@ -62,9 +62,9 @@ def test_a_fresh_project_knows_from_git_what_changes_together(tmp_path: Path) ->
     repository = GitRepository.create(tmp_path)
     for n in range(5):
         repository.commit(f"Pair {n}", api=f"{n}", schema=f"{n}")
-    with open_in(tmp_path, project=None) as hf:
-        hf.take_in()
-        assert weight(hf, "api.txt", "schema.txt") > 0.6
+    with open_in(tmp_path, project=None) as wk:
+        wk.take_in()
+        assert weight(wk, "api.txt", "schema.txt") > 0.6
 
 
 def test_sessions_add_to_what_git_says_and_survive_another_intake(tmp_path: Path) -> None:
@@ -72,18 +72,18 @@ def test_sessions_add_to_what_git_says_and_survive_another_intake(tmp_path: Path
     for n in range(3):
         repository.commit(f"Pair {n}", api=f"{n}", schema=f"{n}")
         repository.commit(f"Alone {n}", api=f"alone {n}", other=f"{n}")
-    with open_in(tmp_path, project=None) as hf:
-        hf.take_in()
-        by_git = weight(hf, "api.txt", "schema.txt")
+    with open_in(tmp_path, project=None) as wk:
+        wk.take_in()
+        by_git = weight(wk, "api.txt", "schema.txt")
         for n in range(4):
-            show(hf, n, "api.txt", "schema.txt")
-        link_sessions(hf.engine, hf.project)
-        joined = weight(hf, "api.txt", "schema.txt")
+            show(wk, n, "api.txt", "schema.txt")
+        link_sessions(wk.engine, wk.project)
+        joined = weight(wk, "api.txt", "schema.txt")
         assert joined > by_git
-        hf.take_in()
-        link_sessions(hf.engine, hf.project)
-        assert weight(hf, "api.txt", "schema.txt") == joined
-        (edge,) = co_access(hf.engine, hf.project)
+        wk.take_in()
+        link_sessions(wk.engine, wk.project)
+        assert weight(wk, "api.txt", "schema.txt") == joined
+        (edge,) = co_access(wk.engine, wk.project)
         assert edge.first == "api.txt"
 
 
@@ -93,30 +93,30 @@ def test_a_warning_is_found_from_a_file_that_sessions_use_along_with_its_own(
 ) -> None:
     for name in ("api.py", "schema.py"):
         (tmp_path / name).write_text("pass")
-    with open_in(tmp_path) as hf:
-        hf.remember("Regenerate the client after a change", type="gotcha", files="schema.py")
-        assert hf.context(files=["api.py"]).items == ()
+    with open_in(tmp_path) as wk:
+        wk.remember("Regenerate the client after a change", type="gotcha", files="schema.py")
+        assert wk.context(files=["api.py"]).items == ()
         for n in range(4):
-            show(hf, n, "api.py", "schema.py")
-        link_sessions(hf.engine, hf.project)
-        (item,) = hf.context(files=["api.py"]).items
+            show(wk, n, "api.py", "schema.py")
+        link_sessions(wk.engine, wk.project)
+        (item,) = wk.context(files=["api.py"]).items
         assert item.reason == "schema.py changes together with api.py"
-        found = hf.recall("what to mind", near_files=["api.py"])
+        found = wk.recall("what to mind", near_files=["api.py"])
         assert [hit.memory.content for hit in found] == ["Regenerate the client after a change"]
 
 
 def test_patterns_are_kept_once_and_explained(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
+    with open_in(tmp_path) as wk:
         for n in range(4):
-            show(hf, n, "src/auth/login.py", "src/auth/token.py")
-        (pattern,) = learn_prefetch(hf.engine, hf.project)
+            show(wk, n, "src/auth/login.py", "src/auth/token.py")
+        (pattern,) = learn_prefetch(wk.engine, wk.project)
         assert pattern.module_trigger == "src/auth"
-        assert learn_prefetch(hf.engine, hf.project) == []
-        show(hf, 4, "src/auth/login.py", "src/auth/token.py")
-        assert [p.session_count for p in learn_prefetch(hf.engine, hf.project)] == [5]
-        (memory,) = hf.list(types="prefetch_pattern").items
+        assert learn_prefetch(wk.engine, wk.project) == []
+        show(wk, 4, "src/auth/login.py", "src/auth/token.py")
+        assert [p.session_count for p in learn_prefetch(wk.engine, wk.project)] == [5]
+        (memory,) = wk.list(types="prefetch_pattern").items
         assert memory.type is MemoryType.PREFETCH_PATTERN
-        told = hf.engine.store.explanations([memory.id])[memory.id]
+        told = wk.engine.store.explanations([memory.id])[memory.id]
         assert told.rule == "prefetch"
         assert len(told.sessions) == 5
         assert (told.score, told.threshold) == (1.0, 0.8)
@@ -124,74 +124,74 @@ def test_patterns_are_kept_once_and_explained(tmp_path: Path) -> None:
 
 
 def test_a_habit_that_ended_is_no_longer_told_and_may_come_back(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
+    with open_in(tmp_path) as wk:
         for n in range(4):
-            show(hf, n, "src/a.py", "src/b.py")
-        learn_prefetch(hf.engine, hf.project)
+            show(wk, n, "src/a.py", "src/b.py")
+        learn_prefetch(wk.engine, wk.project)
         for n in range(4, 14):
-            show(hf, n, f"src/part{n}.py", f"src/other{n}.py")
-        assert learn_prefetch(hf.engine, hf.project) == []
-        assert hf.list(types="prefetch_pattern").items == ()
+            show(wk, n, f"src/part{n}.py", f"src/other{n}.py")
+        assert learn_prefetch(wk.engine, wk.project) == []
+        assert wk.list(types="prefetch_pattern").items == ()
         for n in range(14, 74):
-            show(hf, n, "src/a.py", "src/b.py")
-        assert len(learn_prefetch(hf.engine, hf.project)) == 1
+            show(wk, n, "src/a.py", "src/b.py")
+        assert len(learn_prefetch(wk.engine, wk.project)) == 1
 
 
 def test_a_pattern_that_a_person_removed_needs_twice_the_sessions(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
+    with open_in(tmp_path) as wk:
         for n in range(3):
-            show(hf, n, "src/a.py", "src/b.py")
-        learn_prefetch(hf.engine, hf.project)
-        (memory,) = hf.list(types="prefetch_pattern").items
-        hf.forget(memory.id)
+            show(wk, n, "src/a.py", "src/b.py")
+        learn_prefetch(wk.engine, wk.project)
+        (memory,) = wk.list(types="prefetch_pattern").items
+        wk.forget(memory.id)
         for n in (3, 4):
-            show(hf, n, "src/a.py", "src/b.py")
-            assert learn_prefetch(hf.engine, hf.project) == []
-        show(hf, 5, "src/a.py", "src/b.py")
-        assert len(learn_prefetch(hf.engine, hf.project)) == 1
+            show(wk, n, "src/a.py", "src/b.py")
+            assert learn_prefetch(wk.engine, wk.project) == []
+        show(wk, 5, "src/a.py", "src/b.py")
+        assert len(learn_prefetch(wk.engine, wk.project)) == 1
 
 
 def test_a_file_has_fellows_where_its_module_has_no_habit(tmp_path: Path) -> None:
     for name in ("speed.py", "escape.py", "other.py"):
         (tmp_path / name).write_text(f"# {name}\n")
-    with open_in(tmp_path) as hf:
+    with open_in(tmp_path) as wk:
         for n in range(4):
-            show(hf, n, "speed.py", "escape.py")
+            show(wk, n, "speed.py", "escape.py")
         for n in range(4, 14):
-            show(hf, n, "other.py", f"part{n}.py")
-        learn_prefetch(hf.engine, hf.project)
-        assert [one.path for one in hf.observer.prefetch("speed.py")] == ["escape.py"]
-        assert hf.observer.prefetch("speed.py", phase=Phase.DEFINE) == []
-        assert hf.observer.prefetch("part4.py") == []
+            show(wk, n, "other.py", f"part{n}.py")
+        learn_prefetch(wk.engine, wk.project)
+        assert [one.path for one in wk.observer.prefetch("speed.py")] == ["escape.py"]
+        assert wk.observer.prefetch("speed.py", phase=Phase.DEFINE) == []
+        assert wk.observer.prefetch("part4.py") == []
 
 
 def test_a_session_starts_with_the_pattern_that_was_learned(tmp_path: Path) -> None:
     for name in ("login.py", "token.py"):
         (tmp_path / name).write_text("pass")
-    with open_in(tmp_path) as hf:
+    with open_in(tmp_path) as wk:
         for n in range(4):
-            show(hf, n, "login.py", "token.py")
-        learn_prefetch(hf.engine, hf.project)
-        (item,) = hf.context().items
+            show(wk, n, "login.py", "token.py")
+        learn_prefetch(wk.engine, wk.project)
+        (item,) = wk.context().items
         assert "`token.py`" in item.text
 
 
 def test_what_a_person_confirmed_is_not_rewritten(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
+    with open_in(tmp_path) as wk:
         for n in range(4):
-            show(hf, n, "src/a.py", "src/b.py")
-        learn_prefetch(hf.engine, hf.project)
-        (memory,) = hf.list(types="prefetch_pattern").items
-        hf.edit(memory.id, user_verified=True)
+            show(wk, n, "src/a.py", "src/b.py")
+        learn_prefetch(wk.engine, wk.project)
+        (memory,) = wk.list(types="prefetch_pattern").items
+        wk.edit(memory.id, user_verified=True)
         for n in range(4, 12):
-            show(hf, n, "src/a.py", "src/c.py")
-        assert learn_prefetch(hf.engine, hf.project) == []
+            show(wk, n, "src/a.py", "src/c.py")
+        assert learn_prefetch(wk.engine, wk.project) == []
 
 
 def test_another_project_learns_nothing(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
+    with open_in(tmp_path) as wk:
         for n in range(4):
-            show(hf, n, "src/a.py", "src/b.py", project="name:elsewhere")
-        assert co_access(hf.engine, hf.project) == []
-        assert learn_prefetch(hf.engine, hf.project) == []
-        assert link_sessions(hf.engine, hf.project) == 0
+            show(wk, n, "src/a.py", "src/b.py", project="name:elsewhere")
+        assert co_access(wk.engine, wk.project) == []
+        assert learn_prefetch(wk.engine, wk.project) == []
+        assert link_sessions(wk.engine, wk.project) == 0

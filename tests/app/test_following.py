@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.observer.ingest import machine_world
-from holdfast.app.settings.model import Settings
-from holdfast.core.events import Event, ToolCalled, ToolKind
-from holdfast.core.memory import WorkUnitRef
-from holdfast.core.payloads import PrefetchPattern, WorkState
-from holdfast.core.records import replace
-from holdfast.core.types import Phase
-from holdfast.observe.ingest.ingest import Taker
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from tests.app.working import Desk
 from tests.observe.telling import START, Teller
+from wellkept.app.observer.ingest import machine_world
+from wellkept.app.settings.model import Settings
+from wellkept.core.events import Event, ToolCalled, ToolKind
+from wellkept.core.memory import WorkUnitRef
+from wellkept.core.payloads import PrefetchPattern, WorkState
+from wellkept.core.records import replace
+from wellkept.core.types import Phase
+from wellkept.observe.ingest.ingest import Taker
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D5", "D8", "D10", "B8")
 
@@ -35,12 +35,12 @@ def repository(tmp_path: Path) -> GitRepository:
     return made
 
 
-def take(hf: holdfast.Holdfast, events: list[Event]) -> None:
+def take(wk: wellkept.Wellkept, events: list[Event]) -> None:
     """Take events in and do what follows a drain."""
-    taker = Taker(hf.engine, machine_world(hf.engine.store, {}))
+    taker = Taker(wk.engine, machine_world(wk.engine.store, {}))
     for event in events:
         taker.commit([event], [])
-    hf.observer.learn(list(taker.due), daily_model_tokens=0)
+    wk.observer.learn(list(taker.due), daily_model_tokens=0)
 
 
 def work(root: Path, number: int) -> list[Event]:
@@ -59,10 +59,10 @@ def work(root: Path, number: int) -> list[Event]:
     ]
 
 
-def learned(hf: holdfast.Holdfast) -> dict[str, str]:
+def learned(wk: wellkept.Wellkept) -> dict[str, str]:
     """What was concluded about files."""
     types = ("causal_dependency", "prefetch_pattern", "gotcha", "module_insight")
-    return {m.id: m.content for m in hf.list(types=types, limit=50).items}
+    return {m.id: m.content for m in wk.list(types=types, limit=50).items}
 
 
 def replace_paths(event: Event, names: dict[str, str]) -> Event:
@@ -82,17 +82,17 @@ def test_what_sessions_read_together_is_linked_and_told_at_the_next_start(
     repository: GitRepository,
 ) -> None:
     root = repository.root
-    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+    with open_in(root, project=None, clock=ManualClock(START)) as wk:
         for number in range(4):
-            take(hf, work(root, number))
-        links = hf.engine.store.linked_files(
-            hf.project, ["src/pay/charge.py"], min_weight=0.6, limit=5
+            take(wk, work(root, number))
+        links = wk.engine.store.linked_files(
+            wk.project, ["src/pay/charge.py"], min_weight=0.6, limit=5
         )
         assert [link.file_b for link in links] == ["src/pay/rates.py"]
-        told = [item.text for item in hf.context().items]
+        told = [item.text for item in wk.context().items]
         assert any("`src/pay` nearly always needs" in text for text in told)
-        hf.remember("Rates are per mille", type="gotcha", files="src/pay/rates.py")
-        reasons = [item.reason for item in hf.context(files=["src/pay/charge.py"]).items]
+        wk.remember("Rates are per mille", type="gotcha", files="src/pay/rates.py")
+        reasons = [item.reason for item in wk.context(files=["src/pay/charge.py"]).items]
         assert "src/pay/rates.py changes together with src/pay/charge.py" in reasons
 
 
@@ -117,28 +117,28 @@ def test_what_the_application_showed_twice_is_told_when_qa_starts(
             say.end(),
         ]
 
-    with open_in(root, project=None, clock=ManualClock(START)) as hf:
-        take(hf, qa(1))
-        assert hf.context("QA the refund page").items == ()
-        take(hf, qa(2))
-        told = [i.text for i in hf.context("QA the refund page").items]
+    with open_in(root, project=None, clock=ManualClock(START)) as wk:
+        take(wk, qa(1))
+        assert wk.context("QA the refund page").items == ()
+        take(wk, qa(2))
+        told = [i.text for i in wk.context("QA the refund page").items]
         assert any("Click `Refund`: the element is disabled" in text for text in told)
-        assert hf.context(phase="qa_review").items
+        assert wk.context(phase="qa_review").items
 
 
 def test_memories_follow_what_a_session_committed(repository: GitRepository) -> None:
     root = repository.root
-    with open_in(root, project=None, clock=ManualClock(START)) as hf:
-        moved = hf.remember("Charges round down", files="src/pay/charge.py").memory
-        gone = hf.remember("Refunds are slow", files="src/pay/refund.py").memory
-        take(hf, work(root, 1))
+    with open_in(root, project=None, clock=ManualClock(START)) as wk:
+        moved = wk.remember("Charges round down", files="src/pay/charge.py").memory
+        gone = wk.remember("Refunds are slow", files="src/pay/refund.py").memory
+        take(wk, work(root, 1))
         repository.git("mv", "src/pay/charge.py", "src/pay/charging.py")
         repository.git("rm", "-q", "src/pay/refund.py")
         repository.commit("Move and delete")
         say = Teller("session-2", cwd=str(root))
-        take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
-        assert hf.get(moved.id).files == ("src/pay/charging.py",)
-        assert hf.get(gone.id).stale_at is not None
+        take(wk, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
+        assert wk.get(moved.id).files == ("src/pay/charging.py",)
+        assert wk.get(gone.id).stale_at is not None
 
 
 def test_commits_of_others_are_followed_with_the_first_events_of_a_session(tmp_path: Path) -> None:
@@ -146,37 +146,37 @@ def test_commits_of_others_are_followed_with_the_first_events_of_a_session(tmp_p
     repository = GitRepository.create(desk.work)
     repository.write("pay.py", "def f():\n    return 1\n")
     repository.commit("Start")
-    with desk.open() as hf:
-        kept = hf.remember("Charges round down", type="gotcha", files="pay.py").memory
+    with desk.open() as wk:
+        kept = wk.remember("Charges round down", type="gotcha", files="pay.py").memory
         desk.session("first").prompt("Look around")
-        desk.drain(hf)
+        desk.drain(wk)
         repository.git("mv", "pay.py", "charge.py")
         repository.commit("Move it")
         desk.now_ms = time.time_ns() // 1_000_000  # it goes on, so that nothing is summed up yet
         desk.session("second").prompt("Go on")
-        assert not desk.drain(hf).due
-        assert hf.get(kept.id).files == ("charge.py",)
+        assert not desk.drain(wk).due
+        assert wk.get(kept.id).files == ("charge.py",)
 
 
 def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(
     repository: GitRepository,
 ) -> None:
     root = repository.root
-    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+    with open_in(root, project=None, clock=ManualClock(START)) as wk:
         for number in range(4):
-            take(hf, work(root, number))
-        before = learned(hf)
+            take(wk, work(root, number))
+        before = learned(wk)
         assert any("`src/pay/charge.py`" in content for content in before.values())
         repository.git("mv", "src/pay/charge.py", "src/pay/a_charge.py")
         repository.git("mv", "src/pay/rates.py", "src/pay/tables.py")
         repository.commit("Move both")
         say = Teller("mover", cwd=str(root))
-        take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
-        (fellow,) = hf.observer.together("src/pay/a_charge.py")
+        take(wk, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
+        (fellow,) = wk.observer.together("src/pay/a_charge.py")
         assert (fellow.path, fellow.sessions) == ("src/pay/tables.py", 4)
         assert fellow.opened_first == "src/pay/tables.py"
-        assert hf.observer.together("src/pay/charge.py") == []
-        after = learned(hf)
+        assert wk.observer.together("src/pay/charge.py") == []
+        after = learned(wk)
         assert set(after) == set(before)
         assert "src/pay/charge.py" not in str(after)
         for number in range(5, 8):
@@ -184,55 +184,55 @@ def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(
                 replace_paths(event, {"charge.py": "a_charge.py", "rates.py": "tables.py"})
                 for event in work(root, number)
             ]
-            take(hf, moved)
-        assert len(learned(hf)) == len(before)
+            take(wk, moved)
+        assert len(learned(wk)) == len(before)
 
 
 def test_a_file_that_was_deleted_is_not_read_first_any_more(repository: GitRepository) -> None:
     root = repository.root
-    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+    with open_in(root, project=None, clock=ManualClock(START)) as wk:
         for number in range(4):
             events = work(root, number)
             say = Teller(f"session-{number}", cwd=str(root))
             for _ in events:
                 say.origin()
-            take(hf, [*events[:2], say.read(f"{root}/src/pay/refund.py"), *events[2:]])
+            take(wk, [*events[:2], say.read(f"{root}/src/pay/refund.py"), *events[2:]])
         repository.git("rm", "-q", "src/pay/rates.py")
         repository.commit("Drop the rates")
         for name in ("remover", "later"):
             say = Teller(name, cwd=str(root))
-            take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
-        (pattern,) = hf.list(types="prefetch_pattern").items
+            take(wk, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
+        (pattern,) = wk.list(types="prefetch_pattern").items
         assert set(pattern.files) == {"src/pay/charge.py", "src/pay/refund.py"}
         assert "src/pay/rates.py" not in {
-            one.path for one in hf.observer.together("src/pay/charge.py")
+            one.path for one in wk.observer.together("src/pay/charge.py")
         }
-        assert any("`src/pay` nearly always" in item.text for item in hf.context().items)
+        assert any("`src/pay` nearly always" in item.text for item in wk.context().items)
 
 
 def test_a_module_that_moved_is_read_first_under_its_new_name_alone(
     repository: GitRepository,
 ) -> None:
     root = repository.root
-    with open_in(root, project=None, clock=ManualClock(START)) as hf:
+    with open_in(root, project=None, clock=ManualClock(START)) as wk:
         for number in range(4):
-            take(hf, work(root, number))
+            take(wk, work(root, number))
         repository.git("mv", "src/pay", "src/billing")
         repository.commit("Rename the module")
         for name in ("mover", "later"):
             say = Teller(name, cwd=str(root))
-            take(hf, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
-        (pattern,) = hf.list(types="prefetch_pattern").items
+            take(wk, [say.start(), say.prompt("Go on"), say.turn_end("Well."), say.end()])
+        (pattern,) = wk.list(types="prefetch_pattern").items
         assert isinstance(pattern.payload, PrefetchPattern)
         assert pattern.payload.module_trigger == "src/billing"
         assert all(path.startswith("src/billing/") for path in pattern.files)
 
 
 def test_a_folder_that_is_gone_stops_nothing(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None, clock=ManualClock(START)) as hf:
+    with open_in(repository.root, project=None, clock=ManualClock(START)) as wk:
         say = Teller("lost", cwd=str(repository.root / "nowhere"))
-        take(hf, [say.start(), say.prompt("Hello there"), say.turn_end("Hi."), say.end()])
-        learned = hf.observer.learn(["lost"], daily_model_tokens=0)
+        take(wk, [say.start(), say.prompt("Hello there"), say.turn_end("Hi."), say.end()])
+        learned = wk.observer.learn(["lost"], daily_model_tokens=0)
         assert learned.problems == ()
 
 
@@ -244,9 +244,9 @@ def test_the_way_of_working_names_the_unit_of_an_outcome_and_reads_the_state_of_
     repository.git("checkout", "-q", "-b", "epic-3/story-3.2")
     with open_in(
         root, project=None, clock=ManualClock(START), settings=Settings(methodology="bmad")
-    ) as hf:
-        take(hf, work(root, 1))
-        (outcome,) = hf.list(types="work_unit_outcome").items
+    ) as wk:
+        take(wk, work(root, 1))
+        (outcome,) = wk.list(types="work_unit_outcome").items
         assert outcome.work_unit == WorkUnitRef(
             "bmad", ("epic_3", "story_3.2"), "Epic 3 / Story 3.2"
         )
@@ -254,7 +254,7 @@ def test_the_way_of_working_names_the_unit_of_an_outcome_and_reads_the_state_of_
         charge = f"{root}/src/pay/charge.py"
         message = "Current story: 3.2 Rounding\n- [x] Rounds down\n- [ ] Rounds refunds"
         take(
-            hf,
+            wk,
             [
                 say.start(),
                 say.prompt("Go on with the rounding"),
@@ -263,7 +263,7 @@ def test_the_way_of_working_names_the_unit_of_an_outcome_and_reads_the_state_of_
                 say.end(),
             ],
         )
-        (state,) = hf.list(types="work_state").items
+        (state,) = wk.list(types="work_state").items
         assert isinstance(state.payload, WorkState)
         assert state.payload.methodology_state["methodology"] == "bmad"
 
@@ -274,19 +274,19 @@ def test_the_files_that_work_nearly_always_reads_can_be_had_at_once(
 ) -> None:
     root = repository.root
     repository.write("src/pay/rates.py", "RATES = {}\n" * 400)
-    with open_in(root, project=None, clock=ManualClock(START)) as hf:
-        assert hf.observer.prefetch() == []
+    with open_in(root, project=None, clock=ManualClock(START)) as wk:
+        assert wk.observer.prefetch() == []
         for number in range(4):
-            take(hf, work(root, number))
-        (rates,) = hf.observer.prefetch("src/pay/charge.py")
+            take(wk, work(root, number))
+        (rates,) = wk.observer.prefetch("src/pay/charge.py")
         assert (rates.path, rates.is_cut, len(rates.text)) == ("src/pay/rates.py", True, 3_000)
-        assert {one.path for one in hf.observer.prefetch()} == {
+        assert {one.path for one in wk.observer.prefetch()} == {
             "src/pay/charge.py",
             "src/pay/rates.py",
         }
-        assert hf.observer.prefetch(phase=Phase.REFLECT) == []
+        assert wk.observer.prefetch(phase=Phase.REFLECT) == []
         (root / "src/pay/rates.py").unlink()
-        assert hf.observer.prefetch("src/pay/charge.py") == []
+        assert wk.observer.prefetch("src/pay/charge.py") == []
 
 
 @pytest.mark.feature("D5")
@@ -296,11 +296,11 @@ def test_files_that_go_together_are_listed_with_what_says_so(repository: GitRepo
         repository.write("src/pay/charge.py", f"charge = {number}\n")
         repository.write("src/pay/rates.py", f"rates = {number}\n")
         repository.commit(f"Round {number}")
-    with open_in(root, project=None, clock=ManualClock(START)) as hf:
-        hf.take_in()
+    with open_in(root, project=None, clock=ManualClock(START)) as wk:
+        wk.take_in()
         for number in range(3):
-            take(hf, work(root, number))
-        best = hf.observer.together("src/pay/charge.py")[0]
+            take(wk, work(root, number))
+        best = wk.observer.together("src/pay/charge.py")[0]
         assert best.path == "src/pay/rates.py"
         assert (best.commits, best.sessions) == (4, 3)
         assert best.opened_first == "src/pay/rates.py"
@@ -315,22 +315,22 @@ def test_what_belongs_to_a_merged_branch_is_archived_and_goes_after_90_days(
     repository.git("checkout", "-q", "-b", "spec-42")
     repository.write("src/pay/charge.py", "def f():\n    return 2\n")
     sha = repository.commit("Charge twice")
-    with open_in(root, project=None, clock=clock) as hf:
+    with open_in(root, project=None, clock=clock) as wk:
         events = work(root, 1)
         say = Teller("session-1", cwd=str(root))
         for _ in events:
             say.origin()
         commit = say.run("git commit -am 'Charge twice'", f"[spec-42 {sha[:7]}] Charge twice")
-        take(hf, [*events[:-2], commit, *events[-2:]])
-        (outcome,) = hf.list(types="work_unit_outcome").items
+        take(wk, [*events[:-2], commit, *events[-2:]])
+        (outcome,) = wk.list(types="work_unit_outcome").items
         assert outcome.commit_sha is not None
-        assert [i.rule for i in hf.upkeep().items if i.after == "archived"] == []
+        assert [i.rule for i in wk.upkeep().items if i.after == "archived"] == []
         repository.git("checkout", "-q", "main")
         repository.git("merge", "-q", "--no-ff", "-m", "Merge", "spec-42")
-        assert [i.id for i in hf.upkeep(dry_run=True).items if i.after == "archived"] == [
+        assert [i.id for i in wk.upkeep(dry_run=True).items if i.after == "archived"] == [
             outcome.id
         ]
-        hf.upkeep()
-        assert hf.get(outcome.id).archived_at is not None
+        wk.upkeep()
+        assert wk.get(outcome.id).archived_at is not None
         clock.advance(days=91)
-        assert outcome.id in {memory.id for memory in hf.upkeep().removed}
+        assert outcome.id in {memory.id for memory in wk.upkeep().removed}

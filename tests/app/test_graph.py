@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app import Holdfast
-from holdfast.app.file_locks import lock, open_lock
-from holdfast.core.errors import NotFoundError, StoreCorruptError, StoreVersionError
-from holdfast.core.graph import BuildProgress, Stage
+import wellkept
 from tests.codegraph.trees import write
+from wellkept.app import Wellkept
+from wellkept.app.file_locks import lock, open_lock
+from wellkept.core.errors import NotFoundError, StoreCorruptError, StoreVersionError
+from wellkept.core.graph import BuildProgress, Stage
 
 pytestmark = pytest.mark.feature("E2")
 
@@ -36,70 +36,70 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def hf(root: Path, tmp_path: Path) -> Iterator[Holdfast]:
-    with holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened:
+def wk(root: Path, tmp_path: Path) -> Iterator[Wellkept]:
+    with wellkept.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened:
         opened.graph.build(workers=1)
         yield opened
 
 
-def test_a_symbol_is_asked_of_the_file_as_it_is_now(hf: Holdfast, root: Path) -> None:
+def test_a_symbol_is_asked_of_the_file_as_it_is_now(wk: Wellkept, root: Path) -> None:
     write(root, {"b.py": "# moved down\n\n\ndef f():\n    pass\n"})
-    assert hf.graph.node("b.py::f").line == 4
+    assert wk.graph.node("b.py::f").line == 4
     write(root, {"b.py": "def g():\n    pass\n"})
     with pytest.raises(NotFoundError, match=r"nothing called 'b\.py::f'"):
-        hf.graph.node("b.py::f")
-    assert hf.graph.node("b.py::g").line == 1
+        wk.graph.node("b.py::f")
+    assert wk.graph.node("b.py::g").line == 1
 
 
-def test_a_new_file_can_be_asked_about_before_the_next_build(hf: Holdfast, root: Path) -> None:
+def test_a_new_file_can_be_asked_about_before_the_next_build(wk: Wellkept, root: Path) -> None:
     write(root, {"new.py": "from b import f\n\n\ndef fresh():\n    f()\n"})
-    assert hf.graph.impact("new.py::fresh").target.line == 4
-    assert "new.py" in hf.graph.impact("b.py::f").files
+    assert wk.graph.impact("new.py::fresh").target.line == 4
+    assert "new.py" in wk.graph.impact("b.py::f").files
 
 
 def test_what_changed_elsewhere_is_read_before_a_question_is_answered(
-    hf: Holdfast, root: Path, tmp_path: Path
+    wk: Wellkept, root: Path, tmp_path: Path
 ) -> None:
-    hf.graph.close()
+    wk.graph.close()
     write(root, {"c.py": "from b import f\n", "a.py": "x = 1\n"})
     (root / "p/b.py").unlink()
-    with holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as again:
+    with wellkept.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as again:
         assert again.graph.impact("b.py::f").files == ("c.py",)
         assert [f.path for f in again.graph.files()] == ["a.py", "b.py", "c.py"]
 
 
 def test_a_lot_that_changed_is_only_named_as_stale(
-    hf: Holdfast, root: Path, tmp_path: Path
+    wk: Wellkept, root: Path, tmp_path: Path
 ) -> None:
-    hf.graph.close()
+    wk.graph.close()
     write(root, {f"m{n}.py": "" for n in range(60)} | {"a.py": "from b import f\n# longer\n"})
-    with holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as again:
+    with wellkept.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as again:
         found = again.graph.impact("b.py::f")
         assert found.stale_files == ("a.py",)
         assert len(again.graph.files()) == 3
 
 
-def test_an_ignored_file_does_not_slip_in_by_being_asked_about(hf: Holdfast, root: Path) -> None:
+def test_an_ignored_file_does_not_slip_in_by_being_asked_about(wk: Wellkept, root: Path) -> None:
     write(root, {".gitignore": "out/\n", "out/made.py": "x = 1\n"})
     with pytest.raises(NotFoundError):
-        hf.graph.node("out/made.py")
+        wk.graph.node("out/made.py")
 
 
 def test_a_second_build_waits_and_a_question_does_not(
-    hf: Holdfast, root: Path, tmp_path: Path
+    wk: Wellkept, root: Path, tmp_path: Path
 ) -> None:
     write(root, {"b.py": "def f():\n    pass\n\n\ndef g():\n    pass\n"})
     seen: list[Stage] = []
-    held = open_lock(tmp_path / "locks", hf.graph.tree)
+    held = open_lock(tmp_path / "locks", wk.graph.tree)
     assert lock(held)
-    assert hf.graph.node("b.py").end_line == 2  # as the graph has it: somebody else is at work
+    assert wk.graph.node("b.py").end_line == 2  # as the graph has it: somebody else is at work
 
     def tell(at: BuildProgress) -> None:
         seen.append(at.stage)
         if at.stage is Stage.WAIT:
             held.close()
 
-    assert hf.graph.build(workers=1, progress=tell).reanalysed == 1
+    assert wk.graph.build(workers=1, progress=tell).reanalysed == 1
     assert seen[0] is Stage.WAIT
 
 
@@ -108,12 +108,12 @@ def test_a_build_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None
     files = {f"m{n}.py": f"from m{n + 1} import f\n\n\ndef f():\n    f()\n" for n in range(250)}
     write(root, files)
     program = (
-        "import os, signal, sys\nimport holdfast\nfrom pathlib import Path\n"
+        "import os, signal, sys\nimport wellkept\nfrom pathlib import Path\n"
         "def tell(at):\n"
         "    if at.stage.value == sys.argv[2] and at.done >= 100:\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "with holdfast.open(sys.argv[1], cwd=Path.cwd(), project='x', embedder='none') as hf:\n"
-        "    hf.graph.build(workers=1, progress=tell)\n"
+        "with wellkept.open(sys.argv[1], cwd=Path.cwd(), project='x', embedder='none') as wk:\n"
+        "    wk.graph.build(workers=1, progress=tell)\n"
     )
     store = tmp_path / "memory.db"
     for stage in ("parse", "draw"):
@@ -121,30 +121,30 @@ def test_a_build_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         done = subprocess.run(command, cwd=root, env=environment, check=False)
         assert done.returncode == -signal.SIGKILL
-    with holdfast.open(store, cwd=root, project="x", embedder="none") as hf:
-        assert 0 < hf.graph.status().unresolved < 250
-        report = hf.graph.build(workers=1)
-        assert (report.reanalysed, hf.graph.status().unresolved) == (0, 0)
-        assert hf.graph.status().edges["imports"] == 249 * 2
+    with wellkept.open(store, cwd=root, project="x", embedder="none") as wk:
+        assert 0 < wk.graph.status().unresolved < 250
+        report = wk.graph.build(workers=1)
+        assert (report.reanalysed, wk.graph.status().unresolved) == (0, 0)
+        assert wk.graph.status().edges["imports"] == 249 * 2
 
 
 @pytest.mark.parametrize("content", [b"no database at all" * 500, b"SQLite format 3\0" * 500])
 def test_a_damaged_graph_says_how_to_renew_it(root: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "memory.graph.db").write_bytes(content)
-    with holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened:
-        with pytest.raises(StoreCorruptError, match="holdfast graph build"):
+    with wellkept.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened:
+        with pytest.raises(StoreCorruptError, match="wellkept graph build"):
             opened.graph.build(workers=1)
         (tmp_path / "memory.graph.db").unlink()
         assert opened.graph.build(workers=1).reanalysed == 3
 
 
-def test_a_graph_of_a_newer_version_is_left_alone(hf: Holdfast, root: Path, tmp_path: Path) -> None:
-    hf.graph.close()
+def test_a_graph_of_a_newer_version_is_left_alone(wk: Wellkept, root: Path, tmp_path: Path) -> None:
+    wk.graph.close()
     with closing(sqlite3.connect(tmp_path / "memory.graph.db")) as newer, newer:
         newer.execute("INSERT INTO schema_steps VALUES (999, 'from the future', 0)")
     before = (tmp_path / "memory.graph.db").read_bytes()
     with (
-        holdfast.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened,
+        wellkept.open(tmp_path / "memory.db", cwd=root, project="x", embedder="none") as opened,
         pytest.raises(StoreVersionError, match="Delete that file"),
     ):
         opened.graph.status()
@@ -152,15 +152,15 @@ def test_a_graph_of_a_newer_version_is_left_alone(hf: Holdfast, root: Path, tmp_
 
 
 @pytest.mark.feature("E3")
-def test_facts_about_the_running_application_are_not_crowded_out(hf: Holdfast) -> None:
+def test_facts_about_the_running_application_are_not_crowded_out(wk: Wellkept) -> None:
     for number in range(30):
-        hf.remember(f"Rule {number} about the one function f", type="gotcha", files=["b.py"])
-    hf.remember(
+        wk.remember(f"Rule {number} about the one function f", type="gotcha", files=["b.py"])
+    wk.remember(
         "Click `Save`: the element is disabled until f has run.",
         type="e2e_observation",
         files=["b.py"],
     )
-    found = hf.graph.impact("b.py::f")
+    found = wk.graph.impact("b.py::f")
     assert [m.text[:12] for m in found.e2e_observations] == ["Click `Save`"]
     assert len(found.memories) == 20
-    assert [m.id for m in hf.graph.impact("a.py").e2e_observations] == []
+    assert [m.id for m in wk.graph.impact("a.py").e2e_observations] == []

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.projects.resolver import ProjectKind, resolve_project
-from holdfast.app.settings.toml_file import read_entries
-from holdfast.core.errors import ConflictError, UsageError
+import wellkept
 from tests.app.opening import open_in
+from wellkept.app.projects.resolver import ProjectKind, resolve_project
+from wellkept.app.settings.toml_file import read_entries
+from wellkept.core.errors import ConflictError, UsageError
 
 pytestmark = [
     pytest.mark.feature("A1"),
@@ -35,7 +35,7 @@ def test_a_pipe_where_git_keeps_a_file_is_not_waited_for(tmp_path: Path, name: s
 
 
 def test_settings_nested_beyond_reason_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / ".holdfast.toml"
+    path = tmp_path / ".wellkept.toml"
     path.write_text("a = " + "[" * 100_000)
     with pytest.raises(UsageError, match="nested too deeply"):
         read_entries(path)
@@ -47,7 +47,7 @@ def test_a_folder_whose_name_is_no_text_is_a_project_like_any_other(tmp_path: Pa
     folder.mkdir()
     path = tmp_path / "memory.db"
     for expected in (0, 1):
-        with holdfast.open(path, cwd=folder, embedder="none", environment={}) as memory:
+        with wellkept.open(path, cwd=folder, embedder="none", environment={}) as memory:
             assert memory.stats().total == expected
             memory.remember("The parser is slow")
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.imports.repository import IntakeReport, take_in
-from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.memory import Memory, MemoryPatch
-from holdfast.core.query import Filter
-from holdfast.core.types import EvidenceKind, MemoryType, Scope, Source
-from holdfast.memory.edit import forget, revise
-from holdfast.memory.engine import Engine
-from holdfast.memory.exchange.jsonl import whole
-from holdfast.store import open_sqlite
-from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.app.git_repositories import GitRepository
+from wellkept.app.imports.repository import IntakeReport, take_in
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.memory import Memory, MemoryPatch
+from wellkept.core.query import Filter
+from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
+from wellkept.memory.edit import forget, revise
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.jsonl import whole
+from wellkept.store import open_sqlite
+from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 pytestmark = pytest.mark.feature("A1", "D5")
 

@@ -10,16 +10,16 @@ from time import monotonic
 
 import pytest
 
-import holdfast
-from holdfast.app.background import Live, LivePace
-from holdfast.app.observer.ingest import sum_up, take_waiting
-from holdfast.app.observer.spool_folder import SpoolFolder
-from holdfast.app.settings.model import Settings
-from holdfast.clients.registry import translate
-from holdfast.core.errors import StoreError, UsageError
-from holdfast.core.events import Event
-from holdfast.core.sessions import SpoolEntry
-from holdfast.store import spool
+import wellkept
+from wellkept.app.background import Live, LivePace
+from wellkept.app.observer.ingest import sum_up, take_waiting
+from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.app.settings.model import Settings
+from wellkept.clients.registry import translate
+from wellkept.core.errors import StoreError, UsageError
+from wellkept.core.events import Event
+from wellkept.core.sessions import SpoolEntry
+from wellkept.store import spool
 
 pytestmark = pytest.mark.feature("C2")
 
@@ -34,12 +34,12 @@ class Scene:
     def __init__(self, folder: Path) -> None:
         self.home, self.work = folder / "home", folder / "work"
         self.work.mkdir()
-        self.environment = {"HOLDFAST_HOME": str(self.home)}
+        self.environment = {"WELLKEPT_HOME": str(self.home)}
         self.errors: list[Exception] = []
         self.heard = threading.Event()
 
-    def open_in(self, folder: Path) -> holdfast.Holdfast:
-        return holdfast.open(
+    def open_in(self, folder: Path) -> wellkept.Wellkept:
+        return wellkept.open(
             cwd=folder, embedder="none", settings=Settings(), environment=self.environment
         )
 
@@ -69,8 +69,8 @@ class Scene:
         )
 
 
-def _told(hf: holdfast.Holdfast) -> list[str]:
-    return [news.kind.value for news in hf.engine.store.news(after=0, project=None, limit=999)]
+def _told(wk: wellkept.Wellkept) -> list[str]:
+    return [news.kind.value for news in wk.engine.store.news(after=0, project=None, limit=999)]
 
 
 def _until(done: Callable[[], bool]) -> None:
@@ -89,13 +89,13 @@ def scene(tmp_path: Path) -> Scene:
 def test_it_drains_when_something_came_and_not_otherwise(scene: Scene) -> None:
     live = scene.live()
     scene.catch("UserPromptSubmit", prompt="First of all")
-    with scene.open_in(scene.work) as hf:
-        first = live.drain_if_needed(hf)
+    with scene.open_in(scene.work) as wk:
+        first = live.drain_if_needed(wk)
         assert first is not None
         assert first.prompts == 1
-        assert live.drain_if_needed(hf) is None
+        assert live.drain_if_needed(wk) is None
         scene.catch("UserPromptSubmit", prompt="And then")
-        again = live.drain_if_needed(hf)
+        again = live.drain_if_needed(wk)
         assert again is not None
         assert again.prompts == 1
 
@@ -103,11 +103,11 @@ def test_it_drains_when_something_came_and_not_otherwise(scene: Scene) -> None:
 def test_it_tries_again_when_another_process_was_at_it(scene: Scene) -> None:
     scene.catch("UserPromptSubmit", prompt="Somebody else is draining")
     live = scene.live()
-    with scene.open_in(scene.work) as hf:
+    with scene.open_in(scene.work) as wk:
         with SpoolFolder.of(scene.environment).draining() as mine:
             assert mine
-            assert live.drain_if_needed(hf) is None
-        report = live.drain_if_needed(hf)
+            assert live.drain_if_needed(wk) is None
+        report = live.drain_if_needed(wk)
         assert report is not None
         assert report.prompts == 1
 
@@ -115,68 +115,68 @@ def test_it_tries_again_when_another_process_was_at_it(scene: Scene) -> None:
 def test_the_spool_is_free_while_a_model_sums_up(scene: Scene) -> None:
     scene.catch("UserPromptSubmit", prompt="Add discount codes")
     scene.catch("SessionEnd", reason="exit")
-    with scene.open_in(scene.work) as hf:
-        report = take_waiting(hf, translate=events_of, environment=scene.environment)
+    with scene.open_in(scene.work) as wk:
+        report = take_waiting(wk, translate=events_of, environment=scene.environment)
         assert report.due == ("session-1",)
         with SpoolFolder.of(scene.environment).draining() as mine:
             assert mine
-            sum_up(hf, report)
+            sum_up(wk, report)
 
 
 def test_a_project_that_was_worked_in_is_kept_up_once(scene: Scene) -> None:
     scene.catch("UserPromptSubmit", prompt="Work in this project")
     live = scene.live()
-    with scene.open_in(scene.work) as hf:
-        report = live.drain_if_needed(hf)
+    with scene.open_in(scene.work) as wk:
+        report = live.drain_if_needed(wk)
         assert report is not None
         with scene.open_in(scene.work) as project:
             assert project.upkeep_is_due()
-            live.follow_up(hf, report)
+            live.follow_up(wk, report)
             assert not project.upkeep_is_due()
 
 
 def test_it_runs_in_threads_and_stops(scene: Scene) -> None:
-    with scene.live(), scene.open_in(scene.work) as hf:
+    with scene.live(), scene.open_in(scene.work) as wk:
         scene.catch("UserPromptSubmit", prompt="Seen by the thread")
         scene.catch("SessionEnd", reason="exit")
-        _until(lambda: hf.engine.store.news_span().newest > 0)
-        (session,) = hf.engine.store.sessions(project=None)
+        _until(lambda: wk.engine.store.news_span().newest > 0)
+        (session,) = wk.engine.store.sessions(project=None)
         assert session.prompt_count == 1
     assert scene.errors == []
 
 
 def test_two_at_once_take_each_event_once(scene: Scene) -> None:
-    with scene.live(), scene.live(), scene.open_in(scene.work) as hf:
+    with scene.live(), scene.live(), scene.open_in(scene.work) as wk:
         for number in range(40):
             scene.catch("UserPromptSubmit", prompt=f"Look at part {number} of it")
         scene.catch("SessionEnd", reason="exit")
-        _until(lambda: "session_ended" in _told(hf))
-        (session,) = hf.engine.store.sessions(project=None)
+        _until(lambda: "session_ended" in _told(wk))
+        (session,) = wk.engine.store.sessions(project=None)
         assert session.prompt_count == 40
     assert scene.errors == []
 
 
 def test_a_broken_store_is_told_and_keeps_the_events(scene: Scene) -> None:
     scene.catch("UserPromptSubmit", prompt="Kept for later")
-    with scene.open_in(scene.work) as hf:
-        hf.remember("Makes the database")
+    with scene.open_in(scene.work) as wk:
+        wk.remember("Makes the database")
     live = scene.live()
-    with scene.open_in(scene.work) as hf:
-        hf.close()
+    with scene.open_in(scene.work) as wk:
+        wk.close()
         with pytest.raises(StoreError):
-            live.drain_if_needed(hf)
+            live.drain_if_needed(wk)
     assert SpoolFolder.of(scene.environment).sources()
 
 
 def test_nothing_is_made_while_there_is_nothing_to_take(scene: Scene) -> None:
     live = scene.live()
-    with scene.open_in(scene.work) as hf:
-        assert live.drain_if_needed(hf) is None
-        assert not hf.path.exists()
+    with scene.open_in(scene.work) as wk:
+        assert live.drain_if_needed(wk) is None
+        assert not wk.path.exists()
 
 
 def test_settings_that_cannot_be_used_are_told_and_end_it(scene: Scene) -> None:
-    def refuse(folder: Path) -> holdfast.Holdfast:
+    def refuse(folder: Path) -> wellkept.Wellkept:
         raise UsageError("A setting is wrong.")
 
     scene.open_in = refuse  # type: ignore[method-assign]

@@ -18,16 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import holdfast
-from holdfast.app.observer.plugin_guard import forgiving
-from holdfast.app.settings.model import Settings
-from holdfast.app.wiring.plugins import installed_plugins, load_plugins
-from holdfast.core.errors import NotFoundError, PluginError, UsageError
-from holdfast.core.memory import WorkUnitRef
-from holdfast.core.types import Phase
-from holdfast.observe.methodology.builtin import AGILE, BMAD, BUILTIN, NATIVE, TDD
-from holdfast.observe.methodology.protocol import Methodology, WorkContext
+import wellkept
 from tests.app.opening import open_in
+from wellkept.app.observer.plugin_guard import forgiving
+from wellkept.app.settings.model import Settings
+from wellkept.app.wiring.plugins import installed_plugins, load_plugins
+from wellkept.core.errors import NotFoundError, PluginError, UsageError
+from wellkept.core.memory import WorkUnitRef
+from wellkept.core.types import Phase
+from wellkept.observe.methodology.builtin import AGILE, BMAD, BUILTIN, NATIVE, TDD
+from wellkept.observe.methodology.protocol import Methodology, WorkContext
 
 pytestmark = pytest.mark.feature("D9")
 
@@ -38,11 +38,11 @@ BROKEN = Path(__file__).parent / "broken_plugin"
 def run(home: Path, *arguments: str, plugins: Path = STRANGERS) -> subprocess.CompletedProcess[str]:
     """A command in a process where a stranger's package is installed."""
     environment = {
-        "HOLDFAST_HOME": str(home),
-        "HOLDFAST_EMBEDDING_PROVIDER": "none",
+        "WELLKEPT_HOME": str(home),
+        "WELLKEPT_EMBEDDING_PROVIDER": "none",
         "PYTHONPATH": str(plugins),
     }
-    command = [sys.executable, "-m", "holdfast.cli", *arguments]
+    command = [sys.executable, "-m", "wellkept.cli", *arguments]
     return subprocess.run(
         command, cwd=home, env=environment, capture_output=True, text=True, check=False
     )
@@ -160,70 +160,70 @@ def test_a_state_of_another_methodology_is_shown_as_it_is() -> None:
 
 
 def test_a_phase_can_be_asked_for_by_the_name_of_the_methodology(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
-        hf.remember("Run the linter before a review", type="gotcha")
-        assert hf.recall("linter", phase="coding").hits
-        assert hf.methodology.phase("Coding") is Phase.IMPLEMENT
-        assert hf.methodology.phase_or_usual("stargazing") is Phase.EXPLORE
+    with open_in(tmp_path) as wk:
+        wk.remember("Run the linter before a review", type="gotcha")
+        assert wk.recall("linter", phase="coding").hits
+        assert wk.methodology.phase("Coding") is Phase.IMPLEMENT
+        assert wk.methodology.phase_or_usual("stargazing") is Phase.EXPLORE
         with pytest.raises(UsageError, match="qa_review"):
-            hf.recall("linter", phase="stargazing")
+            wk.recall("linter", phase="stargazing")
 
 
 def test_switching_keeps_every_memory_and_ranks_them_the_same(tmp_path: Path) -> None:
     unit = WorkUnitRef("bmad", ("epic_3", "story_3_2"), "Epic 3 / Story 3.2")
-    with open_in(tmp_path, settings=Settings(methodology="bmad")) as hf:
-        hf.remember("Invoices are numbered by year", work_unit=unit)
-        criterion = hf.remember("A paid invoice is locked", type="acceptance_criterion").memory
-        before = [(h.memory.id, h.score) for h in hf.recall("invoice", count_access=False)]
-    with open_in(tmp_path, settings=Settings(methodology="tdd")) as hf:
-        after = [(h.memory.id, h.score) for h in hf.recall("invoice", count_access=False)]
+    with open_in(tmp_path, settings=Settings(methodology="bmad")) as wk:
+        wk.remember("Invoices are numbered by year", work_unit=unit)
+        criterion = wk.remember("A paid invoice is locked", type="acceptance_criterion").memory
+        before = [(h.memory.id, h.score) for h in wk.recall("invoice", count_access=False)]
+    with open_in(tmp_path, settings=Settings(methodology="tdd")) as wk:
+        after = [(h.memory.id, h.score) for h in wk.recall("invoice", count_access=False)]
         assert after == before
-        assert hf.recall("numbered").hits[0].memory.work_unit == unit
-        found = hf.list(types="acceptance_criterion").items
+        assert wk.recall("numbered").hits[0].memory.work_unit == unit
+        found = wk.list(types="acceptance_criterion").items
         assert [memory.id for memory in found] == [criterion.id]
-        assert hf.list(types=["requirement"]).total == 1
+        assert wk.list(types=["requirement"]).total == 1
 
 
 def test_a_type_of_a_methodology_is_kept_as_a_known_one_under_a_tag(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
-        kept = hf.remember("A paid invoice is locked", type="acceptance_criterion").memory
+    with open_in(tmp_path) as wk:
+        kept = wk.remember("A paid invoice is locked", type="acceptance_criterion").memory
         assert kept.type.value == "requirement"
         assert kept.tags == ("bmad:acceptance_criterion",)
         with pytest.raises(UsageError, match="alone"):
-            hf.list(types=["acceptance_criterion", "gotcha"])
+            wk.list(types=["acceptance_criterion", "gotcha"])
         with pytest.raises(UsageError, match="Unknown memory type"):
-            hf.list(types=["acceptance_kriterion"])
+            wk.list(types=["acceptance_kriterion"])
 
 
 def test_a_stage_is_handed_what_its_relay_lets_through(tmp_path: Path) -> None:
     unit = WorkUnitRef("native", ("spec_1", "subtask_2"), "Spec 1 / Subtask 2")
     other = WorkUnitRef("native", ("spec_9",), "Spec 9")
-    with open_in(tmp_path) as hf:
-        hf.remember("The parser chokes on tabs", type="error_pattern", work_unit=unit)
-        hf.remember("We chose a hand-written parser", type="decision", work_unit=unit)
-        hf.remember("Sums must match to the cent", type="requirement", work_unit=other)
-        memories, text = hf.methodology.relay("qa_fixer")
+    with open_in(tmp_path) as wk:
+        wk.remember("The parser chokes on tabs", type="error_pattern", work_unit=unit)
+        wk.remember("We chose a hand-written parser", type="decision", work_unit=unit)
+        wk.remember("Sums must match to the cent", type="requirement", work_unit=other)
+        memories, text = wk.methodology.relay("qa_fixer")
         assert {m.type.value for m in memories} == {"error_pattern", "requirement"}
         assert all(m.short in text for m in memories)
         within = WorkUnitRef("native", ("spec_1",), "Spec 1")
-        assert [m.content for m in hf.methodology.relay("coder", unit=within)[0]] == [
+        assert [m.content for m in wk.methodology.relay("coder", unit=within)[0]] == [
             "We chose a hand-written parser",
             "The parser chokes on tabs",
         ]
         with pytest.raises(UsageError, match="coder, qa_reviewer, qa_fixer"):
-            hf.methodology.relay("gardener")
+            wk.methodology.relay("gardener")
 
 
 def test_a_methodology_that_is_not_installed_is_named_and_the_usual_one_stands_in(
     tmp_path: Path,
 ) -> None:
-    with open_in(tmp_path, settings=Settings(methodology="kanban")) as hf:
+    with open_in(tmp_path, settings=Settings(methodology="kanban")) as wk:
         with pytest.raises(NotFoundError, match="native"):
-            _ = hf.methodology.active
-        assert hf.methodology.usable is NATIVE
-        (finding,) = hf.doctor().findings
+            _ = wk.methodology.active
+        assert wk.methodology.usable is NATIVE
+        (finding,) = wk.doctor().findings
         assert "'kanban' is not installed" in finding.message
-        assert hf.recall("anything", phase="define").hits == ()
+        assert wk.recall("anything", phase="define").hits == ()
 
 
 def test_a_package_brings_its_own_way_of_working(tmp_path: Path) -> None:
@@ -266,20 +266,20 @@ def test_a_plugin_that_cannot_be_loaded_is_told_about_and_left_out(tmp_path: Pat
 def test_a_plugin_that_breaks_its_promise_is_told_about_and_left_out() -> None:
     plugins = load_plugins(
         [
-            EntryPoint("twice", "tests.app.promise_breakers:twice", "holdfast"),
-            EntryPoint("odd", "tests.app.promise_breakers:odd", "holdfast"),
-            EntryPoint("failing", "tests.app.promise_breakers:failing", "holdfast"),
+            EntryPoint("twice", "tests.app.promise_breakers:twice", "wellkept"),
+            EntryPoint("odd", "tests.app.promise_breakers:odd", "wellkept"),
+            EntryPoint("failing", "tests.app.promise_breakers:failing", "wellkept"),
         ]
     )
     assert list(plugins.methodologies) == ["native", "bmad", "tdd", "agile"]
     told = "\n".join(plugins.problems)
-    assert "which holdfast has brought already" in told
+    assert "which wellkept has brought already" in told
     assert "brings something that is no methodology" in told
     assert "The plugin failing failed: ZeroDivisionError" in told
 
 
 def test_a_methodology_that_fails_in_use_is_named_and_keeps_nothing_from_being_learned() -> None:
-    plugins = load_plugins([EntryPoint("moody", "tests.app.promise_breakers:moody", "holdfast")])
+    plugins = load_plugins([EntryPoint("moody", "tests.app.promise_breakers:moody", "wellkept")])
     moody = plugins.methodology("moody")
     for ask in (
         lambda: moody.work_unit(WorkContext()),
@@ -299,16 +299,16 @@ def test_a_methodology_that_fails_in_use_is_named_and_keeps_nothing_from_being_l
 
 def test_nothing_on_the_way_of_a_recall_or_a_context_loads_plugins(tmp_path: Path) -> None:
     script = (
-        "import sys, holdfast\n"
-        "with holdfast.open(project='p', embedder='none') as hf:\n"
-        "    hf.remember('Deploys are on Friday', type='fact')\n"
-        "    hf.recall('deploys', phase='define'); hf.context('deploys')\n"
+        "import sys, wellkept\n"
+        "with wellkept.open(project='p', embedder='none') as wk:\n"
+        "    wk.remember('Deploys are on Friday', type='fact')\n"
+        "    wk.recall('deploys', phase='define'); wk.context('deploys')\n"
         "print('pluggy' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
-        env={"HOLDFAST_HOME": str(tmp_path)},
+        env={"WELLKEPT_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
@@ -325,11 +325,11 @@ def test_the_installed_plugins_are_looked_for_once() -> None:
 
 def _wheel(folder: Path) -> Path:
     """The stranger's package as it would lie on an index."""
-    info = "holdfast_kanban-1.0.dist-info"
-    made = folder / "holdfast_kanban-1.0-py3-none-any.whl"
+    info = "wellkept_kanban-1.0.dist-info"
+    made = folder / "wellkept_kanban-1.0-py3-none-any.whl"
     tag = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     with ZipFile(made, "w") as wheel:
-        wheel.write(STRANGERS / "holdfast_kanban.py", "holdfast_kanban.py")
+        wheel.write(STRANGERS / "wellkept_kanban.py", "wellkept_kanban.py")
         for name in ("METADATA", "entry_points.txt"):
             wheel.write(STRANGERS / info / name, f"{info}/{name}")
         wheel.writestr(f"{info}/WHEEL", tag)
@@ -339,7 +339,7 @@ def _wheel(folder: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Venv:
-    """An environment of its own that sees Holdfast and what that needs."""
+    """An environment of its own that sees Wellkept and what that needs."""
 
     folder: Path
 
@@ -349,7 +349,7 @@ class Venv:
         made = cls(folder)
         (site,) = folder.glob("**/site-packages")
         # Where this interpreter found them: packages of its own, and whatever it was told of.
-        here = (Path(holdfast.__file__), Path(pytest.__file__))
+        here = (Path(wellkept.__file__), Path(pytest.__file__))
         seen = dict.fromkeys([*(str(path.parents[1]) for path in here), get_path("platlib")])
         (site / "here.pth").write_text("\n".join(seen) + "\n", "utf-8")
         return made
@@ -362,10 +362,10 @@ class Venv:
         pip = [sys.executable, "-m", "pip", "--python", self.python, "-q"]
         subprocess.run([*pip, *words], check=True, capture_output=True)
 
-    def holdfast(self, *words: str) -> subprocess.CompletedProcess[str]:
-        home = {"HOLDFAST_HOME": str(self.folder / "home"), "HOLDFAST_EMBEDDING_PROVIDER": "none"}
+    def wellkept(self, *words: str) -> subprocess.CompletedProcess[str]:
+        home = {"WELLKEPT_HOME": str(self.folder / "home"), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
         return subprocess.run(
-            [self.python, "-m", "holdfast.cli", *words],
+            [self.python, "-m", "wellkept.cli", *words],
             cwd=self.folder,
             env={"PATH": os.environ["PATH"], "HOME": str(self.folder), **home},
             capture_output=True,
@@ -379,14 +379,14 @@ def test_a_package_that_pip_installs_is_there_and_one_that_pip_removes_loses_not
     tmp_path: Path,
 ) -> None:
     venv = Venv.create(tmp_path / "venv")
-    assert "kanban" not in venv.holdfast("methodology", "list").stdout
+    assert "kanban" not in venv.wellkept("methodology", "list").stdout
     venv.pip("install", "--no-index", "--no-deps", str(_wheel(tmp_path)))
-    listed = json.loads(venv.holdfast("methodology", "list", "--json").stdout)["items"]
+    listed = json.loads(venv.wellkept("methodology", "list", "--json").stdout)["items"]
     assert [one["id"] for one in listed] == ["native", "bmad", "tdd", "agile", "kanban"]
-    assert venv.holdfast("methodology", "use", "kanban").returncode == 0
-    assert venv.holdfast("remember", "--type", "wip_limit", "Three cards").returncode == 0
-    venv.pip("uninstall", "-y", "holdfast-kanban")
-    assert "not installed" in venv.holdfast("methodology").stderr
-    assert "Three cards" in venv.holdfast("recall", "cards").stdout
-    assert venv.holdfast("methodology", "use", "tdd").returncode == 0
-    assert "Three cards" in venv.holdfast("recall", "--phase", "red", "cards").stdout
+    assert venv.wellkept("methodology", "use", "kanban").returncode == 0
+    assert venv.wellkept("remember", "--type", "wip_limit", "Three cards").returncode == 0
+    venv.pip("uninstall", "-y", "wellkept-kanban")
+    assert "not installed" in venv.wellkept("methodology").stderr
+    assert "Three cards" in venv.wellkept("recall", "cards").stdout
+    assert venv.wellkept("methodology", "use", "tdd").returncode == 0
+    assert "Three cards" in venv.wellkept("recall", "--phase", "red", "cards").stdout

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.facade import Holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.core.memory import Memory
-from holdfast.core.types import MemoryType
-from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, take
+from wellkept.app.facade import Wellkept
+from wellkept.app.settings.model import Settings
+from wellkept.core.memory import Memory
+from wellkept.core.types import MemoryType
+from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D4")
 PAIR = "`src/cart.py` and `src/tax.py` go together: work on one needs the other."
@@ -31,8 +31,8 @@ def server() -> Iterator[FakeEmbeddingServer]:
 
 def opened(
     tmp_path: Path, server: FakeEmbeddingServer, *, tokens: int = 50_000, timeout_s: float = 30.0
-) -> Holdfast:
-    return holdfast.open(
+) -> Wellkept:
+    return wellkept.open(
         tmp_path / "memory.db",
         project=PROJECT,
         cwd=tmp_path,
@@ -47,27 +47,27 @@ def opened(
     )
 
 
-def learned(hf: Holdfast, *days: int) -> list[Memory]:
+def learned(wk: Wellkept, *days: int) -> list[Memory]:
     """What sessions on two files that belong together amount to."""
     for day in days:
         w = Work(day)
         told = [w.prompt("Add a rate"), w.change("src/cart.py"), w.change("src/tax.py")]
-        take(hf.engine, [*told, w.tests_pass(), w.end()])
-        hf.observer.learn([w.session_id])
-    return [m for m in hf.iterate() if m.type is MemoryType.CAUSAL_DEPENDENCY]
+        take(wk.engine, [*told, w.tests_pass(), w.end()])
+        wk.observer.learn([w.session_id])
+    return [m for m in wk.iterate() if m.type is MemoryType.CAUSAL_DEPENDENCY]
 
 
 def test_a_conclusion_takes_the_words_of_the_model_and_keeps_its_facts(
     tmp_path: Path, server: FakeEmbeddingServer
 ) -> None:
-    with opened(tmp_path, server) as hf:
-        (memory,) = learned(hf, 1, 2, 3)
+    with opened(tmp_path, server) as wk:
+        (memory,) = learned(wk, 1, 2, 3)
         assert memory.content == BETTER
         assert set(memory.files) == {"src/cart.py", "src/tax.py"}
         assert memory.payload is not None
         (asked,) = server.seen
         assert PAIR in json.dumps(asked.body, ensure_ascii=False)
-        reason = hf.observer.why(memory).explanation
+        reason = wk.observer.why(memory).explanation
         assert reason is not None
         assert reason.rule == "co_dependence"
 
@@ -75,9 +75,9 @@ def test_a_conclusion_takes_the_words_of_the_model_and_keeps_its_facts(
 def test_what_is_known_is_not_worded_again_and_keeps_its_words(
     tmp_path: Path, server: FakeEmbeddingServer
 ) -> None:
-    with opened(tmp_path, server) as hf:
-        learned(hf, 1, 2, 3)
-        (memory,) = learned(hf, 4, 5)
+    with opened(tmp_path, server) as wk:
+        learned(wk, 1, 2, 3)
+        (memory,) = learned(wk, 4, 5)
         assert memory.content == BETTER
         assert len(memory.provenance_sessions) == 5
         assert len(server.seen) == 1
@@ -104,9 +104,9 @@ BAD_ANSWERS = (
 def test_an_answer_that_does_not_fit_is_dropped(tmp_path: Path, answer: str) -> None:
     with (
         FakeEmbeddingServer(Behaviour(completion=answer)) as server,
-        opened(tmp_path, server) as hf,
+        opened(tmp_path, server) as wk,
     ):
-        (memory,) = learned(hf, 1, 2, 3)
+        (memory,) = learned(wk, 1, 2, 3)
         assert memory.content == PAIR
         assert len(server.seen) == 1
 
@@ -125,8 +125,8 @@ def test_a_model_that_fails_costs_nothing_but_its_words(
     tmp_path: Path, server: FakeEmbeddingServer, fault: Fault
 ) -> None:
     server.fail_next(fault)
-    with opened(tmp_path, server) as hf:
-        (memory,) = learned(hf, 1, 2, 3)
+    with opened(tmp_path, server) as wk:
+        (memory,) = learned(wk, 1, 2, 3)
         assert memory.content == PAIR
 
 
@@ -134,14 +134,14 @@ def test_a_model_that_does_not_answer_in_time_is_not_waited_for(
     tmp_path: Path, server: FakeEmbeddingServer
 ) -> None:
     server.fail_next(*(Fault(hang=True) for _ in range(4)))
-    with opened(tmp_path, server, timeout_s=0.05) as hf:
-        (memory,) = learned(hf, 1, 2, 3)
+    with opened(tmp_path, server, timeout_s=0.05) as wk:
+        (memory,) = learned(wk, 1, 2, 3)
         assert memory.content == PAIR
 
 
 def test_without_budget_the_model_is_not_asked(tmp_path: Path, server: FakeEmbeddingServer) -> None:
-    with opened(tmp_path, server, tokens=500) as hf:
-        (memory,) = learned(hf, 1, 2, 3)
+    with opened(tmp_path, server, tokens=500) as wk:
+        (memory,) = learned(wk, 1, 2, 3)
         assert memory.content == PAIR
         assert server.seen == []
 
@@ -149,13 +149,13 @@ def test_without_budget_the_model_is_not_asked(tmp_path: Path, server: FakeEmbed
 # -- Consolidation --------------------------------------------------------------------------------
 
 
-def consolidated(hf: Holdfast) -> list[Memory]:
+def consolidated(wk: Wellkept) -> list[Memory]:
     """The insights of a piece of work with eleven sub-tasks."""
     w = Work()
     events = eleven_parts(w, "src/core.py", "web/api.py")
-    take(hf.engine, [*events, w.end()])
-    hf.observer.verdict(w.session_id, "passed", detail="reviewed")
-    return [m for m in hf.iterate() if "consolidation" in m.tags]
+    take(wk.engine, [*events, w.end()])
+    wk.observer.verdict(w.session_id, "passed", detail="reviewed")
+    return [m for m in wk.iterate() if "consolidation" in m.tags]
 
 
 @pytest.mark.feature("D7")
@@ -167,13 +167,13 @@ def test_a_model_names_insights_of_a_large_piece_of_work(tmp_path: Path) -> None
     ]
     with (
         FakeEmbeddingServer(Behaviour(completion=json.dumps(said))) as server,
-        opened(tmp_path, server) as hf,
+        opened(tmp_path, server) as wk,
     ):
-        found = {m.content: m for m in consolidated(hf)}
+        found = {m.content: m for m in consolidated(wk)}
         assert set(said[:2]) < set(found)
         assert found[said[0]].files == ("src/core.py",)
         assert max(map(len, found)) <= 400
-        assert all(hf.observer.why(m).explanation is not None for m in found.values())
+        assert all(wk.observer.why(m).explanation is not None for m in found.values())
 
 
 @pytest.mark.feature("D7")
@@ -181,9 +181,9 @@ def test_a_model_names_insights_of_a_large_piece_of_work(tmp_path: Path) -> None
 def test_too_few_insights_of_a_model_leave_it_to_the_rules(tmp_path: Path, answer: str) -> None:
     with (
         FakeEmbeddingServer(Behaviour(completion=answer)) as server,
-        opened(tmp_path, server) as hf,
+        opened(tmp_path, server) as wk,
     ):
-        (insight,) = consolidated(hf)
+        (insight,) = consolidated(wk)
         assert insight.content.startswith(
             "`src/core.py` and `web/api.py` change together: 11 of 11"
         )

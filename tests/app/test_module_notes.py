@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app import Holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.core.errors import NotFoundError
-from holdfast.core.types import Source
-from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 from tests.app.opening import open_in
 from tests.codegraph.trees import write
+from wellkept.app import Wellkept
+from wellkept.app.settings.model import Settings
+from wellkept.core.errors import NotFoundError
+from wellkept.core.types import Source
+from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 
 pytestmark = pytest.mark.feature("E4")
 
@@ -27,21 +27,21 @@ FILES = {
 SPLIT = "".join(f"x{n} = {n}\n" for n in range(600))
 
 
-def opened(tmp_path: Path, settings: Settings | None = None) -> Holdfast:
+def opened(tmp_path: Path, settings: Settings | None = None) -> Wellkept:
     write(tmp_path, {**FILES, "shop/big.py": SPLIT})
-    hf = open_in(tmp_path, settings=settings)
-    hf.graph.build(workers=1)
-    return hf
+    wk = open_in(tmp_path, settings=settings)
+    wk.graph.build(workers=1)
+    return wk
 
 
-def texts(hf: Holdfast) -> dict[str, str]:
-    return {memory.key or "": memory.content for memory in hf.list(tags=["code-map"]).items}
+def texts(wk: Wellkept) -> dict[str, str]:
+    return {memory.key or "": memory.content for memory in wk.list(tags=["code-map"]).items}
 
 
 def test_modules_and_conventions_are_kept_with_source_and_evidence(tmp_path: Path) -> None:
-    with opened(tmp_path) as hf:
-        report = hf.graph.summarise()
-        kept = {m.key: m for m in hf.list(tags=["code-map"]).items}
+    with opened(tmp_path) as wk:
+        report = wk.graph.summarise()
+        kept = {m.key: m for m in wk.list(tags=["code-map"]).items}
     shop = kept["module:shop/"]
     assert shop.content.startswith("shop/ - Sells things by mail. Gives Cart.")
     assert shop.source is Source.OBSERVER_INFERRED
@@ -52,50 +52,50 @@ def test_modules_and_conventions_are_kept_with_source_and_evidence(tmp_path: Pat
 
 
 def test_summarising_again_keeps_nothing_twice_and_follows_changes(tmp_path: Path) -> None:
-    with opened(tmp_path) as hf:
-        hf.graph.summarise()
-        before = hf.stats().total
-        again = hf.graph.summarise()
-        assert hf.stats().total == before
+    with opened(tmp_path) as wk:
+        wk.graph.summarise()
+        before = wk.stats().total
+        again = wk.graph.summarise()
+        assert wk.stats().total == before
         assert {note.outcome for note in again.notes} == {"unchanged"}
         write(tmp_path, {"shop/__init__.py": '"""Sells things in town."""\n'})
         (tmp_path / "pyproject.toml").unlink()
-        hf.graph.build(workers=1)
-        outcomes = {note.key: note.outcome for note in hf.graph.summarise().notes}
+        wk.graph.build(workers=1)
+        outcomes = {note.key: note.outcome for note in wk.graph.summarise().notes}
         assert outcomes["module:shop/"] == "changed"
         assert outcomes["convention:line length python"] == "closed"
-        assert "in town" in texts(hf)["module:shop/"]
-        assert "convention:line length python" not in texts(hf)
+        assert "in town" in texts(wk)["module:shop/"]
+        assert "convention:line length python" not in texts(wk)
 
 
 def test_what_a_person_forgot_or_confirmed_is_left_alone(tmp_path: Path) -> None:
-    with opened(tmp_path) as hf:
-        hf.graph.summarise()
-        by_key = {m.key: m for m in hf.list(tags=["code-map"]).items}
-        hf.forget(by_key["convention:line length python"].id)
-        hf.edit(by_key["module:shop/"].id, pinned=True)
+    with opened(tmp_path) as wk:
+        wk.graph.summarise()
+        by_key = {m.key: m for m in wk.list(tags=["code-map"]).items}
+        wk.forget(by_key["convention:line length python"].id)
+        wk.edit(by_key["module:shop/"].id, pinned=True)
         write(tmp_path, {"shop/__init__.py": '"""Something quite different."""\n'})
-        hf.graph.build(workers=1)
-        report = hf.graph.summarise()
+        wk.graph.build(workers=1)
+        report = wk.graph.summarise()
         assert {n.key: n.outcome for n in report.notes}["module:shop/"] == "left"
-        assert "by mail" in texts(hf)["module:shop/"]
-        assert "convention:line length python" not in texts(hf)
-        hf.graph.summarise(again=True)
-        assert "convention:line length python" in texts(hf)
+        assert "by mail" in texts(wk)["module:shop/"]
+        assert "convention:line length python" not in texts(wk)
+        wk.graph.summarise(again=True)
+        assert "convention:line length python" in texts(wk)
 
 
 def test_a_dry_run_keeps_nothing_and_says_what_it_would(tmp_path: Path) -> None:
-    with opened(tmp_path) as hf:
-        report = hf.graph.summarise(dry_run=True)
+    with opened(tmp_path) as wk:
+        report = wk.graph.summarise(dry_run=True)
         assert report.count("new") > 0
-        assert texts(hf) == {}
-        assert hf.graph.summarise().count("new") == report.count("new")
+        assert texts(wk) == {}
+        assert wk.graph.summarise().count("new") == report.count("new")
 
 
 def test_without_a_graph_it_says_what_to_do(tmp_path: Path) -> None:
     write(tmp_path, FILES)
-    with open_in(tmp_path) as hf, pytest.raises(NotFoundError, match="no code graph"):
-        hf.graph.summarise()
+    with open_in(tmp_path) as wk, pytest.raises(NotFoundError, match="no code graph"):
+        wk.graph.summarise()
 
 
 # -- With a model ---------------------------------------------------------------------------------
@@ -115,31 +115,31 @@ def asking(server: FakeEmbeddingServer, *, tokens: int = 1_000_000) -> Settings:
 
 def test_a_model_words_it_once_for_the_same_files(tmp_path: Path) -> None:
     server = FakeEmbeddingServer(Behaviour(completion=ANSWER))
-    with server, opened(tmp_path, asking(server)) as hf:
-        report = hf.graph.summarise()
+    with server, opened(tmp_path, asking(server)) as wk:
+        report = wk.graph.summarise()
         asked = len(server.seen)
-        assert texts(hf)["module:shop/"] == "shop/ - This module sells things by mail."
-        assert "Carts are never shared." in texts(hf).values()
+        assert texts(wk)["module:shop/"] == "shop/ - This module sells things by mail."
+        assert "Carts are never shared." in texts(wk).values()
         assert {n.made_by for n in report.notes if n.key == "module:shop/"} == {"model"}
-        assert {n.outcome for n in hf.graph.summarise().notes} == {"unchanged"}
+        assert {n.outcome for n in wk.graph.summarise().notes} == {"unchanged"}
         assert len(server.seen) == asked
-        hf.graph.summarise(with_model=False)
-        assert "This module sells" in texts(hf)["module:shop/"]
+        wk.graph.summarise(with_model=False)
+        assert "This module sells" in texts(wk)["module:shop/"]
 
 
 def test_bad_answers_a_used_up_budget_and_a_dead_server_fall_back_to_rules(tmp_path: Path) -> None:
     with FakeEmbeddingServer(Behaviour(completion="I cannot say.")) as server:
-        with opened(tmp_path, asking(server)) as hf:
-            report = hf.graph.summarise()
+        with opened(tmp_path, asking(server)) as wk:
+            report = wk.graph.summarise()
             assert report.model_problem is not None
-            assert "Sells things by mail." in texts(hf)["module:shop/"]
-        with open_in(tmp_path, settings=asking(server, tokens=10)) as hf:
+            assert "Sells things by mail." in texts(wk)["module:shop/"]
+        with open_in(tmp_path, settings=asking(server, tokens=10)) as wk:
             asked = len(server.seen)
-            report = hf.graph.summarise(again=True)
+            report = wk.graph.summarise(again=True)
             assert report.model_problem == "What a model may cost today is used up."
             assert len(server.seen) == asked
         server.fail_next(*[Fault(drop=True)] * 10)
-        with open_in(tmp_path, settings=asking(server)) as hf:
-            report = hf.graph.summarise(again=True)
+        with open_in(tmp_path, settings=asking(server)) as wk:
+            report = wk.graph.summarise(again=True)
             assert report.model_problem
-            assert "Sells things by mail." in texts(hf)["module:shop/"]
+            assert "Sells things by mail." in texts(wk)["module:shop/"]

@@ -1,4 +1,4 @@
-"""`hf.observer`, the operations and the commands: verdicts, why, status (D3, D4, D7)."""
+"""`wk.observer`, the operations and the commands: verdicts, why, status (D3, D4, D7)."""
 
 from __future__ import annotations
 
@@ -9,167 +9,167 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import holdfast
-from holdfast.app.facade import Holdfast
-from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.query import Filter
-from holdfast.core.scratchpad import PadState, QaIssue
-from holdfast.core.types import MemoryType, Source
-from holdfast.observe.thresholds import MOST_SHEETS
-from holdfast.server.operations.table import BY_NAME
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
+from wellkept.app.facade import Wellkept
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.query import Filter
+from wellkept.core.scratchpad import PadState, QaIssue
+from wellkept.core.types import MemoryType, Source
+from wellkept.observe.thresholds import MOST_SHEETS
+from wellkept.server.operations.table import BY_NAME
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D3", "D4", "D7")
 
 
 @pytest.fixture
-def hf(tmp_path: Path) -> Holdfast:
+def wk(tmp_path: Path) -> Wellkept:
     clock = ManualClock(START + timedelta(days=9))
-    return holdfast.open(
+    return wellkept.open(
         tmp_path / "memory.db", project=PROJECT, cwd=tmp_path, embedder="none", clock=clock
     )
 
 
-def worked(hf: Holdfast, *numbers: int, proof: bool = True) -> list[str]:
+def worked(wk: Wellkept, *numbers: int, proof: bool = True) -> list[str]:
     """Sessions on two files that belong together."""
     names: list[str] = []
     for number in numbers:
         w = Work(number)
         events = [w.prompt("Add a rate"), w.change("src/cart.py"), w.change("src/tax.py")]
-        take(hf.engine, [*events, *([w.tests_pass()] if proof else []), w.end()])
+        take(wk.engine, [*events, *([w.tests_pass()] if proof else []), w.end()])
         names.append(w.session_id)
     return names
 
 
-def test_learning_goes_over_all_sessions_and_what_was_left_behind(hf: Holdfast) -> None:
-    worked(hf, 1, 2, 3)
-    learned = hf.observer.learn([])
+def test_learning_goes_over_all_sessions_and_what_was_left_behind(wk: Wellkept) -> None:
+    worked(wk, 1, 2, 3)
+    learned = wk.observer.learn([])
     assert len(learned.reports) == 3
     assert len(learned.promoted) == 1
-    assert hf.observer.learn(["session-001", "unknown"]).reports == ()
+    assert wk.observer.learn(["session-001", "unknown"]).reports == ()
 
 
-def test_scratchpads_of_settled_work_go_after_a_week(hf: Holdfast) -> None:
-    worked(hf, 1)
-    worked(hf, 8, proof=False)
-    hf.observer.learn([])
-    left = hf.engine.store.scratchpads(project=None)
+def test_scratchpads_of_settled_work_go_after_a_week(wk: Wellkept) -> None:
+    worked(wk, 1)
+    worked(wk, 8, proof=False)
+    wk.observer.learn([])
+    left = wk.engine.store.scratchpads(project=None)
     assert [(pad.session_id, pad.state) for pad in left] == [("session-008", PadState.WAITING)]
 
 
-def test_why_tells_rule_sessions_signals_and_score(hf: Holdfast) -> None:
-    worked(hf, 1, 2, 3)
-    (memory_id,) = hf.observer.learn([]).promoted
-    reason = hf.observer.why(hf.get(memory_id))
+def test_why_tells_rule_sessions_signals_and_score(wk: Wellkept) -> None:
+    worked(wk, 1, 2, 3)
+    (memory_id,) = wk.observer.learn([]).promoted
+    reason = wk.observer.why(wk.get(memory_id))
     assert reason.explanation is not None
     assert reason.explanation.rule == "co_dependence"
     operation = BY_NAME["explain_memory"]
-    told = operation.run(hf, operation.read({"id": reason.memory.short}))
+    told = operation.run(wk, operation.read({"id": reason.memory.short}))
     assert "rule co_dependence, validated by test: pytest -q" in told.text()
     assert "sessions: session-001, session-002, session-003" in told.text()
     assert "evidence: session session-001" not in told.text()
-    taught = hf.remember("Use tabs", source="user_taught")
-    plain = operation.run(hf, operation.read({"id": taught.memory.id}))
+    taught = wk.remember("Use tabs", source="user_taught")
+    plain = operation.run(wk, operation.read({"id": taught.memory.id}))
     assert plain.rule == ""
 
 
-def test_status_lists_scratchpads_counts_and_conclusions(hf: Holdfast) -> None:
-    worked(hf, 3, 4, 5)
-    hf.observer.learn([])
-    status = hf.observer.status()
+def test_status_lists_scratchpads_counts_and_conclusions(wk: Wellkept) -> None:
+    worked(wk, 3, 4, 5)
+    wk.observer.learn([])
+    status = wk.observer.status()
     assert [one.standing.word for one in status.sessions] == ["passed"] * 3
     assert dict(status.sightings)["co_access"] == 3
     assert "co_dependence" in {one.rule for one in status.latest}
-    assert hf.observer.status(project="name:other").sessions == ()
+    assert wk.observer.status(project="name:other").sessions == ()
 
 
-def test_a_verdict_through_the_table_of_operations(hf: Holdfast) -> None:
-    worked(hf, 1, proof=False)
+def test_a_verdict_through_the_table_of_operations(wk: Wellkept) -> None:
+    worked(wk, 1, proof=False)
     operation = BY_NAME["record_verdict"]
     issue = {"description": "Totals are rounded twice", "file": "src/cart.py"}
-    failed = operation.run(hf, operation.read({"verdict": "failed", "issues": [issue]}))
+    failed = operation.run(wk, operation.read({"verdict": "failed", "issues": [issue]}))
     assert (failed.session, failed.discarded, len(failed.error_patterns)) == ("session-001", 1, 1)
-    (memory,) = hf.list(types=["error_pattern"]).items
+    (memory,) = wk.list(types=["error_pattern"]).items
     assert memory.source is Source.QA_AUTO
     assert memory.work_unit is not None
-    why = hf.observer.why(memory).explanation
+    why = wk.observer.why(memory).explanation
     assert why is not None
     assert (why.rule, why.sessions) == ("qa_failure", ("session-001",))
     assert why.signals == ("session-001: high: Totals are rounded twice",)
     # QA says what it found on purpose, so whoever opens the file next is told.
-    (hf.root / "src").mkdir()
-    (hf.root / "src" / "cart.py").write_text("")
-    assert [item.memory.id for item in hf.context(files=["src/cart.py"]).items] == [memory.id]
+    (wk.root / "src").mkdir()
+    (wk.root / "src" / "cart.py").write_text("")
+    assert [item.memory.id for item in wk.context(files=["src/cart.py"]).items] == [memory.id]
     with pytest.raises(NotFoundError):
-        operation.run(hf, operation.read({"verdict": "passed", "session": "nowhere"}))
+        operation.run(wk, operation.read({"verdict": "passed", "session": "nowhere"}))
     with pytest.raises(UsageError):
         operation.read({"verdict": "maybe"})
 
 
-def test_a_verdict_tells_why_something_was_not_promoted(hf: Holdfast) -> None:
+def test_a_verdict_tells_why_something_was_not_promoted(wk: Wellkept) -> None:
     operation = BY_NAME["record_verdict"]
-    (memory_id,) = hf.observer.learn(worked(hf, 1, 2, 3)).promoted
-    hf.forget(memory_id)
-    worked(hf, 4, proof=False)
-    told = operation.run(hf, operation.read({"verdict": "passed", "session": "session-004"}))
+    (memory_id,) = wk.observer.learn(worked(wk, 1, 2, 3)).promoted
+    wk.forget(memory_id)
+    worked(wk, 4, proof=False)
+    told = operation.run(wk, operation.read({"verdict": "passed", "session": "session-004"}))
     (skipped,) = told.structured()["skipped"]
     assert (skipped["rule"], skipped["reason"]) == ("co_dependence", "somebody removed it before")
     assert "src/cart.py" in skipped["subject"]
     assert "not promoted (co_dependence): somebody removed it before" in told.text()
 
 
-def test_a_verdict_that_nothing_can_follow_from_yet_says_so(hf: Holdfast) -> None:
+def test_a_verdict_that_nothing_can_follow_from_yet_says_so(wk: Wellkept) -> None:
     operation = BY_NAME["record_verdict"]
-    worked(hf, 1, proof=False)
+    worked(wk, 1, proof=False)
     asked = {"verdict": "passed", "session": "session-001"}
-    told = operation.run(hf, operation.read({**asked, "task": "the rate"}))
+    told = operation.run(wk, operation.read({**asked, "task": "the rate"}))
     assert "A verdict on one sub-task counts once all of the work has one" in told.text()
     assert told.structured()["note"] in told.text()
-    assert "note" not in operation.run(hf, operation.read(asked)).structured()
+    assert "note" not in operation.run(wk, operation.read(asked)).structured()
 
 
-def test_a_verdict_without_any_session_says_what_to_do(hf: Holdfast) -> None:
+def test_a_verdict_without_any_session_says_what_to_do(wk: Wellkept) -> None:
     operation = BY_NAME["record_verdict"]
     with pytest.raises(NotFoundError, match="No session"):
-        operation.run(hf, operation.read({"verdict": "passed"}))
+        operation.run(wk, operation.read({"verdict": "passed"}))
     with pytest.raises(NotFoundError):
-        hf.observer.verdict("nowhere", "passed")
+        wk.observer.verdict("nowhere", "passed")
 
 
-def test_a_verdict_holds_no_secret_and_names_no_more_tasks_than_fit(hf: Holdfast) -> None:
+def test_a_verdict_holds_no_secret_and_names_no_more_tasks_than_fit(wk: Wellkept) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    (name,) = worked(hf, 1, proof=False)
-    hf.observer.verdict(name, "failed", detail=f"login with {secret}", task=f"use {secret}")
-    assert secret not in str(pad_of(hf.engine, name))
-    room = MOST_SHEETS + 1 - len(pad_of(hf.engine, name).sheets)
+    (name,) = worked(wk, 1, proof=False)
+    wk.observer.verdict(name, "failed", detail=f"login with {secret}", task=f"use {secret}")
+    assert secret not in str(pad_of(wk.engine, name))
+    room = MOST_SHEETS + 1 - len(pad_of(wk.engine, name).sheets)
     for number in range(room):
-        hf.observer.verdict(name, "passed", task=f"t{number}")
+        wk.observer.verdict(name, "passed", task=f"t{number}")
     with pytest.raises(UsageError, match="sub-tasks"):
-        hf.observer.verdict(name, "passed", task="one too many")
+        wk.observer.verdict(name, "passed", task="one too many")
 
 
-def test_a_verdict_of_passed_promotes_at_once(hf: Holdfast) -> None:
-    for name in worked(hf, 1, 2, 3, proof=False):
-        given = hf.observer.verdict(
+def test_a_verdict_of_passed_promotes_at_once(wk: Wellkept) -> None:
+    for name in worked(wk, 1, 2, 3, proof=False):
+        given = wk.observer.verdict(
             name, "passed", detail="tried by hand", issues=[QaIssue("x", "low")]
         )
         assert given.report is not None
-    found = hf.engine.store.list(
+    found = wk.engine.store.list(
         Filter(project=PROJECT, types=(MemoryType.CAUSAL_DEPENDENCY,)), limit=5
     )
     assert len(found.items) == 1
-    assert pad_of(hf.engine, "session-003").state is PadState.PROMOTED
+    assert pad_of(wk.engine, "session-003").state is PadState.PROMOTED
     with pytest.raises(UsageError, match="complexity"):
-        hf.observer.verdict("session-001", "passed", complexity="huge")
+        wk.observer.verdict("session-001", "passed", complexity="huge")
 
 
-def test_the_commands_show_the_same(hf: Holdfast, tmp_path: Path) -> None:
-    from holdfast.cli.root import root
+def test_the_commands_show_the_same(wk: Wellkept, tmp_path: Path) -> None:
+    from wellkept.cli.root import root
 
-    worked(hf, 3, 4, 5)
-    (memory_id,) = hf.observer.learn([]).promoted
-    hf.close()
+    worked(wk, 3, 4, 5)
+    (memory_id,) = wk.observer.learn([]).promoted
+    wk.close()
     store = ["--store", str(tmp_path / "memory.db")]
 
     def ran(*words: str) -> str:
@@ -184,11 +184,11 @@ def test_the_commands_show_the_same(hf: Holdfast, tmp_path: Path) -> None:
     assert "discarded" in ran("observer", "verdict", "session-003", "failed")
 
 
-def test_every_record_of_the_observer_can_be_explained(hf: Holdfast) -> None:
-    hf.observer.learn(worked(hf, 1, 2, 3, 4))
+def test_every_record_of_the_observer_can_be_explained(wk: Wellkept) -> None:
+    wk.observer.learn(worked(wk, 1, 2, 3, 4))
     said = (MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE)
-    made = [m for m in hf.iterate() if m.type not in said]
-    told = {m.type: hf.observer.why(m).explanation for m in made}
+    made = [m for m in wk.iterate() if m.type not in said]
+    told = {m.type: wk.observer.why(m).explanation for m in made}
     kinds = {MemoryType.CAUSAL_DEPENDENCY, MemoryType.WORK_UNIT_OUTCOME, MemoryType.CONTEXT_COST}
     assert kinds <= set(told)
     for reason in told.values():
@@ -198,11 +198,11 @@ def test_every_record_of_the_observer_can_be_explained(hf: Holdfast) -> None:
         assert reason.signals
 
 
-def test_a_memory_that_is_seen_again_is_not_compared_with_itself(hf: Holdfast) -> None:
-    hf.observer.learn(worked(hf, 1, 2, 3))
-    hf.observer.learn(worked(hf, 4))
-    (pair,) = [m for m in hf.iterate() if m.type is MemoryType.CAUSAL_DEPENDENCY]
-    reason = hf.observer.why(pair).explanation
+def test_a_memory_that_is_seen_again_is_not_compared_with_itself(wk: Wellkept) -> None:
+    wk.observer.learn(worked(wk, 1, 2, 3))
+    wk.observer.learn(worked(wk, 4))
+    (pair,) = [m for m in wk.iterate() if m.type is MemoryType.CAUSAL_DEPENDENCY]
+    reason = wk.observer.why(pair).explanation
     assert reason is not None
     assert reason.novelty > 0.5
     assert reason.score > reason.threshold

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.core.codec import Json
-from holdfast.core.errors import UsageError
-from holdfast.core.memory import Evidence, MemoryDraft, Relation, WorkUnitRef
-from holdfast.core.payloads import WorkState
-from holdfast.core.types import EvidenceKind, MemoryType, RelationType
+import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
+from wellkept.core.codec import Json
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import Evidence, MemoryDraft, Relation, WorkUnitRef
+from wellkept.core.payloads import WorkState
+from wellkept.core.types import EvidenceKind, MemoryType, RelationType
 
 pytestmark = pytest.mark.feature("A7")
 
@@ -32,7 +32,7 @@ class Planter:
         self.places[made] = place
         return made
 
-    def found_in(self, memory: holdfast.Holdfast) -> list[str]:
+    def found_in(self, memory: wellkept.Wellkept) -> list[str]:
         files = memory.path.parent.glob(f"{memory.path.name}*")
         raw = b"".join(file.read_bytes() for file in files).lower()
         return [place for made, place in self.places.items() if made.lower().encode() in raw]
@@ -138,7 +138,7 @@ def test_taking_in_a_repository_keeps_no_secret_of_its_texts_and_names(
         )
         repository.write(f"docs/{plant('document name')}.md", "# Guide\n\nMind the gap, always.\n")
         repository.commit(f"Use {plant('subject')}\n\nBecause of {plant('body')}.")
-    with holdfast.open(
+    with wellkept.open(
         tmp_path / "data" / "memory.db", cwd=repository.root, embedder="none", environment={}
     ) as memory:
         first = memory.take_in()

@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from holdfast.app.projects.resolver import (
+from tests.app.git_repositories import GitRepository
+from wellkept.app.projects.resolver import (
     ProjectKind,
     adopt_earlier,
     earlier_identities,
@@ -16,10 +17,9 @@ from holdfast.app.projects.resolver import (
     relative_path,
     resolve_project,
 )
-from holdfast.core.errors import UsageError
-from holdfast.store import open_sqlite
-from holdfast.testing import Samples
-from tests.app.git_repositories import GitRepository
+from wellkept.core.errors import UsageError
+from wellkept.store import open_sqlite
+from wellkept.testing import Samples
 
 pytestmark = pytest.mark.feature("A1")
 

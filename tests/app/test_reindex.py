@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.maintenance.reindex import PAGE, index_version, reindex, set_index_version
-from holdfast.core.changes import IndexCard
-from holdfast.core.errors import ProviderError
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.payloads import Json
-from holdfast.core.query import Filter
-from holdfast.core.types import MemoryType, Source
-from holdfast.memory.index_text import INDEX_VERSION
-from holdfast.testing.fakes import WordEmbedder
 from tests.app.opening import FailingEmbedder, open_in
+from wellkept.app.maintenance.reindex import PAGE, index_version, reindex, set_index_version
+from wellkept.core.changes import IndexCard
+from wellkept.core.errors import ProviderError
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.payloads import Json
+from wellkept.core.query import Filter
+from wellkept.core.types import MemoryType, Source
+from wellkept.memory.index_text import INDEX_VERSION
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B4")
 
@@ -29,22 +29,22 @@ def _here(project: str) -> Filter:
 
 
 def _models(folder: Path) -> dict[str, int]:
-    with open_in(folder) as hf:
-        return {share.model_id: share.count for share in hf.engine.store.models()}
+    with open_in(folder) as wk:
+        return {share.model_id: share.count for share in wk.engine.store.models()}
 
 
 def test_a_store_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
-    with open_in(tmp_path, embedder=WordEmbedder()) as hf:
-        hf.remember_many(_drafts(3))
-        assert hf.reindex().indexed == 0
+    with open_in(tmp_path, embedder=WordEmbedder()) as wk:
+        wk.remember_many(_drafts(3))
+        assert wk.reindex().indexed == 0
 
 
 def test_memories_kept_without_a_vector_get_one(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
-        hf.remember_many(_drafts(PAGE + 3))
+    with open_in(tmp_path) as wk:
+        wk.remember_many(_drafts(PAGE + 3))
     told: list[tuple[int, int]] = []
-    with open_in(tmp_path, embedder=WordEmbedder()) as hf:
-        done = hf.reindex(progress=lambda now, total: told.append((now, total)))
+    with open_in(tmp_path, embedder=WordEmbedder()) as wk:
+        done = wk.reindex(progress=lambda now, total: told.append((now, total)))
     assert (done.indexed, done.dropped) == (PAGE + 3, 0)
     assert told[-1] == (PAGE + 3, PAGE + 3)
     assert _models(tmp_path) == {"words-256": PAGE + 3}
@@ -53,27 +53,27 @@ def test_memories_kept_without_a_vector_get_one(tmp_path: Path) -> None:
 def test_a_change_of_model_takes_history_along_and_drops_the_old_vectors_last(
     tmp_path: Path,
 ) -> None:
-    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as hf:
-        hf.remember("port 8080", key="port")
-        hf.remember("port 9090", key="port")
-        hf.remember("The vault holds the deploy key")
-    with open_in(tmp_path, embedder=WordEmbedder(model_id="new")) as hf:
-        done = hf.reindex()
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as wk:
+        wk.remember("port 8080", key="port")
+        wk.remember("port 9090", key="port")
+        wk.remember("The vault holds the deploy key")
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="new")) as wk:
+        done = wk.reindex()
         assert (done.model_id, done.indexed, done.dropped) == ("new", 3, 3)
-        assert hf.reindex().indexed == 0
+        assert wk.reindex().indexed == 0
     assert _models(tmp_path) == {"new": 3}
 
 
 def test_a_stopped_run_keeps_the_old_vectors_and_goes_on_where_it_ended(tmp_path: Path) -> None:
     count = 2 * PAGE + 10
-    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as hf:
-        hf.remember_many(_drafts(count))
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as wk:
+        wk.remember_many(_drafts(count))
     failing = FailingEmbedder(texts=PAGE, model_id="new")
-    with open_in(tmp_path, embedder=failing) as hf, pytest.raises(ProviderError):
-        hf.reindex()
+    with open_in(tmp_path, embedder=failing) as wk, pytest.raises(ProviderError):
+        wk.reindex()
     assert _models(tmp_path) == {"old": count, "new": PAGE}
-    with open_in(tmp_path, embedder=WordEmbedder(model_id="new")) as hf:
-        done = hf.reindex()
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="new")) as wk:
+        done = wk.reindex()
     assert (done.indexed, done.resumed, done.dropped) == (count - PAGE, True, count)
     assert _models(tmp_path) == {"new": count}
 
@@ -86,67 +86,67 @@ def test_search_by_the_old_vectors_goes_on_meanwhile(tmp_path: Path) -> None:
         with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as other:
             found.append(len(other.recall("fact number", mode="vectors", limit=5)))
 
-    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as hf:
-        hf.remember_many(_drafts(count))
-    with open_in(tmp_path, embedder=WordEmbedder(model_id="new")) as hf:
-        hf.reindex(progress=look)
-        assert len(hf.recall("fact number", mode="vectors", limit=5)) == 5
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as wk:
+        wk.remember_many(_drafts(count))
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="new")) as wk:
+        wk.reindex(progress=look)
+        assert len(wk.recall("fact number", mode="vectors", limit=5)) == 5
     assert found == [5] * len(found)
     assert len(found) >= 2
 
 
 def test_a_stopped_run_for_another_model_is_not_resumed(tmp_path: Path) -> None:
-    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as hf:
-        hf.remember_many(_drafts(PAGE + 1))
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="old")) as wk:
+        wk.remember_many(_drafts(PAGE + 1))
     failing = FailingEmbedder(texts=PAGE, model_id="new")
-    with open_in(tmp_path, embedder=failing) as hf, pytest.raises(ProviderError):
-        hf.reindex()
-    with open_in(tmp_path, embedder=WordEmbedder(model_id="third")) as hf:
-        done = hf.reindex()
+    with open_in(tmp_path, embedder=failing) as wk, pytest.raises(ProviderError):
+        wk.reindex()
+    with open_in(tmp_path, embedder=WordEmbedder(model_id="third")) as wk:
+        done = wk.reindex()
         assert (done.indexed, done.resumed) == (PAGE + 1, False)
     assert _models(tmp_path) == {"third": PAGE + 1}
 
 
 def test_a_kept_place_that_no_longer_makes_sense_means_beginning_again(tmp_path: Path) -> None:
-    with open_in(tmp_path, embedder=WordEmbedder()) as hf:
-        hf.remember_many(_drafts(3))
+    with open_in(tmp_path, embedder=WordEmbedder()) as wk:
+        wk.remember_many(_drafts(3))
         place: dict[str, Json] = {"version": INDEX_VERSION, "model": "words-256", "cursor": "?"}
-        hf.engine.store.put_value("index", "reindex", place)
-        assert hf.reindex().indexed == 3
-        assert hf.engine.store.get_value("index", "reindex") is None
+        wk.engine.store.put_value("index", "reindex", place)
+        assert wk.reindex().indexed == 3
+        assert wk.engine.store.get_value("index", "reindex") is None
 
 
 def test_texts_of_another_index_version_are_made_anew(tmp_path: Path) -> None:
-    with open_in(tmp_path, embedder=WordEmbedder()) as hf:
-        memory = hf.remember("nothing telling", tags=["zebra"]).memory
-        store = hf.engine.store
+    with open_in(tmp_path, embedder=WordEmbedder()) as wk:
+        memory = wk.remember("nothing telling", tags=["zebra"]).memory
+        store = wk.engine.store
         vector = WordEmbedder().embed_query("nothing telling")
         store.put_cards([(memory.id, IndexCard("", "words-256", vector))])
         store.put_value("index", "version", INDEX_VERSION + 7)
-        assert hf.list(limit=1).total == 1
-        assert store.search_words(["zebra"], _here(hf.project), limit=5) == []
-        assert hf.reindex().indexed == 1
-        assert [h.id for h in store.search_words(["zebra"], _here(hf.project), limit=5)] == [
+        assert wk.list(limit=1).total == 1
+        assert store.search_words(["zebra"], _here(wk.project), limit=5) == []
+        assert wk.reindex().indexed == 1
+        assert [h.id for h in store.search_words(["zebra"], _here(wk.project), limit=5)] == [
             memory.id
         ]
         assert index_version(store) == INDEX_VERSION
 
 
 def test_a_new_store_knows_its_index_version(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
-        hf.remember("x")
-        assert hf.engine.store.get_value("index", "version") == INDEX_VERSION
-        set_index_version(hf.engine.store)
-        assert index_version(hf.engine.store) == INDEX_VERSION
+    with open_in(tmp_path) as wk:
+        wk.remember("x")
+        assert wk.engine.store.get_value("index", "version") == INDEX_VERSION
+        set_index_version(wk.engine.store)
+        assert index_version(wk.engine.store) == INDEX_VERSION
 
 
 def test_what_is_not_embedded_by_rule_stays_without_a_vector(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
-        hf.remember("commit abc", source=Source.COMMIT_AUTO.value)
-        hf.remember("done", type=MemoryType.WORK_UNIT_OUTCOME.value, payload={"succeeded": True})
-        hf.remember("plain")
-    with open_in(tmp_path, embedder=WordEmbedder()) as hf:
-        assert hf.reindex().indexed == 1
-        assert hf.reindex(force=True).indexed == 3
-        assert reindex(hf.engine).indexed == 0
+    with open_in(tmp_path) as wk:
+        wk.remember("commit abc", source=Source.COMMIT_AUTO.value)
+        wk.remember("done", type=MemoryType.WORK_UNIT_OUTCOME.value, payload={"succeeded": True})
+        wk.remember("plain")
+    with open_in(tmp_path, embedder=WordEmbedder()) as wk:
+        assert wk.reindex().indexed == 1
+        assert wk.reindex(force=True).indexed == 3
+        assert reindex(wk.engine).indexed == 0
     assert _models(tmp_path) == {"words-256": 1}

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app import Holdfast
-from holdfast.codegraph.query.related import Named, Ranking, fused
-from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.query import FileLink
 from tests.app.opening import open_in
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
+from wellkept.app import Wellkept
+from wellkept.codegraph.query.related import Named, Ranking, fused
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.query import FileLink
 
 pytestmark = pytest.mark.feature("E3")
 
@@ -27,7 +27,7 @@ FILES = {
 
 
 @pytest.fixture
-def hf(tmp_path: Path) -> Iterator[Holdfast]:
+def wk(tmp_path: Path) -> Iterator[Wellkept]:
     write(tmp_path, FILES)
     with open_in(tmp_path) as opened:
         yield opened
@@ -41,14 +41,14 @@ def commit(root: Path, *names: str) -> None:
     git(root, "commit", "-m", "more")
 
 
-def test_history_structure_and_use_are_joined_with_reasons(hf: Holdfast, tmp_path: Path) -> None:
+def test_history_structure_and_use_are_joined_with_reasons(wk: Wellkept, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, "b.py")
     for _ in range(4):
         commit(tmp_path, "b.py", "c.py")
-    hf.graph.build(workers=1)
-    hf.engine.store.put_file_links(hf.project, [FileLink("b.py", "d.md", 0.9, 3)])
-    found = hf.graph.related("b.py")
+    wk.graph.build(workers=1)
+    wk.engine.store.put_file_links(wk.project, [FileLink("b.py", "d.md", 0.9, 3)])
+    found = wk.graph.related("b.py")
     reasons = {file.path: file.reasons for file in found.files}
     assert found.files[0].path in ("a.py", "c.py")
     assert "changed together 5 times" in reasons["c.py"]
@@ -57,45 +57,45 @@ def test_history_structure_and_use_are_joined_with_reasons(hf: Holdfast, tmp_pat
     assert found.has_graph
     assert found.has_history
     assert (
-        "it depends on this" in {f.path: f.reasons for f in hf.graph.related("a.py").files}["b.py"]
+        "it depends on this" in {f.path: f.reasons for f in wk.graph.related("a.py").files}["b.py"]
     )
 
 
-def test_without_git_and_without_a_graph_it_answers_with_what_there_is(hf: Holdfast) -> None:
-    hf.engine.store.put_file_links(hf.project, [FileLink("b.py", "c.py", 0.9, 3)])
-    found = hf.graph.related("b.py")
+def test_without_git_and_without_a_graph_it_answers_with_what_there_is(wk: Wellkept) -> None:
+    wk.engine.store.put_file_links(wk.project, [FileLink("b.py", "c.py", 0.9, 3)])
+    found = wk.graph.related("b.py")
     assert [file.path for file in found.files] == ["c.py"]
     assert not found.has_graph
     assert not found.has_history
-    assert hf.graph.related("a.py").files == ()
+    assert wk.graph.related("a.py").files == ()
 
 
-def test_what_history_says_is_kept_until_it_has_gone_on(hf: Holdfast, tmp_path: Path) -> None:
+def test_what_history_says_is_kept_until_it_has_gone_on(wk: Wellkept, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, *[name for name in FILES if name != ".gitignore"])
     told: list[tuple[int, int]] = []
-    hf.graph.related("b.py", progress=lambda done, total: told.append((done, total)))
+    wk.graph.related("b.py", progress=lambda done, total: told.append((done, total)))
     assert told == [(1, 1)]
-    kept = hf.engine.store.get_value("co_change", hf.graph.tree)
+    kept = wk.engine.store.get_value("co_change", wk.graph.tree)
     commit(tmp_path, "a.py", "c.py")
-    hf.graph.related("b.py")
-    assert hf.engine.store.get_value("co_change", hf.graph.tree) == kept
+    wk.graph.related("b.py")
+    assert wk.engine.store.get_value("co_change", wk.graph.tree) == kept
     for _ in range(21):
         commit(tmp_path, "a.py", "c.py")
-    hf.graph.related("b.py")
-    assert hf.engine.store.get_value("co_change", hf.graph.tree) != kept
+    wk.graph.related("b.py")
+    assert wk.engine.store.get_value("co_change", wk.graph.tree) != kept
     git(tmp_path, "reset", "--soft", "HEAD~5")
-    assert hf.graph.related("b.py").has_history
+    assert wk.graph.related("b.py").has_history
 
 
-def test_files_that_are_gone_are_not_named(hf: Holdfast, tmp_path: Path) -> None:
-    hf.engine.store.put_file_links(hf.project, [FileLink("b.py", "c.py", 0.9, 3)])
+def test_files_that_are_gone_are_not_named(wk: Wellkept, tmp_path: Path) -> None:
+    wk.engine.store.put_file_links(wk.project, [FileLink("b.py", "c.py", 0.9, 3)])
     (tmp_path / "c.py").unlink()
-    assert hf.graph.related("b.py").files == ()
+    assert wk.graph.related("b.py").files == ()
     with pytest.raises(NotFoundError, match="no file"):
-        hf.graph.related("nothing.py")
+        wk.graph.related("nothing.py")
     with pytest.raises(UsageError, match="limit"):
-        hf.graph.related("b.py", limit=0)
+        wk.graph.related("b.py", limit=0)
 
 
 def test_a_file_that_several_sources_name_comes_first() -> None:
@@ -108,15 +108,15 @@ def test_a_file_that_several_sources_name_comes_first() -> None:
     assert 0 < found[1].score < found[0].score <= 1
 
 
-def test_a_file_that_its_likes_have_and_it_has_not_is_told_of(hf: Holdfast, tmp_path: Path) -> None:
+def test_a_file_that_its_likes_have_and_it_has_not_is_told_of(wk: Wellkept, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, "c.py")
     for name in ("pool", "url", "auth"):
         write(tmp_path, {f"src/{name}.py": "", f"tests/test_{name}.py": ""})
         commit(tmp_path, f"src/{name}.py", f"tests/test_{name}.py")
     write(tmp_path, {"src/cookies.py": ""})
-    found = hf.graph.related("src/cookies.py")
+    found = wk.graph.related("src/cookies.py")
     assert found.expected == ("tests/test_cookies.py",)
     assert "tests/test_cookies.py" not in [file.path for file in found.files]
     write(tmp_path, {"tests/test_cookies.py": ""})
-    assert hf.graph.related("src/cookies.py").expected == ()
+    assert wk.graph.related("src/cookies.py").expected == ()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.observer.browser_sources import ScreenSources, labels
-from holdfast.app.observer.ingest import machine_world
-from holdfast.core.events import ToolKind
-from holdfast.observe.ingest.ingest import Taker
-from holdfast.testing.fakes import ManualClock
 from tests.app.opening import open_in
 from tests.codegraph.trees import write
 from tests.observe.telling import START, Teller
+from wellkept.app.observer.browser_sources import ScreenSources, labels
+from wellkept.app.observer.ingest import machine_world
+from wellkept.core.events import ToolKind
+from wellkept.observe.ingest.ingest import Taker
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D8")
 
@@ -84,14 +84,14 @@ def test_what_a_browser_showed_comes_with_the_impact_of_its_component(tmp_path: 
         output="Error: element is disabled",
     )
     events = [say.start(), say.prompt("QA the orders"), click, say.turn_end("Ok."), say.end()]
-    with open_in(tmp_path, project=None, clock=ManualClock(START)) as hf:
-        taker = Taker(hf.engine, machine_world(hf.engine.store, {}))
+    with open_in(tmp_path, project=None, clock=ManualClock(START)) as wk:
+        taker = Taker(wk.engine, machine_world(wk.engine.store, {}))
         for event in events:
             taker.commit([event], [])
-        hf.observer.learn(list(taker.due), daily_model_tokens=0)
-        hf.graph.build(workers=1)
+        wk.observer.learn(list(taker.due), daily_model_tokens=0)
+        wk.graph.build(workers=1)
         for asked in ("src/panels/ExportPanel.tsx", "src/panels/ExportPanel.tsx::ExportPanel"):
-            found = hf.graph.impact(asked)
+            found = wk.graph.impact(asked)
             assert "src/pages/orders.tsx" in found.files
             assert ["is disabled" in fact.text for fact in found.e2e_observations] == [True]
-        assert hf.graph.impact("src/a.tsx").e2e_observations == ()
+        assert wk.graph.impact("src/a.tsx").e2e_observations == ()

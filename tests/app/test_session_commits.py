@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.projects.session_commits import commit_stays, committed_afterwards
-from holdfast.core.events import Event
-from holdfast.core.records import replace
-from holdfast.core.scratchpad import PadState
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
+from wellkept.app.projects.session_commits import commit_stays, committed_afterwards
+from wellkept.core.events import Event
+from wellkept.core.records import replace
+from wellkept.core.scratchpad import PadState
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D3")
 Git = Callable[..., str]
@@ -110,14 +110,14 @@ def test_work_that_waits_is_looked_at_again_until_somebody_committed_it(
     w_events: list[Event] = [w.prompt("Go"), w.change("src/a.py"), w.end()]
     first = w_events[0]
     events = [replace(first, origin=replace(first.origin, cwd=str(tmp_path))), *w_events[1:]]
-    with holdfast.open(
+    with wellkept.open(
         tmp_path / "memory.db", project=PROJECT, cwd=tmp_path, embedder="none", clock=clock
-    ) as hf:
-        take(hf.engine, events)
-        assert hf.observer.learn([w.session_id]).reports == ()
-        assert pad_of(hf.engine, w.session_id).state is PadState.WAITING
-        at = pad_of(hf.engine, w.session_id).updated_at
+    ) as wk:
+        take(wk.engine, events)
+        assert wk.observer.learn([w.session_id]).reports == ()
+        assert pad_of(wk.engine, w.session_id).state is PadState.WAITING
+        at = pad_of(wk.engine, w.session_id).updated_at
         sha = commit(git, tmp_path, "src/a.py", after=at + timedelta(minutes=4) - LAST_EDIT)
-        (report,) = hf.observer.learn([]).reports
+        (report,) = wk.observer.learn([]).reports
         assert report.standing.by == f"commit {sha[:12]}, made afterwards"
-        assert pad_of(hf.engine, w.session_id).state is PadState.PROMOTED
+        assert pad_of(wk.engine, w.session_id).state is PadState.PROMOTED

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.settings import paths
-from holdfast.app.settings.model import Settings, rule_of, rules
-from holdfast.app.settings.sources import (
+from wellkept.app.settings import paths
+from wellkept.app.settings.model import Settings, rule_of, rules
+from wellkept.app.settings.sources import (
     Sources,
     inspect_settings,
     load_settings,
     parse_value,
     unknown_variables,
 )
-from holdfast.app.settings.toml_file import read_entries, write_entry
-from holdfast.core.errors import UsageError
-from holdfast.memory.recall.requests import DEFAULT_PROFILE, Mode
-from holdfast.providers.embedders.settings import CHOICES, DEFAULT_DIMENSION
+from wellkept.app.settings.toml_file import read_entries, write_entry
+from wellkept.core.errors import UsageError
+from wellkept.memory.recall.requests import DEFAULT_PROFILE, Mode
+from wellkept.providers.embedders.settings import CHOICES, DEFAULT_DIMENSION
 
 pytestmark = pytest.mark.feature("A3")
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.feature("A3")
 def _sources(
     folder: Path, *, user: str = "", project: str = "", environment: dict[str, str] | None = None
 ) -> Sources:
-    user_file, project_file = folder / "config.toml", folder / ".holdfast.toml"
+    user_file, project_file = folder / "config.toml", folder / ".wellkept.toml"
     if user:
         user_file.write_text(user, encoding="utf-8")
     if project:
@@ -47,13 +47,13 @@ def test_a_later_source_wins_and_each_value_knows_where_it_came_from(tmp_path: P
         tmp_path,
         user="[recall]\nlimit = 3\nneighbours = 1\nmode = 'words'\nprofile = 'balanced'\n",
         project="[recall]\nlimit = 4\nneighbours = 2\nmode = 'vectors'\n",
-        environment={"HOLDFAST_RECALL_LIMIT": "5", "HOLDFAST_RECALL_NEIGHBOURS": "3"},
+        environment={"WELLKEPT_RECALL_LIMIT": "5", "WELLKEPT_RECALL_NEIGHBOURS": "3"},
     )
     known = load_settings(sources, explicit={"recall.limit": 6})
     assert (known.recall_limit, known.recall_neighbours) == (6, 3)
     assert (known.recall_mode, known.recall_profile) == ("vectors", "balanced")
     assert known.origin("recall.limit") == "argument"
-    assert known.origin("recall.neighbours") == "HOLDFAST_RECALL_NEIGHBOURS"
+    assert known.origin("recall.neighbours") == "WELLKEPT_RECALL_NEIGHBOURS"
     assert known.origin("recall.mode") == f"{sources.project_file}, line 4"
     assert known.origin("recall.profile") == f"{sources.user_file}, line 5"
 
@@ -67,7 +67,7 @@ def test_a_projects_file_may_not_set_what_a_stranger_could_abuse(
     text = f"[{table}]\n{name} = 'x'\n" if table else f"{name} = 'x'\n"
     with pytest.raises(UsageError, match="may not set") as caught:
         load_settings(_sources(tmp_path, project=text))
-    assert str(tmp_path / ".holdfast.toml") in caught.value.message
+    assert str(tmp_path / ".wellkept.toml") in caught.value.message
 
 
 @pytest.mark.feature("A10")
@@ -119,7 +119,7 @@ def test_inspecting_keeps_what_is_good_and_lists_what_is_not(tmp_path: Path) -> 
     assert known.recall_mode == "hybrid"
     assert [problem.message.partition(": ")[0].rsplit("/", 1)[-1] for problem in problems] == [
         "config.toml, line 3",
-        ".holdfast.toml, line 1",
+        ".wellkept.toml, line 1",
     ]
 
 
@@ -128,13 +128,13 @@ def test_a_key_does_not_show_in_the_representation() -> None:
 
 
 def test_a_bad_environment_variable_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"HOLDFAST_RECALL_LIMIT: recall\.limit must be a whole"):
-        load_settings(_sources(tmp_path, environment={"HOLDFAST_RECALL_LIMIT": "many"}))
+    with pytest.raises(UsageError, match=r"WELLKEPT_RECALL_LIMIT: recall\.limit must be a whole"):
+        load_settings(_sources(tmp_path, environment={"WELLKEPT_RECALL_LIMIT": "many"}))
 
 
 def test_variables_that_are_no_settings_are_noticed() -> None:
-    environment = {"HOLDFAST_HOME": "/x", "HOLDFAST_RECAL_LIMIT": "3", "HOLDFAST_DEBUG": "1"}
-    assert unknown_variables(environment) == ["HOLDFAST_RECAL_LIMIT"]
+    environment = {"WELLKEPT_HOME": "/x", "WELLKEPT_RECAL_LIMIT": "3", "WELLKEPT_DEBUG": "1"}
+    assert unknown_variables(environment) == ["WELLKEPT_RECAL_LIMIT"]
 
 
 def test_a_typed_value_is_parsed_by_its_rule() -> None:
@@ -209,8 +209,8 @@ def test_one_variable_moves_settings_and_data_together(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="these systems have their own")
 def test_the_xdg_folders_are_followed_and_relative_ones_ignored(tmp_path: Path) -> None:
     environment = {"XDG_CONFIG_HOME": str(tmp_path / "c"), "XDG_DATA_HOME": "relative"}
-    assert paths.config_file(environment) == tmp_path / "c/holdfast/config.toml"
-    assert paths.data_folder(environment) == Path.home() / ".local/share/holdfast"
+    assert paths.config_file(environment) == tmp_path / "c/wellkept/config.toml"
+    assert paths.data_folder(environment) == Path.home() / ".local/share/wellkept"
 
 
 def test_a_projects_file_is_found_up_to_the_root_of_the_checkout_and_no_further(
@@ -218,10 +218,10 @@ def test_a_projects_file_is_found_up_to_the_root_of_the_checkout_and_no_further(
 ) -> None:
     inside = tmp_path / "repo" / "src" / "deep"
     inside.mkdir(parents=True)
-    (tmp_path / ".holdfast.toml").touch()
+    (tmp_path / ".wellkept.toml").touch()
     assert paths.project_file(inside) is None
     (tmp_path / "repo" / ".git").mkdir()
     assert paths.project_file(inside) is None
-    (tmp_path / "repo" / ".holdfast.toml").touch()
-    assert paths.project_file(inside) == tmp_path / "repo" / ".holdfast.toml"
-    assert paths.project_file(tmp_path) == tmp_path / ".holdfast.toml"
+    (tmp_path / "repo" / ".wellkept.toml").touch()
+    assert paths.project_file(inside) == tmp_path / "repo" / ".wellkept.toml"
+    assert paths.project_file(tmp_path) == tmp_path / ".wellkept.toml"

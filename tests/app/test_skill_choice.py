@@ -1,4 +1,4 @@
-"""`hf.skills.detect`, `select`, `search` and `injection` in an open project."""
+"""`wk.skills.detect`, `select`, `search` and `injection` in an open project."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import UsageError
-from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.app.opening import open_in
+from wellkept.core.errors import UsageError
+from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 RULE = "detect:\n  files: [package.json]\n  patterns: ['\"react\"']\n"
 
@@ -23,13 +23,13 @@ def write_skill(root: Path, name: str, *, about: str, more: str = "", body: str 
 @pytest.mark.feature("F3")
 def test_detection_follows_the_project_as_it_changes(tmp_path: Path) -> None:
     write_skill(tmp_path, "react-rules", about="Build components.", more=RULE)
-    with open_in(tmp_path) as hf:
-        assert hf.skills.detect().found == ()
+    with open_in(tmp_path) as wk:
+        assert wk.skills.detect().found == ()
         (tmp_path / "package.json").write_text('{"dependencies": {"react": "19"}}', "utf-8")
-        (found,) = hf.skills.detect().found
+        (found,) = wk.skills.detect().found
         assert (found.skill.name, found.reason) == ("react-rules", 'package.json holds "react"')
         (tmp_path / "package.json").unlink()
-        assert hf.skills.detect().found == ()
+        assert wk.skills.detect().found == ()
 
 
 @pytest.mark.feature("F3")
@@ -37,13 +37,13 @@ def test_a_change_deep_down_is_noticed_after_a_while_or_on_request(tmp_path: Pat
     write_skill(tmp_path, "sql-rules", about="Queries.", more="globs: ['**/*.sql']\n")
     (tmp_path / "db").mkdir()
     clock = ManualClock()
-    with open_in(tmp_path, clock=clock) as hf:
-        assert hf.skills.detect().found == ()
+    with open_in(tmp_path, clock=clock) as wk:
+        assert wk.skills.detect().found == ()
         (tmp_path / "db" / "a.sql").write_text("select 1", "utf-8")
-        assert hf.skills.detect(refresh=True).found
+        assert wk.skills.detect(refresh=True).found
         (tmp_path / "db" / "a.sql").unlink()
         clock.advance(seconds=301)
-        assert hf.skills.detect().found == ()
+        assert wk.skills.detect().found == ()
 
 
 @pytest.mark.feature("F3")
@@ -51,23 +51,23 @@ def test_a_phase_is_checked_and_honoured(tmp_path: Path) -> None:
     more = "globs: ['**/*.sql']\ninject_into: [retry]\n"
     write_skill(tmp_path, "sql-rules", about="Queries.", more=more)
     (tmp_path / "a.sql").write_text("select 1", "utf-8")
-    with open_in(tmp_path) as hf:
-        assert hf.skills.detect(phase="retry").found
-        assert not hf.skills.detect(phase="planning").found
+    with open_in(tmp_path) as wk:
+        assert wk.skills.detect(phase="retry").found
+        assert not wk.skills.detect(phase="planning").found
         with pytest.raises(UsageError, match="planning, implementation, retry, always"):
-            hf.skills.detect(phase="lunch")
+            wk.skills.detect(phase="lunch")
 
 
 @pytest.mark.feature("F4")
 def test_a_skill_written_meanwhile_is_chosen_at_once(tmp_path: Path) -> None:
-    with open_in(tmp_path, embedder=WordEmbedder()) as hf:
-        before = hf.skills.select("translate the zorblax frobnicator")
+    with open_in(tmp_path, embedder=WordEmbedder()) as wk:
+        before = wk.skills.select("translate the zorblax frobnicator")
         assert all(c.skill.name != "zorblax-frobnicator" for c in before.choices)
         write_skill(tmp_path, "zorblax-frobnicator", about="Translate the zorblax frobnicator.")
-        after = hf.skills.select("translate the zorblax frobnicator")
+        after = wk.skills.select("translate the zorblax frobnicator")
         assert after.choices[0].skill.name == "zorblax-frobnicator"
-        hf.skills.disable("zorblax-frobnicator")
-        off = hf.skills.select("translate the zorblax frobnicator")
+        wk.skills.disable("zorblax-frobnicator")
+        off = wk.skills.select("translate the zorblax frobnicator")
         assert all(c.skill.name != "zorblax-frobnicator" for c in off.choices)
 
 
@@ -75,13 +75,13 @@ def test_a_skill_written_meanwhile_is_chosen_at_once(tmp_path: Path) -> None:
 def test_the_injected_text_keeps_to_its_budget(tmp_path: Path) -> None:
     body = "\n".join(f"step {n}: frobnicate the zorblax" for n in range(400))
     write_skill(tmp_path, "zorblax", about="Frobnicate a zorblax.", body=body)
-    with open_in(tmp_path) as hf:
-        whole = hf.skills.injection("frobnicate the zorblax")
+    with open_in(tmp_path) as wk:
+        whole = wk.skills.injection("frobnicate the zorblax")
         assert whole.cut == ("zorblax",)
         assert "200 of 400 lines left out" in whole.text
-        small = hf.skills.injection("frobnicate the zorblax", max_tokens=300, max_chars=2_000)
+        small = wk.skills.injection("frobnicate the zorblax", max_tokens=300, max_chars=2_000)
         assert 0 < small.used_tokens <= 300
-        assert hf.skills.injection("thanks").text == ""
+        assert wk.skills.injection("thanks").text == ""
 
 
 @pytest.mark.feature("F4")
@@ -96,11 +96,11 @@ def test_the_builtin_skills_are_valid_and_are_chosen_for_what_they_are_about(
         "review my branch before I merge": "review-a-diff",
         "the import is far too slow": "investigate-performance",
     }
-    with open_in(tmp_path, embedder="static") as hf:
-        builtin = hf.skills.list(source="builtin")
+    with open_in(tmp_path, embedder="static") as wk:
+        builtin = wk.skills.list(source="builtin")
         assert len(builtin) >= 8
-        assert [v.findings for v in hf.skills.validate(*(s.path for s in builtin if s.path))] == [
+        assert [v.findings for v in wk.skills.validate(*(s.path for s in builtin if s.path))] == [
             () for _ in builtin
         ]
-        chosen = {prompt: hf.skills.select(prompt).choices for prompt in wanted}
+        chosen = {prompt: wk.skills.select(prompt).choices for prompt in wanted}
     assert {p: c[0].skill.name if c else None for p, c in chosen.items()} == wanted

@@ -1,4 +1,4 @@
-"""`hf.skills.commands`: the whole pipeline over an open project."""
+"""`wk.skills.commands`: the whole pipeline over an open project."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
-import holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.app.skills.context import SkillOffers
-from holdfast.app.skills.run_lock import RunGuard
-from holdfast.core.activity import NewsKind
-from holdfast.core.errors import ConflictError, NotFoundError, UsageError
-from holdfast.memory.context.build import ContextRequest, Moment
-from holdfast.memory.context.packing import render_context
-from holdfast.skills.commands.table import CommandKind
-from holdfast.skills.selection.select import SkillSelection
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.skills.reading import document, put
+from wellkept.app.settings.model import Settings
+from wellkept.app.skills.context import SkillOffers
+from wellkept.app.skills.run_lock import RunGuard
+from wellkept.core.activity import NewsKind
+from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.memory.context.build import ContextRequest, Moment
+from wellkept.memory.context.packing import render_context
+from wellkept.skills.commands.table import CommandKind
+from wellkept.skills.selection.select import SkillSelection
+from wellkept.testing.fakes import ManualClock
 
 if TYPE_CHECKING:
-    from holdfast.app.skills.api import Skills
+    from wellkept.app.skills.api import Skills
 
 QUESTION = "deploy the billing service to the staging cluster"
 _DEPLOY = """---
@@ -37,7 +37,7 @@ Deploy $1 to $2.
 _HOLD = """
 import sys
 from pathlib import Path
-from holdfast.app.skills.run_lock import RunGuard
+from wellkept.app.skills.run_lock import RunGuard
 with RunGuard(Path(sys.argv[1])).held(sys.argv[2], name="deploy"):
     print("held", flush=True)
     sys.stdin.read()
@@ -50,15 +50,15 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def hf(
+def wk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
-) -> Iterator[holdfast.Holdfast]:
+) -> Iterator[wellkept.Wellkept]:
     root = tmp_path / "work"
     root.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     put(root / ".skills", "deploy", _DEPLOY)
-    with holdfast.open(project="demo", cwd=root, embedder="none", clock=clock) as opened:
+    with wellkept.open(project="demo", cwd=root, embedder="none", clock=clock) as opened:
         yield opened
 
 
@@ -66,53 +66,53 @@ def hf(
 
 
 @pytest.mark.feature("F5")
-def test_a_typed_line_becomes_a_prompt(hf: holdfast.Holdfast) -> None:
-    done = hf.skills.commands.run('/deploy "the app" staging')
+def test_a_typed_line_becomes_a_prompt(wk: wellkept.Wellkept) -> None:
+    done = wk.skills.commands.run('/deploy "the app" staging')
     assert done.kind is CommandKind.PROMPT
     assert done.text.endswith("Deploy the app to staging.")
     assert done.prompt is not None
     assert not done.prompt.is_cut
-    assert hf.skills.commands.run("deploy", ["the app", "$1"]).text.endswith("the app to $1.")
-    assert hf.skills.commands.run("deploy", "a b").text.endswith("Deploy a to b.")
+    assert wk.skills.commands.run("deploy", ["the app", "$1"]).text.endswith("the app to $1.")
+    assert wk.skills.commands.run("deploy", "a b").text.endswith("Deploy a to b.")
 
 
 @pytest.mark.feature("F5")
 @pytest.mark.parametrize("typed", ["", "/", "   ", "/ deploy"])
-def test_what_is_no_command_is_refused(hf: holdfast.Holdfast, typed: str) -> None:
+def test_what_is_no_command_is_refused(wk: wellkept.Wellkept, typed: str) -> None:
     with pytest.raises((UsageError, NotFoundError)):
-        hf.skills.commands.run(typed)
+        wk.skills.commands.run(typed)
 
 
 @pytest.mark.feature("F5")
 @pytest.mark.feature("H6")
-def test_remember_recall_and_forget_take_the_path_of_plain_words(hf: holdfast.Holdfast) -> None:
-    kept = hf.skills.commands.run("/remember Deploys go through the 'staging' cluster")
+def test_remember_recall_and_forget_take_the_path_of_plain_words(wk: wellkept.Wellkept) -> None:
+    kept = wk.skills.commands.run("/remember Deploys go through the 'staging' cluster")
     assert kept.kind is CommandKind.LOCAL
-    (memory,) = hf.list().items
+    (memory,) = wk.list().items
     assert memory.content == "Deploys go through the 'staging' cluster"
     assert memory.source.value == "user_taught"
     assert f"[m:{memory.short}]" in kept.text
-    assert memory.short in hf.skills.commands.run("/recall deploys").text
-    assert memory.short in hf.skills.commands.run("/memories deploys").text
-    assert "closed" in hf.skills.commands.run("/forget deploys staging cluster").text
-    assert hf.list().items == ()
+    assert memory.short in wk.skills.commands.run("/recall deploys").text
+    assert memory.short in wk.skills.commands.run("/memories deploys").text
+    assert "closed" in wk.skills.commands.run("/forget deploys staging cluster").text
+    assert wk.list().items == ()
     with pytest.raises(UsageError, match="needs to be told what"):
-        hf.skills.commands.run("/remember  ")
+        wk.skills.commands.run("/remember  ")
 
 
 @pytest.mark.feature("F5")
-def test_a_model_cannot_speak_for_the_person(hf: holdfast.Holdfast) -> None:
+def test_a_model_cannot_speak_for_the_person(wk: wellkept.Wellkept) -> None:
     for line in ("/remember x", "/forget x"):
         with pytest.raises(UsageError, match="by a person"):
-            hf.skills.commands.run(line, by="model")
-    assert "remember" not in {one.name for one in hf.skills.commands.list(by="model")}
-    assert hf.list().items == ()
+            wk.skills.commands.run(line, by="model")
+    assert "remember" not in {one.name for one in wk.skills.commands.list(by="model")}
+    assert wk.list().items == ()
 
 
 @pytest.mark.feature("F5")
-def test_the_other_own_commands_answer(hf: holdfast.Holdfast) -> None:
-    hf.remember("Deploys need two approvals", type="convention")
-    run = hf.skills.commands.run
+def test_the_other_own_commands_answer(wk: wellkept.Wellkept) -> None:
+    wk.remember("Deploys need two approvals", type="convention")
+    run = wk.skills.commands.run
     assert "/deploy: Deploys the billing" in run("/help").text
     assert "From: project:.skills" in run("/help deploy").text
     assert "1 memories" in run("/memory").text
@@ -126,21 +126,21 @@ def test_the_other_own_commands_answer(hf: holdfast.Holdfast) -> None:
 
 
 @pytest.mark.feature("F5")
-def test_an_edited_skill_is_run_as_it_is_now(hf: holdfast.Holdfast) -> None:
-    hf.skills.commands.run("/deploy a b")
-    hf.skills.edit("deploy", {"aliases": ("ship",)}, body="Ship $ARGUMENTS!")
-    assert hf.skills.commands.run("/ship it all").text.endswith("Ship it all!")
-    hf.skills.disable("deploy")
+def test_an_edited_skill_is_run_as_it_is_now(wk: wellkept.Wellkept) -> None:
+    wk.skills.commands.run("/deploy a b")
+    wk.skills.edit("deploy", {"aliases": ("ship",)}, body="Ship $ARGUMENTS!")
+    assert wk.skills.commands.run("/ship it all").text.endswith("Ship it all!")
+    wk.skills.disable("deploy")
     with pytest.raises(UsageError, match="switched off"):
-        hf.skills.commands.run("/deploy")
+        wk.skills.commands.run("/deploy")
 
 
 # -- One at a time --------------------------------------------------------------------------------
 
 
 @pytest.mark.feature("F7")
-def test_a_skill_does_not_run_twice_at_once(hf: holdfast.Holdfast) -> None:
-    commands = hf.skills.commands
+def test_a_skill_does_not_run_twice_at_once(wk: wellkept.Wellkept) -> None:
+    commands = wk.skills.commands
     with commands.running("/deploy a b") as first:
         assert first.text.endswith("a to b.")
         assert commands.is_running("deploy")
@@ -173,34 +173,34 @@ def test_another_process_keeps_a_skill_until_it_ends_and_a_dead_one_does_not(
 
 
 @pytest.mark.feature("F7")
-def test_a_block_that_fails_lets_go(hf: holdfast.Holdfast) -> None:
+def test_a_block_that_fails_lets_go(wk: wellkept.Wellkept) -> None:
     def fail() -> None:
-        with hf.skills.commands.running("/deploy"):
+        with wk.skills.commands.running("/deploy"):
             raise RuntimeError("in the middle")
 
     with pytest.raises(RuntimeError):
         fail()
-    assert not hf.skills.commands.is_running("deploy")
+    assert not wk.skills.commands.is_running("deploy")
 
 
 # -- Use ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.feature("F7")
-def test_what_is_used_most_comes_first_and_fades(hf: holdfast.Holdfast, clock: ManualClock) -> None:
+def test_what_is_used_most_comes_first_and_fades(wk: wellkept.Wellkept, clock: ManualClock) -> None:
     for _ in range(3):
-        hf.skills.commands.run("/deploy")
+        wk.skills.commands.run("/deploy")
     clock.advance(days=14)
-    hf.skills.commands.run("/memory")
-    assert [one.name for one in hf.skills.commands.list()][:2] == ["memory", "deploy"]
-    assert hf.skills.commands.scores()["project:.skills:deploy"] == pytest.approx(0.75)
+    wk.skills.commands.run("/memory")
+    assert [one.name for one in wk.skills.commands.list()][:2] == ["memory", "deploy"]
+    assert wk.skills.commands.scores()["project:.skills:deploy"] == pytest.approx(0.75)
 
 
 @pytest.mark.feature("F7")
-def test_a_refused_command_does_not_count_as_used(hf: holdfast.Holdfast) -> None:
+def test_a_refused_command_does_not_count_as_used(wk: wellkept.Wellkept) -> None:
     with pytest.raises(UsageError):
-        hf.skills.commands.run("/remember")
-    assert hf.skills.commands.scores() == {}
+        wk.skills.commands.run("/remember")
+    assert wk.skills.commands.scores() == {}
 
 
 # -- Hooks and reminders --------------------------------------------------------------------------
@@ -209,56 +209,56 @@ def test_a_refused_command_does_not_count_as_used(hf: holdfast.Holdfast) -> None
 @pytest.mark.feature("F8")
 @pytest.mark.skipif(sys.platform == "win32", reason="the command is for a POSIX shell")
 def test_running_a_skill_in_a_session_brings_its_hooks_in(
-    hf: holdfast.Holdfast, tmp_path: Path
+    wk: wellkept.Wellkept, tmp_path: Path
 ) -> None:
     hook = "hooks:\n  Stop:\n    - command: touch stopped\n      once: true\n"
-    put(hf.root / ".skills", "deploy", document("deploy", more=hook))
-    hf.skills.commands.run("/deploy", session="s1")
-    assert not hf.skills.hooks.run("Stop", session="s1").results[0].exit_code
-    assert not (hf.root / "stopped").exists()
-    hf.skills.hooks.trust("deploy")
-    assert len(hf.skills.hooks.run("Stop", session="s1").results) == 1
-    assert (hf.root / "stopped").exists()
-    with holdfast.open(project="demo", cwd=hf.root, embedder="none") as later:
+    put(wk.root / ".skills", "deploy", document("deploy", more=hook))
+    wk.skills.commands.run("/deploy", session="s1")
+    assert not wk.skills.hooks.run("Stop", session="s1").results[0].exit_code
+    assert not (wk.root / "stopped").exists()
+    wk.skills.hooks.trust("deploy")
+    assert len(wk.skills.hooks.run("Stop", session="s1").results) == 1
+    assert (wk.root / "stopped").exists()
+    with wellkept.open(project="demo", cwd=wk.root, embedder="none") as later:
         again = later.skills.hooks.run("Stop", session="s1", skills=["deploy"])
         assert again.results == ()  # once for the session, in whichever process
 
 
 @pytest.mark.feature("F10")
-def test_reminders_of_skills_in_use(hf: holdfast.Holdfast) -> None:
+def test_reminders_of_skills_in_use(wk: wellkept.Wellkept) -> None:
     said = "sparse-reminder: Two approvals.\n"
-    put(hf.root / ".skills", "deploy", document("deploy", more=said))
-    assert "- deploy: Two approvals." in hf.skills.reminders("deploy", level="sparse")
+    put(wk.root / ".skills", "deploy", document("deploy", more=said))
+    assert "- deploy: Two approvals." in wk.skills.reminders("deploy", level="sparse")
     with pytest.raises(UsageError):
-        hf.skills.reminders("deploy", level="loud")
+        wk.skills.reminders("deploy", level="loud")
 
 
 # -- Context and news -----------------------------------------------------------------------------
 
 
 @pytest.mark.feature("B9")
-def test_the_context_pack_names_skills_that_fit_inside_its_budget(hf: holdfast.Holdfast) -> None:
-    hf.remember("Deploy the billing service to staging before noon", type="convention")
-    pack = hf.context(QUESTION, budget_tokens=200)
+def test_the_context_pack_names_skills_that_fit_inside_its_budget(wk: wellkept.Wellkept) -> None:
+    wk.remember("Deploy the billing service to staging before noon", type="convention")
+    pack = wk.context(QUESTION, budget_tokens=200)
     text = render_context(pack)
     assert [extra.name for extra in pack.extras] == ["deploy"]
     assert "- skill deploy: Deploys the billing" in text
     assert "before noon" in text
     assert pack.used_tokens <= 200
-    again = hf.context(QUESTION, shown=[pack.extras[0].id])
+    again = wk.context(QUESTION, shown=[pack.extras[0].id])
     assert "deploy" not in [extra.name for extra in again.extras]
-    tiny = hf.context(QUESTION, budget_tokens=20)
+    tiny = wk.context(QUESTION, budget_tokens=20)
     assert tiny.extras == ()
 
 
 @pytest.mark.feature("B9")
 @pytest.mark.parametrize("choice", ["off", "names"])
 def test_skills_in_the_context_can_be_switched_off(
-    hf: holdfast.Holdfast, choice: Literal["off", "names"]
+    wk: wellkept.Wellkept, choice: Literal["off", "names"]
 ) -> None:
     settings = Settings(context_skills=choice)
-    with holdfast.open(
-        hf.path, project="demo", cwd=hf.root, embedder="none", settings=settings
+    with wellkept.open(
+        wk.path, project="demo", cwd=wk.root, embedder="none", settings=settings
     ) as other:
         pack = other.context(QUESTION)
         assert bool(pack.extras) is (choice == "names")
@@ -266,11 +266,11 @@ def test_skills_in_the_context_can_be_switched_off(
 
 @pytest.mark.feature("B9")
 def test_a_file_and_a_broken_place_of_skills_leave_the_context_alone(
-    hf: holdfast.Holdfast,
+    wk: wellkept.Wellkept,
 ) -> None:
-    assert hf.context(files=["a.py"]).extras == ()
-    put(hf.root / ".skills", "deploy", b"\xff\xfe---\nname: [")
-    assert hf.context("deploy the app").moment == "prompt"
+    assert wk.context(files=["a.py"]).extras == ()
+    put(wk.root / ".skills", "deploy", b"\xff\xfe---\nname: [")
+    assert wk.context("deploy the app").moment == "prompt"
 
 
 class SlowSkills:
@@ -299,31 +299,31 @@ def test_skills_that_take_too_long_hold_nobody_up() -> None:
 
 
 @pytest.mark.feature("F3")
-def test_skills_that_a_project_calls_for_are_news_once(hf: holdfast.Holdfast) -> None:
+def test_skills_that_a_project_calls_for_are_news_once(wk: wellkept.Wellkept) -> None:
     rule = "detect:\n  files: [deploy.toml]\n"
-    put(hf.root / ".skills", "deploy", document("deploy", more=rule))
-    (hf.root / "deploy.toml").write_text("x")
+    put(wk.root / ".skills", "deploy", document("deploy", more=rule))
+    (wk.root / "deploy.toml").write_text("x")
     for _ in range(2):
-        hf.skills.detect(refresh=True)
-    told = hf.engine.store.news(after=0, project=hf.project, limit=9)
+        wk.skills.detect(refresh=True)
+    told = wk.engine.store.news(after=0, project=wk.project, limit=9)
     assert [(news.kind, news.subject) for news in told] == [(NewsKind.SKILLS_DETECTED, "deploy")]
-    (hf.root / "deploy.toml").unlink()
-    hf.skills.detect(refresh=True)
-    assert len(hf.engine.store.news(after=0, project=hf.project, limit=9)) == 1
+    (wk.root / "deploy.toml").unlink()
+    wk.skills.detect(refresh=True)
+    assert len(wk.engine.store.news(after=0, project=wk.project, limit=9)) == 1
 
 
 @pytest.mark.feature("F7")
 def test_many_threads_run_commands_of_one_project_while_it_is_edited(
-    hf: holdfast.Holdfast,
+    wk: wellkept.Wellkept,
 ) -> None:
     failed: list[Exception] = []
 
     def run(number: int) -> None:
         try:
             for turn in range(5):
-                assert "/deploy" in hf.skills.commands.run("/help").text
+                assert "/deploy" in wk.skills.commands.run("/help").text
                 if number == 0:
-                    hf.skills.edit("deploy", {"version": f"1.{turn}"})
+                    wk.skills.edit("deploy", {"version": f"1.{turn}"})
         except Exception as error:  # noqa: BLE001 - whatever it is, the test shall say it
             failed.append(error)
 

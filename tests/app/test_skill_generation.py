@@ -8,18 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.background import Live
-from holdfast.app.settings.model import Settings
-from holdfast.core.activity import NewsKind
-from holdfast.core.errors import NotFoundError, ProviderError
-from holdfast.core.generated_skills import GeneratedSkill, SkillReview
-from holdfast.core.records import replace
-from holdfast.memory.text.redaction import redact
-from holdfast.observe.model.session_summaries import tokens_used_today
-from holdfast.skills.generation.generate import require_valid
-from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
-from holdfast.testing.fakes import WordEmbedder
+import wellkept
 from tests.app.working import (
     FAILED,
     PASSED,
@@ -30,6 +19,17 @@ from tests.app.working import (
     events_of,
     route_skill,
 )
+from wellkept.app.background import Live
+from wellkept.app.settings.model import Settings
+from wellkept.core.activity import NewsKind
+from wellkept.core.errors import NotFoundError, ProviderError
+from wellkept.core.generated_skills import GeneratedSkill, SkillReview
+from wellkept.core.records import replace
+from wellkept.memory.text.redaction import redact
+from wellkept.observe.model.session_summaries import tokens_used_today
+from wellkept.skills.generation.generate import require_valid
+from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("F9")
 
@@ -41,8 +41,8 @@ def _only(made: tuple[GeneratedSkill, ...]) -> GeneratedSkill:
     return skill
 
 
-def _reason(hf: holdfast.Holdfast, session: str) -> str:
-    found = hf.skills.generate(session)
+def _reason(wk: wellkept.Wellkept, session: str) -> str:
+    found = wk.skills.generate(session)
     assert found.made == ()
     return found.passed[0].reason
 
@@ -51,9 +51,9 @@ def _reason(hf: holdfast.Holdfast, session: str) -> str:
 
 
 def test_a_good_session_becomes_a_valid_skill_with_its_steps_in_the_form_that_worked(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    skill = route_skill(desk, hf)
+    skill = route_skill(desk, wk)
     read = require_valid(skill.text, name=NAME)
     assert skill.name == NAME
     assert read.findings == ()
@@ -72,60 +72,60 @@ def test_a_good_session_becomes_a_valid_skill_with_its_steps_in_the_form_that_wo
 
 
 def test_a_skill_says_which_session_observations_and_commit_it_comes_from(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    skill = route_skill(desk, hf)
+    skill = route_skill(desk, wk)
     told = dict(require_valid(skill.text, name=NAME).metadata)
     assert told["sessions"] == "session-1"
     assert told["commit"] == skill.commit_sha == "abc1234"
     assert told["made-by"] == "rules"
-    known = hf.engine.store.get(told["observations"].split())
+    known = wk.engine.store.get(told["observations"].split())
     assert [memory.session_id for memory in known] == ["session-1"] * len(skill.observation_ids)
     assert known
 
 
 @pytest.mark.feature("F2")
 def test_a_new_skill_is_listed_and_off_until_somebody_accepts_it(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    route_skill(desk, hf)
-    news = hf.engine.store.news(after=0, project=hf.project, limit=100)
+    route_skill(desk, wk)
+    news = wk.engine.store.news(after=0, project=wk.project, limit=100)
     assert [one.subject for one in news if one.kind == "skill_generated"] == [NAME]
-    waiting = hf.skills.get(NAME)
+    waiting = wk.skills.get(NAME)
     assert (waiting.enabled, waiting.source.kind.value) == (False, "generated")
     assert "review" in (waiting.note or "")
-    accepted = hf.skills.review(NAME, "accept")
+    accepted = wk.skills.review(NAME, "accept")
     assert accepted.review is SkillReview.ACCEPTED
-    assert hf.skills.get(NAME).enabled
-    assert hf.skills.get(NAME).note is None
+    assert wk.skills.get(NAME).enabled
+    assert wk.skills.get(NAME).note is None
 
 
 def test_the_settings_can_switch_new_skills_on_at_once(desk: Desk) -> None:
     add_route(desk.session("session-1"))
-    with desk.open(settings=Settings(skills_suggest="off", skills_generated="on")) as hf:
-        desk.drain(hf)
-        skill = _only(hf.skills.generate().made)
+    with desk.open(settings=Settings(skills_suggest="off", skills_generated="on")) as wk:
+        desk.drain(wk)
+        skill = _only(wk.skills.generate().made)
         assert (skill.enabled, skill.note, skill.review) == (True, None, SkillReview.PENDING)
-        assert hf.skills.get(NAME).enabled
+        assert wk.skills.get(NAME).enabled
 
 
-def test_a_dry_run_shows_the_document_and_keeps_nothing(desk: Desk, hf: holdfast.Holdfast) -> None:
+def test_a_dry_run_shows_the_document_and_keeps_nothing(desk: Desk, wk: wellkept.Wellkept) -> None:
     add_route(desk.session("session-1"))
-    desk.drain(hf)
-    found = hf.skills.generate(dry_run=True)
+    desk.drain(wk)
+    found = wk.skills.generate(dry_run=True)
     assert found.dry_run
     assert "# Add an API route" in _only(found.made).text
-    assert hf.skills.library.all() == []
+    assert wk.skills.library.all() == []
 
 
 def test_a_session_gives_one_skill_and_the_same_work_none_again(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    route_skill(desk, hf)
+    route_skill(desk, wk)
     add_route(desk.session("session-2"))
-    desk.drain(hf)
-    assert _reason(hf, "session-1") == f"the skill {NAME!r} was made of it"
-    assert _reason(hf, "session-2").startswith(f"{NAME!r} is for that already")
+    desk.drain(wk)
+    assert _reason(wk, "session-1") == f"the skill {NAME!r} was made of it"
+    assert _reason(wk, "session-2").startswith(f"{NAME!r} is for that already")
 
 
 @pytest.mark.parametrize("embedder", ["none", "static"])
@@ -137,36 +137,36 @@ def test_likeness_is_found_by_words_and_by_meaning_and_other_work_is_not_alike(
     other = desk.session("session-3").prompt("Rename the logging module and mend its imports")
     other.edit("src/log.py", "a", "b").edit("src/main.py", "import log", "import logs")
     other.run("ruff check src", "All checks passed").end()
-    with desk.open(settings=QUIET, embedder=embedder) as hf:
-        desk.drain(hf)
-        found = hf.skills.generate()
+    with desk.open(settings=QUIET, embedder=embedder) as wk:
+        desk.drain(wk)
+        found = wk.skills.generate()
         assert [skill.session_ids for skill in found.made] == [("session-1",), ("session-3",)]
         assert "is for that already" in found.passed[0].reason
 
 
 def test_what_was_rejected_is_not_offered_again_and_is_no_skill(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    route_skill(desk, hf)
-    hf.skills.review(NAME, "reject")
-    assert hf.skills.list(source="generated") == []
+    route_skill(desk, wk)
+    wk.skills.review(NAME, "reject")
+    assert wk.skills.list(source="generated") == []
     add_route(desk.session("session-2"))
-    desk.drain(hf)
-    assert hf.skills.generate().made == ()
+    desk.drain(wk)
+    assert wk.skills.generate().made == ()
 
 
-def test_a_name_that_is_taken_gets_a_number(desk: Desk, hf: holdfast.Holdfast) -> None:
-    hf.skills.create(NAME, description="Something else entirely: brew tea.", body="Boil water.")
+def test_a_name_that_is_taken_gets_a_number(desk: Desk, wk: wellkept.Wellkept) -> None:
+    wk.skills.create(NAME, description="Something else entirely: brew tea.", body="Boil water.")
     add_route(desk.session("session-1"))
-    desk.drain(hf)
-    assert _only(hf.skills.generate().made).name == f"{NAME}-2"
+    desk.drain(wk)
+    assert _only(wk.skills.generate().made).name == f"{NAME}-2"
 
 
 # -- Which sessions count -------------------------------------------------------------------------
 
 
 def test_a_session_needs_an_end_three_calls_and_a_good_outcome(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
     with desk.open(settings=replace(QUIET, capture_idle_minutes=10080.0)) as patient:
         desk.session("too-short").prompt("Fix the typo").edit("a.py", "b", "c").run(
@@ -183,23 +183,23 @@ def test_a_session_needs_an_end_three_calls_and_a_good_outcome(
         assert _reason(patient, "reading") == "its steps were not kept"
 
 
-def test_a_complaint_without_proof_after_it_is_a_failure(desk: Desk, hf: holdfast.Holdfast) -> None:
+def test_a_complaint_without_proof_after_it_is_a_failure(desk: Desk, wk: wellkept.Wellkept) -> None:
     worker = desk.session("complaint").prompt("The login does not work, mend it")
     worker.edit("a.py", "b", "c").edit("b.py", "b", "c").run("make app", "ok").turn()
     worker.prompt("It still does not work").edit("a.py", "c", "d").run("make app", "ok").end()
-    desk.drain(hf)
-    assert _reason(hf, "complaint") == "the person said that it does not work"
+    desk.drain(wk)
+    assert _reason(wk, "complaint") == "the person said that it does not work"
 
 
-def test_edits_that_were_taken_back_are_left_out(desk: Desk, hf: holdfast.Holdfast) -> None:
+def test_edits_that_were_taken_back_are_left_out(desk: Desk, wk: wellkept.Wellkept) -> None:
     worker = desk.session("detour").prompt("Cache the exchange rates of the shop")
     worker.edit("src/money/rates.py", "x = 1", "x = redis()")
     worker.run("pytest tests", FAILED, fails=True)
     worker.run("git checkout -- src/money/rates.py")
     worker.edit("src/money/memo.py", "y = 1", "y = 2").edit("src/money/memo.py", "y = 2", "y = 1")
     worker.edit("src/cache/lru.py", "z = 1", "z = 2").run("pytest tests", PASSED).end()
-    desk.drain(hf)
-    text = _only(hf.skills.generate().made).text
+    desk.drain(wk)
+    text = _only(wk.skills.generate().made).text
     assert "`src/cache/*.py`" in text
     assert "memo.py" not in text
     assert "Edit `src/money" not in text
@@ -207,7 +207,7 @@ def test_edits_that_were_taken_back_are_left_out(desk: Desk, hf: holdfast.Holdfa
 
 
 def test_a_commit_that_no_branch_holds_any_more_is_a_failure(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
     def git(*arguments: str) -> str:
         named = ("-c", "user.name=dev", "-c", "user.email=dev@example.org")
@@ -234,12 +234,12 @@ def test_an_unknown_session_and_that_of_another_project_are_refused(
 ) -> None:
     elsewhere = Desk(tmp_path, project="elsewhere")
     add_route(elsewhere.session("foreign"))
-    with desk.open(settings=QUIET) as hf:
-        desk.drain(hf)
+    with desk.open(settings=QUIET) as wk:
+        desk.drain(wk)
         for name in ("foreign", "nothing-like-it"):
             with pytest.raises(NotFoundError):
-                hf.skills.generate(name)
-        assert hf.skills.generate().passed == ()
+                wk.skills.generate(name)
+        assert wk.skills.generate().passed == ()
 
 
 # -- Secrets and hostile sessions -----------------------------------------------------------------
@@ -248,15 +248,15 @@ SECRET = "sk-ant-api03-" + "Zk3Jq9" * 15 + "AA"  # made up
 
 
 def test_a_planted_secret_and_a_home_folder_never_reach_a_skill(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
     worker = desk.session("leaky").prompt(f"Deploy the shop with ANTHROPIC_API_KEY={SECRET}")
     worker.run(f"export ANTHROPIC_API_KEY={SECRET} && make build", "ok")
     worker.run(f"curl -H 'x-api-key: {SECRET}' https://example.org/deploy", "ok")
     worker.run(f"cp {desk.work}/dist/app.zip /home/somebody/releases/app.zip")
     worker.write("deploy/keys.env", f"KEY={SECRET}\n").run(f"deploy --key {SECRET}", "done").end()
-    desk.drain(hf)
-    text = _only(hf.skills.generate().made).text
+    desk.drain(wk)
+    text = _only(wk.skills.generate().made).text
     assert SECRET not in text
     assert "Zk3Jq9" not in text
     assert not redact(text).changed
@@ -280,15 +280,15 @@ HOSTILE = {
 
 @pytest.mark.parametrize("prompt", HOSTILE.values(), ids=HOSTILE.keys())
 def test_whatever_was_asked_and_printed_the_document_validates_and_stays_one_skill(
-    desk: Desk, hf: holdfast.Holdfast, prompt: str
+    desk: Desk, wk: wellkept.Wellkept, prompt: str
 ) -> None:
     worker = desk.session("hostile").prompt(prompt)
     worker.edit("src/a`b/[id]/pa ge.tsx", "x", "y").edit("src/日本/файл.py", "x", "y")
     worker.run("npm test -- --grep '`$1`'", f"Error: {prompt[:300]}\n", fails=True)
     worker.edit("src/日本/файл.py", "y", "z").run("npm test", "x" * 1_000_000 + f"\n{PASSED}")
     worker.run("awk '{print $1}' <<< \"$ARGUMENTS\"", "ok").end()
-    desk.drain(hf)
-    skill = _only(hf.skills.generate().made)
+    desk.drain(wk)
+    skill = _only(wk.skills.generate().made)
     read = require_valid(skill.text, name=skill.name)
     assert read.findings == ()
     assert skill.name.isascii()
@@ -306,13 +306,13 @@ def test_whatever_was_asked_and_printed_the_document_validates_and_stays_one_ski
 
 
 def test_arguments_in_a_command_are_not_filled_in_when_the_skill_is_run(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
     worker = desk.session("places").prompt("List the users of the shop by name")
     worker.edit("users.sh", "a", "b").edit("list.sh", "a", "b")
     worker.run("./report.sh $1 $HOME", "ok").end()
-    desk.drain(hf)
-    assert "./report.sh \\$1 $HOME" in _only(hf.skills.generate().made).text
+    desk.drain(wk)
+    assert "./report.sh \\$1 $HOME" in _only(wk.skills.generate().made).text
 
 
 # -- A model --------------------------------------------------------------------------------------
@@ -331,8 +331,8 @@ def _with_model(desk: Desk, answer: object, *, budget: int = 100_000) -> tuple[G
     """The skill that a session gives with a model behind a server; and how often it was asked.
     None as the answer is a server that refuses."""
     add_route(desk.session("session-1"))
-    with desk.open(settings=QUIET) as hf:
-        desk.drain(hf)
+    with desk.open(settings=QUIET) as wk:
+        desk.drain(wk)
     completion = answer if isinstance(answer, str) else json.dumps(answer)
     with FakeEmbeddingServer(Behaviour(completion=completion)) as server:
         if answer is None:
@@ -343,9 +343,9 @@ def _with_model(desk: Desk, answer: object, *, budget: int = 100_000) -> tuple[G
             text_model_name="small",
             capture_daily_model_tokens=budget,
         )
-        with desk.open(settings=settings) as hf:
-            made = _only(hf.skills.generate().made)
-            assert (tokens_used_today(hf.engine) > 0) == bool(server.seen)
+        with desk.open(settings=settings) as wk:
+            made = _only(wk.skills.generate().made)
+            assert (tokens_used_today(wk.engine) > 0) == bool(server.seen)
             return made, len(server.seen)
 
 
@@ -385,26 +385,26 @@ def test_a_model_is_asked_only_inside_the_daily_budget(desk: Desk) -> None:
 @pytest.mark.feature("F2")
 def test_a_session_that_ended_well_is_suggested_as_a_skill_by_itself(desk: Desk) -> None:
     add_route(desk.session("session-1"))
-    with desk.open() as hf:
-        report = desk.drain(hf)
+    with desk.open() as wk:
+        report = desk.drain(wk)
         assert report.problems == ()
-        assert not hf.skills.get(NAME).enabled
-        told = hf.engine.store.news(after=0, project=hf.project, limit=99)
+        assert not wk.skills.get(NAME).enabled
+        told = wk.engine.store.news(after=0, project=wk.project, limit=99)
         assert [n.subject for n in told if n.kind is NewsKind.SKILL_GENERATED] == [NAME]
-        desk.drain(hf)
-        assert len(hf.skills.library.all()) == 1
+        desk.drain(wk)
+        assert len(wk.skills.library.all()) == 1
 
 
 def test_nothing_is_suggested_where_the_settings_say_so_or_nothing_worked(desk: Desk) -> None:
     add_route(desk.session("session-1"))
-    with desk.open(settings=QUIET) as hf:
-        desk.drain(hf)
-        assert hf.skills.library.all() == []
+    with desk.open(settings=QUIET) as wk:
+        desk.drain(wk)
+        assert wk.skills.library.all() == []
     worker = desk.session("session-2").prompt("Break it")
     worker.edit("a", "b", "c").edit("b", "c", "d").run("pytest", FAILED, fails=True).end()
-    with desk.open() as hf:
-        desk.drain(hf)
-        assert hf.skills.library.all() == []
+    with desk.open() as wk:
+        desk.drain(wk)
+        assert wk.skills.library.all() == []
 
 
 def test_a_skill_belongs_to_the_project_of_its_session_wherever_the_drain_runs(
@@ -412,11 +412,11 @@ def test_a_skill_belongs_to_the_project_of_its_session_wherever_the_drain_runs(
 ) -> None:
     elsewhere = Desk(tmp_path, project="elsewhere")
     add_route(elsewhere.session("foreign"))
-    with desk.open() as hf:
-        assert desk.drain(hf).problems == ()
-        assert hf.skills.list(source="generated") == []
-    with elsewhere.open() as hf:
-        assert [skill.name for skill in hf.skills.list(source="generated")] == [NAME]
+    with desk.open() as wk:
+        assert desk.drain(wk).problems == ()
+        assert wk.skills.list(source="generated") == []
+    with elsewhere.open() as wk:
+        assert [skill.name for skill in wk.skills.list(source="generated")] == [NAME]
 
 
 def test_an_embedder_that_fails_leaves_the_words_to_tell(desk: Desk) -> None:
@@ -426,10 +426,10 @@ def test_an_embedder_that_fails_leaves_the_words_to_tell(desk: Desk) -> None:
 
     add_route(desk.session("session-1"))
     add_route(desk.session("session-2"), "coupon")
-    with desk.open(embedder=Failing(model_id="failing")) as hf:
-        (problem,) = desk.drain(hf).problems
+    with desk.open(embedder=Failing(model_id="failing")) as wk:
+        (problem,) = desk.drain(wk).problems
         assert problem.startswith("Vectors could not be made: The server went away")
-        assert len(hf.skills.library.all()) == 1
+        assert len(wk.skills.library.all()) == 1
 
 
 def test_a_live_process_learns_after_its_drain(desk: Desk) -> None:
@@ -440,9 +440,9 @@ def test_a_live_process_learns_after_its_drain(desk: Desk) -> None:
         environment=desk.environment,
     )
     add_route(desk.session("session-1"))
-    with desk.open() as hf:
-        report = live.drain_if_needed(hf)
+    with desk.open() as wk:
+        report = live.drain_if_needed(wk)
         assert report is not None
-        assert hf.skills.library.all() == []
-        live.follow_up(hf, report)
-        assert [skill.name for skill in hf.skills.library.all()] == [NAME]
+        assert wk.skills.library.all() == []
+        live.follow_up(wk, report)
+        assert [skill.name for skill in wk.skills.library.all()] == [NAME]

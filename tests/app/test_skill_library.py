@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.skills.learn import skills_called
-from holdfast.core.errors import ConflictError, NotFoundError, UsageError
-from holdfast.core.generated_skills import SkillOrigin, SkillReview
-from holdfast.skills.generation.generate import require_valid
-from holdfast.skills.generation.session_story import WorkStory
+import wellkept
 from tests.app.working import (
     FAILED,
     PASSED,
@@ -22,6 +17,11 @@ from tests.app.working import (
     add_route,
     route_skill,
 )
+from wellkept.app.skills.learn import skills_called
+from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.core.generated_skills import SkillOrigin, SkillReview
+from wellkept.skills.generation.generate import require_valid
+from wellkept.skills.generation.session_story import WorkStory
 
 pytestmark = pytest.mark.feature("F9")
 
@@ -33,17 +33,17 @@ SECRET = "sk-ant-api03-" + "Zk3Jq9" * 15 + "AA"  # made up
 
 
 def test_sessions_that_did_the_same_are_merged_counted_and_the_old_text_is_kept(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    first = route_skill(desk, hf)
-    hf.skills.review(NAME, "accept")
+    first = route_skill(desk, wk)
+    wk.skills.review(NAME, "accept")
     for number, noun in ((2, "coupon"), (3, "voucher")):
         worker = add_route(desk.session(f"session-{number}"), noun, ends=False)
         worker.run("ruff check src", "All checks passed").end()
-    desk.drain(hf)
-    dry = hf.skills.refine(NAME, dry_run=True)
-    assert hf.skills.library.get(NAME).text == first.text
-    done = hf.skills.refine(NAME)
+    desk.drain(wk)
+    dry = wk.skills.refine(NAME, dry_run=True)
+    assert wk.skills.library.get(NAME).text == first.text
+    done = wk.skills.refine(NAME)
     assert done.skill.text == dry.skill.text
     assert done.sessions == ("session-1", "session-2", "session-3")
     assert (
@@ -52,60 +52,60 @@ def test_sessions_that_did_the_same_are_merged_counted_and_the_old_text_is_kept(
     assert "Check the result: `ruff check src`. (2 of 3 sessions)" in done.skill.text
     assert done.skill.origin is SkillOrigin.REFINED
     assert (done.skill.enabled, done.skill.review) == (False, SkillReview.PENDING)
-    assert [edition.text for edition in hf.skills.library.view(NAME).editions] == [first.text]
+    assert [edition.text for edition in wk.skills.library.view(NAME).editions] == [first.text]
     assert require_valid(done.skill.text, name=NAME).findings == ()
 
 
-def test_one_session_is_too_little_to_refine(desk: Desk, hf: holdfast.Holdfast) -> None:
-    route_skill(desk, hf)
+def test_one_session_is_too_little_to_refine(desk: Desk, wk: wellkept.Wellkept) -> None:
+    route_skill(desk, wk)
     with pytest.raises(UsageError, match="Only 1 good session"):
-        hf.skills.refine(NAME)
+        wk.skills.refine(NAME)
     with pytest.raises(NotFoundError):
-        hf.skills.refine("nothing")
+        wk.skills.refine("nothing")
 
 
-def test_what_a_person_wrote_is_replaced_only_on_request(desk: Desk, hf: holdfast.Holdfast) -> None:
+def test_what_a_person_wrote_is_replaced_only_on_request(desk: Desk, wk: wellkept.Wellkept) -> None:
     add_route(desk.session("session-1"))
     add_route(desk.session("session-2"), "coupon")
-    desk.drain(hf)
-    text = hf.skills.generate().made[0].text
+    desk.drain(wk)
+    text = wk.skills.generate().made[0].text
     edited = text.replace("## Steps", "## Steps\n\n0. Think first.")
-    hf.skills.review(NAME, "edit", text=edited)
-    assert hf.skills.library.get(NAME).made_by == "person"
+    wk.skills.review(NAME, "edit", text=edited)
+    assert wk.skills.library.get(NAME).made_by == "person"
     with pytest.raises(ConflictError):
-        hf.skills.refine(NAME)
-    assert hf.skills.workshop.refine(NAME, replace_edits=True).before == edited
+        wk.skills.refine(NAME)
+    assert wk.skills.workshop.refine(NAME, replace_edits=True).before == edited
 
 
 # -- Review ---------------------------------------------------------------------------------------
 
 
-def test_an_edit_must_validate_and_hold_no_secret(desk: Desk, hf: holdfast.Holdfast) -> None:
-    text = route_skill(desk, hf).text
+def test_an_edit_must_validate_and_hold_no_secret(desk: Desk, wk: wellkept.Wellkept) -> None:
+    text = route_skill(desk, wk).text
     for bad in ("no front matter", text.replace(f"name: {NAME}", "name: other"), ""):
         with pytest.raises(UsageError):
-            hf.skills.review(NAME, "edit", text=bad)
+            wk.skills.review(NAME, "edit", text=bad)
     with pytest.raises(UsageError, match="secret"):
-        hf.skills.review(NAME, "edit", text=f"{text}\nkey={SECRET}\n")
+        wk.skills.review(NAME, "edit", text=f"{text}\nkey={SECRET}\n")
     with pytest.raises(UsageError):
-        hf.skills.review(NAME, "edit")
-    assert hf.skills.library.get(NAME).text == text
-    assert hf.skills.library.get(NAME).review is SkillReview.PENDING
+        wk.skills.review(NAME, "edit")
+    assert wk.skills.library.get(NAME).text == text
+    assert wk.skills.library.get(NAME).review is SkillReview.PENDING
 
 
 def test_fields_are_edited_and_the_skill_is_exported_and_removed_like_any_other(
-    desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
+    desk: Desk, wk: wellkept.Wellkept, tmp_path: Path
 ) -> None:
-    route_skill(desk, hf)
-    assert hf.skills.edit(NAME, {"version": "1.2.0"}).version == "1.2.0"
-    target = hf.skills.export(NAME, tmp_path / "out")
+    route_skill(desk, wk)
+    assert wk.skills.edit(NAME, {"version": "1.2.0"}).version == "1.2.0"
+    target = wk.skills.export(NAME, tmp_path / "out")
     exported = (target / "SKILL.md").read_text(encoding="utf-8")
-    assert exported == hf.skills.library.get(NAME).text
+    assert exported == wk.skills.library.get(NAME).text
     assert "sessions: session-1" in exported
-    hf.skills.delete(NAME)
-    assert hf.skills.library.all() == []
+    wk.skills.delete(NAME)
+    assert wk.skills.library.all() == []
     with pytest.raises(NotFoundError):
-        hf.skills.review(NAME, "accept")
+        wk.skills.review(NAME, "accept")
 
 
 # -- Use ------------------------------------------------------------------------------------------
@@ -120,40 +120,40 @@ def _use(desk: Desk, name: str, *, works: bool) -> Worker:
 
 
 def test_the_success_rate_follows_the_sessions_that_used_it(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    route_skill(desk, hf)
-    hf.skills.enable(NAME)
+    route_skill(desk, wk)
+    wk.skills.enable(NAME)
     _use(desk, "use-1", works=True)
     _use(desk, "use-2", works=False)
     desk.session("use-3").prompt(f"/{NAME} for vouchers").turn().end()
-    desk.drain(hf)
-    track = hf.skills.library.view(NAME).record
+    desk.drain(wk)
+    track = wk.skills.library.view(NAME).record
     assert (track.uses, track.judged, track.succeeded) == (3, 2, 1)
     assert track.success_rate == 0.5
-    whole = hf.skills.library.overview()
+    whole = wk.skills.library.overview()
     assert (whole.total, whole.accepted, whole.enabled) == (1, 1, 1)
     assert whole.record.success_rate == 0.5
-    assert hf.skills.get(NAME).enabled
+    assert wk.skills.get(NAME).enabled
 
 
 def test_a_skill_that_fails_twice_in_a_row_is_switched_off_with_a_note(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    route_skill(desk, hf)
-    hf.skills.review(NAME, "accept")
-    desk.now_ms = _ms(hf.skills.library.get(NAME).updated_at.timestamp())
+    route_skill(desk, wk)
+    wk.skills.review(NAME, "accept")
+    desk.now_ms = _ms(wk.skills.library.get(NAME).updated_at.timestamp())
     for name in ("use-1", "use-2"):
-        assert hf.skills.get(NAME).enabled
+        assert wk.skills.get(NAME).enabled
         _use(desk, name, works=False)
-        desk.drain(hf)
-    off = hf.skills.get(NAME)
+        desk.drain(wk)
+    off = wk.skills.get(NAME)
     assert not off.enabled
     assert "the last 2 sessions that used it failed" in (off.note or "")
-    hf.skills.enable(NAME)
-    assert hf.skills.get(NAME).enabled
-    assert hf.skills.get(NAME).note is None
-    assert hf.skills.library.view(NAME).record.failed_in_a_row == 0
+    wk.skills.enable(NAME)
+    assert wk.skills.get(NAME).enabled
+    assert wk.skills.get(NAME).note is None
+    assert wk.skills.library.view(NAME).record.failed_in_a_row == 0
 
 
 def _ms(seconds: float) -> int:
@@ -169,14 +169,14 @@ def test_names_are_called_by_the_tool_or_after_a_slash() -> None:
 
 
 def test_an_export_carries_skills_and_they_wait_for_review_where_they_come_in(
-    desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
+    desk: Desk, wk: wellkept.Wellkept, tmp_path: Path
 ) -> None:
-    route_skill(desk, hf)
-    hf.skills.review(NAME, "accept")
-    known = hf.skills.library.get(NAME)
+    route_skill(desk, wk)
+    wk.skills.review(NAME, "accept")
+    known = wk.skills.library.get(NAME)
     file = tmp_path / "export.jsonl"
-    hf.export(file)
-    assert hf.import_jsonl(file).new == 0
+    wk.export(file)
+    assert wk.import_jsonl(file).new == 0
     with Desk(tmp_path / "other").open() as other:
         assert other.import_jsonl(file, here=True, dry_run=True).new > 0
         assert other.skills.library.all() == []
@@ -190,11 +190,11 @@ def test_an_export_carries_skills_and_they_wait_for_review_where_they_come_in(
 
 
 def test_a_skill_line_that_is_none_or_holds_a_secret_is_refused_by_number(
-    desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
+    desk: Desk, wk: wellkept.Wellkept, tmp_path: Path
 ) -> None:
-    route_skill(desk, hf)
+    route_skill(desk, wk)
     file = tmp_path / "export.jsonl"
-    hf.export(file)
+    wk.export(file)
     head, *_, line = file.read_text(encoding="utf-8").splitlines()
     bad = [
         '{"skill": 3}',
@@ -211,28 +211,28 @@ def test_a_skill_line_that_is_none_or_holds_a_secret_is_refused_by_number(
 
 
 def test_a_partial_export_leaves_skills_behind(
-    desk: Desk, hf: holdfast.Holdfast, tmp_path: Path
+    desk: Desk, wk: wellkept.Wellkept, tmp_path: Path
 ) -> None:
-    route_skill(desk, hf)
-    hf.export(tmp_path / "some.jsonl", types=["prompt"])
+    route_skill(desk, wk)
+    wk.export(tmp_path / "some.jsonl", types=["prompt"])
     assert '"skill"' not in (tmp_path / "some.jsonl").read_text(encoding="utf-8")
 
 
 def test_clearing_a_project_takes_its_sessions_and_the_skills_made_of_them_along(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    route_skill(desk, hf)
-    assert hf.clear_project(dry_run=True).sessions == 1
-    assert len(hf.skills.library.all()) == len(hf.engine.store.sessions(project=hf.project)) == 1
-    hf.clear_project()
-    assert hf.skills.library.all() == hf.engine.store.sessions(project=hf.project) == []
+    route_skill(desk, wk)
+    assert wk.clear_project(dry_run=True).sessions == 1
+    assert len(wk.skills.library.all()) == len(wk.engine.store.sessions(project=wk.project)) == 1
+    wk.clear_project()
+    assert wk.skills.library.all() == wk.engine.store.sessions(project=wk.project) == []
 
 
 def test_two_who_look_at_a_session_at_once_make_one_skill(desk: Desk) -> None:
     add_route(desk.session("session-1"))
     with desk.open(settings=QUIET) as one, desk.open(settings=QUIET) as other:
         desk.drain(one)
-        drafts = [hf.skills.generate(dry_run=True).made[0] for hf in (one, other)]
+        drafts = [wk.skills.generate(dry_run=True).made[0] for wk in (one, other)]
         assert drafts[0].id == drafts[1].id
         assert one.skills.generate().made
         with pytest.raises(ConflictError):
@@ -242,10 +242,10 @@ def test_two_who_look_at_a_session_at_once_make_one_skill(desk: Desk) -> None:
 
 
 def test_a_run_of_the_command_counts_as_a_use_in_its_session(
-    desk: Desk, hf: holdfast.Holdfast
+    desk: Desk, wk: wellkept.Wellkept
 ) -> None:
-    route_skill(desk, hf)
-    hf.skills.review(NAME, "accept")
-    hf.skills.commands.run(f"/{NAME}", session="session-9")
-    (run,) = hf.engine.store.skill_runs()
+    route_skill(desk, wk)
+    wk.skills.review(NAME, "accept")
+    wk.skills.commands.run(f"/{NAME}", session="session-9")
+    (run,) = wk.engine.store.skill_runs()
     assert (run.session_id, run.used_by, run.succeeded) == ("session-9", "person", None)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import holdfast
-from holdfast.app.projects.renames import followed, read_moves
-from holdfast.codegraph.history.commits import FileChange, PastCommit, Status
-from holdfast.core.payloads import RecipeStep, WorkflowRecipe
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
+from wellkept.app.projects.renames import followed, read_moves
+from wellkept.codegraph.history.commits import FileChange, PastCommit, Status
+from wellkept.core.payloads import RecipeStep, WorkflowRecipe
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("B8")
 TEXT = "one line\nand another\nand a third\n"
@@ -35,114 +35,114 @@ def renamed(repository: GitRepository, old: str, new: str) -> None:
 
 
 def test_memories_follow_a_rename(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
-        kept = hf.remember("Mind the tabs", type="gotcha", files="old.txt").memory
-        hf.sweep()
+    with open_in(repository.root, project=None) as wk:
+        kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
+        wk.sweep()
         renamed(repository, "old.txt", "src/new.txt")
-        report = hf.sweep()
+        report = wk.sweep()
         assert report.counts == {"renamed": 1}
-        assert hf.get(kept.id).files == ("src/new.txt",)
-        assert hf.get(kept.id).stale_at is None
+        assert wk.get(kept.id).files == ("src/new.txt",)
+        assert wk.get(kept.id).stale_at is None
 
 
 def test_memories_follow_a_file_through_several_renames(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
-        kept = hf.remember("Mind the tabs", type="gotcha", files="old.txt").memory
+    with open_in(repository.root, project=None) as wk:
+        kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
         for old, new in (("old.txt", "b.txt"), ("b.txt", "c.txt"), ("c.txt", "d.txt")):
             renamed(repository, old, new)
-        hf.sweep()
-        assert hf.get(kept.id).files == ("d.txt",)
+        wk.sweep()
+        assert wk.get(kept.id).files == ("d.txt",)
 
 
 def test_a_name_that_is_in_use_again_is_not_followed(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
-        kept = hf.remember("Mind the tabs", type="gotcha", files="old.txt").memory
+    with open_in(repository.root, project=None) as wk:
+        kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
         renamed(repository, "old.txt", "new.txt")
         repository.commit("Again", old="something else entirely")
-        hf.sweep()
-        assert hf.get(kept.id).files == ("old.txt",)
+        wk.sweep()
+        assert wk.get(kept.id).files == ("old.txt",)
 
 
 def test_a_deleted_file_makes_a_memory_stale_until_it_is_back(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
-        kept = hf.remember("Mind the tabs", type="gotcha", files="doomed.txt").memory
+    with open_in(repository.root, project=None) as wk:
+        kept = wk.remember("Mind the tabs", type="gotcha", files="doomed.txt").memory
         repository.git("rm", "-q", "doomed.txt")
         repository.commit("Delete")
-        assert hf.sweep().counts == {"file gone": 1}
-        assert hf.get(kept.id).stale_at is not None
-        assert hf.context(files=["doomed.txt"]).items == ()
+        assert wk.sweep().counts == {"file gone": 1}
+        assert wk.get(kept.id).stale_at is not None
+        assert wk.context(files=["doomed.txt"]).items == ()
         repository.commit("Restore", doomed="doomed")
-        assert hf.sweep().counts == {"file back": 1}
-        assert hf.get(kept.id).stale_at is None
+        assert wk.sweep().counts == {"file back": 1}
+        assert wk.get(kept.id).stale_at is None
 
 
 def test_a_preview_changes_nothing_and_tells_what_would_happen(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
-        moved = hf.remember("Mind the tabs", type="gotcha", files="old.txt").memory
-        gone = hf.remember("Mind the dates", type="gotcha", files="doomed.txt").memory
+    with open_in(repository.root, project=None) as wk:
+        moved = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
+        gone = wk.remember("Mind the dates", type="gotcha", files="doomed.txt").memory
         renamed(repository, "old.txt", "new.txt")
         repository.git("rm", "-q", "doomed.txt")
         repository.commit("Delete")
-        preview = hf.sweep(dry_run=True)
+        preview = wk.sweep(dry_run=True)
         assert preview.counts == {"renamed": 1, "file gone": 1}
-        assert hf.get(moved.id) == moved
-        assert hf.get(gone.id) == gone
-        assert hf.sweep().counts == preview.counts
+        assert wk.get(moved.id) == moved
+        assert wk.get(gone.id) == gone
+        assert wk.sweep().counts == preview.counts
 
 
 def test_sweeping_twice_equals_sweeping_once(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
+    with open_in(repository.root, project=None) as wk:
         for name in ("old.txt", "doomed.txt", "other.txt"):
-            hf.remember(f"About {name}", type="gotcha", files=name)
+            wk.remember(f"About {name}", type="gotcha", files=name)
         renamed(repository, "old.txt", "new.txt")
         repository.git("rm", "-q", "doomed.txt")
         repository.commit("Delete")
-        assert hf.sweep().changed == 2
-        once = list(hf.iterate())
-        assert hf.sweep().items == ()
-        assert list(hf.iterate()) == once
+        assert wk.sweep().changed == 2
+        once = list(wk.iterate())
+        assert wk.sweep().items == ()
+        assert list(wk.iterate()) == once
 
 
 def test_a_rewritten_history_is_read_from_its_latest_commits(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
-        kept = hf.remember("Mind the tabs", type="gotcha", files="old.txt").memory
-        hf.sweep()
+    with open_in(repository.root, project=None) as wk:
+        kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
+        wk.sweep()
         repository.git("checkout", "-q", "--orphan", "fresh")
         repository.commit("All anew")
         repository.git("branch", "-q", "-D", "main")
         repository.git("gc", "-q", "--prune=now")
         renamed(repository, "old.txt", "new.txt")
-        hf.sweep()
-        assert hf.get(kept.id).files == ("new.txt",)
+        wk.sweep()
+        assert wk.get(kept.id).files == ("new.txt",)
 
 
 def test_without_git_only_existence_counts(tmp_path: Path) -> None:
     (tmp_path / "here.txt").write_text("x")
-    with open_in(tmp_path) as hf:
-        hf.remember("About here", type="gotcha", files="here.txt")
-        hf.remember("About there", type="gotcha", files="there.txt")
-        assert hf.sweep().counts == {"file gone": 1}
+    with open_in(tmp_path) as wk:
+        wk.remember("About here", type="gotcha", files="here.txt")
+        wk.remember("About there", type="gotcha", files="there.txt")
+        assert wk.sweep().counts == {"file gone": 1}
         assert read_moves(tmp_path) is None
 
 
 def test_the_daily_upkeep_follows_renames_too(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
-        kept = hf.remember("Mind the tabs", type="gotcha", files="old.txt").memory
+    with open_in(repository.root, project=None) as wk:
+        kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
         renamed(repository, "old.txt", "new.txt")
-        assert hf.upkeep_if_due() is not None
-        assert hf.get(kept.id).files == ("new.txt",)
-        assert hf.get(kept.id).stale_at is None
+        assert wk.upkeep_if_due() is not None
+        assert wk.get(kept.id).files == ("new.txt",)
+        assert wk.get(kept.id).stale_at is None
 
 
 def test_another_project_keeps_its_paths(repository: GitRepository, tmp_path: Path) -> None:
     data = repository.root / "data" / "memory.db"
-    with open_in(repository.root, project=None) as hf:
-        hf.remember("Mind the tabs", type="gotcha", files="old.txt")
-        with holdfast.open(data, project="elsewhere", cwd=tmp_path, embedder="none") as other:
+    with open_in(repository.root, project=None) as wk:
+        wk.remember("Mind the tabs", type="gotcha", files="old.txt")
+        with wellkept.open(data, project="elsewhere", cwd=tmp_path, embedder="none") as other:
             theirs = other.remember("Old is gold", files="old.txt").memory
         renamed(repository, "old.txt", "new.txt")
-        hf.sweep()
-        with holdfast.open(data, project="elsewhere", cwd=tmp_path, embedder="none") as other:
+        wk.sweep()
+        with wellkept.open(data, project="elsewhere", cwd=tmp_path, embedder="none") as other:
             assert other.get(theirs.id).files == ("old.txt",)
 
 
@@ -188,15 +188,15 @@ def test_a_recipe_goes_stale_when_other_work_changes_its_file(repository: GitRep
         steps=(RecipeStep("Add it to the table", "other.txt"),),
         last_validated_at=clock().isoformat(),
     )
-    with open_in(repository.root, project=None, clock=clock) as hf:
-        kept = hf.remember(
+    with open_in(repository.root, project=None, clock=clock) as wk:
+        kept = wk.remember(
             "Recipe for a currency", type="workflow_recipe", files="other.txt", payload=recipe
         ).memory
-        hf.sweep()
-        stale = hf.get(kept.id).stale_at is not None
+        wk.sweep()
+        stale = wk.get(kept.id).stale_at is not None
         clock.advance(days=61)
-        assert hf.sweep().changed == (0 if stale else 1)
-        assert hf.get(kept.id).stale_at is not None
+        assert wk.sweep().changed == (0 if stale else 1)
+        assert wk.get(kept.id).stale_at is not None
 
 
 def test_a_part_of_the_code_that_is_gone_makes_its_memories_stale(tmp_path: Path) -> None:
@@ -204,46 +204,46 @@ def test_a_part_of_the_code_that_is_gone_makes_its_memories_stale(tmp_path: Path
     (tmp_path / "shop.py").write_text(
         "def charge():\n    return 1\n\ndef refund():\n    return 2\n"
     )
-    with open_in(tmp_path) as hf:
-        hf.graph.build(workers=1)
-        about = hf.remember(
+    with open_in(tmp_path) as wk:
+        wk.graph.build(workers=1)
+        about = wk.remember(
             "charge rounds down", files="shop.py", graph_node="shop.py::charge"
         ).memory
-        other = hf.remember("refund is slow", files="shop.py", graph_node="shop.py::refund").memory
-        assert hf.sweep().items == ()
+        other = wk.remember("refund is slow", files="shop.py", graph_node="shop.py::refund").memory
+        assert wk.sweep().items == ()
         (tmp_path / "shop.py").write_text("def refund():\n    return 2\n")
-        report = hf.sweep()
+        report = wk.sweep()
         assert [item.id for item in report.items] == [about.id]
         assert "no shop.py::charge any more" in report.items[0].reason
-        assert hf.get(other.id).stale_at is None
+        assert wk.get(other.id).stale_at is None
         (tmp_path / "shop.py").write_text("def charge():\n    return 1\n\ndef refund(): ...\n")
-        assert hf.sweep().counts == {"file back": 1}
+        assert wk.sweep().counts == {"file back": 1}
 
 
 def test_recall_marks_what_lost_its_file_since_the_last_sweep(repository: GitRepository) -> None:
-    with open_in(repository.root, project=None) as hf:
-        gone = hf.remember("Tabs break the parser of dates", files="doomed.txt").memory
-        here = hf.remember("Tabs break the printer", files="other.txt").memory
-        first = hf.recall("tabs parser dates")
+    with open_in(repository.root, project=None) as wk:
+        gone = wk.remember("Tabs break the parser of dates", files="doomed.txt").memory
+        here = wk.remember("Tabs break the printer", files="other.txt").memory
+        first = wk.recall("tabs parser dates")
         assert [hit.stale for hit in first] == [False, False]
         (repository.root / "doomed.txt").unlink()
-        found = {hit.memory.id: hit for hit in hf.recall("tabs parser dates")}
+        found = {hit.memory.id: hit for hit in wk.recall("tabs parser dates")}
         assert found[gone.id].stale
         assert not found[here.id].stale
         assert found[gone.id].score == pytest.approx(first[0].score / 2)
-        assert hf.get(gone.id).stale_at is None
+        assert wk.get(gone.id).stale_at is None
 
 
 def test_a_project_opened_by_name_from_elsewhere_takes_no_file_for_gone(tmp_path: Path) -> None:
-    with open_in(tmp_path) as hf:
-        hf.remember("Tabs break the parser", files="src/parser.py")
-        assert [hit.stale for hit in hf.recall("tabs parser")] == [False]
+    with open_in(tmp_path) as wk:
+        wk.remember("Tabs break the parser", files="src/parser.py")
+        assert [hit.stale for hit in wk.recall("tabs parser")] == [False]
 
 
 def test_git_that_cannot_be_asked_stops_nothing(
     repository: GitRepository,
 ) -> None:
-    with open_in(repository.root, project=None) as hf:
-        hf.remember("Mind the tabs", type="gotcha", files="old.txt")
+    with open_in(repository.root, project=None) as wk:
+        wk.remember("Mind the tabs", type="gotcha", files="old.txt")
         (repository.root / ".git" / "HEAD").write_text("ref: refs/heads/nowhere")
-        assert hf.sweep().items == ()
+        assert wk.sweep().items == ()

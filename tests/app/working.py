@@ -6,16 +6,16 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import holdfast
-from holdfast.app.observer.ingest import take_events
-from holdfast.app.settings.model import Settings
-from holdfast.clients.registry import translate
-from holdfast.core.events import Event
-from holdfast.core.generated_skills import GeneratedSkill
-from holdfast.core.ports.store import Embedder
-from holdfast.core.sessions import SpoolEntry
-from holdfast.observe.ingest.drain import DrainReport
-from holdfast.store import spool
+import wellkept
+from wellkept.app.observer.ingest import take_events
+from wellkept.app.settings.model import Settings
+from wellkept.clients.registry import translate
+from wellkept.core.events import Event
+from wellkept.core.generated_skills import GeneratedSkill
+from wellkept.core.ports.store import Embedder
+from wellkept.core.sessions import SpoolEntry
+from wellkept.observe.ingest.drain import DrainReport
+from wellkept.store import spool
 
 START_MS = 1_790_000_000_000
 PASSED = "===== 3 passed in 0.02s ====="
@@ -34,21 +34,21 @@ class Desk:
     def __init__(self, folder: Path, *, project: str = "work") -> None:
         self.home, self.work = folder / "home", folder / project
         self.work.mkdir(parents=True, exist_ok=True)
-        self.environment = {"HOLDFAST_HOME": str(self.home), "HOME": str(folder / "user")}
+        self.environment = {"WELLKEPT_HOME": str(self.home), "HOME": str(folder / "user")}
         self.now_ms = START_MS
 
     def open(
         self, *, settings: Settings | None = None, embedder: Embedder | str = "none"
-    ) -> holdfast.Holdfast:
-        return holdfast.open(
+    ) -> wellkept.Wellkept:
+        return wellkept.open(
             cwd=self.work,
             embedder=embedder,
             settings=settings or Settings(),
             environment=self.environment,
         )
 
-    def drain(self, hf: holdfast.Holdfast) -> DrainReport:
-        return take_events(hf, translate=events_of, environment=self.environment)
+    def drain(self, wk: wellkept.Wellkept) -> DrainReport:
+        return take_events(wk, translate=events_of, environment=self.environment)
 
     def session(self, name: str) -> Worker:
         return Worker(self, name)
@@ -153,9 +153,9 @@ def add_route(worker: Worker, noun: str = "discount", *, ends: bool = True) -> W
     return worker
 
 
-def route_skill(desk: Desk, hf: holdfast.Holdfast) -> GeneratedSkill:
+def route_skill(desk: Desk, wk: wellkept.Wellkept) -> GeneratedSkill:
     """The skill that is made of one session in which a route was added."""
     add_route(desk.session("session-1"))
-    desk.drain(hf)
-    (skill,) = hf.skills.generate().made
+    desk.drain(wk)
+    (skill,) = wk.skills.generate().made
     return skill

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bench.corpus import BLOCK, DIMENSION, PROJECT, Corpus, is_asked, packed, row_id, row_of
-from holdfast.core.ids import is_full_id
-from holdfast.core.text import content_words
+from wellkept.core.ids import is_full_id
+from wellkept.core.text import content_words
 
 pytestmark = pytest.mark.feature("B1")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.facts import ASKED, PAIRS, load, measured
-from holdfast import open as open_memory
-from holdfast.testing.fakes import WordEmbedder
+from wellkept import open as open_memory
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B1")
 
@@ -22,6 +22,6 @@ def test_plain_facts_asked_in_their_own_words_come_first(tmp_path: Path) -> None
     for label in ASKED:
         methods = figures[label]
         assert isinstance(methods, dict)
-        recalled = methods["holdfast recall"]
+        recalled = methods["wellkept recall"]
         assert isinstance(recalled, dict)
         assert recalled["recall_at_1"] == 100.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.fusion_train import LEARNED, SETS, Example, cross_validated, fit
-from holdfast.memory.recall.features import Signal
+from wellkept.memory.recall.features import Signal
 
 pytestmark = pytest.mark.feature("B2")
 

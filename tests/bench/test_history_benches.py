@@ -9,11 +9,11 @@ import pytest
 
 from bench.cochange import AssociationRules, asked
 from bench.localise import measured, trained
-from holdfast.app.projects.commits import read_past
-from holdfast.codegraph.history.commits import FileChange, PastCommit, Status
-from holdfast.codegraph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
+from wellkept.app.projects.commits import read_past
+from wellkept.codegraph.history.commits import FileChange, PastCommit, Status
+from wellkept.codegraph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS
 
 
 def commit(*paths: str, added: tuple[str, ...] = ()) -> PastCommit:

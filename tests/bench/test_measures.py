@@ -11,7 +11,7 @@ import pytest
 from bench import locomo_data, longmemeval
 from bench.baselines import Baselines, fuse
 from bench.measures import Answer, measure, ndcg, recall, recall_all, recall_any, reciprocal_rank
-from holdfast.testing.fakes import WordEmbedder
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B1")
 WANTED = frozenset({"b", "d"})

@@ -10,9 +10,9 @@ import pytest
 from bench.localise import answered
 from bench.queries import Query, read_queries
 from bench.states import State
-from holdfast import open as open_memory
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
+from wellkept import open as open_memory
 
 pytestmark = pytest.mark.feature("E5")
 
@@ -181,8 +181,8 @@ def test_a_state_holds_what_a_search_in_the_folder_would(repo: Path, tmp_path: P
     git(repo, "commit", "-m", "More\n\nSigned-off-by: Cookies <c@example.org>")
     state = State(repo)
     state.go_to("HEAD")
-    with open_memory(tmp_path / "memory.db", cwd=repo) as hf:
+    with open_memory(tmp_path / "memory.db", cwd=repo) as wk:
         asked = "cookies are lost between requests"
-        assert state.finder.find(asked) == hf.code.find(asked)
-        assert "vendor/jar.py" not in [found.path for found in hf.code.find(asked)]
+        assert state.finder.find(asked) == wk.code.find(asked)
+        assert "vendor/jar.py" not in [found.path for found in wk.code.find(asked)]
     state.close()

@@ -13,7 +13,7 @@ from bench import growth, report, scale
 from bench.__main__ import Part, last_object, run_part
 from bench.corpus import Corpus
 from bench.peers import PlainText, missing
-from holdfast.core.codec import Json
+from wellkept.core.codec import Json
 
 pytestmark = pytest.mark.feature("B1")
 
@@ -49,7 +49,7 @@ def test_scale_measures_a_store_in_processes_of_their_own(
     assert len(printed) == 1
     size = json.loads(printed[0])["sizes"][0]
     assert size["quality_guard"] == {"words_top10_overlap": 1.0, "vectors_top10_overlap": 1.0}
-    assert size["holdfast"]["write"]["insert_without_embedding"]["count"] > 0
+    assert size["wellkept"]["write"]["insert_without_embedding"]["count"] > 0
     assert size["peers"]["chroma"]["status"].startswith(("skipped", "not installed"))
     assert {target["verdict"] for target in json.loads(printed[0])["targets"]} <= {"pass", "fail"}
 

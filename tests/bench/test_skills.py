@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 
 from bench import report, skills
-from bench.skills_data import SHIPPED, load, split_of
+from bench.skills_data import SHIPPED, TEST_HALF_SHA256, digest_of_test_half, load
 
 pytestmark = pytest.mark.feature("F4")
 
 
-def test_the_shipped_set_is_large_valid_and_split_by_its_rule() -> None:
+def test_the_shipped_set_is_large_valid_and_its_split_is_frozen() -> None:
     data = load(SHIPPED)
     assert len(data.skills) >= 60
     assert len(data.prompts) >= 240
-    assert [p.text for p in data.prompts if p.split != split_of(p.text)] == []
+    assert digest_of_test_half(data) == TEST_HALF_SHA256
+    halves = [{p.text for p in data.prompts if p.split == half} for half in ("dev", "test")]
+    assert halves[0].isdisjoint(halves[1])
     assert [s.name for s in data.skills if not s.is_valid] == []
     named = {name for p in data.prompts for name in p.expected}
     assert named == {s.name for s in data.skills}

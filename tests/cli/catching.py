@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from holdfast.store import spool
+from wellkept.store import spool
 
 SESSION = "5e551040-0000-4000-8000-000000000001"
 NOW_MS = 1_790_000_000_000
@@ -16,7 +16,7 @@ def catch(event: str, **payload: object) -> None:
     """Spool one event of a Claude Code session in the current folder."""
     whole = {"session_id": SESSION, "cwd": str(Path.cwd()), "hook_event_name": event, **payload}
     spool.append(
-        str(Path(os.environ["HOLDFAST_HOME"]) / spool.FOLDER_NAME),
+        str(Path(os.environ["WELLKEPT_HOME"]) / spool.FOLDER_NAME),
         client="claude-code",
         session=SESSION,
         event=event,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from holdfast.cli.root import run
+from wellkept.cli.root import run
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ def cli(
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("HOLDFAST_EMBEDDING_PROVIDER", "none")
-    monkeypatch.setenv("HOLDFAST_PROJECT", "demo")
+    monkeypatch.setenv("WELLKEPT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("WELLKEPT_PROJECT", "demo")
     for name in ("NO_COLOR", "FORCE_COLOR", "EDITOR", "VISUAL"):
         monkeypatch.delenv(name, raising=False)
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-import holdfast
-from holdfast.cli.commands.system.maintenance import start_upkeep
-from holdfast.core.types import TYPE_RULES, MemoryType
+import wellkept
 from tests.cli.conftest import Cli
+from wellkept.cli.commands.system.maintenance import start_upkeep
+from wellkept.core.types import TYPE_RULES, MemoryType
 
 
 def keep(cli: Cli, text: str, *options: str) -> str:
@@ -87,11 +87,11 @@ def test_opening_a_project_keeps_it_up_once_a_day(cli: Cli) -> None:
 @pytest.mark.feature("A6")
 def test_a_large_project_is_kept_up_by_a_process_of_its_own(cli: Cli) -> None:
     keep(cli, "Hardly matters", "--importance", "0.05")
-    with holdfast.open(project="demo", embedder="none") as hf:
-        assert hf.upkeep_is_due()
-        assert start_upkeep(hf).wait() == 0
-        assert not hf.upkeep_is_due()
-        assert hf.stats().total == 0
+    with wellkept.open(project="demo", embedder="none") as wk:
+        assert wk.upkeep_is_due()
+        assert start_upkeep(wk).wait() == 0
+        assert not wk.upkeep_is_due()
+        assert wk.stats().total == 0
 
 
 @pytest.mark.feature("A5")

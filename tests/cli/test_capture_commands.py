@@ -1,4 +1,4 @@
-"""`holdfast spool` and `holdfast sessions`: from caught events to a session one can read."""
+"""`wellkept spool` and `wellkept sessions`: from caught events to a session one can read."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import exit_codes
 from tests.cli.catching import SESSION, catch, catch_a_session
 from tests.cli.conftest import Cli
+from wellkept.cli import exit_codes
 
 pytestmark = pytest.mark.feature("C1", "C2")
 
@@ -55,15 +55,15 @@ def test_a_session_is_shown_by_the_beginning_of_its_id(cli: Cli) -> None:
 def test_a_command_in_a_caught_prompt_is_obeyed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     catch_a_session()
     cli("spool", "drain")
-    monkeypatch.delenv("HOLDFAST_PROJECT")
+    monkeypatch.delenv("WELLKEPT_PROJECT")
     found = cli("recall", "how do we greet", "--json").json["hits"]
     assert any(hit["memory"]["source"] == "user_taught" for hit in found)
 
 
 def test_an_entry_of_an_unknown_client_is_set_aside_and_can_be_tried_again(cli: Cli) -> None:
-    from holdfast.store import spool
+    from wellkept.store import spool
 
-    folder = Path(os.environ["HOLDFAST_HOME"]) / spool.FOLDER_NAME
+    folder = Path(os.environ["WELLKEPT_HOME"]) / spool.FOLDER_NAME
     spool.append(str(folder), client="abacus", session="s", event="X", payload=b"{}", now_ms=1)
     catch("SessionStart", source="startup")
     drained = cli("spool", "drain")
@@ -79,9 +79,9 @@ def test_an_entry_of_an_unknown_client_is_set_aside_and_can_be_tried_again(cli: 
 @pytest.mark.feature("C2")
 @pytest.mark.parametrize("payload", [b"[1]", b"not JSON", b"\xff\xfe\x00", b'{"session_id": "s"'])
 def test_a_payload_that_cannot_be_read_is_counted_and_kept(cli: Cli, payload: bytes) -> None:
-    from holdfast.store import spool
+    from wellkept.store import spool
 
-    folder = str(Path(os.environ["HOLDFAST_HOME"]) / spool.FOLDER_NAME)
+    folder = str(Path(os.environ["WELLKEPT_HOME"]) / spool.FOLDER_NAME)
     for raw in (payload, b" \n"):
         spool.append(folder, client="codex", session="s", event="Stop", payload=raw, now_ms=1)
     drained = cli("spool", "drain")
@@ -90,9 +90,9 @@ def test_a_payload_that_cannot_be_read_is_counted_and_kept(cli: Cli, payload: by
 
 
 def test_events_that_did_not_fit_are_reported_until_repaired(cli: Cli) -> None:
-    from holdfast.store import spool
+    from wellkept.store import spool
 
-    folder = str(Path(os.environ["HOLDFAST_HOME"]) / spool.FOLDER_NAME)
+    folder = str(Path(os.environ["WELLKEPT_HOME"]) / spool.FOLDER_NAME)
     for _ in range(2):
         spool.append(
             folder, client="codex", session="s", event="X", payload=b"{}", now_ms=1,

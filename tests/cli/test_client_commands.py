@@ -1,4 +1,4 @@
-"""`holdfast install`, `uninstall` and `status` from the command line, and the hooks they write."""
+"""`wellkept install`, `uninstall` and `status` from the command line, and the hooks they write."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.install.targets import CLIENTS
-from holdfast.clients.registry import translate
-from holdfast.core.events import Event, PromptSubmitted, ToolCalled
-from holdfast.store.spool_reader import Entry, files, read
 from tests.cli.conftest import Cli
 from tests.clients.recorded import recorded
+from wellkept.clients.install.targets import CLIENTS
+from wellkept.clients.registry import translate
+from wellkept.core.events import Event, PromptSubmitted, ToolCalled
+from wellkept.store.spool_reader import Entry, files, read
 
 pytestmark = pytest.mark.feature("C4")
 _AT = datetime(2026, 11, 15, tzinfo=UTC)
@@ -36,7 +36,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("client", list(CLIENTS))
 def test_a_client_is_hooked_in_and_out_again(cli: Cli, person: Path, client: str) -> None:
     done = cli("install", client)
-    assert (done.code, done.out.startswith("Holdfast is now in: ")) == (0, True)
+    assert (done.code, done.out.startswith("Wellkept is now in: ")) == (0, True)
     assert "is in already" in cli("install", client).out
     assert f"{client}\tuser\tinstalled\t" in cli("status").out
     assert "is no longer in" in cli("uninstall", client).out
@@ -117,7 +117,7 @@ def test_what_was_installed_really_catches_events(cli: Cli, home: Path, person: 
             input=json.dumps(recorded("claude-code", name)),
             text=True,
             capture_output=True,
-            env=os.environ | {"HOLDFAST_HOME": str(home)},
+            env=os.environ | {"WELLKEPT_HOME": str(home)},
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
@@ -156,7 +156,7 @@ def test_the_server_that_was_registered_starts_without_a_path(
 ) -> None:
     cli("install", "cursor")
     entry = json.loads((person / ".cursor" / "mcp.json").read_text("utf-8"))
-    server = entry["mcpServers"]["holdfast"]
+    server = entry["mcpServers"]["wellkept"]
     hello = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -172,11 +172,11 @@ def test_the_server_that_was_registered_starts_without_a_path(
         input=json.dumps(hello) + "\n",
         text=True,
         capture_output=True,
-        env={"PATH": "/nowhere", "HOLDFAST_HOME": str(home)},
+        env={"PATH": "/nowhere", "WELLKEPT_HOME": str(home)},
         check=True,
     )
     answer = json.loads(done.stdout.splitlines()[0])
-    assert answer["result"]["serverInfo"]["name"] == "holdfast"
+    assert answer["result"]["serverInfo"]["name"] == "wellkept"
     assert answer["result"]["protocolVersion"] == "2025-06-18"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
+import wellkept
 
 pytestmark = pytest.mark.feature("B1")
 
@@ -18,14 +18,14 @@ _LOADED = "print(sorted(n for n in sys.modules if n in sys.argv[1].split(',')), 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    with holdfast.open(tmp_path / "memory.db", project="shop", embedder="none") as hf:
-        hf.remember("Deploys go through the staging cluster first")
+    with wellkept.open(tmp_path / "memory.db", project="shop", embedder="none") as wk:
+        wk.remember("Deploys go through the staging cluster first")
     return tmp_path
 
 
 def loaded(script: str, home: Path, *unwanted: str) -> str:
     """Which of the unwanted modules a script has loaded at its end."""
-    environment = {"HOLDFAST_HOME": str(home), "HOLDFAST_PROJECT": "shop"}
+    environment = {"WELLKEPT_HOME": str(home), "WELLKEPT_PROJECT": "shop"}
     command = [sys.executable, "-c", f"import sys\n{script}\n{_LOADED}", ",".join(unwanted)]
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, cwd=home, check=True
@@ -36,16 +36,16 @@ def loaded(script: str, home: Path, *unwanted: str) -> str:
 
 def test_the_library_loads_nothing_heavy_for_a_recall_by_words(home: Path) -> None:
     script = (
-        "import holdfast\n"
-        "with holdfast.open() as hf:\n"
-        "    print(hf.recall('deploy', mode='words').hits[0].memory.content)"
+        "import wellkept\n"
+        "with wellkept.open() as wk:\n"
+        "    print(wk.recall('deploy', mode='words').hits[0].memory.content)"
     )
     unwanted = {
         *HEAVY,
         "inspect",
         "click",
-        "holdfast.core.ports.store",
-        "holdfast.app.wiring.keyword_types",
+        "wellkept.core.ports.store",
+        "wellkept.app.wiring.keyword_types",
     }
     assert loaded(script, home, *unwanted) == "[]"
 
@@ -53,15 +53,15 @@ def test_the_library_loads_nothing_heavy_for_a_recall_by_words(home: Path) -> No
 @pytest.mark.parametrize("form", ["'--json', ", ""], ids=["json", "for people"])
 def test_the_command_loads_nothing_heavy_for_a_recall_by_words(home: Path, form: str) -> None:
     script = (
-        "from holdfast.cli.root import run\n"
+        "from wellkept.cli.root import run\n"
         f"assert run(['recall', '--mode', 'words', {form}'deploy']) == 0"
     )
-    assert loaded(script, home, *HEAVY, "holdfast.core.ports.store") == "[]"
+    assert loaded(script, home, *HEAVY, "wellkept.core.ports.store") == "[]"
 
 
 def test_the_command_writes_all_it_has_to_say_before_it_leaves(home: Path) -> None:
-    environment = {"HOLDFAST_HOME": str(home), "HOLDFAST_PROJECT": "shop"}
-    command = [sys.executable, "-m", "holdfast.cli", "recall", "--mode", "words"]
+    environment = {"WELLKEPT_HOME": str(home), "WELLKEPT_PROJECT": "shop"}
+    command = [sys.executable, "-m", "wellkept.cli", "recall", "--mode", "words"]
     for question, code in (("deploy", 0), ("zebra", 1)):
         done = subprocess.run(
             [*command, question], capture_output=True, text=True, env=environment, check=False

@@ -16,25 +16,25 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli import output
-from holdfast.cli.exit_codes import EXIT_CODES, OTHER_CODES, exit_code
-from holdfast.cli.root import COMMANDS, root
-from holdfast.core.errors import HoldfastError, StoreBusyError
 from scripts.generate_docs import DOCS, PAGES
 from tests.cli.conftest import Cli
+from wellkept.cli import output
+from wellkept.cli.exit_codes import EXIT_CODES, OTHER_CODES, exit_code
+from wellkept.cli.root import COMMANDS, root
+from wellkept.core.errors import StoreBusyError, WellkeptError
 
 pytestmark = pytest.mark.feature("A3")
 _ESCAPE = "\x1b]0;title\x07\x1b[31mred\x9b2J\u202egnp.exe\r"
 
 
-def _tree(kind: type[HoldfastError]) -> Iterator[type[HoldfastError]]:
+def _tree(kind: type[WellkeptError]) -> Iterator[type[WellkeptError]]:
     yield kind
     for child in kind.__subclasses__():
         yield from _tree(child)
 
 
 def test_every_error_has_an_exit_code_of_its_own() -> None:
-    own = {kind for kind in _tree(HoldfastError) if kind.__module__.startswith("holdfast.")}
+    own = {kind for kind in _tree(WellkeptError) if kind.__module__.startswith("wellkept.")}
     assert own <= set(EXIT_CODES)
     codes = [*EXIT_CODES.values(), *OTHER_CODES]
     assert len(codes) == len(set(codes))
@@ -71,9 +71,9 @@ def test_the_generated_pages_are_fresh(name: str) -> None:
 def test_every_command_and_option_is_documented() -> None:
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
     for path, command, _ in _commands(
-        root, click.Context(root, info_name="holdfast", **root.context_settings)
+        root, click.Context(root, info_name="wellkept", **root.context_settings)
     ):
-        if path != "holdfast":
+        if path != "wellkept":
             assert f"### `{path}`" in page
         assert command.help
         for parameter in command.params:
@@ -83,7 +83,7 @@ def test_every_command_and_option_is_documented() -> None:
 
 
 def test_the_short_help_of_the_command_table_is_that_of_the_command() -> None:
-    context = click.Context(root, info_name="holdfast", **root.context_settings)
+    context = click.Context(root, info_name="wellkept", **root.context_settings)
     for name, (_, text) in COMMANDS.items():
         command = root.get_command(context, name)
         assert command is not None
@@ -91,7 +91,7 @@ def test_the_short_help_of_the_command_table_is_that_of_the_command() -> None:
 
 
 def test_every_listing_has_json_and_every_destructive_command_a_preview_or_a_question() -> None:
-    context = click.Context(root, info_name="holdfast", **root.context_settings)
+    context = click.Context(root, info_name="wellkept", **root.context_settings)
     for path, command, _ in _commands(root, context):
         options = {option for parameter in command.params for option in parameter.opts}
         if not isinstance(command, click.Group) and path.split()[1] not in {
@@ -100,7 +100,7 @@ def test_every_listing_has_json_and_every_destructive_command_a_preview_or_a_que
             "mcp",
             "serve",
         }:
-            assert "--json" in options or path in {"holdfast config set", "holdfast config unset"}
+            assert "--json" in options or path in {"wellkept config set", "wellkept config unset"}
         if path.split()[-1] in {"forget", "prune", "compact", "upkeep", "merge", "delete"}:
             assert {"--dry-run", "--yes"} <= options
 
@@ -138,9 +138,9 @@ def test_help_works_for_every_command(cli: Cli) -> None:
     for name in COMMANDS:
         done = cli(name, "--help")
         assert done.code == 0
-        assert done.out.startswith("Usage: holdfast")
+        assert done.out.startswith("Usage: wellkept")
     assert "Memories:" in cli("--help").out
-    assert cli("--version").out.startswith("holdfast ")
+    assert cli("--version").out.startswith("wellkept ")
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest(cli: Cli) -> None:
@@ -200,7 +200,7 @@ def test_a_locked_database_has_an_exit_code_of_its_own(
     cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cli("remember", "before")
-    monkeypatch.setenv("HOLDFAST_STORE_BUSY_TIMEOUT_MS", "0")
+    monkeypatch.setenv("WELLKEPT_STORE_BUSY_TIMEOUT_MS", "0")
     with closing(sqlite3.connect(home / "memory.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert cli("remember", "meanwhile").code == 51
@@ -214,17 +214,17 @@ def test_a_locked_database_has_an_exit_code_of_its_own(
 
 def _environment(home: Path, **more: str) -> dict[str, str]:
     # Unbuffered, Python itself drops what does not fit into the pipe at once.
-    unwanted = ("HOLDFAST_", "PYTHONUNBUFFERED")
+    unwanted = ("WELLKEPT_", "PYTHONUNBUFFERED")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)}
     kept.update(
-        HOLDFAST_HOME=str(home), HOLDFAST_PROJECT="demo", HOLDFAST_EMBEDDING_PROVIDER="none"
+        WELLKEPT_HOME=str(home), WELLKEPT_PROJECT="demo", WELLKEPT_EMBEDDING_PROVIDER="none"
     )
     return kept | more
 
 
 def _start(*arguments: str, home: Path, **more: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-m", "holdfast.cli", *arguments],
+        [sys.executable, "-m", "wellkept.cli", *arguments],
         env=_environment(home, **more),
         capture_output=True,
         cwd=home.parent,
@@ -248,14 +248,14 @@ def test_words_survive_a_locale_that_knows_no_unicode(home: Path) -> None:
 def test_an_error_shows_its_traceback_only_on_request(home: Path) -> None:
     plain = _start("show", "nothing", home=home)
     assert (plain.returncode, b"Traceback" in plain.stderr) == (3, False)
-    assert b"Traceback" in _start("show", "nothing", home=home, HOLDFAST_DEBUG="1").stderr
+    assert b"Traceback" in _start("show", "nothing", home=home, WELLKEPT_DEBUG="1").stderr
 
 
 def test_a_reader_that_goes_away_is_no_error_message(home: Path) -> None:
     for n in range(3):
         _start("remember", f"number {n} " + "long " * 20_000, "--no-merge", home=home)
     process = subprocess.Popen(
-        [sys.executable, "-m", "holdfast.cli", "recall", "--json", "long"],
+        [sys.executable, "-m", "wellkept.cli", "recall", "--json", "long"],
         env=_environment(home),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -276,7 +276,7 @@ def test_on_a_terminal_forget_asks_and_no_means_no(home: Path) -> None:
     short = _start("remember", "stays", "--key", "k", home=home) and "k"
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "holdfast.cli", "forget", short],
+        [sys.executable, "-m", "wellkept.cli", "forget", short],
         env=_environment(home, TERM="xterm"),
         stdin=slave,
         stdout=slave,
@@ -300,7 +300,7 @@ def test_a_terminal_gets_a_coloured_table_and_no_color_is_respected(
     for arguments in (("list",), ("recall", "table", "--explain")):
         master, slave = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.cli", *arguments],
+            [sys.executable, "-m", "wellkept.cli", *arguments],
             env=_environment(home, TERM="xterm-256color", COLUMNS="30", **more),
             stdout=slave,
             stderr=subprocess.DEVNULL,
@@ -330,8 +330,8 @@ def test_words_only_commands_import_no_numpy_no_rich_and_no_tokenizer(home: Path
     _start("remember", "a thing by words", home=home)
     program = (
         "import sys\n"
-        "import holdfast\n"
-        "from holdfast.cli.root import run\n"
+        "import wellkept\n"
+        "from wellkept.cli.root import run\n"
         "heavy = {'numpy', 'rich', 'tokenizers', 'wordllama', 'onnxruntime'}\n"
         "assert not heavy & set(sys.modules), 'by importing'\n"
         "for line in (['recall', '--mode', 'words', 'thing'], ['list'], ['stats'], ['--help']):\n"
@@ -341,10 +341,10 @@ def test_words_only_commands_import_no_numpy_no_rich_and_no_tokenizer(home: Path
     _run(program, home=home)
 
 
-def test_importing_holdfast_makes_nothing_and_loads_no_engine(home: Path) -> None:
+def test_importing_wellkept_makes_nothing_and_loads_no_engine(home: Path) -> None:
     program = (
-        "import sys, holdfast\n"
-        "assert not {'sqlite3', 'click', 'holdfast.store', 'holdfast.app'} & set(sys.modules)\n"
+        "import sys, wellkept\n"
+        "assert not {'sqlite3', 'click', 'wellkept.store', 'wellkept.app'} & set(sys.modules)\n"
     )
     _run(program, home=home)
     assert not home.exists()

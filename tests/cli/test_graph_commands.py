@@ -1,4 +1,4 @@
-"""`holdfast graph` from build to impact."""
+"""`wellkept graph` from build to impact."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
+import wellkept
 from tests.codegraph.trees import write
 
 pytestmark = pytest.mark.feature("E3")
@@ -24,23 +24,23 @@ FILES = {
 def test_the_graph_is_built_asked_and_kept_fresh(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, FILES)
-    with holdfast.open(tmp_path / "memory.db", cwd=root, project="example", embedder="none") as hf:
-        assert hf.graph.build(workers=1).reanalysed == 3
-        hf.remember("f must stay pure", type="gotcha", files=["b.py"])
-        found = hf.graph.impact("b.py")
+    with wellkept.open(tmp_path / "memory.db", cwd=root, project="example", embedder="none") as wk:
+        assert wk.graph.build(workers=1).reanalysed == 3
+        wk.remember("f must stay pure", type="gotcha", files=["b.py"])
+        found = wk.graph.impact("b.py")
         assert [m.text for m in found.memories] == ["f must stay pure"]
         assert set(found.files) == {"a.py", "tests/test_b.py"}
         write(root, {"b.py": "def f():\n    pass\n\n\ndef extra():\n    pass\n"})
-        assert hf.graph.node("b.py").end_line == 6
-        hf.graph.note("decision", "pure-core", text="no input or output in b")
-        hf.graph.link("b.py", "applies_pattern", "decision:pure-core")
-        assert "a.py" in hf.graph.impact("decision:pure-core").files
+        assert wk.graph.node("b.py").end_line == 6
+        wk.graph.note("decision", "pure-core", text="no input or output in b")
+        wk.graph.link("b.py", "applies_pattern", "decision:pure-core")
+        assert "a.py" in wk.graph.impact("decision:pure-core").files
     assert (tmp_path / "memory.graph.db").exists()
 
 
 def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     store = str(root.parent / "memory.db")
-    command = [sys.executable, "-m", "holdfast.cli", "--store", store, "graph", *arguments]
+    command = [sys.executable, "-m", "wellkept.cli", "--store", store, "graph", *arguments]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
@@ -118,7 +118,7 @@ def test_init_builds_and_summarises_when_asked_to(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, {"shop.py": '"""Sells things by mail."""\n'})
     store = str(tmp_path / "memory.db")
-    command = [sys.executable, "-m", "holdfast.cli", "--store", store, "init", "--graph", "--json"]
+    command = [sys.executable, "-m", "wellkept.cli", "--store", store, "init", "--graph", "--json"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert found["graph"]["seen"] == 1

@@ -1,4 +1,4 @@
-"""`holdfast import SOURCE` on the command line."""
+"""`wellkept import SOURCE` on the command line."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli import exit_codes
-from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
+from wellkept.cli import exit_codes
+from wellkept.core.errors import NotFoundError
 
 
 @pytest.mark.feature("D5")

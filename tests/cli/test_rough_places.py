@@ -10,19 +10,19 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli.exit_codes import EXIT_CODES, NOTHING, SYSTEM_REFUSED, USAGE
-from holdfast.cli.output import indented
-from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
+from wellkept.cli.exit_codes import EXIT_CODES, NOTHING, SYSTEM_REFUSED, USAGE
+from wellkept.cli.output import indented
+from wellkept.core.errors import NotFoundError
 
 pytestmark = pytest.mark.feature("A3")
 
 
 def _shell(command: str, *, home: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run `hf ...` with the redirections of a shell."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("HOLDFAST_")}
-    env = kept | {"HOLDFAST_HOME": str(home), "HOLDFAST_EMBEDDING_PROVIDER": "none"}
-    script = f'hf() {{ "{sys.executable}" -m holdfast.cli "$@"; }}; {command}'
+    """Run `wk ...` with the redirections of a shell."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("WELLKEPT_")}
+    env = kept | {"WELLKEPT_HOME": str(home), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
+    script = f'wk() {{ "{sys.executable}" -m wellkept.cli "$@"; }}; {command}'
     return subprocess.run(
         ["/bin/sh", "-c", script], env=env, capture_output=True, cwd=home.parent, check=False
     )
@@ -30,19 +30,19 @@ def _shell(command: str, *, home: Path) -> subprocess.CompletedProcess[bytes]:
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 def test_closed_streams_are_no_crash_and_never_take_a_database_for_the_output(home: Path) -> None:
-    assert _shell("hf remember 'The parser is slow' >&- 2>&-", home=home).returncode == 0
-    listed = _shell("hf list <&- && hf list >&-", home=home)
+    assert _shell("wk remember 'The parser is slow' >&- 2>&-", home=home).returncode == 0
+    listed = _shell("wk list <&- && wk list >&-", home=home)
     assert listed.returncode == 0
     assert listed.stdout.count(b"The parser is slow") == 1
     assert b"Traceback" not in listed.stderr
-    nothing = _shell("hf remember - <&-", home=home)
+    nothing = _shell("wk remember - <&-", home=home)
     assert nothing.returncode == USAGE
     assert b"nothing to remember" in nothing.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_an_output_that_cannot_be_written_is_told_in_one_line(home: Path) -> None:
-    ended = _shell("hf remember 'The parser is slow' && hf list > /dev/full", home=home)
+    ended = _shell("wk remember 'The parser is slow' && wk list > /dev/full", home=home)
     assert ended.returncode == SYSTEM_REFUSED
     assert b"No space left on device" in ended.stderr
     assert b"Traceback" not in ended.stderr
@@ -72,15 +72,15 @@ def test_a_store_that_is_no_file_is_refused_before_anything_is_written(
 def test_the_home_of_an_unknown_user_is_a_clear_error(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOLDFAST_HOME", "~no-such-user-here/memory")
+    monkeypatch.setenv("WELLKEPT_HOME", "~no-such-user-here/memory")
     ended = cli("list")
     assert ended.code == USAGE
     assert "~no-such-user-here" in ended.err
 
 
 def test_a_listing_of_nothing_says_what_to_do(cli: Cli) -> None:
-    assert "`holdfast remember`" in cli("list").err
-    assert "`holdfast install`" in cli("sessions").err
+    assert "`wellkept remember`" in cli("list").err
+    assert "`wellkept install`" in cli("sessions").err
     assert "Nothing is known" in cli("projects").err
     assert "--all-projects" in cli("events").err
     assert "No skill here has hooks." in cli("skill", "trust").err
@@ -140,7 +140,7 @@ def test_a_narrow_terminal_still_shows_what_is_remembered(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setenv("HOLDFAST_OUTPUT_COLOUR", "always")
+    monkeypatch.setenv("WELLKEPT_OUTPUT_COLOUR", "always")
     cli("remember", "The parser is slow on large files", "--type", "gotcha")
     shown = click.unstyle(cli("list").out)
     assert "gotcha" in shown
@@ -155,8 +155,8 @@ def test_a_damaged_database_is_told_with_a_way_out_that_is_not_the_doctor_again(
     (home / "memory.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
     (home / "memory.db.before-v3").touch()
     told = cli("doctor").out
-    assert "`holdfast restore FILE` (memory.db.before-v3 beside it is one)" in told
-    assert "holdfast doctor" not in told
+    assert "`wellkept restore FILE` (memory.db.before-v3 beside it is one)" in told
+    assert "wellkept doctor" not in told
 
 
 def test_prose_that_was_broken_for_a_wider_page_flows_and_lists_and_code_stay(
@@ -209,9 +209,9 @@ def test_a_narrow_terminal_begins_each_row_with_its_name_and_breaks_no_path(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setenv("HOLDFAST_OUTPUT_COLOUR", "always")
+    monkeypatch.setenv("WELLKEPT_OUTPUT_COLOUR", "always")
     shown = click.unstyle(cli("skill", "list").out)
-    assert "\nhandle-an-incident  builtin:holdfast" in shown
+    assert "\nhandle-an-incident  builtin:wellkept" in shown
     models = click.unstyle(cli("doctor").out)
     assert "\n  openai:text-embedding-3-small@1024\n" in models
 

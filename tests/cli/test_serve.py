@@ -16,11 +16,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.app.processes import FOLDER_NAME, Running, announced, running_processes
-from holdfast.clients.answers.protocol import NobodyAnswersError, ask, is_answered
-from holdfast.server.auth import TOKEN_NAME
-from holdfast.store import spool
 from tests.cli.conftest import Cli
+from wellkept.app.processes import FOLDER_NAME, Running, announced, running_processes
+from wellkept.clients.answers.protocol import NobodyAnswersError, ask, is_answered
+from wellkept.server.auth import TOKEN_NAME
+from wellkept.store import spool
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -40,16 +40,16 @@ class Served:
 def _environment(home: Path) -> dict[str, str]:
     return {
         **os.environ,
-        "HOLDFAST_HOME": str(home),
-        "HOLDFAST_EMBEDDING_PROVIDER": "none",
+        "WELLKEPT_HOME": str(home),
+        "WELLKEPT_EMBEDDING_PROVIDER": "none",
         "PYTHONUNBUFFERED": "1",
     }
 
 
 @contextmanager
 def serving(home: Path, folder: Path, *arguments: str) -> Generator[Served]:
-    """`holdfast serve` on a free port, until it is told to end."""
-    command = [sys.executable, "-m", "holdfast.cli", "serve", "--port", "0", *arguments]
+    """`wellkept serve` on a free port, until it is told to end."""
+    command = [sys.executable, "-m", "wellkept.cli", "serve", "--port", "0", *arguments]
     with subprocess.Popen(
         command, cwd=folder, env=_environment(home), stdout=subprocess.PIPE, text=True
     ) as process:
@@ -157,7 +157,7 @@ def test_a_busy_port_is_refused_with_what_to_do(home: Path, folder: Path) -> Non
     with serving(home, folder) as web:
         port = web.address.rsplit(":", 1)[1]
         done = subprocess.run(
-            [sys.executable, "-m", "holdfast.cli", "serve", "--port", port],
+            [sys.executable, "-m", "wellkept.cli", "serve", "--port", port],
             cwd=folder, env=_environment(home), capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 2
@@ -186,7 +186,7 @@ def test_mcp_is_served_at_the_same_address_behind_the_same_guard(home: Path, fol
 def test_another_database_leaves_the_hooks_events_alone(home: Path, folder: Path) -> None:
     catch(home, folder, "UserPromptSubmit", prompt="Not for that database")
     command = [
-        sys.executable, "-m", "holdfast.cli", "--store", str(folder / "own.db"), "serve",
+        sys.executable, "-m", "wellkept.cli", "--store", str(folder / "own.db"), "serve",
         "--port", "0",
     ]  # fmt: skip
     with subprocess.Popen(
@@ -204,7 +204,7 @@ def test_an_mcp_server_drains_too_and_shows_in_status(home: Path, folder: Path) 
     catch(home, folder, "UserPromptSubmit", prompt="Seen by an MCP server")
     catch(home, folder, "SessionEnd", reason="exit")
     with subprocess.Popen(
-        [sys.executable, "-m", "holdfast.cli", "mcp"],
+        [sys.executable, "-m", "wellkept.cli", "mcp"],
         cwd=folder, env=_environment(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as process, serving(home, folder, "--verbose") as web:  # fmt: skip
         _next_event(web.client, "session_ended")
@@ -214,7 +214,7 @@ def test_an_mcp_server_drains_too_and_shows_in_status(home: Path, folder: Path) 
 
 
 def test_make_run_shows_the_tour_and_serves_until_it_is_stopped(home: Path) -> None:
-    here = f"HERE=HOLDFAST_HOME='{home}' HOLDFAST_EMBEDDING_PROVIDER=none PYTHONUNBUFFERED=1"
+    here = f"HERE=WELLKEPT_HOME='{home}' WELLKEPT_EMBEDDING_PROVIDER=none PYTHONUNBUFFERED=1"
     # What is installed is what the tests run with, so nothing is set up anew.
     command = ["make", "-o", ".venv/run.stamp", "run", "PORT=0", here]
     environment = {**os.environ, "CI": "true"}
@@ -248,7 +248,7 @@ def test_a_missing_extra_is_named_with_what_to_install(
     done = cli("serve", "--port", "0")
     assert done.code == 2
     assert "fastapi" in done.err
-    assert "pip install 'holdfast[server]'" in done.err
+    assert "pip install 'wellkept[server]'" in done.err
 
 
 def test_the_dead_are_not_taken_for_running(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_status_shows_what_runs(cli: Cli, home: Path) -> None:
     assert cli("status", "--json").json["running"] == []
     me = Running(kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1", address="x")
     with announced(home, me):
-        assert f"holdfast serve runs at x (process {os.getpid()})" in cli("status").out
+        assert f"wellkept serve runs at x (process {os.getpid()})" in cli("status").out
         assert cli("status", "--json").json["running"][0]["kind"] == "serve"
 
 
@@ -290,7 +290,7 @@ def test_events_are_shown_and_as_json(cli: Cli) -> None:
 
 @pytest.mark.feature("C6")
 def test_events_are_followed_line_by_line(home: Path, folder: Path) -> None:
-    base = [sys.executable, "-m", "holdfast.cli"]
+    base = [sys.executable, "-m", "wellkept.cli"]
     remember = [*base, "remember", "--project", "demo"]
     subprocess.run([*remember, "Said before"], env=_environment(home), cwd=folder, check=True)
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`holdfast skill …` as people type it."""
+"""`wellkept skill …` as people type it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli import exit_codes
 from tests.cli.conftest import Cli
+from wellkept.cli import exit_codes
 
 pytestmark = pytest.mark.feature("F2")
 

@@ -1,4 +1,4 @@
-"""`holdfast skill search` and `holdfast skill detect`."""
+"""`wellkept skill search` and `wellkept skill detect`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast skill generate`, `review` and `refine` as people type them."""
+"""`wellkept skill generate`, `review` and `refine` as people type them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app.settings.model import Settings
-from holdfast.cli import exit_codes
-from holdfast.core.errors import NotFoundError
 from tests.app.working import Desk, add_route
 from tests.cli.conftest import Cli
+from wellkept.app.settings.model import Settings
+from wellkept.cli import exit_codes
+from wellkept.core.errors import NotFoundError
 
 pytestmark = pytest.mark.feature("F9")
 
@@ -21,14 +21,14 @@ NAME = "add-api-route-discount-codes-shop"
 def desk(cli: Cli, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """The folder that the command line runs in, with two sessions in which the same was done."""
     assert cli("status").code in (exit_codes.OK, exit_codes.NOTHING)
-    monkeypatch.delenv("HOLDFAST_PROJECT")
+    monkeypatch.delenv("WELLKEPT_PROJECT")
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     desk = Desk(tmp_path)
-    desk.home, desk.environment = home, {"HOLDFAST_HOME": str(home)}
+    desk.home, desk.environment = home, {"WELLKEPT_HOME": str(home)}
     add_route(desk.session("session-1"))
     add_route(desk.session("session-2"), "coupon")
-    with desk.open(settings=Settings(skills_suggest="off")) as hf:
-        desk.drain(hf)
+    with desk.open(settings=Settings(skills_suggest="off")) as wk:
+        desk.drain(wk)
     return desk
 
 

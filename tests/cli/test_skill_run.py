@@ -1,4 +1,4 @@
-"""`holdfast skill run`, `commands`, `remind`, `hooks`, `trust` and `distrust` as people type them."""
+"""`wellkept skill run`, `commands`, `remind`, `hooks`, `trust` and `distrust` as people type them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli import exit_codes
-from holdfast.cli.commands.skills.run import run as run_command
-from holdfast.core.errors import NotFoundError
 from tests.cli.conftest import Cli
 from tests.skills.reading import document, put
+from wellkept.cli import exit_codes
+from wellkept.cli.commands.skills.run import run as run_command
+from wellkept.core.errors import NotFoundError
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def test_commands_are_listed_by_use_with_clashes(cli: Cli) -> None:
     cli("skill", "run", "deploy")
     listed = cli("skill", "commands")
     assert listed.out.startswith("/deploy\t")
-    assert "/remember is that of holdfast; it covers project:.skills." in listed.err
+    assert "/remember is that of wellkept; it covers project:.skills." in listed.err
     found = cli("skill", "commands", "--json").json
     assert found["items"][0]["use_score"] == pytest.approx(1.0, abs=0.01)
     assert [clash["name"] for clash in found["clashes"]] == ["remember"]

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli.root import COMMANDS, root
 from scripts.generate_docs import JSON_FIELDS
 from tests.app.git_repositories import GitRepository
 from tests.cli.catching import SESSION, catch_a_session
 from tests.cli.conftest import Cli
+from wellkept.cli.root import COMMANDS, root
 
 
 def _remember(cli: Cli, *arguments: str) -> str:
@@ -148,7 +148,7 @@ def test_reindex_gives_vectors_to_what_was_kept_without(
 ) -> None:
     _remember(cli, "kept by words only")
     assert cli("reindex", "--json").json["model_id"] is None
-    monkeypatch.setenv("HOLDFAST_EMBEDDING_PROVIDER", "static")
+    monkeypatch.setenv("WELLKEPT_EMBEDDING_PROVIDER", "static")
     done = cli("reindex", "--json").json
     assert (done["indexed"], done["dropped"], done["resumed"]) == (1, 0, False)
     assert cli("reindex").out.splitlines()[1].startswith("Indexed: 0")
@@ -264,7 +264,7 @@ def test_config_sets_shows_and_names_the_origin(cli: Cli, home: Path) -> None:
     shown = {item["key"]: item for item in cli("config", "show", "--json").json["items"]}
     assert shown["recall.limit"]["value"] == 3
     assert shown["recall.limit"]["origin"].startswith(str(home / "config.toml"))
-    assert shown["embedding.provider"]["origin"] == "HOLDFAST_EMBEDDING_PROVIDER"
+    assert shown["embedding.provider"]["origin"] == "WELLKEPT_EMBEDDING_PROVIDER"
     assert cli("config", "get", "recall.limit").out == "3\n"
     assert cli("config", "get", "recall.limit", "--json").json["value"] == 3
     assert cli("config", "unset", "recall.limit").code == 0
@@ -279,7 +279,7 @@ def test_config_refuses_what_does_not_fit_and_warns_of_what_is_overruled(cli: Cl
     assert cli("config", "set", "recall.limits", "3").code == 2
     assert cli("config", "get", "nope").code == 2
     overruled = cli("config", "set", "embedding.provider", "static")
-    assert "HOLDFAST_EMBEDDING_PROVIDER says otherwise" in overruled.err
+    assert "WELLKEPT_EMBEDDING_PROVIDER says otherwise" in overruled.err
 
 
 @pytest.mark.feature("A10")
@@ -294,11 +294,11 @@ def test_a_key_is_never_printed(cli: Cli) -> None:
 @pytest.mark.feature("A3")
 def test_a_projects_file_takes_only_what_is_safe(cli: Cli) -> None:
     assert cli("config", "set", "recall.limit", "4", "--project-file").code == 0
-    assert Path(".holdfast.toml").read_text(encoding="utf-8") == "[recall]\nlimit = 4\n"
+    assert Path(".wellkept.toml").read_text(encoding="utf-8") == "[recall]\nlimit = 4\n"
     assert cli("config", "get", "recall.limit").out == "4\n"
     refused = cli("config", "set", "embedding.base_url", "http://evil", "--project-file")
     assert refused.code == 2
-    Path(".holdfast.toml").write_text("[store]\npath = '/tmp/x'\n", encoding="utf-8")
+    Path(".wellkept.toml").write_text("[store]\npath = '/tmp/x'\n", encoding="utf-8")
     assert cli("list").code == 2
     assert "ignored: " in cli("config", "show").err
 
@@ -317,7 +317,7 @@ def test_init_and_tour_take_in_a_repository(cli: Cli) -> None:
     assert report["documents"] >= 1
     assert cli("init", "--json").json["new"] == 0
     shown = cli("tour", "--ask", "how do I run the tests?")
-    assert "export HOLDFAST_HOME=" in shown.out
+    assert "export WELLKEPT_HOME=" in shown.out
     assert shown.code == 0
     assert "make test" in shown.out
 
@@ -327,7 +327,7 @@ def test_init_and_tour_take_in_a_repository(cli: Cli) -> None:
 def test_completion_prints_a_script(cli: Cli, shell: str) -> None:
     script = cli("completion", shell)
     assert script.code == 0
-    assert "_HOLDFAST_COMPLETE" in script.out
+    assert "_WELLKEPT_COMPLETE" in script.out
 
 
 # These need a network, or a skill that was made from sessions; tests of their own call them.

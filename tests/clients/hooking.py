@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.clients import hook
-from holdfast.store.spool_reader import Entry, files, read
+import wellkept
+from wellkept.app.settings.model import Settings
+from wellkept.clients import hook
+from wellkept.store.spool_reader import Entry, files, read
 
 HOOK = Path(hook.__file__)
 PYTHON = (sys.executable, "-I", "-S")
@@ -53,10 +53,10 @@ class Machine:
     def environment(self) -> dict[str, str]:
         """What the client passes on."""
         return {
-            "HOLDFAST_HOME": str(self.home),
+            "WELLKEPT_HOME": str(self.home),
             "PATH": os.environ["PATH"],
             # Tests say nothing about time, so a busy machine may take what it needs.
-            "HOLDFAST_HOOK_TIMEOUT_MS": "100000",
+            "WELLKEPT_HOOK_TIMEOUT_MS": "100000",
             **self.extra,
         }
 
@@ -95,9 +95,9 @@ class Machine:
             for statement in statements:
                 memory.remember(statement, type=type, files=files, importance=0.9)
 
-    def memory(self) -> holdfast.Holdfast:
+    def memory(self) -> wellkept.Wellkept:
         """The project's memory, opened as the hook's own environment has it."""
-        return holdfast.open(
+        return wellkept.open(
             self.home / "memory.db",
             cwd=self.project,
             embedder="none",

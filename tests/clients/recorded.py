@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.clients.registry import translate, translator
-from holdfast.core.events import Event
+from wellkept.clients.registry import translate, translator
+from wellkept.core.events import Event
 
 AT = datetime(2026, 11, 15, 20, 0, tzinfo=UTC)
 EVENT_ID = "01a1e0c8-7458-7160-9f9f-93db6cb7a749"
 FOLDER = Path(__file__).parent / "payloads"
-FRAME = "<holdfast-memory>\nRecalled: the sky is green [m:abc]\n</holdfast-memory>"
+FRAME = "<wellkept-memory>\nRecalled: the sky is green [m:abc]\n</wellkept-memory>"
 T = TypeVar("T")
 
 

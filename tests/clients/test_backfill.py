@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.hook_spec import Places
-from holdfast.clients.transcripts.registry import SOURCES, transcripts
-from holdfast.core.events import (
+from wellkept.clients.hook_spec import Places
+from wellkept.clients.transcripts.registry import SOURCES, transcripts
+from wellkept.core.events import (
     Compacted,
     Event,
     PromptSubmitted,
@@ -22,7 +22,7 @@ from holdfast.core.events import (
     ToolKind,
     TurnEnded,
 )
-from holdfast.observe.ingest.transcripts import Reading, Transcript, Unread
+from wellkept.observe.ingest.transcripts import Reading, Transcript, Unread
 
 pytestmark = pytest.mark.feature("C7")
 RECORDED = Path(__file__).parent / "transcripts"
@@ -87,7 +87,7 @@ def test_reading_twice_gives_the_same_events_at_the_same_places(source: str) -> 
 def test_what_was_injected_is_not_told(source: str) -> None:
     events = told(one(source, RECORDED / f"{source}.jsonl"))
 
-    assert "holdfast-memory" not in repr(events)
+    assert "wellkept-memory" not in repr(events)
 
 
 def test_records_of_unknown_kinds_are_counted_and_passed_over(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.events import (
+from tests.clients.recorded import AT, EVENT_ID, FRAME, event_name, only, recorded, told
+from wellkept.core.events import (
     Compacted,
     Edit,
     PromptSubmitted,
@@ -16,7 +17,6 @@ from holdfast.core.events import (
     ToolKind,
     TurnEnded,
 )
-from tests.clients.recorded import AT, EVENT_ID, FRAME, event_name, only, recorded, told
 
 pytestmark = pytest.mark.feature("C1", "C4")
 CLIENT = "claude-code"
@@ -176,7 +176,7 @@ def test_cursor_running_claude_codes_hooks_is_not_taken_for_it() -> None:
     assert told(CLIENT, "UserPromptSubmit", payload) == []
 
 
-# -- What Holdfast said itself --------------------------------------------------------------------
+# -- What Wellkept said itself --------------------------------------------------------------------
 
 
 def test_injected_text_is_not_taken_for_a_prompt() -> None:
@@ -201,9 +201,9 @@ def test_injected_text_is_taken_out_of_tool_calls_and_last_words() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "kept <holdfast-memory>\nRecalled: the sky is green",
-        'kept <holdfast-memory>\\nRecalled: the sky is green","x":1}',
-        "kept <HOLDFAST-MEMORY kind='x'>the sky is green</ holdfast-memory >",
+        "kept <wellkept-memory>\nRecalled: the sky is green",
+        'kept <wellkept-memory>\\nRecalled: the sky is green","x":1}',
+        "kept <WELLKEPT-MEMORY kind='x'>the sky is green</ wellkept-memory >",
     ],
 )
 def test_a_frame_that_is_cut_off_escaped_or_altered_is_still_ours(text: str) -> None:
@@ -211,7 +211,7 @@ def test_a_frame_that_is_cut_off_escaped_or_altered_is_still_ours(text: str) -> 
 
 
 def test_the_name_of_the_frame_may_be_talked_about() -> None:
-    said = "Why is there a <holdfast-memory> in my context?"
+    said = "Why is there a <wellkept-memory> in my context?"
     payload = recorded(CLIENT, "UserPromptSubmit") | {"prompt": said}
     assert only(PromptSubmitted, CLIENT, "UserPromptSubmit", payload).text == said
 
@@ -219,13 +219,13 @@ def test_the_name_of_the_frame_may_be_talked_about() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"tool_name": "mcp__holdfast__search", "tool_response": "the sky is green"},
-        {"tool_name": "mcp__plugin_holdfast_holdfast__search", "tool_response": "green"},
-        {"tool_input": {"command": "holdfast recall sky"}, "tool_response": "green"},
-        {"tool_input": {"command": "/opt/bin/holdfast recall sky"}, "tool_response": "green"},
+        {"tool_name": "mcp__wellkept__search", "tool_response": "the sky is green"},
+        {"tool_name": "mcp__plugin_wellkept_wellkept__search", "tool_response": "green"},
+        {"tool_input": {"command": "wellkept recall sky"}, "tool_response": "green"},
+        {"tool_input": {"command": "/opt/bin/wellkept recall sky"}, "tool_response": "green"},
     ],
 )
-def test_what_holdfast_answered_when_asked_is_not_taken_in_again(
+def test_what_wellkept_answered_when_asked_is_not_taken_in_again(
     changes: dict[str, object],
 ) -> None:
     call = _called("PostToolUse-Bash", **changes)

@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.root import COMMANDS as CLI_COMMANDS
-from holdfast.clients import claude_code
-from holdfast.clients.hook_spec import Programs
-from holdfast.clients.install.claude_plugin import write_plugin
-from holdfast.clients.install.slash_commands import COMMANDS
-from holdfast.core.errors import ConflictError
+from wellkept.cli.root import COMMANDS as CLI_COMMANDS
+from wellkept.clients import claude_code
+from wellkept.clients.hook_spec import Programs
+from wellkept.clients.install.claude_plugin import write_plugin
+from wellkept.clients.install.slash_commands import COMMANDS
+from wellkept.core.errors import ConflictError
 
 pytestmark = pytest.mark.feature("C4")
-COMMAND = ("/usr/bin/python3", "-I", "-S", "/opt/holdfast/clients/hook.py")
+COMMAND = ("/usr/bin/python3", "-I", "-S", "/opt/wellkept/clients/hook.py")
 
 
-SERVER = ("/opt/python", "-P", "-m", "holdfast.cli", "mcp")
+SERVER = ("/opt/python", "-P", "-m", "wellkept.cli", "mcp")
 
 
 def _write(
-    folder: Path, *, program: str = "holdfast", server: tuple[str, ...] = SERVER
+    folder: Path, *, program: str = "wellkept", server: tuple[str, ...] = SERVER
 ) -> dict[str, str]:
-    programs = Programs(hook=COMMAND, server=server, holdfast=(program,))
+    programs = Programs(hook=COMMAND, server=server, wellkept=(program,))
     written = write_plugin(folder, programs=programs)
     return {str(path.relative_to(folder)): path.read_text("utf-8") for path in written}
 
@@ -33,7 +33,7 @@ def _write(
 def test_the_folder_has_what_a_plugin_needs(tmp_path: Path) -> None:
     made = _write(tmp_path / "plugin")
     manifest = json.loads(made[".claude-plugin/plugin.json"])
-    assert manifest["name"] == "holdfast"
+    assert manifest["name"] == "wellkept"
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", manifest["version"])
     market = json.loads(made[".claude-plugin/marketplace.json"])
     assert [plugin["source"] for plugin in market["plugins"]] == ["./"]
@@ -51,7 +51,7 @@ def test_its_hooks_are_those_of_the_settings(tmp_path: Path) -> None:
 
 def test_its_server_can_be_left_out(tmp_path: Path) -> None:
     servers = json.loads(_write(tmp_path)[".mcp.json"])["mcpServers"]
-    assert servers == {"holdfast": {"command": SERVER[0], "args": list(SERVER[1:])}}
+    assert servers == {"wellkept": {"command": SERVER[0], "args": list(SERVER[1:])}}
     assert json.loads(_write(tmp_path, server=())[".mcp.json"])["mcpServers"] == {}
 
 
@@ -68,9 +68,9 @@ def test_its_skill_keeps_to_the_rules_of_skills(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [command.name for command in COMMANDS])
 def test_a_slash_command_calls_commands_that_exist(tmp_path: Path, name: str) -> None:
-    text = _write(tmp_path, program="/opt/bin/holdfast")[f"commands/{name}.md"]
+    text = _write(tmp_path, program="/opt/bin/wellkept")[f"commands/{name}.md"]
     assert text.startswith("---\ndescription: ")
-    called = set(re.findall(r"/opt/bin/holdfast (\w+)", text))
+    called = set(re.findall(r"/opt/bin/wellkept (\w+)", text))
     assert called
     assert called <= set(CLI_COMMANDS)
     assert "__" not in text
@@ -87,11 +87,11 @@ def test_writing_again_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(ConflictError, match="not Holdfast's plugin"):
+    with pytest.raises(ConflictError, match="not Wellkept's plugin"):
         _write(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     other = tmp_path / "other" / ".claude-plugin" / "plugin.json"
     other.parent.mkdir(parents=True)
     other.write_text('{"name": "another"}')
-    with pytest.raises(ConflictError, match="not Holdfast's plugin"):
+    with pytest.raises(ConflictError, match="not Wellkept's plugin"):
         _write(tmp_path / "other")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.clients.patches import read_patch
-from holdfast.core.events import (
+from tests.clients.recorded import FRAME, only, recorded, told
+from wellkept.clients.patches import read_patch
+from wellkept.core.events import (
     Compacted,
     Edit,
     PromptSubmitted,
@@ -15,7 +16,6 @@ from holdfast.core.events import (
     ToolKind,
     TurnEnded,
 )
-from tests.clients.recorded import FRAME, only, recorded, told
 
 pytestmark = pytest.mark.feature("C1", "C4")
 CLIENT = "codex"

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from holdfast.core.events import (
+from tests.clients.recorded import FRAME, only, told
+from wellkept.core.events import (
     Compacted,
     Edit,
     PromptSubmitted,
@@ -18,7 +19,6 @@ from holdfast.core.events import (
     ToolKind,
     TurnEnded,
 )
-from tests.clients.recorded import FRAME, only, told
 
 pytestmark = pytest.mark.feature("C1", "C4")
 CLIENT = "cursor"
@@ -78,8 +78,8 @@ def test_an_mcp_tool_is_known_by_its_name(name: str) -> None:
     assert (call.kind, call.input) == (ToolKind.MCP, '{"fact":"x"}')
 
 
-def test_holdfasts_own_server_is_not_taken_in_again() -> None:
-    assert _called(tool_name="MCP:holdfast:search", tool_output="green").output == ""
+def test_wellkepts_own_server_is_not_taken_in_again() -> None:
+    assert _called(tool_name="MCP:wellkept:search", tool_output="green").output == ""
 
 
 def test_an_edit_is_told_once_with_its_text() -> None:

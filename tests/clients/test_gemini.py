@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.events import (
+from tests.clients.recorded import FRAME, only, recorded, told
+from wellkept.core.events import (
     Edit,
     PromptSubmitted,
     SessionEnded,
@@ -13,7 +14,6 @@ from holdfast.core.events import (
     ToolKind,
     TurnEnded,
 )
-from tests.clients.recorded import FRAME, only, recorded, told
 
 pytestmark = pytest.mark.feature("C1", "C4")
 CLIENT = "gemini"
@@ -130,10 +130,10 @@ def test_an_mcp_tool_is_named_as_by_other_clients() -> None:
     assert (without.name, without.kind) == ("mcp_trivial_remember", ToolKind.MCP)
 
 
-def test_holdfasts_own_server_is_known_by_either_spelling() -> None:
-    answer = {"tool_name": "mcp_holdfast_search", "mcp_context": None}
+def test_wellkepts_own_server_is_known_by_either_spelling() -> None:
+    answer = {"tool_name": "mcp_wellkept_search", "mcp_context": None}
     assert _called("AfterTool-mcp_trivial_remember", **answer).output == ""
-    of_server = {"server_name": "holdfast", "tool_name": "search"}
+    of_server = {"server_name": "wellkept", "tool_name": "search"}
     assert _called("AfterTool-mcp_trivial_remember", mcp_context=of_server).output == ""
 
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients.hook_process import session_key
-from holdfast.store import spool
-from holdfast.store.spool_reader import dropped, files
 from tests.clients.hooking import PYTHON, Machine
+from wellkept.clients.hook_process import session_key
+from wellkept.store import spool
+from wellkept.store.spool_reader import dropped, files
 
 pytestmark = [
     pytest.mark.feature("C2", "C4"),
@@ -114,7 +114,7 @@ class TestTrouble:
         assert machine.home.read_text() == "in the way"
 
     @pytest.mark.parametrize(
-        "homeless", [{"HOME": "nowhere/at/all"}, {"HOLDFAST_HOME": "~no-such-user-here/memory"}]
+        "homeless", [{"HOME": "nowhere/at/all"}, {"WELLKEPT_HOME": "~no-such-user-here/memory"}]
     )
     def test_no_home_at_all_is_passed_over(
         self, machine: Machine, homeless: dict[str, str]
@@ -201,14 +201,14 @@ class TestTrouble:
     def test_a_package_that_is_half_gone_is_passed_over(
         self, machine: Machine, tmp_path: Path
     ) -> None:
-        copied = tmp_path / "packages" / "holdfast" / "clients"
+        copied = tmp_path / "packages" / "wellkept" / "clients"
         copied.mkdir(parents=True)
         shutil.copy(machine.program, copied)
         broken = Machine(machine.home, machine.project, program=copied / "hook.py")
         assert broken.hook("claude", "Stop", payload=machine.payload()).is_silent
 
     def test_debugging_says_what_is_wrong_on_stderr_only(self, machine: Machine) -> None:
-        talking = Machine(machine.home, machine.project, extra={"HOLDFAST_DEBUG": "1"})
+        talking = Machine(machine.home, machine.project, extra={"WELLKEPT_DEBUG": "1"})
         answered = talking.hook("claude")
         assert (answered.code, answered.out) == (0, b"")
         assert "wrong arguments" in answered.errors
@@ -269,13 +269,13 @@ def test_the_capture_path_imports_nothing_heavy(machine: Machine) -> None:
         check=True,
     )
     loaded = set(done.stdout.decode().split())
-    ours = {name for name in loaded if name.startswith("holdfast")}
+    ours = {name for name in loaded if name.startswith("wellkept")}
     assert ours == {
-        "holdfast",
-        "holdfast.clients",
-        "holdfast.clients.hook_process",
-        "holdfast.store",
-        "holdfast.store.spool",
+        "wellkept",
+        "wellkept.clients",
+        "wellkept.clients.hook_process",
+        "wellkept.store",
+        "wellkept.store.spool",
     }
     assert len(machine.caught()) == 1
     forbidden = {"json", "sqlite3", "re", "enum", "typing", "pathlib", "socket", "dataclasses"}

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.answers import protocol
-from holdfast.clients.answers.answer import Answerer
-from holdfast.clients.answers.context_source import MemoryContext, existing_memory
-from holdfast.clients.answers.protocol import SOCKET_NAME, NobodyAnswersError, ask
-from holdfast.clients.answers.server import LOCK_NAME, Answers, AnswerServer
-from holdfast.clients.answers.shown_items import ShownBook
-from holdfast.store.sqlite.connection.database import Database
-from holdfast.store.sqlite.migrations import STEPS, migrate
-from holdfast.testing.samples import START
 from tests.clients.hooking import Machine
+from wellkept.clients.answers import protocol
+from wellkept.clients.answers.answer import Answerer
+from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+from wellkept.clients.answers.protocol import SOCKET_NAME, NobodyAnswersError, ask
+from wellkept.clients.answers.server import LOCK_NAME, Answers, AnswerServer
+from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.migrations import STEPS, migrate
+from wellkept.testing.samples import START
 
 pytestmark = [
     pytest.mark.feature("C4", "B9"),
@@ -47,7 +47,7 @@ def known(machine: Machine) -> Machine:
 
 
 def step_back(path: Path) -> None:
-    """Turn a database into what a Holdfast of one schema step earlier would have left."""
+    """Turn a database into what a Wellkept of one schema step earlier would have left."""
     newer = path.rename(path.with_name("newer.db"))
     older = Database(path, busy_timeout_ms=1_000, durability="normal")
     migrate(older, clock=lambda: START, steps=STEPS[:-1])
@@ -103,8 +103,8 @@ class TestAlone:
     def test_a_session_starts_with_what_stands(self, known: Machine) -> None:
         text = start_session(known)
         assert RULE in text
-        assert text.startswith("<holdfast-memory>")
-        assert text.endswith("</holdfast-memory>")
+        assert text.startswith("<wellkept-memory>")
+        assert text.endswith("</wellkept-memory>")
 
     def test_a_prompt_is_answered_by_its_words(self, known: Machine) -> None:
         assert RULE in prompt(known, "how do we deploy to the staging cluster?")
@@ -254,7 +254,7 @@ class TestAsked:
         script = (
             "import os, sys\n"
             "from pathlib import Path\n"
-            "from holdfast.clients.answers.server import AnswerServer\n"
+            "from wellkept.clients.answers.server import AnswerServer\n"
             "server = AnswerServer(Path(sys.argv[1]), lambda *_: b'from the dead')\n"
             "server.start()\n"
             "assert server.wait_until_serving(20)\n"
@@ -286,21 +286,21 @@ class TestAsked:
             let_go.wait(30)
             return b"too late"
 
-        hurried = replace(known, extra={"HOLDFAST_HOOK_TIMEOUT_MS": "500"})
+        hurried = replace(known, extra={"WELLKEPT_HOOK_TIMEOUT_MS": "500"})
         with AnswerServer(known.home, slow) as server:
             assert server.wait_until_serving(20)
             assert hurried.hook("claude-code", "SessionStart", "answer").is_silent
             let_go.set()
 
     def test_an_answer_that_takes_too_long_is_not_given(self, known: Machine) -> None:
-        hurried = replace(known, extra={"HOLDFAST_HOOK_TIMEOUT_MS": "1"})
+        hurried = replace(known, extra={"WELLKEPT_HOOK_TIMEOUT_MS": "1"})
         payload = known.payload(source="startup")
         assert hurried.hook("claude-code", "SessionStart", "both", payload=payload).is_silent
         assert len(known.caught()) == 1
 
     @pytest.mark.parametrize("odd", ["", "0", "soon", "-5", "1e3"])
     def test_a_time_limit_that_makes_no_sense_is_passed_over(self, live: Machine, odd: str) -> None:
-        unsure = replace(live, extra={"HOLDFAST_HOOK_TIMEOUT_MS": odd})
+        unsure = replace(live, extra={"WELLKEPT_HOOK_TIMEOUT_MS": odd})
         answered = unsure.hook("claude-code", "SessionStart", "answer", payload=live.payload())
         assert (answered.code, answered.errors) == (0, "")
 
@@ -408,13 +408,13 @@ class TestProtocol:
             protocol.read_question_head(head)
 
     def test_an_error_while_answering_ends_the_talk_and_is_told(self, state: Path) -> None:
-        from holdfast.core.errors import HoldfastError, StoreError
+        from wellkept.core.errors import StoreError, WellkeptError
 
         def failing(client: str, event: str, payload: bytes) -> bytes:
             raise StoreError("The disk is on fire.")
 
-        told: list[HoldfastError] = []
-        note: Callable[[HoldfastError], None] = told.append
+        told: list[WellkeptError] = []
+        note: Callable[[WellkeptError], None] = told.append
         with AnswerServer(state, failing, on_error=note) as server:
             assert server.wait_until_serving(20)
             with pytest.raises(NobodyAnswersError):

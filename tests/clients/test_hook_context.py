@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.clients.answers.context_request import Question
-from holdfast.clients.answers.context_source import MAX_OPEN, MemoryContext, existing_memory
+import wellkept
 from tests.clients.hooking import Machine
+from wellkept.clients.answers.context_request import Question
+from wellkept.clients.answers.context_source import MAX_OPEN, MemoryContext, existing_memory
 
 pytestmark = pytest.mark.feature("B9", "C4")
 
@@ -20,10 +20,10 @@ def asked(folder: Path, *, moment: str = "session", query: str = "") -> Question
 
 
 def context_of(home: Path, opened: list[Path] | None = None) -> MemoryContext:
-    def open_in(folder: Path) -> holdfast.Holdfast | None:
+    def open_in(folder: Path) -> wellkept.Wellkept | None:
         if opened is not None:
             opened.append(folder)
-        environment = {"HOLDFAST_HOME": str(home)}
+        environment = {"WELLKEPT_HOME": str(home)}
         return existing_memory(folder, environment=environment, busy_timeout_ms=1_000)
 
     return MemoryContext(open_in)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients import detached_drain
-from holdfast.clients.answers.server import AnswerServer
-from holdfast.clients.hook_process import MODES
-from holdfast.clients.hook_spec import Mode
 from tests.clients.hooking import Machine
+from wellkept.clients import detached_drain
+from wellkept.clients.answers.server import AnswerServer
+from wellkept.clients.hook_process import MODES
+from wellkept.clients.hook_spec import Mode
 
 pytestmark = [
     pytest.mark.feature("C2", "C4"),

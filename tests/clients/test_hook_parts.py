@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients.answers import bytecode_bundle
-from holdfast.clients.answers.context_request import MAX_QUERY_CHARS, question_of
-from holdfast.clients.answers.lazy_patterns import LazyPattern
-from holdfast.clients.answers.shown_items import ShownBook
-from holdfast.core.events import (
+from wellkept.clients.answers import bytecode_bundle
+from wellkept.clients.answers.context_request import MAX_QUERY_CHARS, question_of
+from wellkept.clients.answers.lazy_patterns import LazyPattern
+from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.core.events import (
     Event,
     Origin,
     PromptSubmitted,
@@ -139,7 +139,7 @@ class TestLightModules:
     def test_the_stand_ins_do_what_the_modules_do(self) -> None:
         script = (
             "import sys\n"
-            "from holdfast.clients.answers import light_modules\n"
+            "from wellkept.clients.answers import light_modules\n"
             "light_modules.install()\n"
             "import datetime, pathlib, urllib.parse\n"
             "print('ipaddress' in sys.modules and len(vars(sys.modules['ipaddress'])) < 10)\n"
@@ -155,7 +155,7 @@ class TestLightModules:
 class TestBundle:
     SCRIPT = (
         "import sys\n"
-        "from holdfast.clients.answers import bytecode_bundle as bundle\n"
+        "from wellkept.clients.answers import bytecode_bundle as bundle\n"
         "sys.path.insert(0, sys.argv[2])\n"
         "made = bundle.install(sys.argv[1])\n"
         "import mine\n"

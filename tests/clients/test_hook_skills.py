@@ -11,11 +11,11 @@ from subprocess import run
 
 import pytest
 
-import holdfast
-from holdfast.clients.answers.answer import Said
-from holdfast.clients.answers.context_request import Question
-from holdfast.clients.answers.context_source import MemoryContext, existing_memory
+import wellkept
 from tests.skills.reading import put
+from wellkept.clients.answers.answer import Said
+from wellkept.clients.answers.context_request import Question
+from wellkept.clients.answers.context_source import MemoryContext, existing_memory
 
 pytestmark = pytest.mark.feature("C4")
 
@@ -29,9 +29,9 @@ Do it.
 _ASK = """
 import sys
 from pathlib import Path
-from holdfast.clients.answers.answer import Answerer
-from holdfast.clients.answers.context_source import MemoryContext, existing_memory
-from holdfast.clients.answers.context_request import Question
+from wellkept.clients.answers.answer import Answerer
+from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+from wellkept.clients.answers.context_request import Question
 import os
 context = MemoryContext(
     lambda folder: existing_memory(folder, environment=os.environ, busy_timeout_ms=1000)
@@ -39,7 +39,7 @@ context = MemoryContext(
 said = context(Question(client="c", session="s", moment="prompt", cwd=sys.argv[1],
                         query=sys.argv[2]), frozenset())
 print(said.text)
-print([name for name in sys.modules if name.startswith("holdfast.skills")])
+print([name for name in sys.modules if name.startswith("wellkept.skills")])
 """
 
 
@@ -50,8 +50,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
     put(folder / ".skills", "deploy", _SKILL)
-    with holdfast.open(cwd=folder, embedder="none") as hf:
-        hf.remember("The billing service is deployed to staging at noon", source="user_taught")
+    with wellkept.open(cwd=folder, embedder="none") as wk:
+        wk.remember("The billing service is deployed to staging at noon", source="user_taught")
     return folder
 
 

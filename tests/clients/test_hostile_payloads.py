@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from holdfast.app.observer.ingest import take_events
-from holdfast.clients.registry import translate_kept
-from holdfast.core.events import Event
-from holdfast.core.sessions import SpoolEntry
 from tests.clients.hooking import Machine
 from tests.clients.recorded import event_name, names, recorded
+from wellkept.app.observer.ingest import take_events
+from wellkept.clients.registry import translate_kept
+from wellkept.core.events import Event
+from wellkept.core.sessions import SpoolEntry
 
 pytestmark = pytest.mark.feature("C2", "C4", "A10")
 
@@ -85,7 +85,7 @@ def test_a_folder_that_was_deleted_before_the_drain_keeps_its_session(machine: M
 
 
 def test_a_clock_that_jumps_leaves_the_order_of_a_session_alone(machine: Machine) -> None:
-    from holdfast.store import spool
+    from wellkept.store import spool
 
     for number, at_ms in enumerate((1_800_000_000_000, 1_000_000_000_000, 1_800_000_001_000)):
         spool.append(

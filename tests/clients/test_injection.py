@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.clients.answers.answer import Answerer
-from holdfast.clients.answers.context_source import MemoryContext, existing_memory
-from holdfast.clients.answers.render import CONTEXT_EVENTS, LIMIT
-from holdfast.clients.answers.shown_items import ShownBook
-from holdfast.core.changes import PutSession
-from holdfast.core.sessions import SessionRecord
 from tests.clients.hooking import Machine
+from wellkept.clients.answers.answer import Answerer
+from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+from wellkept.clients.answers.render import CONTEXT_EVENTS, LIMIT
+from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.core.changes import PutSession
+from wellkept.core.sessions import SessionRecord
 
 pytestmark = pytest.mark.feature("C4", "D10", "B8", "H6")
 
@@ -153,7 +153,7 @@ def test_each_moment_brings_what_belongs_to_it(
         assert told == ""
     else:
         assert re.search(r"\[m:\w{8}\]", told)
-        assert told.startswith("<holdfast-memory>")
+        assert told.startswith("<wellkept-memory>")
 
 
 def test_every_moment_of_every_client_is_tried() -> None:

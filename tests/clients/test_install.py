@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients.hook_spec import Places, Programs, Scope, Shell
-from holdfast.clients.install.command_lines import command_line, harmless_line
-from holdfast.clients.install.files import Record, RecordBook, digest, read_snapshot, write_file
-from holdfast.clients.install.installer import Change, FileChange, Installer, State
-from holdfast.clients.install.targets import files_of
-from holdfast.core.errors import ConflictError, StoreError, UsageError
+from wellkept.clients.hook_spec import Places, Programs, Scope, Shell
+from wellkept.clients.install.command_lines import command_line, harmless_line
+from wellkept.clients.install.files import Record, RecordBook, digest, read_snapshot, write_file
+from wellkept.clients.install.installer import Change, FileChange, Installer, State
+from wellkept.clients.install.targets import files_of
+from wellkept.core.errors import ConflictError, StoreError, UsageError
 
 pytestmark = pytest.mark.feature("C4")
 
-HOOK = "/opt/my tools/it's/holdfast/clients/hook.py"
+HOOK = "/opt/my tools/it's/wellkept/clients/hook.py"
 COMMAND = ("/usr/bin/python3", "-I", "-S", HOOK)
 JSON_CLIENTS = ("claude-code", "codex", "gemini", "cursor")
 CLIENTS = (*JSON_CLIENTS, "opencode")
@@ -82,7 +82,7 @@ def _tree(folder: Path) -> dict[str, bytes | None]:
         ("codex", ".codex/hooks.json", ".codex/hooks.json"),
         ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
         ("cursor", ".cursor/hooks.json", ".cursor/hooks.json"),
-        ("opencode", ".config/opencode/plugins/holdfast.js", ".opencode/plugins/holdfast.js"),
+        ("opencode", ".config/opencode/plugins/wellkept.js", ".opencode/plugins/wellkept.js"),
     ],
 )
 def test_each_client_has_its_own_place(
@@ -233,7 +233,7 @@ def test_after_other_changes_only_our_entries_are_taken_out(
     path.write_bytes(end + b',\n"added": "later" // yes\n}\n')
     installer.uninstall(client, scope=Scope.USER)
     left = path.read_text("utf-8")
-    assert "holdfast" not in left
+    assert "wellkept" not in left
     assert '"added": "later" // yes' in left
     again = installer.install(client, scope=Scope.USER)
     assert not again.is_none
@@ -258,7 +258,7 @@ def test_a_moved_installation_replaces_its_entries_and_still_restores(tmp_path: 
     first = _installer(tmp_path)
     path = _given(first, "claude-code", _SETTINGS[-1])
     first.install("claude-code", scope=Scope.USER)
-    second = _installer(tmp_path, command=("/new/python", "/new/holdfast/clients/hook.py"))
+    second = _installer(tmp_path, command=("/new/python", "/new/wellkept/clients/hook.py"))
     assert second.standing("claude-code", scope=Scope.USER).state is State.OUTDATED
     second.install("claude-code", scope=Scope.USER)
     text = path.read_text("utf-8")
@@ -344,7 +344,7 @@ def test_a_link_stays_a_link(installer: Installer, tmp_path: Path) -> None:
     path.symlink_to(real)
     installer.install("claude-code", scope=Scope.USER)
     assert path.is_symlink()
-    assert "holdfast" in real.read_text("utf-8")
+    assert "wellkept" in real.read_text("utf-8")
     installer.uninstall("claude-code", scope=Scope.USER)
     assert path.is_symlink()
     assert real.read_text("utf-8") == '{"a": 1}'
@@ -382,7 +382,7 @@ def test_a_file_in_place_of_the_folder_is_refused(installer: Installer) -> None:
 
 def test_another_plugin_of_that_name_is_left_alone(installer: Installer) -> None:
     path = _given(installer, "opencode", "export const Mine = async () => ({})\n")
-    with pytest.raises(ConflictError, match="not Holdfast's"):
+    with pytest.raises(ConflictError, match="not Wellkept's"):
         installer.install("opencode", scope=Scope.USER)
     assert installer.uninstall("opencode", scope=Scope.USER).is_none
     assert "Mine" in path.read_text("utf-8")
@@ -429,7 +429,7 @@ def test_a_shell_reads_the_words_that_were_meant(words: list[str]) -> None:
     "folder", ["plain", "with space", "it's", 'say "hi"', "a$b`c`", "naïve 中文", "a\nb", "a&b;c"]
 )
 def test_a_hook_below_any_folder_is_started_by_a_real_shell(tmp_path: Path, folder: str) -> None:
-    program = tmp_path / folder / "holdfast" / "hook.py"
+    program = tmp_path / folder / "wellkept" / "hook.py"
     program.parent.mkdir(parents=True)
     program.write_text("import sys; print(sys.argv[1:])")
     line = command_line([sys.executable, "-I", "-S", str(program), "codex", "Stop"], Shell.SH)
@@ -474,7 +474,7 @@ def test_every_shell_is_told_to_end_well(shell: Shell, ending: str) -> None:
 def test_a_hook_whose_program_is_gone_still_ends_well(
     tmp_path: Path, client: str, gone: str
 ) -> None:
-    missing = str(tmp_path / "holdfast" / "gone")
+    missing = str(tmp_path / "wellkept" / "gone")
     command = (missing, "x") if gone == "interpreter" else (sys.executable, missing)
     installer = _installer(tmp_path, command=command)
     installer.install(client, scope=Scope.USER)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients.install import jsonc
-from holdfast.clients.install.jsonc import BrokenJsonError, Json, Node
+from wellkept.clients.install import jsonc
+from wellkept.clients.install.jsonc import BrokenJsonError, Json, Node
 
 pytestmark = pytest.mark.feature("C4")
 

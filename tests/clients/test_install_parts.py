@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.root import COMMANDS as CLI_COMMANDS
-from holdfast.clients.hook_spec import Part, Places, Programs, Scope
-from holdfast.clients.injected_text import is_own_command
-from holdfast.clients.install.files import RecordBook
-from holdfast.clients.install.installer import Change, Installer, State
-from holdfast.clients.install.slash_commands import COMMANDS
-from holdfast.clients.install.targets import CLIENTS, files_of
-from holdfast.core.errors import ConflictError, StoreError, UsageError
-from holdfast.core.records import replace
+from wellkept.cli.root import COMMANDS as CLI_COMMANDS
+from wellkept.clients.hook_spec import Part, Places, Programs, Scope
+from wellkept.clients.injected_text import is_own_command
+from wellkept.clients.install.files import RecordBook
+from wellkept.clients.install.installer import Change, Installer, State
+from wellkept.clients.install.slash_commands import COMMANDS
+from wellkept.clients.install.targets import CLIENTS, files_of
+from wellkept.core.errors import ConflictError, StoreError, UsageError
+from wellkept.core.records import replace
 
 pytestmark = pytest.mark.feature("C4", "C5", "H6")
 
 BEFORE = {"claude-code": "PreToolUse", "codex": "PreToolUse"}
-HOOK = ("/usr/bin/python3", "-I", "-S", "/opt/holdfast/clients/hook.py")
-SERVER = ("/opt/it's mine/python", "-P", "-m", "holdfast.cli", "mcp")
-FULL = Programs(hook=HOOK, server=SERVER, holdfast=("/opt/it's mine/holdfast",))
+HOOK = ("/usr/bin/python3", "-I", "-S", "/opt/wellkept/clients/hook.py")
+SERVER = ("/opt/it's mine/python", "-P", "-m", "wellkept.cli", "mcp")
+FULL = Programs(hook=HOOK, server=SERVER, wellkept=("/opt/it's mine/wellkept",))
 SLASHED = ("claude-code", "gemini", "cursor", "opencode")
 COMMENTED = '{\n  // keep me\n  "theme": "dark", /* me too */\n}\n'
 
@@ -100,13 +100,13 @@ def test_each_client_is_told_in_its_own_form(installer: Installer) -> None:
         found[client] = _read(_server_file(installer, client))
     program, *rest = SERVER
     plain = {"command": program, "args": rest}
-    assert found["claude-code"]["mcpServers"]["holdfast"] == {"type": "stdio", **plain}
-    assert found["gemini"]["mcpServers"]["holdfast"] == plain
-    assert found["cursor"]["mcpServers"]["holdfast"] == plain
-    in_codex = found["codex"]["mcp_servers"]["holdfast"]
+    assert found["claude-code"]["mcpServers"]["wellkept"] == {"type": "stdio", **plain}
+    assert found["gemini"]["mcpServers"]["wellkept"] == plain
+    assert found["cursor"]["mcpServers"]["wellkept"] == plain
+    in_codex = found["codex"]["mcp_servers"]["wellkept"]
     assert {name: in_codex[name] for name in plain} == plain
-    assert "HOLDFAST_HOME" in in_codex["env_vars"]
-    in_opencode = found["opencode"]["mcp"]["holdfast"]
+    assert "WELLKEPT_HOME" in in_codex["env_vars"]
+    in_opencode = found["opencode"]["mcp"]["wellkept"]
     assert in_opencode == {"type": "local", "command": list(SERVER), "enabled": True}
 
 
@@ -114,7 +114,7 @@ def test_a_projects_server_is_the_persons_own_in_claude_code(installer: Installe
     installer.install("claude-code", scope=Scope.PROJECT)
     (project,) = _read(_server_file(installer, "claude-code"))["projects"].items()
     assert project[0] == str(installer.places.project)
-    assert list(project[1]["mcpServers"]) == ["holdfast"]
+    assert list(project[1]["mcpServers"]) == ["wellkept"]
     assert not (installer.places.project / ".mcp.json").exists()
 
 
@@ -164,7 +164,7 @@ model = "gpt-5"
 [mcp_servers.other] # and this
 command = "x"
 text = '''
-[mcp_servers.holdfast]
+[mcp_servers.wellkept]
 '''
 """
 
@@ -183,7 +183,7 @@ def test_after_other_changes_only_our_table_leaves_codex(installer: Installer) -
     path = _put(_server_file(installer, "codex"), 'model = "gpt-5" # best\n')
     installer.install("codex", scope=Scope.USER)
     more = (
-        "startup_timeout_sec = 20\n\n[mcp_servers.holdfast.env]\nA = '1'\n\n# about b\n[b]\nc = 1\n"
+        "startup_timeout_sec = 20\n\n[mcp_servers.wellkept.env]\nA = '1'\n\n# about b\n[b]\nc = 1\n"
     )
     path.write_text(path.read_text("utf-8") + more)
     installer.uninstall("codex", scope=Scope.USER)
@@ -197,22 +197,22 @@ def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -
     toml, cursor = _server_file(first, "codex"), _server_file(first, "cursor")
     toml.write_text(toml.read_text("utf-8") + "startup_timeout_sec = 20\n")
     with_env = _read(cursor)
-    with_env["mcpServers"]["holdfast"]["env"] = {"A": "1"}
+    with_env["mcpServers"]["wellkept"]["env"] = {"A": "1"}
     cursor.write_text(json.dumps(with_env))
-    moved = ("/new/python", "-m", "holdfast.cli", "mcp")
+    moved = ("/new/python", "-m", "wellkept.cli", "mcp")
     second = _installer(tmp_path, Programs(hook=HOOK, server=moved))
     for client in ("codex", "cursor"):
         assert second.standing(client, scope=Scope.USER).state is State.OUTDATED
         second.install(client, scope=Scope.USER)
-    assert _read(toml)["mcp_servers"]["holdfast"]["command"] == "/new/python"
-    assert _read(toml)["mcp_servers"]["holdfast"]["startup_timeout_sec"] == 20
-    assert _read(cursor)["mcpServers"]["holdfast"]["env"] == {"A": "1"}
-    assert _read(cursor)["mcpServers"]["holdfast"]["command"] == "/new/python"
+    assert _read(toml)["mcp_servers"]["wellkept"]["command"] == "/new/python"
+    assert _read(toml)["mcp_servers"]["wellkept"]["startup_timeout_sec"] == 20
+    assert _read(cursor)["mcpServers"]["wellkept"]["env"] == {"A": "1"}
+    assert _read(cursor)["mcpServers"]["wellkept"]["command"] == "/new/python"
 
 
 @pytest.mark.parametrize("client", list(CLIENTS))
 def test_the_server_can_be_left_out_and_taken_out(tmp_path: Path, client: str) -> None:
-    without = Programs(hook=HOOK, holdfast=FULL.holdfast)
+    without = Programs(hook=HOOK, wellkept=FULL.wellkept)
     _installer(tmp_path, without).install(client, scope=Scope.USER)
     bare = _tree(tmp_path)
     assert "mcp" not in _installer(tmp_path).standing(client, scope=Scope.USER).parts
@@ -226,8 +226,8 @@ def test_the_server_can_be_left_out_and_taken_out(tmp_path: Path, client: str) -
 @pytest.mark.parametrize(
     ("client", "text"),
     [
-        ("claude-code", '{"mcpServers": {"holdfast": {"command": "other"}}}'),
-        ("codex", '[mcp_servers.holdfast]\ncommand = "other"\n'),
+        ("claude-code", '{"mcpServers": {"wellkept": {"command": "other"}}}'),
+        ("codex", '[mcp_servers.wellkept]\ncommand = "other"\n'),
         ("codex", 'mcp_servers = {other = {command = "x"}}\n'),
     ],
 )
@@ -276,7 +276,7 @@ def test_opencodes_own_file_is_chosen_when_it_allows_comments(installer: Install
     folder = installer.places.home / ".config" / "opencode"
     path = _put(folder / "opencode.jsonc", COMMENTED)
     installer.install("opencode", scope=Scope.USER)
-    assert "holdfast" in path.read_text("utf-8")
+    assert "wellkept" in path.read_text("utf-8")
     # A file that comes later does not hide where we are.
     _put(folder / "opencode.json", "{}")
     installer.uninstall("opencode", scope=Scope.USER)
@@ -291,7 +291,7 @@ def test_each_client_has_the_five_commands(installer: Installer, client: str) ->
     installer.install(client, scope=Scope.USER)
     names = [path.stem for path in _paths(installer, client, Part.COMMANDS)]
     own_memory = client in ("claude-code", "gemini")
-    last = "holdfast-memory" if own_memory else "memory"
+    last = "wellkept-memory" if own_memory else "memory"
     assert names == ["remember", "recall", "forget", "run-skill", last]
 
 
@@ -299,7 +299,7 @@ def test_each_client_has_the_five_commands(installer: Installer, client: str) ->
 def test_a_command_names_programs_tools_and_arguments_that_exist(
     installer: Installer, client: str
 ) -> None:
-    from holdfast.server.operations.table import BY_NAME
+    from wellkept.server.operations.table import BY_NAME
 
     installer.install(client, scope=Scope.USER)
     arguments = {"gemini": "{{args}}", "cursor": ""}.get(client, "$ARGUMENTS")
@@ -312,15 +312,15 @@ def test_a_command_names_programs_tools_and_arguments_that_exist(
         assert {run.split()[0] for run in command.runs} <= set(CLI_COMMANDS)
         if command.hint:
             assert arguments in text
-        assert all(f"'/opt/it'\"'\"'s mine/holdfast' {run}" in text for run in command.runs)
+        assert all(f"'/opt/it'\"'\"'s mine/wellkept' {run}" in text for run in command.runs)
 
 
 def test_what_a_command_runs_is_known_as_our_own(installer: Installer) -> None:
-    line = "'/opt/my tools/holdfast' recall -- x"
+    line = "'/opt/my tools/wellkept' recall -- x"
     assert is_own_command(line)
-    assert is_own_command("/opt/python -P -m holdfast.cli recall -- x")
-    assert not is_own_command("/opt/python -m pytest holdfast")
-    assert not is_own_command("cat holdfast")
+    assert is_own_command("/opt/python -P -m wellkept.cli recall -- x")
+    assert not is_own_command("/opt/python -m pytest wellkept")
+    assert not is_own_command("cat wellkept")
 
 
 @pytest.mark.parametrize("client", SLASHED)

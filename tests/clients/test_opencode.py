@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.hook_spec import Places, Programs, Scope
-from holdfast.clients.install.files import RecordBook
-from holdfast.clients.install.installer import Installer
-from holdfast.core.events import (
+from tests.clients.recorded import FRAME, only, recorded, told
+from wellkept.clients.hook_spec import Places, Programs, Scope
+from wellkept.clients.install.files import RecordBook
+from wellkept.clients.install.installer import Installer
+from wellkept.core.events import (
     Compacted,
     Edit,
     Event,
@@ -27,7 +28,6 @@ from holdfast.core.events import (
     ToolKind,
     TurnEnded,
 )
-from tests.clients.recorded import FRAME, only, recorded, told
 
 pytestmark = pytest.mark.feature("C1", "C4")
 CLIENT = "opencode"
@@ -49,7 +49,7 @@ import { readFileSync } from "node:fs"
 const [, , plugin, script] = process.argv
 const exported = await import(plugin)
 if (!Object.values(exported).every((one) => typeof one === "function")) process.exit(3)
-const hooks = await exported.Holdfast({ directory: "/home/dev/project" })
+const hooks = await exported.Wellkept({ directory: "/home/dev/project" })
 const outputs = []
 for (const [name, input, output] of JSON.parse(readFileSync(script, "utf8"))) {
   await hooks[name](input, output)
@@ -75,7 +75,7 @@ class Played:
 def _play(
     folder: Path, *steps: tuple[str, object, object], command: list[str] | None = None
 ) -> Played:
-    log, hook = folder / "log", folder / "my holdfast's" / "hook.py"
+    log, hook = folder / "log", folder / "my wellkept's" / "hook.py"
     hook.parent.mkdir()
     hook.write_text(HOOK)
     (folder / "player.mjs").write_text(PLAYER)
@@ -207,7 +207,7 @@ def test_a_failed_tool_is_told_once(tmp_path: Path) -> None:
 
 @node
 @pytest.mark.parametrize("command", [["/no/such/program"], ["/bin/false"], ["/bin/cat"]])
-def test_opencode_goes_on_when_holdfast_is_broken(tmp_path: Path, command: list[str]) -> None:
+def test_opencode_goes_on_when_wellkept_is_broken(tmp_path: Path, command: list[str]) -> None:
     system = {"system": ["You are an agent."]}
     transform = ("experimental.chat.system.transform", {"sessionID": "other"}, system)
     steps = (_callback("chat.message"), _callback("tool.execute.after"), transform)
@@ -267,4 +267,4 @@ def test_tools_are_told_apart_by_name(name: str, kind: ToolKind) -> None:
 
 def test_injected_text_is_not_taken_in_again() -> None:
     assert _called(tool_name="bash", tool_response=f"a\n\n{FRAME}").output == "a"
-    assert _called(tool_name="holdfast_search", tool_response="green").output == ""
+    assert _called(tool_name="wellkept_search", tool_response="green").output == ""

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients import claude_code, codex, cursor, gemini
-from holdfast.clients.answers.render import CONTEXT_EVENTS, LIMIT, render, takes_context
-from holdfast.clients.hook_spec import Mode
-from holdfast.clients.registry import CLIENTS
 from tests.clients.recorded import FRAME
+from wellkept.clients import claude_code, codex, cursor, gemini
+from wellkept.clients.answers.render import CONTEXT_EVENTS, LIMIT, render, takes_context
+from wellkept.clients.hook_spec import Mode
+from wellkept.clients.registry import CLIENTS
 
 pytestmark = pytest.mark.feature("C4", "D10")
 _PAIRS = [(client, event) for client, events in CONTEXT_EVENTS.items() for event in events]
@@ -95,11 +95,11 @@ def _size(client: str, text: str) -> int:
     "line", ["- an item\n", "- 😀😀😀\n", "- 中文中文\n", "😀" * 90_000, "x" * 10_001]
 )
 def test_a_long_text_is_cut_to_the_limit(client: str, event: str, line: str) -> None:
-    text = f"<holdfast-memory>\n{line * (20_000 // len(line) + 1)}</holdfast-memory>"
+    text = f"<wellkept-memory>\n{line * (20_000 // len(line) + 1)}</wellkept-memory>"
     kept = _text_in(client, event, render(client, event, text))
     assert _size(client, kept) <= LIMIT
-    assert kept.startswith("<holdfast-memory>\n")
-    assert kept.endswith("\n[…]\n</holdfast-memory>")
+    assert kept.startswith("<wellkept-memory>\n")
+    assert kept.endswith("\n[…]\n</wellkept-memory>")
     assert set(kept.splitlines()[1:-2]) <= {line.strip()}
 
 
@@ -121,7 +121,7 @@ def test_a_text_at_the_limit_is_not_cut() -> None:
 
 def test_rendering_loads_nothing_that_would_slow_the_hook_down() -> None:
     program = (
-        "import sys; from holdfast.clients.answers.render import render;"
+        "import sys; from wellkept.clients.answers.render import render;"
         "heavy = {'json', 're', 'typing', 'dataclasses'} & set(sys.modules);"
         "sys.exit(bool(heavy) or not render('codex', 'SessionStart', 'x'))"
     )

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients import claude_code, codex, cursor, gemini, opencode
-from holdfast.clients.registry import CLIENTS, translate, translator
-from holdfast.core.errors import UsageError
 from tests.clients.recorded import AT, EVENT_ID, FRAME, event_name, names, recorded
+from wellkept.clients import claude_code, codex, cursor, gemini, opencode
+from wellkept.clients.registry import CLIENTS, translate, translator
+from wellkept.core.errors import UsageError
 
 pytestmark = pytest.mark.feature("C2", "C4")
 
@@ -132,7 +132,7 @@ def test_nesting_without_end_is_cut() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["<holdfast-memory>", "<holdfast-memory", "</holdfast-memory>", "<hook_context>", "\n*** "],
+    ["<wellkept-memory>", "<wellkept-memory", "</wellkept-memory>", "<hook_context>", "\n*** "],
 )
 def test_a_huge_text_of_our_own_marks_is_dealt_with_in_one_pass(piece: str) -> None:
     huge = piece * (4_000_000 // len(piece))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 
-from holdfast.codegraph.index.parse_file import Parsed, parse_file
-from holdfast.codegraph.index.worker import main
+from wellkept.codegraph.index.parse_file import Parsed, parse_file
+from wellkept.codegraph.index.worker import main
 
 
 def parse(root: str, path: str) -> Parsed:

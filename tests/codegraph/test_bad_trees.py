@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.codegraph.index.builder import Builder, Tree
-from holdfast.codegraph.index.gitignore import is_ignored, read_patterns
-from holdfast.codegraph.index.parse_file import Parsed, parse_file
-from holdfast.codegraph.index.source_files import list_files
-from holdfast.codegraph.index.worker_pool import Pool
-from holdfast.codegraph.languages.others import known_by_symbols
-from holdfast.codegraph.parse.extract import extract
-from holdfast.codegraph.query.queries import Questions
-from holdfast.core.clock import system_clock
-from holdfast.core.errors import StoreError, StoreReadOnlyError, UsageError
-from holdfast.core.graph import BuildReport, FileState
-from holdfast.store import open_sqlite_graph
 from tests.codegraph.trees import NAME, built, edges, everything, rebuilt, write
+from wellkept.codegraph.index.builder import Builder, Tree
+from wellkept.codegraph.index.gitignore import is_ignored, read_patterns
+from wellkept.codegraph.index.parse_file import Parsed, parse_file
+from wellkept.codegraph.index.source_files import list_files
+from wellkept.codegraph.index.worker_pool import Pool
+from wellkept.codegraph.languages.others import known_by_symbols
+from wellkept.codegraph.parse.extract import extract
+from wellkept.codegraph.query.queries import Questions
+from wellkept.core.clock import system_clock
+from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
+from wellkept.core.graph import BuildReport, FileState
+from wellkept.store import open_sqlite_graph
 
 pytestmark = pytest.mark.feature("E2")
 
@@ -333,13 +333,13 @@ def test_a_disk_that_fills_up_stops_a_build_and_the_next_one_goes_on(tmp_path: P
     write(tmp_path / "tree", files)
     program = (
         "import resource, sys\nfrom pathlib import Path\n"
-        "from holdfast.core.errors import HoldfastError\n"
-        "from holdfast.store import open_sqlite_graph\n"
+        "from wellkept.core.errors import WellkeptError\n"
+        "from wellkept.store import open_sqlite_graph\n"
         "from tests.codegraph.trees import rebuilt\n"
         "store = open_sqlite_graph(Path(sys.argv[1]) / 'graph.db')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))\n"
         "try:\n    rebuilt(store, Path(sys.argv[1]) / 'tree')\n"
-        "except HoldfastError as error:\n    print(error)\n"
+        "except WellkeptError as error:\n    print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True

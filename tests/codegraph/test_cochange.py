@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.codegraph.history.co_change import SIGNALS, WEIGHTS, CoChange, learned
-from holdfast.codegraph.history.commits import (
+from wellkept.codegraph.history.co_change import SIGNALS, WEIGHTS, CoChange, learned
+from wellkept.codegraph.history.commits import (
     FileChange,
     FileNumbers,
     PastCommit,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.codegraph.search.file_search import (
+from wellkept.codegraph.search.file_search import (
     MAX_REQUEST_CHARS,
     SIGNALS,
     WEIGHTS,
@@ -20,10 +20,10 @@ from holdfast.codegraph.search.file_search import (
     file_names,
     headline,
 )
-from holdfast.codegraph.search.tokens import words
-from holdfast.core.clock import system_clock
-from holdfast.core.ports.code_search import CommitText, FileText
-from holdfast.store.sqlite.graph.code_search import SqliteCodeTexts
+from wellkept.codegraph.search.tokens import words
+from wellkept.core.clock import system_clock
+from wellkept.core.ports.code_search import CommitText, FileText
+from wellkept.store.sqlite.graph.code_search import SqliteCodeTexts
 
 pytestmark = pytest.mark.feature("E5")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.codegraph.languages import language_of
-from holdfast.codegraph.parse.extract import opened
-from holdfast.codegraph.query.dataflow import Flow, Origin, read_flow
+from wellkept.codegraph.languages import language_of
+from wellkept.codegraph.parse.extract import opened
+from wellkept.codegraph.query.dataflow import Flow, Origin, read_flow
 
 pytestmark = pytest.mark.feature("E3")
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.codegraph.index.source_files import list_files
 from tests.codegraph.trees import write
+from wellkept.codegraph.index.source_files import list_files
 
 pytestmark = pytest.mark.feature("E2")
 
@@ -51,13 +51,13 @@ def test_without_git_the_same_files_are_found_as_with_it(top: list[str], inner: 
         shutil.rmtree(root)
 
 
-def test_a_folder_that_only_holdfast_leaves_out_is_left_out_with_git_too(tmp_path: Path) -> None:
+def test_a_folder_that_only_wellkept_leaves_out_is_left_out_with_git_too(tmp_path: Path) -> None:
     write(tmp_path, {"big/x/a.py": "", "keep/b.py": "", "sub/c.py": "", "sub/d.py": ""})
-    write(tmp_path, {".holdfastignore": "big/\nsub/*\n!sub/d.py\n"})
+    write(tmp_path, {".wellkeptignore": "big/\nsub/*\n!sub/d.py\n"})
     without = [f.path for f in list_files(tmp_path)]
     _git(tmp_path, "init", "-q")
     assert [f.path for f in list_files(tmp_path)] == without
-    assert without == [".holdfastignore", "keep/b.py", "sub/d.py"]
+    assert without == [".wellkeptignore", "keep/b.py", "sub/d.py"]
 
 
 def test_global_and_local_excludes_of_git_count(

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import holdfast.codegraph
-from holdfast.codegraph.index.fingerprints import READERS
+import wellkept.codegraph
+from wellkept.codegraph.index.fingerprints import READERS
 
 pytestmark = pytest.mark.feature("E2")
 
-PACKAGE = "holdfast.codegraph"
-FOLDER = Path(holdfast.codegraph.__file__).parent
+PACKAGE = "wellkept.codegraph"
+FOLDER = Path(wellkept.codegraph.__file__).parent
 
 
 def _imported(path: Path) -> Iterator[str]:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.codegraph.search.embeddings import PIECE_CHARS, PIECES, Likeness, Meaning, pieces
-from holdfast.codegraph.search.file_search import Finder
-from holdfast.core.clock import system_clock
-from holdfast.core.ports.code_search import CommitText, FileText, Touch, VectorKind
-from holdfast.core.ports.store import Vector
-from holdfast.providers.embedders.static import StaticEmbedder
-from holdfast.store.sqlite.graph.code_search import SqliteCodeTexts
-from holdfast.testing.fakes import WordEmbedder
+from wellkept.codegraph.search.embeddings import PIECE_CHARS, PIECES, Likeness, Meaning, pieces
+from wellkept.codegraph.search.file_search import Finder
+from wellkept.core.clock import system_clock
+from wellkept.core.ports.code_search import CommitText, FileText, Touch, VectorKind
+from wellkept.core.ports.store import Vector
+from wellkept.providers.embedders.static import StaticEmbedder
+from wellkept.store.sqlite.graph.code_search import SqliteCodeTexts
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("E5")
 

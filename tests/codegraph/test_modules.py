@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.codegraph.modules.conventions import conventions_of
-from holdfast.codegraph.modules.descriptions import lead
-from holdfast.codegraph.modules.module_map import module_folders, modules_of
-from holdfast.core.code_modules import CodeModule, ModuleLink
-from holdfast.core.graph import SourceFile
 from tests.codegraph.trees import NAME, built, write
+from wellkept.codegraph.modules.conventions import conventions_of
+from wellkept.codegraph.modules.descriptions import lead
+from wellkept.codegraph.modules.module_map import module_folders, modules_of
+from wellkept.core.code_modules import CodeModule, ModuleLink
+from wellkept.core.graph import SourceFile
 
 pytestmark = pytest.mark.feature("E4")
 

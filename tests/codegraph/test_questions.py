@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.codegraph.query.queries import Questions
-from holdfast.core.errors import ConflictError, NotFoundError, UsageError
-from holdfast.core.graph import DEEPEST, EDGE_WEIGHTS, Edge, EdgeKind, LinkedMemory
-from holdfast.core.ports.graph import DrawnEdges, GraphStore
-from holdfast.testing.conformance.graph import analysed
-from holdfast.testing.model_store.graph import ModelGraph
 from tests.codegraph.trees import NAME, built
+from wellkept.codegraph.query.queries import Questions
+from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.core.graph import DEEPEST, EDGE_WEIGHTS, Edge, EdgeKind, LinkedMemory
+from wellkept.core.ports.graph import DrawnEdges, GraphStore
+from wellkept.testing.conformance.graph import analysed
+from wellkept.testing.model_store.graph import ModelGraph
 
 pytestmark = pytest.mark.feature("E3")
 

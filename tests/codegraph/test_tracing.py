@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.codegraph.query.queries import Questions
-from holdfast.core.graph import Edge, EdgeKind, Node, NodeKind, Trace
 from tests.codegraph.trees import NAME, built, write
+from wellkept.codegraph.query.queries import Questions
+from wellkept.core.graph import Edge, EdgeKind, Node, NodeKind, Trace
 
 pytestmark = pytest.mark.feature("E3")
 

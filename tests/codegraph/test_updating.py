@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.codegraph.index.builder import Builder, Tree
-from holdfast.codegraph.index.parse_file import Parsed, parse_file, parse_source
-from holdfast.core.clock import system_clock
-from holdfast.core.graph import BuildProgress, Stage
-from holdfast.core.ports.graph import AnalysedFile
-from holdfast.core.records import replace
-from holdfast.store import open_sqlite_graph
 from tests.codegraph.trees import NAME, builder, built, edges, everything, rebuilt, write
+from wellkept.codegraph.index.builder import Builder, Tree
+from wellkept.codegraph.index.parse_file import Parsed, parse_file, parse_source
+from wellkept.core.clock import system_clock
+from wellkept.core.graph import BuildProgress, Stage
+from wellkept.core.ports.graph import AnalysedFile
+from wellkept.core.records import replace
+from wellkept.store import open_sqlite_graph
 
 pytestmark = pytest.mark.feature("E2")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.codegraph.index.builder import Builder, Tree
-from holdfast.codegraph.index.parse_file import parse_file
-from holdfast.core.clock import system_clock
-from holdfast.core.graph import BuildReport
-from holdfast.core.ports.graph import GraphStore
-from holdfast.store import open_sqlite_graph
+from wellkept.codegraph.index.builder import Builder, Tree
+from wellkept.codegraph.index.parse_file import parse_file
+from wellkept.core.clock import system_clock
+from wellkept.core.graph import BuildReport
+from wellkept.core.ports.graph import GraphStore
+from wellkept.store import open_sqlite_graph
 
 NAME = "tree"
 

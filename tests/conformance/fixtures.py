@@ -1,7 +1,7 @@
-"""What the official MCP conformance suite expects of a server, beside what Holdfast offers.
+"""What the official MCP conformance suite expects of a server, beside what Wellkept offers.
 
-The suite calls tools, prompts and resources by names of its own. They are mounted on Holdfast's
-server: the same dispatch, transport and guard, with Holdfast's own operations still in place.
+The suite calls tools, prompts and resources by names of its own. They are mounted on Wellkept's
+server: the same dispatch, transport and guard, with Wellkept's own operations still in place.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _said(name: str, given: dict[str, str]) -> list[types.ContentBlock]:
 
 
 def mount(server: Server[dict[str, Any]]) -> Server[dict[str, Any]]:
-    """The server with the suite's fixtures; whatever has another name is still Holdfast's."""
+    """The server with the suite's fixtures; whatever has another name is still Wellkept's."""
     own = {method: server.get_request_handler(method) for method in _WRAPPED}
 
     def wrap(method: str, params: type[Any], handler: Any) -> None:

@@ -1,4 +1,4 @@
-"""Holdfast's server with the suite's fixtures, over HTTP: `python -m tests.conformance.serve`.
+"""Wellkept's server with the suite's fixtures, over HTTP: `python -m tests.conformance.serve`.
 
 Prints its address once it listens. Its memory is new and empty, in the folder that is given.
 """
@@ -8,21 +8,21 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.server.mcp.server import Place, make_server
-from holdfast.server.mcp.transports import serve_http
-from holdfast.server.open_projects import Memories
+import wellkept
 from tests.conformance.fixtures import mount
+from wellkept.app.settings.model import Settings
+from wellkept.server.mcp.server import Place, make_server
+from wellkept.server.mcp.transports import serve_http
+from wellkept.server.open_projects import Memories
 
 
 def main(folder: Path) -> None:
     """Serve until stopped."""
 
-    def open_in(cwd: Path, project: str | None) -> holdfast.Holdfast:
+    def open_in(cwd: Path, project: str | None) -> wellkept.Wellkept:
         path = folder / "memory.db"
         settings = Settings()
-        return holdfast.open(path, project=project, cwd=cwd, embedder="none", settings=settings)
+        return wellkept.open(path, project=project, cwd=cwd, embedder="none", settings=settings)
 
     memories = Memories(open_in, folder=folder)
     server = mount(make_server(memories, Place(folder=folder)))

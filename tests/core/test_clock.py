@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.clock import days_between, from_ms, parse_moment, to_ms, whole_ms
-from holdfast.core.errors import UsageError
+from wellkept.core.clock import days_between, from_ms, parse_moment, to_ms, whole_ms
+from wellkept.core.errors import UsageError
 
 pytestmark = pytest.mark.feature("A1", "B6")
 

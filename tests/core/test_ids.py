@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.ids import IdSource, is_full_id, normalise_short, short_id
+from wellkept.core.ids import IdSource, is_full_id, normalise_short, short_id
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from holdfast.core.codec import Json, payload_from_json, payload_to_json
-from holdfast.core.errors import UsageError
-from holdfast.core.payloads import (
+from wellkept.core.codec import Json, payload_from_json, payload_to_json
+from wellkept.core.errors import UsageError
+from wellkept.core.payloads import (
     DeadEnd,
     E2EObservation,
     RecipeStep,
@@ -15,7 +15,7 @@ from holdfast.core.payloads import (
     WorkState,
     WorkUnitOutcome,
 )
-from holdfast.core.types import TYPE_RULES, MemoryType, parse_type
+from wellkept.core.types import TYPE_RULES, MemoryType, parse_type
 
 pytestmark = pytest.mark.feature("A2")
 

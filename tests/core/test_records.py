@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.records import (
+from wellkept.core.records import (
     MISSING,
     FrozenRecordError,
     field,
@@ -296,8 +296,8 @@ def test_the_standard_module_takes_a_record_for_its_own() -> None:
 def test_defining_and_making_records_loads_neither_dataclasses_nor_inspect() -> None:
     script = (
         "import sys\n"
-        "from holdfast.core.memory import Evidence\n"
-        "from holdfast.core.types import EvidenceKind\n"
+        "from wellkept.core.memory import Evidence\n"
+        "from wellkept.core.types import EvidenceKind\n"
         "repr(Evidence(EvidenceKind.COMMIT, 'abc')) == hash(Evidence(EvidenceKind.COMMIT, 'abc'))\n"
         "print(sorted({'dataclasses', 'inspect', 'ast', 'dis'} & set(sys.modules)))\n"
     )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core import text
+from wellkept.core import text
 
 pytestmark = pytest.mark.feature("B1")
 

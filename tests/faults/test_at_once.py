@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.processes import FOLDER_NAME, Running, announced
-from holdfast.app.settings.model import Settings
-from holdfast.core.errors import ConflictError, HoldfastError
-from holdfast.core.query import Filter, Validity
-from holdfast.store import open_sqlite
+import wellkept
+from wellkept.app.processes import FOLDER_NAME, Running, announced
+from wellkept.app.settings.model import Settings
+from wellkept.core.errors import ConflictError, WellkeptError
+from wellkept.core.query import Filter, Validity
+from wellkept.store import open_sqlite
 
 _THREADS = 8
 
@@ -59,15 +59,15 @@ def test_processes_that_draw_on_one_budget_never_go_above_it(tmp_path: Path) -> 
 _SENTENCES = 25
 _REMEMBER = """
 import sys
-import holdfast
-from holdfast.app.settings.model import Settings
+import wellkept
+from wellkept.app.settings.model import Settings
 
 path, folder, count = sys.argv[1:]
-with holdfast.open(path, cwd=folder, embedder="none", settings=Settings()) as hf:
+with wellkept.open(path, cwd=folder, embedder="none", settings=Settings()) as wk:
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(int(count)):
-        hf.remember(f"Service {number} answers on the inner network only")
+        wk.remember(f"Service {number} answers on the inner network only")
 """
 
 
@@ -100,13 +100,13 @@ def test_processes_that_say_the_same_at_once_keep_it_once(tmp_path: Path) -> Non
 def test_of_those_who_change_what_they_read_one_wins_and_the_others_are_told(
     tmp_path: Path, change: str
 ) -> None:
-    def opened() -> holdfast.Holdfast:
-        return holdfast.open(
+    def opened() -> wellkept.Wellkept:
+        return wellkept.open(
             tmp_path / "memory.db", cwd=tmp_path, embedder="none", settings=Settings()
         )
 
-    with opened() as hf:
-        first = hf.remember("The shop opens at nine").memory
+    with opened() as wk:
+        first = wk.remember("The shop opens at nine").memory
     outcomes: list[str] = []
 
     def edit(number: int) -> None:
@@ -117,16 +117,16 @@ def test_of_those_who_change_what_they_read_one_wins_and_the_others_are_told(
                     mine.edit(first.id, content=text, if_updated_at=first.updated_at)
                 else:
                     mine.edit(first.id, importance=number / 10, if_updated_at=first.updated_at)
-            except HoldfastError as error:
+            except WellkeptError as error:
                 outcomes.append(type(error).__name__)
             else:
                 outcomes.append("won")
 
     at_once(edit)
     assert sorted(outcomes) == [*[ConflictError.__name__] * (_THREADS - 1), "won"]
-    with opened() as hf:
+    with opened() as wk:
         everything = Filter(project=None, validity=Validity.ANY, archived=None)
-        kept = list(hf.engine.store.iterate(everything))
+        kept = list(wk.engine.store.iterate(everything))
         assert len(kept) == (2 if change == "content" else 1)
         assert sum(memory.is_open for memory in kept) == 1
 

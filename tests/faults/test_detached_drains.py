@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from bench.crash_scene import wait_until
-from holdfast.clients import detached_drain
-from holdfast.clients.detached_drain import SLOT_VARIABLE, SLOTS, rounds, take_slot
 from tests.clients.hooking import HOOK, PYTHON, Machine
+from wellkept.clients import detached_drain
+from wellkept.clients.detached_drain import SLOT_VARIABLE, SLOTS, rounds, take_slot
 
 pytestmark = [
     pytest.mark.feature("C2", "C4"),
@@ -93,7 +93,7 @@ def test_a_slot_is_free_again_when_its_holder_is_killed(state: Path) -> None:
         [
             sys.executable,
             "-c",
-            "import sys; from holdfast.clients.detached_drain import take_slot\n"
+            "import sys; from wellkept.clients.detached_drain import take_slot\n"
             "held = [take_slot(sys.argv[1]), take_slot(sys.argv[1])]; print(held, flush=True)\n"
             "sys.stdin.read()",
             str(state),

@@ -12,24 +12,24 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
+import wellkept
 from bench.crash_scene import wait_until
-from holdfast.app.background import Live, LivePace
-from holdfast.app.maintenance.reindex import vector_coverage
-from holdfast.app.observer.ingest import sum_up, take_waiting
-from holdfast.app.observer.spool_folder import SpoolFolder
-from holdfast.app.settings.model import Settings
-from holdfast.cli.commands.run.spool import events_of
-from holdfast.core.errors import ProviderError, StoreBusyError
-from holdfast.core.ports.store import Vector
-from holdfast.core.query import Filter
-from holdfast.core.records import replace
-from holdfast.core.types import MemoryType
-from holdfast.observe.ingest.drain import DrainRules, drain
-from holdfast.store import spool
-from holdfast.testing.fakes import WordEmbedder
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import START, Teller, world
+from wellkept.app.background import Live, LivePace
+from wellkept.app.maintenance.reindex import vector_coverage
+from wellkept.app.observer.ingest import sum_up, take_waiting
+from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.app.settings.model import Settings
+from wellkept.cli.commands.run.spool import events_of
+from wellkept.core.errors import ProviderError, StoreBusyError
+from wellkept.core.ports.store import Vector
+from wellkept.core.query import Filter
+from wellkept.core.records import replace
+from wellkept.core.types import MemoryType
+from wellkept.observe.ingest.drain import DrainRules, drain
+from wellkept.store import spool
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("C2")
 
@@ -40,12 +40,12 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.work = folder / "work"
         self.work.mkdir()
-        self.environment = {"HOLDFAST_HOME": str(folder / "home")}
+        self.environment = {"WELLKEPT_HOME": str(folder / "home")}
         self.spool = SpoolFolder.of(self.environment)
 
-    def open_in(self, folder: Path) -> holdfast.Holdfast:
+    def open_in(self, folder: Path) -> wellkept.Wellkept:
         settings = replace(Settings(), store_busy_timeout_ms=10)
-        return holdfast.open(
+        return wellkept.open(
             cwd=folder, embedder="none", settings=settings, environment=self.environment
         )
 
@@ -61,16 +61,16 @@ class Home:
         )
 
     def prompts(self) -> list[str]:
-        with self.open_in(self.work) as hf:
+        with self.open_in(self.work) as wk:
             where = Filter(project=None, types=(MemoryType.PROMPT,))
-            return sorted(memory.content for memory in hf.engine.store.iterate(where))
+            return sorted(memory.content for memory in wk.engine.store.iterate(where))
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     made = Home(tmp_path)
-    with made.open_in(made.work) as hf:
-        hf.remember("Makes the database")
+    with made.open_in(made.work) as wk:
+        wk.remember("Makes the database")
     return made
 
 
@@ -87,8 +87,8 @@ class ClockThatGoesBack:
 
 def test_a_clock_that_goes_back_during_a_drain_changes_nothing(tmp_path: Path) -> None:
     spooler, clock = Spooler(tmp_path / "spool"), ClockThatGoesBack()
-    with holdfast.open(tmp_path / "memory.db", embedder="none", settings=Settings()) as hf:
-        engine = replace(hf.engine, clock=clock)
+    with wellkept.open(tmp_path / "memory.db", embedder="none", settings=Settings()) as wk:
+        engine = replace(wk.engine, clock=clock)
         for round_number in range(3):
             for name in ("left", "right"):
                 say = Teller(f"{name}-{round_number}")
@@ -106,7 +106,7 @@ def test_a_clock_that_goes_back_during_a_drain_changes_nothing(tmp_path: Path) -
 @pytest.fixture
 def locked(home: Home) -> Iterator[sqlite3.Connection]:
     """Another process that keeps the store locked for as long as it likes."""
-    path = Path(home.environment["HOLDFAST_HOME"]) / "memory.db"
+    path = Path(home.environment["WELLKEPT_HOME"]) / "memory.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield other
@@ -143,11 +143,11 @@ def test_a_drain_of_a_locked_store_tells_who_is_in_the_way_and_sets_nothing_asid
     home: Home, locked: sqlite3.Connection
 ) -> None:
     home.catch("Kept for later")
-    with home.open_in(home.work) as hf:
+    with home.open_in(home.work) as wk:
         with pytest.raises(StoreBusyError, match="locked by another process"):
-            take_waiting(hf, translate=events_of, environment=home.environment)
+            take_waiting(wk, translate=events_of, environment=home.environment)
         locked.execute("ROLLBACK")
-        report = take_waiting(hf, translate=events_of, environment=home.environment)
+        report = take_waiting(wk, translate=events_of, environment=home.environment)
     assert (report.prompts, report.set_aside, report.busy) == (1, (), False)
 
 
@@ -161,10 +161,10 @@ def test_an_embedder_that_is_down_is_asked_once_in_a_drain(home: Home) -> None:
 
     for number in range(5):
         home.catch(f"Look at part {number} of it", session=f"session-{number}")
-    with holdfast.open(
+    with wellkept.open(
         cwd=home.work, embedder=Down(), settings=Settings(), environment=home.environment
-    ) as hf:
-        report = take_waiting(hf, translate=events_of, environment=home.environment)
+    ) as wk:
+        report = take_waiting(wk, translate=events_of, environment=home.environment)
     assert (report.prompts, report.set_aside) == (5, ())
     assert Down.asked == 1
 
@@ -185,24 +185,24 @@ def test_an_embedder_that_hangs_holds_no_drain_up_and_gives_its_vectors_afterwar
     home: Home,
 ) -> None:
     stuck = Stuck()
-    with holdfast.open(
+    with wellkept.open(
         cwd=home.work, embedder=stuck, settings=Settings(), environment=home.environment
-    ) as hf:
+    ) as wk:
         for number in range(3):
             home.catch(f"Look at part {number} of it", session=f"session-{number}")
         report = take_waiting(
-            hf, translate=events_of, environment=home.environment, embedding_s=0.01
+            wk, translate=events_of, environment=home.environment, embedding_s=0.01
         )
         assert (report.prompts, report.set_aside, report.vectors_due) == (3, (), True)
-        assert hf.embedding_problem == f"{stuck.model_id} was not done within 0.01 s."
+        assert wk.embedding_problem == f"{stuck.model_id} was not done within 0.01 s."
         with home.spool.draining() as free:
             assert free
         stuck.free.set()
-        assert sum_up(hf, report).problems == ()
-        assert hf.embedding_problem is None
-        there, wanted = vector_coverage(hf.engine.store, stuck.model_id)
+        assert sum_up(wk, report).problems == ()
+        assert wk.embedding_problem is None
+        there, wanted = vector_coverage(wk.engine.store, stuck.model_id)
         assert there == wanted
-        assert hf.fill_vectors() == 0
+        assert wk.fill_vectors() == 0
 
 
 def test_what_a_hook_left_that_died_before_its_first_write_goes_when_it_is_old(
@@ -212,11 +212,11 @@ def test_what_a_hook_left_that_died_before_its_first_write_goes_when_it_is_old(
     spooler.spool.folder.mkdir()
     empty = spooler.spool.folder / "claude-code-dead.spool"
     empty.touch()
-    with holdfast.open(tmp_path / "memory.db", embedder="none", settings=Settings()) as hf:
+    with wellkept.open(tmp_path / "memory.db", embedder="none", settings=Settings()) as wk:
         rules = DrainRules(idle_minutes=10)
-        drain(hf.engine, spooler.spool, translate=translate, world=world(), rules=rules)
+        drain(wk.engine, spooler.spool, translate=translate, world=world(), rules=rules)
         assert empty.exists()
         spooler.quiet_since(START)
-        report = drain(hf.engine, spooler.spool, translate=translate, world=world(), rules=rules)
+        report = drain(wk.engine, spooler.spool, translate=translate, world=world(), rules=rules)
     assert report.removed == 1
     assert not empty.exists()

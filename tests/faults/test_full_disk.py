@@ -15,8 +15,8 @@ import pytest
 
 from bench.crash_ledger import Kind, Ledger, Sent, settle, verdict, words_of
 from bench.crash_scene import Done, HttpServer, Scene, end_server, finished
-from holdfast.store import spool
-from holdfast.store.spool_reader import dropped
+from wellkept.store import spool
+from wellkept.store.spool_reader import dropped
 
 pytestmark = [
     pytest.mark.feature("C2"),
@@ -81,7 +81,7 @@ def test_a_drain_without_room_says_so_and_loses_nothing(scene: Scene) -> None:
     assert scene.cli("remember", "Makes the database").code == 0
     catch_prompts(scene, ledger, 400)
     size = (scene.home / "memory.db").stat().st_size
-    drain = (sys.executable, "-P", "-m", "holdfast.cli", "spool", "drain")
+    drain = (sys.executable, "-P", "-m", "wellkept.cli", "spool", "drain")
     done = limited(scene, *drain, limit_bytes=size + 64_000)
     assert done.code not in {0, 1}
     assert "no room left" in done.errors

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.clients.answers.shown_items import ShownBook
-from holdfast.store import spool
-from holdfast.store.spool_reader import dropped, files
+from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.store import spool
+from wellkept.store.spool_reader import dropped, files
 
 fcntl = spool.fcntl
 pytestmark = [
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 # The hook with a limit that a test can wait for.
 _IMPATIENT = (
-    "import sys; from holdfast.clients import hook_process\n"
+    "import sys; from wellkept.clients import hook_process\n"
     "hook_process.WRITE_LIMIT_S = 0.2\n"
     "hook_process.main(sys.argv[1:])\n"
 )
@@ -31,7 +31,7 @@ def test_a_hook_whose_file_stays_locked_gives_up_and_the_event_is_counted(tmp_pa
     folder = tmp_path / "home" / spool.FOLDER_NAME
     payload = b'{"session_id": "s"}'
     command = [sys.executable, "-c", _IMPATIENT, "claude-code", "UserPromptSubmit"]
-    environment = {"HOLDFAST_HOME": str(tmp_path / "home"), "HOLDFAST_DEBUG": "1"}
+    environment = {"WELLKEPT_HOME": str(tmp_path / "home"), "WELLKEPT_DEBUG": "1"}
 
     def run() -> str:
         done = subprocess.run(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.crash import Kill, crowd_run, kill_run, plan
-from holdfast.clients.detached_drain import SLOTS
+from wellkept.clients.detached_drain import SLOTS
 
 pytestmark = [
     pytest.mark.feature("C2", "C4", "C6"),

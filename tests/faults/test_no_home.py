@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.feature("C4")
-_CLI = (sys.executable, "-P", "-m", "holdfast.cli")
+_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
 
 
 @pytest.mark.parametrize("words", [("spool", "drain"), ("remember", "x"), ("doctor",)])
@@ -23,6 +23,6 @@ def test_without_a_home_commands_say_what_to_set(tmp_path: Path, words: tuple[st
         check=False,
     )
     assert done.returncode not in {0, 1}
-    assert b"HOLDFAST_HOME" in done.stderr
+    assert b"WELLKEPT_HOME" in done.stderr
     assert b"Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []

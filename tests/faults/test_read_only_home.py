@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
+import wellkept
 from bench.crash_scene import Done
-from holdfast.app.settings.model import Settings
-from holdfast.cli.background import Role, live_parts
-from holdfast.store import spool
 from tests.clients.hooking import HOOK, PYTHON
+from wellkept.app.settings.model import Settings
+from wellkept.cli.background import Role, live_parts
+from wellkept.store import spool
 
 pytestmark = [
     pytest.mark.feature("C2", "C4"),
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 _DROPPED = "-dac_override,-dac_read_search,-fowner"
 _PLAIN_USER = ("setpriv", f"--bounding-set={_DROPPED}", f"--inh-caps={_DROPPED}")
-_CLI = (sys.executable, "-P", "-m", "holdfast.cli")
+_CLI = (sys.executable, "-P", "-m", "wellkept.cli")
 
 
 @pytest.fixture
@@ -39,11 +39,11 @@ def home(tmp_path: Path) -> Iterator[Path]:
     """A memory and a spool, both for reading only."""
     root = tmp_path
     folder = root / "home"
-    environment = {"HOLDFAST_HOME": str(folder)}
-    with holdfast.open(
+    environment = {"WELLKEPT_HOME": str(folder)}
+    with wellkept.open(
         cwd=root, project="shop", embedder="none", settings=Settings(), environment=environment
-    ) as hf:
-        hf.remember("The shop opens at nine", type="convention", importance=0.9)
+    ) as wk:
+        wk.remember("The shop opens at nine", type="convention", importance=0.9)
     spool.append(
         str(folder / spool.FOLDER_NAME),
         client="claude-code",
@@ -68,9 +68,9 @@ def _set_modes(root: Path, *, file: int, folder: int) -> None:
 
 def started(home: Path, *words: str) -> subprocess.Popen[bytes]:
     environment = {
-        "HOLDFAST_HOME": str(home),
-        "HOLDFAST_EMBEDDING_PROVIDER": "none",
-        "HOLDFAST_PROJECT": "shop",
+        "WELLKEPT_HOME": str(home),
+        "WELLKEPT_EMBEDDING_PROVIDER": "none",
+        "WELLKEPT_PROJECT": "shop",
         "HOME": "/nonexistent",
         "PATH": os.environ["PATH"],
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -165,8 +165,8 @@ def test_where_nothing_can_be_made_a_server_goes_on_without_its_live_parts(
 ) -> None:
     blocked = tmp_path / "a file"
     blocked.write_text("in the way of a folder")
-    monkeypatch.setenv("HOLDFAST_HOME", str(blocked))
-    with live_parts(Role(kind="mcp", folder=tmp_path), lambda folder: holdfast.open(cwd=folder)):
+    monkeypatch.setenv("WELLKEPT_HOME", str(blocked))
+    with live_parts(Role(kind="mcp", folder=tmp_path), lambda folder: wellkept.open(cwd=folder)):
         pass
     (record,) = caplog.records
-    assert "holdfast doctor" in record.message
+    assert "wellkept doctor" in record.message

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.events import Event
-from holdfast.core.sessions import SpoolEntry
-from holdfast.memory.engine import Engine
-from holdfast.observe.ingest.drain import DrainReport, drain
-from holdfast.store import open_sqlite
 from tests.observe.spooling import POISON, Spooler, translate
 from tests.observe.telling import Teller, world
+from wellkept.core.events import Event
+from wellkept.core.sessions import SpoolEntry
+from wellkept.memory.engine import Engine
+from wellkept.observe.ingest.drain import DrainReport, drain
+from wellkept.store import open_sqlite
 
 pytestmark = pytest.mark.feature("C2")
 

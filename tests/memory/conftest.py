@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.memory.engine import Engine
-from holdfast.store import open_sqlite
-from holdfast.testing import Samples
-from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.memory.keeping import Workshop, open_workshop
+from wellkept.memory.engine import Engine
+from wellkept.store import open_sqlite
+from wellkept.testing import Samples
+from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 
 @pytest.fixture

@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast.core.changes import Insert
-from holdfast.core.clock import to_ms
-from holdfast.core.ids import IdSource
-from holdfast.core.memory import Memory
-from holdfast.core.ports.store import Embedder, Store
-from holdfast.core.query import Filter, Validity
-from holdfast.core.types import MemoryType
-from holdfast.memory.engine import Engine
-from holdfast.store import open_sqlite
-from holdfast.testing.fakes import ManualClock
+from wellkept.core.changes import Insert
+from wellkept.core.clock import to_ms
+from wellkept.core.ids import IdSource
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Embedder, Store
+from wellkept.core.query import Filter, Validity
+from wellkept.core.types import MemoryType
+from wellkept.memory.engine import Engine
+from wellkept.store import open_sqlite
+from wellkept.testing.fakes import ManualClock
 
 PROJECT = "git:example.org/widget"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.core.clock import to_ms
-from holdfast.core.memory import Memory
-from holdfast.core.query import Candidate
-from holdfast.core.types import MemoryType
-from holdfast.memory.recall.query_plan import QueryPlan, plan_query
-from holdfast.memory.recall.ranking import Setting
-from holdfast.memory.recall.retrievers import Pool
+from wellkept.core.clock import to_ms
+from wellkept.core.memory import Memory
+from wellkept.core.query import Candidate
+from wellkept.core.types import MemoryType
+from wellkept.memory.recall.query_plan import QueryPlan, plan_query
+from wellkept.memory.recall.ranking import Setting
+from wellkept.memory.recall.retrievers import Pool
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NOW_MS = to_ms(NOW)

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from holdfast.core import payloads
-from holdfast.core.codec import Payload
-from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
-from holdfast.core.text import clean
-from holdfast.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationType, Scope, Source
-from holdfast.memory.text.redaction import redact
+from wellkept.core import payloads
+from wellkept.core.codec import Payload
+from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
+from wellkept.core.text import clean
+from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.memory.text.redaction import redact
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

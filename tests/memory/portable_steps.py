@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 
-from holdfast.core.changes import Insert
-from holdfast.core.memory import Memory
-from holdfast.core.query import Filter
-from holdfast.memory.engine import Engine
-from holdfast.memory.exchange.jsonl import (
+from wellkept.core.changes import Insert
+from wellkept.core.memory import Memory
+from wellkept.core.query import Filter
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.jsonl import (
     FORMAT,
     VERSION,
     ImportReport,
@@ -17,7 +17,7 @@ from holdfast.memory.exchange.jsonl import (
     import_jsonl,
     whole,
 )
-from holdfast.memory.exchange.memory_json import memory_to_json
+from wellkept.memory.exchange.memory_json import memory_to_json
 
 HEADER = json.dumps({"format": FORMAT, "version": VERSION})
 

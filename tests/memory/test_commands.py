@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import commands as bench
-from holdfast.core.types import MemoryType
-from holdfast.memory.commands.detect import (
+from wellkept.core.types import MemoryType
+from wellkept.memory.commands.detect import (
     DOCUMENT_CHARS,
     Ask,
     Forget,

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.changes import Close, Delete, Mark, Replace
-from holdfast.core.memory import Memory, Relation, WorkUnitRef
-from holdfast.core.payloads import Decision
-from holdfast.core.query import Filter
-from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope
-from holdfast.memory.engine import Thresholds
-from holdfast.memory.lifecycle.compaction import compact
-from holdfast.testing.fakes import WordEmbedder
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from wellkept.core.changes import Close, Delete, Mark, Replace
+from wellkept.core.memory import Memory, Relation, WorkUnitRef
+from wellkept.core.payloads import Decision
+from wellkept.core.query import Filter
+from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope
+from wellkept.memory.engine import Thresholds
+from wellkept.memory.lifecycle.compaction import compact
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("A5")
 

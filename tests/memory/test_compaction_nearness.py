@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.memory.lifecycle.near_pairs import near_pairs
+from wellkept.memory.lifecycle.near_pairs import near_pairs
 
 pytestmark = pytest.mark.feature("A5")
 

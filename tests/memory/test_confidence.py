@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.changes import Close
-from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.memory import Memory, Relation
-from holdfast.core.types import RelationType
-from holdfast.memory.lifecycle.confidence import FACTORS, SMALLEST_MOVE, set_confidence
 from tests.memory.keeping import START, Workshop, open_workshop
+from wellkept.core.changes import Close
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.memory import Memory, Relation
+from wellkept.core.types import RelationType
+from wellkept.memory.lifecycle.confidence import FACTORS, SMALLEST_MOVE, set_confidence
 
 pytestmark = pytest.mark.feature("A7")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.clock import date_words
-from holdfast.memory.text.dates import parse_window
+from wellkept.core.clock import date_words
+from wellkept.memory.text.dates import parse_window
 
 pytestmark = pytest.mark.feature("B6")
 

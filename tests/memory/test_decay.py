@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.changes import Close, Delete, Mark, Rescore
-from holdfast.core.memory import Memory
-from holdfast.core.types import MemoryType, Scope
-from holdfast.memory.lifecycle.decay import decay, faded_importance
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from wellkept.core.changes import Close, Delete, Mark, Rescore
+from wellkept.core.memory import Memory
+from wellkept.core.types import MemoryType, Scope
+from wellkept.memory.lifecycle.decay import decay, faded_importance
 
 pytestmark = pytest.mark.feature("A5")
 

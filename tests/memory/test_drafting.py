@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import UsageError
-from holdfast.core.memory import (
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import (
     MAX_CONTENT_CHARS,
     Evidence,
     Memory,
@@ -18,9 +18,9 @@ from holdfast.core.memory import (
     Relation,
     WorkUnitRef,
 )
-from holdfast.core.payloads import DeadEnd, Decision
-from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
-from holdfast.memory.draft import amend, compose
+from wellkept.core.payloads import DeadEnd, Decision
+from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.memory.draft import amend, compose
 
 pytestmark = pytest.mark.feature("A1")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.changes import PutScratchpad
-from holdfast.core.codec import Payload
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.payloads import CausalDependency, E2EObservation, PrefetchPattern
-from holdfast.core.query import FileLink
-from holdfast.core.scratchpad import PadNote, Scratchpad, Sheet
-from holdfast.core.types import MemoryType, Phase, Source
-from holdfast.memory.context.build import ContextRequest, Moment, build_context
-from holdfast.memory.context.packing import render_context
-from holdfast.memory.engine import Engine
-from holdfast.memory.remember import remember
+from wellkept.core.changes import PutScratchpad
+from wellkept.core.codec import Payload
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.payloads import CausalDependency, E2EObservation, PrefetchPattern
+from wellkept.core.query import FileLink
+from wellkept.core.scratchpad import PadNote, Scratchpad, Sheet
+from wellkept.core.types import MemoryType, Phase, Source
+from wellkept.memory.context.build import ContextRequest, Moment, build_context
+from wellkept.memory.context.packing import render_context
+from wellkept.memory.engine import Engine
+from wellkept.memory.remember import remember
 
 pytestmark = pytest.mark.feature("D10")
 

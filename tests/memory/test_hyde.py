@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.memory.recall.hyde import blend, is_thin
+from wellkept.memory.recall.hyde import blend, is_thin
 
 pytestmark = pytest.mark.feature("B7")
 

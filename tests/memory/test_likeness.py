@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.memory.text.similarity import Likeness, compare
+from wellkept.memory.text.similarity import Likeness, compare
 
 pytestmark = pytest.mark.feature("A4")
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.query import Filter
-from holdfast.core.types import MemoryType, Source
-from holdfast.memory.commands.execute import obey
-from holdfast.memory.edit import get_one
-from holdfast.memory.engine import Engine
-from holdfast.memory.remember import remember
-from holdfast.testing.fakes import ManualClock
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.query import Filter
+from wellkept.core.types import MemoryType, Source
+from wellkept.memory.commands.execute import obey
+from wellkept.memory.edit import get_one
+from wellkept.memory.engine import Engine
+from wellkept.memory.remember import remember
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("A8")
 HERE = "name:here"

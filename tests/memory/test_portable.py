@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from holdfast.core.changes import Insert
-from holdfast.core.errors import ConflictError, NotFoundError, UsageError
-from holdfast.core.memory import Memory
-from holdfast.core.types import MemoryType
-from holdfast.memory.engine import Engine
-from holdfast.memory.exchange.jsonl import FORMAT, VERSION, export_jsonl_file, import_jsonl, whole
-from holdfast.memory.exchange.jsonl_lines import MAX_LINE_BYTES
-from holdfast.memory.exchange.memory_json import memory_from_json, memory_to_json
-from holdfast.store import open_sqlite
-from holdfast.testing import ModelStore, Samples
 from tests.memory.portable_records import libraries, memories
 from tests.memory.portable_steps import HEADER, counts, exported, line, one, put, take
+from wellkept.core.changes import Insert
+from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.types import MemoryType
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.jsonl import FORMAT, VERSION, export_jsonl_file, import_jsonl, whole
+from wellkept.memory.exchange.jsonl_lines import MAX_LINE_BYTES
+from wellkept.memory.exchange.memory_json import memory_from_json, memory_to_json
+from wellkept.store import open_sqlite
+from wellkept.testing import ModelStore, Samples
 
 pytestmark = pytest.mark.feature("A11")
 
@@ -264,9 +264,9 @@ def test_byte_order_mark_and_windows_line_ends_do_no_harm(
         (b"hello\n", "not an export"),
         (b"{}\n", "names no format"),
         (b'{"format": "other", "version": 1}\n', "is not known"),
-        (b'{"format": "holdfast-memories", "version": 99}\n', "Update Holdfast"),
-        (b'{"format": "holdfast-memories", "version": "1"}\n', "is not known"),
-        (b'{"format": "holdfast-mem', "ends in the middle"),
+        (b'{"format": "wellkept-memories", "version": 99}\n', "Update Wellkept"),
+        (b'{"format": "wellkept-memories", "version": "1"}\n', "is not known"),
+        (b'{"format": "wellkept-mem', "ends in the middle"),
         (b"\xff\xfa\n", "not UTF-8"),
     ],
 )

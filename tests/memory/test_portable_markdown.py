@@ -7,31 +7,31 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from holdfast.core.changes import Insert, Rescore
-from holdfast.core.codec import Json
-from holdfast.core.errors import ConflictError, NotFoundError
-from holdfast.core.memory import Memory
-from holdfast.core.query import Filter
-from holdfast.core.types import MemoryType, Scope, Source
-from holdfast.memory.edit import revise
-from holdfast.memory.engine import Engine
-from holdfast.memory.exchange.jsonl import whole
-from holdfast.memory.exchange.markdown_document import (
+from tests.memory.portable_records import memories
+from wellkept.core.changes import Insert, Rescore
+from wellkept.core.codec import Json
+from wellkept.core.errors import ConflictError, NotFoundError
+from wellkept.core.memory import Memory
+from wellkept.core.query import Filter
+from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.memory.edit import revise
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.jsonl import whole
+from wellkept.memory.exchange.markdown_document import (
     read_front_matter,
     split_sections,
     write_front_matter,
 )
-from holdfast.memory.exchange.markdown_export import INDEX, export_markdown
-from holdfast.memory.exchange.markdown_import import MarkdownReport, import_markdown
-from holdfast.memory.exchange.markdown_memory import (
+from wellkept.memory.exchange.markdown_export import INDEX, export_markdown
+from wellkept.memory.exchange.markdown_import import MarkdownReport, import_markdown
+from wellkept.memory.exchange.markdown_memory import (
     MemoryPatch,
     differences,
     read_entry,
     write_entry,
 )
-from holdfast.testing import Samples
-from holdfast.testing.fakes import ManualClock
-from tests.memory.portable_records import memories
+from wellkept.testing import Samples
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("A11")
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.memory import Memory
-from holdfast.core.types import EvidenceKind, MemoryType, Scope
-from holdfast.memory.engine import Engine
-from holdfast.memory.exchange.jsonl import import_jsonl, whole
-from holdfast.testing import ModelStore, Samples
 from tests.memory.portable_steps import HEADER, counts, exported, line, one, put, take
+from wellkept.core.memory import Memory
+from wellkept.core.types import EvidenceKind, MemoryType, Scope
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.jsonl import import_jsonl, whole
+from wellkept.testing import ModelStore, Samples
 
 pytestmark = pytest.mark.feature("A11")
 

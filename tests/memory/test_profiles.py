@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import UsageError
-from holdfast.core.types import MemoryType, Phase
-from holdfast.memory.recall.phase_weights import PHASE_WEIGHTS, phase_weight
-from holdfast.memory.recall.ranking_profiles import (
+from tests.memory.pools import DAY_MS, NOW_MS, candidate, memory, plan, pool, setting
+from wellkept.core.errors import UsageError
+from wellkept.core.types import MemoryType, Phase
+from wellkept.memory.recall.phase_weights import PHASE_WEIGHTS, phase_weight
+from wellkept.memory.recall.ranking_profiles import (
     PROFILES,
     balanced_score,
     phase_score,
@@ -19,7 +20,6 @@ from holdfast.memory.recall.ranking_profiles import (
     rank_balanced,
     rank_phase,
 )
-from tests.memory.pools import DAY_MS, NOW_MS, candidate, memory, plan, pool, setting
 
 pytestmark = pytest.mark.feature("B2")
 _SHARES = st.floats(0, 1)

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.changes import Close, Delete, Insert, Replace
-from holdfast.core.errors import StoreError
-from holdfast.core.memory import Memory, WorkUnitRef
-from holdfast.core.payloads import ContextCost, RecipeStep, WorkflowRecipe, WorkUnitOutcome
-from holdfast.core.types import MemoryType, Scope, Source
-from holdfast.memory.file_presence import Exists
-from holdfast.memory.lifecycle.pruning import PruneRule, Retention, archive_work_unit, prune
 from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from wellkept.core.changes import Close, Delete, Insert, Replace
+from wellkept.core.errors import StoreError
+from wellkept.core.memory import Memory, WorkUnitRef
+from wellkept.core.payloads import ContextCost, RecipeStep, WorkflowRecipe, WorkUnitOutcome
+from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.memory.file_presence import Exists
+from wellkept.memory.lifecycle.pruning import PruneRule, Retention, archive_work_unit, prune
 
 pytestmark = pytest.mark.feature("A5", "A6")
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.types import MemoryType, Phase
-from holdfast.memory.recall.features import Signal, SignalTable
-from holdfast.memory.recall.query_plan import plan_query
-from holdfast.memory.recall.ranking import (
+from tests.memory.pools import DAY_MS, NOW, NOW_MS, candidate, memory, plan, pool, setting
+from wellkept.core.types import MemoryType, Phase
+from wellkept.memory.recall.features import Signal, SignalTable
+from wellkept.memory.recall.query_plan import plan_query
+from wellkept.memory.recall.ranking import (
     STALE_FACTOR,
     WEIGHTS_FILE,
     load_weights,
@@ -22,8 +23,7 @@ from holdfast.memory.recall.ranking import (
     priors_of,
     rank_by_weights,
 )
-from holdfast.memory.text.dates import DateWindow
-from tests.memory.pools import DAY_MS, NOW, NOW_MS, candidate, memory, plan, pool, setting
+from wellkept.memory.text.dates import DateWindow
 
 pytestmark = pytest.mark.feature("B1")
 

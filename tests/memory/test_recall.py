@@ -10,18 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.changes import Close, Mark
-from holdfast.core.errors import NotFoundError, ProviderError, UsageError
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.ports.store import Vector
-from holdfast.core.query import FileLink, Filter, Validity
-from holdfast.core.types import MemoryType, Scope
-from holdfast.memory.engine import Engine
-from holdfast.memory.recall.recall import recall
-from holdfast.memory.recall.requests import Mode, RecallRequest, Recollection
-from holdfast.memory.remember import remember
-from holdfast.store import open_sqlite
-from holdfast.testing.fakes import ManualClock, WordEmbedder
+from wellkept.core.changes import Close, Mark
+from wellkept.core.errors import NotFoundError, ProviderError, UsageError
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.ports.store import Vector
+from wellkept.core.query import FileLink, Filter, Validity
+from wellkept.core.types import MemoryType, Scope
+from wellkept.memory.engine import Engine
+from wellkept.memory.recall.recall import recall
+from wellkept.memory.recall.requests import Mode, RecallRequest, Recollection
+from wellkept.memory.remember import remember
+from wellkept.store import open_sqlite
+from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 pytestmark = pytest.mark.feature("B1")
 HERE = "name:here"

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.memory import MemoryDraft, MemoryPatch
-from holdfast.core.query import Filter, Validity
-from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
-from holdfast.memory.edit import forget, get_one, pick, revise
-from holdfast.memory.engine import Engine
-from holdfast.memory.remember import Outcome, remember, remember_many
-from holdfast.testing.fakes import ManualClock
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.memory import MemoryDraft, MemoryPatch
+from wellkept.core.query import Filter, Validity
+from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.memory.edit import forget, get_one, pick, revise
+from wellkept.memory.engine import Engine
+from wellkept.memory.remember import Outcome, remember, remember_many
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("A4")
 HERE = "name:here"
@@ -208,7 +208,7 @@ def test_a_memory_is_picked_by_full_id_short_id_or_prefix(engine: Engine) -> Non
     memory = remember(engine, taught("Only one here"), project=HERE).memory
     for name in (memory.id, memory.short, memory.short[:5], f"m:{memory.short}".upper()):
         assert pick(engine, name, project=HERE).id == memory.id
-    with pytest.raises(NotFoundError, match="holdfast list"):
+    with pytest.raises(NotFoundError, match="wellkept list"):
         pick(engine, "zzzzzzzz", project=HERE)
 
 

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.changes import Mark
-from holdfast.core.errors import UsageError
-from holdfast.core.memory import Memory, Relation
-from holdfast.core.payloads import CausalDependency, RecipeStep, WorkflowRecipe
-from holdfast.core.query import Filter
-from holdfast.core.types import MemoryType, RelationType
-from holdfast.memory.file_presence import exists_below, project_path
-from holdfast.memory.lifecycle.staleness import (
+from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from wellkept.core.changes import Mark
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import Memory, Relation
+from wellkept.core.payloads import CausalDependency, RecipeStep, WorkflowRecipe
+from wellkept.core.query import Filter
+from wellkept.core.types import MemoryType, RelationType
+from wellkept.memory.file_presence import exists_below, project_path
+from wellkept.memory.lifecycle.staleness import (
     follow_rename,
     follow_renames,
     outdated_recipe,
     sweep,
 )
-from holdfast.testing.fakes import WordEmbedder
-from tests.memory.keeping import PROJECT, START, Workshop, open_workshop
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B8")
 

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.codec import Json
-from holdfast.core.errors import UsageError
-from holdfast.memory.state import (
+from tests.memory.keeping import PROJECT, Workshop
+from wellkept.core.codec import Json
+from wellkept.core.errors import UsageError
+from wellkept.memory.state import (
     MAX_VALUE_BYTES,
     State,
     StateScope,
     checked_json,
     forget_old_sessions,
 )
-from tests.memory.keeping import PROJECT, Workshop
 
 pytestmark = pytest.mark.feature("A9")
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.changes import PutSession
-from holdfast.core.memory import Memory
-from holdfast.core.payloads import RecipeStep, WorkflowRecipe
-from holdfast.core.sessions import SessionRecord
-from holdfast.core.types import MemoryType, Scope
-from holdfast.memory.engine import Engine
-from holdfast.memory.lifecycle.maintenance import UpkeepAction, UpkeepReport, run_upkeep, upkeep_due
-from holdfast.memory.state import State
 from tests.memory.keeping import PROJECT, Workshop, open_workshop
+from wellkept.core.changes import PutSession
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import RecipeStep, WorkflowRecipe
+from wellkept.core.sessions import SessionRecord
+from wellkept.core.types import MemoryType, Scope
+from wellkept.memory.engine import Engine
+from wellkept.memory.lifecycle.maintenance import UpkeepAction, UpkeepReport, run_upkeep, upkeep_due
+from wellkept.memory.state import State
 
 pytestmark = pytest.mark.feature("A6")
 

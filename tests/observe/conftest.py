@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.memory.engine import Engine
-from holdfast.store import open_sqlite
-from holdfast.testing.fakes import ManualClock
 from tests.observe.spooling import Spooler
 from tests.observe.telling import START
+from wellkept.memory.engine import Engine
+from wellkept.store import open_sqlite
+from wellkept.testing.fakes import ManualClock
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 
-from holdfast.core.changes import PutScratchpad
-from holdfast.core.events import Event, Origin, ToolKind
-from holdfast.core.records import replace
-from holdfast.core.scratchpad import PadNote, Scratchpad
-from holdfast.memory.engine import Engine
-from holdfast.observe.ingest.ingest import Taker
-from holdfast.observe.learning.promote import PromotionReport, PromotionRules, promote
-from holdfast.observe.learning.qa_verdicts import with_sheet
 from tests.observe.telling import START, Teller, world
+from wellkept.core.changes import PutScratchpad
+from wellkept.core.events import Event, Origin, ToolKind
+from wellkept.core.records import replace
+from wellkept.core.scratchpad import PadNote, Scratchpad
+from wellkept.memory.engine import Engine
+from wellkept.observe.ingest.ingest import Taker
+from wellkept.observe.learning.promote import PromotionReport, PromotionRules, promote
+from wellkept.observe.learning.qa_verdicts import with_sheet
 
 PROJECT = "git:example.org/shop"
 PASSED = "===== 12 passed in 0.40s ====="

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.app.observer.spool_folder import SpoolFolder
-from holdfast.core.clock import to_ms
-from holdfast.core.events import Event
-from holdfast.core.sessions import SpoolEntry
-from holdfast.store import spool
+from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.core.clock import to_ms
+from wellkept.core.events import Event
+from wellkept.core.sessions import SpoolEntry
+from wellkept.store import spool
 
 POISON = b"poison"
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast.core.events import (
+from wellkept.core.events import (
     Compacted,
     Edit,
     Event,
@@ -23,9 +23,9 @@ from holdfast.core.events import (
     ToolKind,
     TurnEnded,
 )
-from holdfast.core.payloads import Observation
-from holdfast.observe.reading.environment import Place, World
-from holdfast.observe.session.builder import Folded, fold
+from wellkept.core.payloads import Observation
+from wellkept.observe.reading.environment import Place, World
+from wellkept.observe.session.builder import Folded, fold
 
 START = datetime(2026, 4, 1, 9, tzinfo=UTC)
 ROOT = "/home/dev/shop"

@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.events import Event, ToolKind
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.payloads import Observation
-from holdfast.core.query import Filter
-from holdfast.memory.draft import compose
-from holdfast.memory.engine import Engine
-from holdfast.observe.session.builder import Folded, fold
-from holdfast.observe.session.memory_changes import kept_changes
-from holdfast.observe.session.state import dump_desk, load_desk
 from tests.observe.telling import START, Teller, folded, world
+from wellkept.core.events import Event, ToolKind
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.payloads import Observation
+from wellkept.core.query import Filter
+from wellkept.memory.draft import compose
+from wellkept.memory.engine import Engine
+from wellkept.observe.session.builder import Folded, fold
+from wellkept.observe.session.memory_changes import kept_changes
+from wellkept.observe.session.state import dump_desk, load_desk
 
 pytestmark = pytest.mark.feature("C1", "C3")
 
 PIECES = (
     "pytest -q", "git commit -m 'x'", "cat > a.py <<EOF\nx\nEOF", "&&", "|", ";", "'", '"', "`", "\\",
-    "$(", ")", "\n", "\t", "<private>", "</private>", "<holdfast-memory>", "FAILED a.py::t - E: x",
+    "$(", ")", "\n", "\t", "<private>", "</private>", "<wellkept-memory>", "FAILED a.py::t - E: x",
     "1 failed, 2 passed in 1s", "[main abc1234] Say x", "def f():\n    pass\n", "class A {", "}",
     "## Heading", "key = 1", "\x00", "\ud800", "\x1b[31m", "é", "日本語", "🙂", "-m", "<<", "EOF",
     "npm install x", "alembic upgrade head", "error: no", "Exit code 1", "Next steps:", "- do it",
@@ -76,7 +76,7 @@ def check(draft: MemoryDraft) -> None:
     if isinstance(draft.payload, Observation):
         assert 0 < len(draft.payload.title) < 100
         assert "\n" not in draft.payload.title
-    assert "<holdfast-memory" not in draft.content
+    assert "<wellkept-memory" not in draft.content
 
 
 @settings(max_examples=40)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.events import Edit, PromptSubmitted, ToolCalled, ToolKind
-from holdfast.observe.reading.sanitize import MAX_OUTPUT_CHARS, cleaned, safe_text
 from tests.observe.telling import Teller, folded
+from wellkept.core.events import Edit, PromptSubmitted, ToolCalled, ToolKind
+from wellkept.observe.reading.sanitize import MAX_OUTPUT_CHARS, cleaned, safe_text
 
 pytestmark = pytest.mark.feature("C1", "A10")
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
@@ -44,8 +44,8 @@ def test_a_secret_never_reaches_an_observation_or_the_session() -> None:
     assert "salary" not in repr(result)
 
 
-def test_what_holdfast_injected_is_not_taken_in_again() -> None:
-    frame = "<holdfast-memory>\nRecalled: use tabs.\n</holdfast-memory>"
+def test_what_wellkept_injected_is_not_taken_in_again() -> None:
+    frame = "<wellkept-memory>\nRecalled: use tabs.\n</wellkept-memory>"
     assert safe_text(f"before {frame} after") == "before  after"
     assert safe_text(f"before {frame[:30]}") == "before "
     escaped = frame.replace("<", "\\u003c").replace(">", "\\u003e")

@@ -8,21 +8,21 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.errors import ProviderError
-from holdfast.core.memory import Memory
-from holdfast.core.payloads import Observation, SessionSummary
-from holdfast.memory.engine import Engine
-from holdfast.observe.ingest.drain import DrainRules, drain
-from holdfast.observe.model.session_summaries import (
+from tests.observe.spooling import Spooler, translate
+from tests.observe.telling import ROOT, Teller, world
+from wellkept.core.errors import ProviderError
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import Observation, SessionSummary
+from wellkept.memory.engine import Engine
+from wellkept.observe.ingest.drain import DrainRules, drain
+from wellkept.observe.model.session_summaries import (
     archived_material,
     consolidate,
     tokens_used_today,
     told_of,
 )
-from holdfast.observe.model.titles import offered
-from holdfast.observe.session.memory_changes import find_summary
-from tests.observe.spooling import Spooler, translate
-from tests.observe.telling import ROOT, Teller, world
+from wellkept.observe.model.titles import offered
+from wellkept.observe.session.memory_changes import find_summary
 
 pytestmark = pytest.mark.feature("C8", "C3")
 GOOD = json.dumps({"request": "Discounts", "learned": "Codes expire.", "completed": "All of it."})

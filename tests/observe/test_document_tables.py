@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.core.scratchpad import (
+from wellkept.core.scratchpad import (
     Backtrack,
     CoAccess,
     ErrorRetry,
@@ -18,12 +18,12 @@ from holdfast.core.scratchpad import (
     SightingKind,
     TimeAnomaly,
 )
-from holdfast.core.types import MemoryType, Source
-from holdfast.memory.engine import Thresholds
-from holdfast.observe import thresholds
-from holdfast.observe.learning import co_access, model_wording, outcomes, qa_verdicts
-from holdfast.observe.learning.rules import Conclusion
-from holdfast.observe.learning.scoring import Score
+from wellkept.core.types import MemoryType, Source
+from wellkept.memory.engine import Thresholds
+from wellkept.observe import thresholds
+from wellkept.observe.learning import co_access, model_wording, outcomes, qa_verdicts
+from wellkept.observe.learning.rules import Conclusion
+from wellkept.observe.learning.scoring import Score
 
 pytestmark = pytest.mark.feature("D1", "D2", "D3", "D4")
 

@@ -11,19 +11,19 @@ from typing import cast
 
 import pytest
 
-from holdfast.app.observer.spool_folder import SpoolFolder
-from holdfast.core.changes import Change, PutSession
-from holdfast.core.errors import ProviderError, StoreFullError
-from holdfast.core.events import Event
-from holdfast.core.memory import Memory
-from holdfast.core.ports.store import Store
-from holdfast.core.query import Filter, Validity
-from holdfast.core.types import MemoryType, Source
-from holdfast.memory.engine import Engine
-from holdfast.observe.ingest.drain import DrainReport, DrainRules, drain
-from holdfast.testing.fakes import ManualClock, WordEmbedder
 from tests.observe.spooling import POISON, Spooler, translate
 from tests.observe.telling import START, Teller, load_cases, world
+from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.core.changes import Change, PutSession
+from wellkept.core.errors import ProviderError, StoreFullError
+from wellkept.core.events import Event
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Store
+from wellkept.core.query import Filter, Validity
+from wellkept.core.types import MemoryType, Source
+from wellkept.memory.engine import Engine
+from wellkept.observe.ingest.drain import DrainReport, DrainRules, drain
+from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 pytestmark = pytest.mark.feature("C2")
 EVERYTHING = Filter(project=None, validity=Validity.ANY, archived=None)
@@ -101,7 +101,7 @@ def test_in_small_steps_or_at_once_the_same_is_kept(
     stepwise = contents(engine)
     other = Spooler(tmp_path / "other")
     other.catch(*events)
-    from holdfast.store import open_sqlite
+    from wellkept.store import open_sqlite
 
     fresh = Engine(store=open_sqlite(tmp_path / "other.db", clock=clock), clock=clock)
     drained(fresh, other)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.query import Filter
-from holdfast.core.types import MemoryType
-from holdfast.memory.engine import Engine
-from holdfast.observe.ingest.drain import drain
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import Teller, world
+from wellkept.core.query import Filter
+from wellkept.core.types import MemoryType
+from wellkept.memory.engine import Engine
+from wellkept.observe.ingest.drain import drain
 
 pytestmark = [
     pytest.mark.feature("C2"),
@@ -27,9 +27,9 @@ _ROOT = Path(__file__).resolve().parents[2]
 _DRAIN = """
 import sys
 from pathlib import Path
-from holdfast.memory.engine import Engine
-from holdfast.observe.ingest.drain import drain
-from holdfast.store import open_sqlite
+from wellkept.memory.engine import Engine
+from wellkept.observe.ingest.drain import drain
+from wellkept.store import open_sqlite
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import world
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.codec import Json
-from holdfast.core.module_names import module_of
-from holdfast.core.payloads import PrefetchPattern
-from holdfast.core.query import FileLink
-from holdfast.core.scratchpad import KEPT_SESSIONS, Sighting, SightingKind, pair_subject
-from holdfast.observe.learning.co_access import co_access_edges, fused, module_habits, pattern_text
-from holdfast.observe.learning.file_usage import FileUses
+from wellkept.core.codec import Json
+from wellkept.core.module_names import module_of
+from wellkept.core.payloads import PrefetchPattern
+from wellkept.core.query import FileLink
+from wellkept.core.scratchpad import KEPT_SESSIONS, Sighting, SightingKind, pair_subject
+from wellkept.observe.learning.co_access import co_access_edges, fused, module_habits, pattern_text
+from wellkept.observe.learning.file_usage import FileUses
 
 pytestmark = pytest.mark.feature("D5")
 START = datetime(2026, 1, 1, tzinfo=UTC)

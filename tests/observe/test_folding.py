@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.core.events import Event, ToolKind
-from holdfast.core.payloads import Prompt, SessionSummary
-from holdfast.core.sessions import SessionRecord
-from holdfast.core.types import MemoryType, Source
-from holdfast.observe.reading.environment import GitState, Place, World
-from holdfast.observe.session.builder import Folded, fold, fold_idle
 from tests.observe.telling import ROOT, START, Teller, folded, observations, world
+from wellkept.core.events import Event, ToolKind
+from wellkept.core.payloads import Prompt, SessionSummary
+from wellkept.core.sessions import SessionRecord
+from wellkept.core.types import MemoryType, Source
+from wellkept.observe.reading.environment import GitState, Place, World
+from wellkept.observe.session.builder import Folded, fold, fold_idle
 
 pytestmark = pytest.mark.feature("C1")
 
@@ -180,9 +180,9 @@ def test_a_file_that_was_seen_before_is_not_created() -> None:
     assert [seen.title for seen in observations(result)] == ["Change f in a.py"]
 
 
-def test_the_agent_asking_holdfast_is_not_work() -> None:
+def test_the_agent_asking_wellkept_is_not_work() -> None:
     say = Teller()
-    own = say.call("mcp__holdfast__search", ToolKind.MCP, output="y" * 4000)
+    own = say.call("mcp__wellkept__search", ToolKind.MCP, output="y" * 4000)
     result = folded([say.prompt("What do we know?"), own, say.turn_end()])
     assert observations(result) == []
     assert result.session.discovery_tokens == 0

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.core.events import Event, ToolKind
-from holdfast.core.memory import Memory
-from holdfast.core.payloads import (
+from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, learn, pad_of, take
+from wellkept.core.events import Event, ToolKind
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import (
     ContextCost,
     RecipeStep,
     TaskCalibration,
@@ -18,15 +19,14 @@ from holdfast.core.payloads import (
     WorkState,
     WorkUnitOutcome,
 )
-from holdfast.core.query import Filter
-from holdfast.core.scratchpad import QaIssue
-from holdfast.core.types import MemoryType, RelationType, Scope, Source
-from holdfast.memory.engine import Engine
-from holdfast.observe.learning.outcomes import percentile
-from holdfast.observe.learning.promote import promote
-from holdfast.observe.learning.qa_verdicts import keep_issues, record_verdict
-from holdfast.observe.learning.recipes import common, holds, stale_reason
-from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, learn, pad_of, take
+from wellkept.core.query import Filter
+from wellkept.core.scratchpad import QaIssue
+from wellkept.core.types import MemoryType, RelationType, Scope, Source
+from wellkept.memory.engine import Engine
+from wellkept.observe.learning.outcomes import percentile
+from wellkept.observe.learning.promote import promote
+from wellkept.observe.learning.qa_verdicts import keep_issues, record_verdict
+from wellkept.observe.learning.recipes import common, holds, stale_reason
 
 pytestmark = pytest.mark.feature("D6", "D7")
 

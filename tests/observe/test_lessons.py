@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.events import Event, ToolKind
-from holdfast.core.scratchpad import Sheet
-from holdfast.core.types import MemoryType
-from holdfast.memory.engine import Engine
-from holdfast.observe import thresholds
-from holdfast.observe.learning.rules import names_say_it
-from holdfast.observe.reading.prompt_rules import request_of
-from holdfast.observe.session.builder import fold
-from holdfast.observe.signals.error_rules import is_telling
-from holdfast.observe.signals.validation_events import instructions
 from tests.observe.learning_steps import PROJECT, Work, learn
 from tests.observe.telling import world
+from wellkept.core.events import Event, ToolKind
+from wellkept.core.scratchpad import Sheet
+from wellkept.core.types import MemoryType
+from wellkept.memory.engine import Engine
+from wellkept.observe import thresholds
+from wellkept.observe.learning.rules import names_say_it
+from wellkept.observe.reading.prompt_rules import request_of
+from wellkept.observe.session.builder import fold
+from wellkept.observe.signals.error_rules import is_telling
+from wellkept.observe.signals.validation_events import instructions
 
 pytestmark = pytest.mark.feature("D1", "D2")
 

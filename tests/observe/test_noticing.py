@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.events import Event, ToolKind
-from holdfast.core.records import replace
-from holdfast.core.scratchpad import Scratchpad, Sheet
-from holdfast.memory.engine import Engine
-from holdfast.observe import thresholds
-from holdfast.observe.session.builder import fold
-from holdfast.testing.model_store.store import ModelStore
 from tests.observe.learning_steps import Work, pad_of, take
 from tests.observe.telling import world
+from wellkept.core.events import Event, ToolKind
+from wellkept.core.records import replace
+from wellkept.core.scratchpad import Scratchpad, Sheet
+from wellkept.memory.engine import Engine
+from wellkept.observe import thresholds
+from wellkept.observe.session.builder import fold
+from wellkept.testing.model_store.store import ModelStore
 
 pytestmark = pytest.mark.feature("D1", "D3")
 

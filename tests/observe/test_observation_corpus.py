@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.core.memory import MemoryDraft
-from holdfast.core.payloads import SessionSummary
-from holdfast.core.sessions import SessionRecord
-from holdfast.observe.session.builder import fold
 from tests.observe.telling import Case, folded, load_cases, observations, world
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.payloads import SessionSummary
+from wellkept.core.sessions import SessionRecord
+from wellkept.observe.session.builder import fold
 
 pytestmark = pytest.mark.feature("C1", "C3")
 CASES = load_cases()

@@ -9,24 +9,24 @@ from typing import cast
 
 import pytest
 
-from holdfast.core.events import Event
-from holdfast.core.memory import Memory
-from holdfast.core.payloads import CausalDependency, DeadEnd, ErrorPattern
-from holdfast.core.query import Filter, Validity
-from holdfast.core.scratchpad import PadNote, PadState, Sighting, SightingKind
-from holdfast.core.types import EvidenceKind, MemoryType, RelationType, Source
-from holdfast.memory.commands.execute import keep_asked
-from holdfast.memory.engine import Engine
-from holdfast.observe import thresholds
-from holdfast.observe.learning.promote import PromotionRules, promote
-from holdfast.observe.learning.qa_verdicts import record_verdict
-from holdfast.observe.learning.scoring import Score
-from holdfast.observe.methodology.builtin import NATIVE
-from holdfast.observe.methodology.protocol import Methodology
-from holdfast.observe.thresholds import CAPS, RULES, Complexity
-from holdfast.testing.fakes import ManualClock
-from holdfast.testing.model_store.store import ModelStore
 from tests.observe.learning_steps import PROJECT, START, Work, learn, note, pad_of, take
+from wellkept.core.events import Event
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern
+from wellkept.core.query import Filter, Validity
+from wellkept.core.scratchpad import PadNote, PadState, Sighting, SightingKind
+from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Source
+from wellkept.memory.commands.execute import keep_asked
+from wellkept.memory.engine import Engine
+from wellkept.observe import thresholds
+from wellkept.observe.learning.promote import PromotionRules, promote
+from wellkept.observe.learning.qa_verdicts import record_verdict
+from wellkept.observe.learning.scoring import Score
+from wellkept.observe.methodology.builtin import NATIVE
+from wellkept.observe.methodology.protocol import Methodology
+from wellkept.observe.thresholds import CAPS, RULES, Complexity
+from wellkept.testing.fakes import ManualClock
+from wellkept.testing.model_store.store import ModelStore
 
 pytestmark = pytest.mark.feature("D2", "D3", "D4")
 
@@ -139,7 +139,7 @@ def test_a_further_session_strengthens_and_does_not_repeat(engine: Engine) -> No
 
 
 def test_what_somebody_removed_does_not_come_back_by_itself(engine: Engine) -> None:
-    from holdfast.core.changes import Delete
+    from wellkept.core.changes import Delete
 
     for number in (1, 2, 3):
         learn(engine, pair_session(number))
@@ -154,7 +154,7 @@ def test_what_somebody_removed_does_not_come_back_by_itself(engine: Engine) -> N
 
 
 def test_what_was_removed_needs_twice_the_sessions_it_had_then(engine: Engine) -> None:
-    from holdfast.core.changes import Delete
+    from wellkept.core.changes import Delete
 
     for number in range(1, 6):
         learn(engine, pair_session(number))

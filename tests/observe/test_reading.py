@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.events import Edit
-from holdfast.observe.reading.command_results import error_line, read_tests
-from holdfast.observe.reading.environment import relative
-from holdfast.observe.reading.prompt_rules import decisions, intent_of, next_steps
-from holdfast.observe.reading.shell import Purpose, installed_packages, main_run, read_commit, runs
-from holdfast.observe.session.definitions import definitions
-from holdfast.observe.session.edits import combined, file_kind, read_edit
-from holdfast.observe.session.state import FileWork
-from holdfast.observe.session.titles import listed, work_title
+from wellkept.core.events import Edit
+from wellkept.observe.reading.command_results import error_line, read_tests
+from wellkept.observe.reading.environment import relative
+from wellkept.observe.reading.prompt_rules import decisions, intent_of, next_steps
+from wellkept.observe.reading.shell import Purpose, installed_packages, main_run, read_commit, runs
+from wellkept.observe.session.definitions import definitions
+from wellkept.observe.session.edits import combined, file_kind, read_edit
+from wellkept.observe.session.state import FileWork
+from wellkept.observe.session.titles import listed, work_title
 
 pytestmark = pytest.mark.feature("C3")
 

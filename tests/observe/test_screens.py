@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.changes import Delete
-from holdfast.core.events import ToolCalled, ToolKind
-from holdfast.core.memory import Memory
-from holdfast.core.payloads import E2EObservation
-from holdfast.core.query import Filter
-from holdfast.core.scratchpad import SightingKind
-from holdfast.core.types import MemoryType, Source
-from holdfast.memory.engine import Engine
-from holdfast.observe.browser.facts import learn_screens
-from holdfast.observe.browser.page_files import files_of_page
-from holdfast.observe.browser.rules import ScreenFact, facts
-from holdfast.observe.browser.steps import Screen, ScreenStep, read_step
-from holdfast.observe.ingest.ingest import Taker
 from tests.observe.telling import Teller, world
+from wellkept.core.changes import Delete
+from wellkept.core.events import ToolCalled, ToolKind
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import E2EObservation
+from wellkept.core.query import Filter
+from wellkept.core.scratchpad import SightingKind
+from wellkept.core.types import MemoryType, Source
+from wellkept.memory.engine import Engine
+from wellkept.observe.browser.facts import learn_screens
+from wellkept.observe.browser.page_files import files_of_page
+from wellkept.observe.browser.rules import ScreenFact, facts
+from wellkept.observe.browser.steps import Screen, ScreenStep, read_step
+from wellkept.observe.ingest.ingest import Taker
 
 pytestmark = pytest.mark.feature("D8")
 
@@ -72,7 +72,7 @@ def test_tools_of_browsers_and_desktops_are_known_by_name(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["mcp__github__create_issue", "mcp__holdfast__search", "Read", "mcp__db__select", "click"],
+    ["mcp__github__create_issue", "mcp__wellkept__search", "Read", "mcp__db__select", "click"],
 )
 def test_other_tools_are_left_alone(name: str) -> None:
     assert read_step(use(Teller(), name, text="Save")) is None

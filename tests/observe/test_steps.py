@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.events import Event, ToolKind
-from holdfast.observe.session.state import load_desk
 from tests.observe.telling import ROOT, Teller, folded
+from wellkept.core.events import Event, ToolKind
+from wellkept.observe.session.state import load_desk
 
 pytestmark = pytest.mark.feature("F9")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.scratchpad import PadState
-from holdfast.memory.engine import Engine
-from holdfast.observe.learning.promote import PromotionRules, promote
 from tests.observe.learning_steps import Work, pad_of, take
+from wellkept.core.scratchpad import PadState
+from wellkept.memory.engine import Engine
+from wellkept.observe.learning.promote import PromotionRules, promote
 
 pytestmark = pytest.mark.feature("D3")
 

@@ -9,9 +9,9 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.errors import ProviderError
-from holdfast.providers.embedders.bpe import BytePairTokenizer
-from holdfast.providers.embedders.bundled_models import STATIC
+from wellkept.core.errors import ProviderError
+from wellkept.providers.embedders.bpe import BytePairTokenizer
+from wellkept.providers.embedders.bundled_models import STATIC
 
 pytestmark = pytest.mark.feature("B4")
 
@@ -67,7 +67,7 @@ def test_lone_surrogates_are_spelled_with_a_stand_in():
 
 
 def test_encoding_twice_gives_the_same_ids_from_the_cache():
-    assert _OURS.encode("def hold_fast():") == _OURS.encode("def hold_fast():")
+    assert _OURS.encode("def well_kept():") == _OURS.encode("def well_kept():")
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import ProviderError, UsageError
-from holdfast.providers import Calibration, calibrate, shipped_calibration
-from holdfast.providers.embedders.bundled_models import MINILM, STATIC
-from holdfast.providers.embedders.calibration import labelled_pairs
-from holdfast.providers.embedders.minilm import MiniLmEmbedder
-from holdfast.providers.embedders.static import StaticEmbedder
-from holdfast.providers.embedders.vectors import pack_unit
+from wellkept.core.errors import ProviderError, UsageError
+from wellkept.providers import Calibration, calibrate, shipped_calibration
+from wellkept.providers.embedders.bundled_models import MINILM, STATIC
+from wellkept.providers.embedders.calibration import labelled_pairs
+from wellkept.providers.embedders.minilm import MiniLmEmbedder
+from wellkept.providers.embedders.static import StaticEmbedder
+from wellkept.providers.embedders.vectors import pack_unit
 
 pytestmark = pytest.mark.feature("A4", "A5")
 

@@ -13,14 +13,14 @@ import numpy.typing as npt
 import pytest
 from safetensors import numpy as safetensors_numpy
 
-from holdfast.core.errors import ProviderError
-from holdfast.core.ports.store import Embedder
-from holdfast.providers.embedders.bpe import BytePairTokenizer
-from holdfast.providers.embedders.bundled_models import MINILM, STATIC
-from holdfast.providers.embedders.minilm import MiniLmEmbedder
-from holdfast.providers.embedders.model_files import PinnedFile, read_safetensors
-from holdfast.providers.embedders.static import StaticEmbedder, smooth_inverse_frequencies
-from holdfast.providers.embedders.vectors import cosine, pack_unit, unpack
+from wellkept.core.errors import ProviderError
+from wellkept.core.ports.store import Embedder
+from wellkept.providers.embedders.bpe import BytePairTokenizer
+from wellkept.providers.embedders.bundled_models import MINILM, STATIC
+from wellkept.providers.embedders.minilm import MiniLmEmbedder
+from wellkept.providers.embedders.model_files import PinnedFile, read_safetensors
+from wellkept.providers.embedders.static import StaticEmbedder, smooth_inverse_frequencies
+from wellkept.providers.embedders.vectors import cosine, pack_unit, unpack
 
 pytestmark = pytest.mark.feature("B4")
 
@@ -193,7 +193,7 @@ def test_a_file_with_other_content_is_found_by_its_hash(package: Path):
 
 def test_importing_the_package_and_planning_loads_no_numpy_and_no_http_client():
     code = (
-        "import sys, holdfast.providers as p;"
+        "import sys, wellkept.providers as p;"
         "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wordllama-256-sif1');"
         "print(e.model_id, e.dimension);"
         "loaded = {'numpy', 'urllib.request', 'tokenizers', 'wordllama', 'safetensors'};"

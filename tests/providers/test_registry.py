@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.errors import ProviderError, UsageError
-from holdfast.providers import (
+from wellkept.core.errors import ProviderError, UsageError
+from wellkept.providers import (
     EmbeddingChoice,
     TierStatus,
     detect,
@@ -13,9 +13,9 @@ from holdfast.providers import (
     plan_embedding,
     verify_weights,
 )
-from holdfast.providers.embedders.settings import CHOICES, EMBEDDERS, parse_model_id
-from holdfast.providers.embedders.vectors import unpack
-from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.providers.embedders.settings import CHOICES, EMBEDDERS, parse_model_id
+from wellkept.providers.embedders.vectors import unpack
+from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 
 pytestmark = pytest.mark.feature("B4")
 
@@ -197,7 +197,7 @@ def test_a_tier_that_is_down_fails_with_what_to_do():
 
 
 def test_every_public_name_is_there_and_no_other():
-    import holdfast.providers as package
+    import wellkept.providers as package
 
     assert all(getattr(package, name) is not None for name in package.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):

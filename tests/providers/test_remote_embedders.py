@@ -7,20 +7,20 @@ from contextlib import contextmanager
 
 import pytest
 
-from holdfast.core.errors import ProviderError, UsageError
-from holdfast.core.ports.store import Embedder
-from holdfast.providers.chat.openai import OpenAIChatModel
-from holdfast.providers.embedders.ollama import (
+from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.ports.store import Embedder
+from wellkept.providers.chat.openai import OpenAIChatModel
+from wellkept.providers.embedders.ollama import (
     OllamaEmbedder,
     has_model,
     installed_models,
     server_url,
 )
-from holdfast.providers.embedders.openai import OpenAICompatibleEmbedder
-from holdfast.providers.embedders.vectors import cosine, unpack
-from holdfast.providers.http.client import NO_RETRIES, Endpoint, Retries
-from holdfast.providers.rerankers.http import HttpReranker
-from holdfast.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
+from wellkept.providers.embedders.openai import OpenAICompatibleEmbedder
+from wellkept.providers.embedders.vectors import cosine, unpack
+from wellkept.providers.http.client import NO_RETRIES, Endpoint, Retries
+from wellkept.providers.rerankers.http import HttpReranker
+from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault
 
 pytestmark = pytest.mark.feature("B4")
 

@@ -10,9 +10,9 @@ import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.errors import ProviderError
-from holdfast.providers.embedders.bundled_models import MINILM
-from holdfast.providers.embedders.wordpiece import WordPieceTokenizer
+from wellkept.core.errors import ProviderError
+from wellkept.providers.embedders.bundled_models import MINILM
+from wellkept.providers.embedders.wordpiece import WordPieceTokenizer
 
 pytestmark = [
     pytest.mark.feature("B4"),

@@ -1,6 +1,6 @@
 """Record what real browser servers answer, so that the rules about screens are held against them.
 
-    python -m tests.running_clients.record_browsers $HOLDFAST_CLIENTS/browsers [CHROMIUM]
+    python -m tests.running_clients.record_browsers $WELLKEPT_CLIENTS/browsers [CHROMIUM]
 
 Plays the flows below on the little shop, each in a browser of its own, and writes every call with
 its answer to `tests/app/browsers.json`: addresses and names of files made neutral, pictures left

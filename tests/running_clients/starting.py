@@ -1,6 +1,6 @@
 """Starting real coding clients in a clean home, against an endpoint of ours.
 
-The clients are looked for below `$HOLDFAST_CLIENTS`, where `scripts/get-clients` puts them.
+The clients are looked for below `$WELLKEPT_CLIENTS`, where `scripts/get-clients` puts them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from holdfast.clients.hook_spec import Places, Scope
-from holdfast.clients.install.targets import files_of
 from tests.running_clients.endpoints import Call, Endpoint, Say, Turn
+from wellkept.clients.hook_spec import Places, Scope
+from wellkept.clients.install.targets import files_of
 
-ROOT = Path(os.environ.get("HOLDFAST_CLIENTS", "/nowhere"))
+ROOT = Path(os.environ.get("WELLKEPT_CLIENTS", "/nowhere"))
 TIME_LIMIT_S = 180
 _CODEX = "codex/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl"
 _QUIET = {
@@ -38,7 +38,7 @@ _QUIET = {
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A person's home, a project in it, and Holdfast's own folder."""
+    """A person's home, a project in it, and Wellkept's own folder."""
 
     folder: Path
 
@@ -61,27 +61,27 @@ class Machine:
             "PATH": ":".join([*map(str, paths), "/usr/bin", "/bin"]),
             "LANG": "C.UTF-8",
             "TERM": "dumb",
-            "HOLDFAST_HOME": str(self.folder / "holdfast"),
-            "HOLDFAST_EMBEDDING_PROVIDER": "none",
+            "WELLKEPT_HOME": str(self.folder / "wellkept"),
+            "WELLKEPT_EMBEDDING_PROVIDER": "none",
             "FAKE_KEY": "none",
             **_QUIET,
         }
 
-    def holdfast(self, *arguments: str) -> str:
-        """Run Holdfast's own command line; its output."""
-        return self._run([sys.executable, "-m", "holdfast.cli", *arguments]).stdout
+    def wellkept(self, *arguments: str) -> str:
+        """Run Wellkept's own command line; its output."""
+        return self._run([sys.executable, "-m", "wellkept.cli", *arguments]).stdout
 
     def json(self, *arguments: str) -> Any:
         """The same, with the JSON that it prints."""
-        return json.loads(self.holdfast(*arguments, "--json"))
+        return json.loads(self.wellkept(*arguments, "--json"))
 
     def files(self, client: Client, scope: Scope = Scope.USER) -> list[Path]:
-        """The client's files that Holdfast is in, or would be."""
+        """The client's files that Wellkept is in, or would be."""
         places = Places(home=self.home, project=self.project, environment={})
         return [target.path for target in files_of(client.name).targets(scope, places)]
 
     def replace_programs(self, client: Client, script: str | None) -> None:
-        """Have the client start something else where it would start Holdfast; None for nothing."""
+        """Have the client start something else where it would start Wellkept; None for nothing."""
         stand_in = self.folder / "stand in"
         if script is not None:
             stand_in.write_text(f"#!/bin/sh\n{script}\n")
@@ -132,7 +132,7 @@ class Client:
     namespace: str = ""
 
     def asks(self, tool: str, **given: object) -> Call:
-        """The model calls a tool of Holdfast's MCP server."""
+        """The model calls a tool of Wellkept's MCP server."""
         return Call(f"{self.tool_prefix}{tool}", given, self.namespace)
 
     def runs(self, command: str) -> Call:
@@ -231,11 +231,11 @@ CLIENTS = (
     Client(
         "claude-code",
         "claude-code/node_modules/@anthropic-ai/claude-code-linux-x64/claude",
-        ("--allowedTools", "Read,Edit,Bash,mcp__holdfast,mcp__plugin_holdfast_holdfast", "-p"),
+        ("--allowedTools", "Read,Edit,Bash,mcp__wellkept,mcp__plugin_wellkept_wellkept", "-p"),
         _nothing,
         _snake("Edit"),
         "Bash",
-        tool_prefix="mcp__holdfast__",
+        tool_prefix="mcp__wellkept__",
     ),
     Client(
         "codex",
@@ -245,7 +245,7 @@ CLIENTS = (
         _patch,
         "exec_command",
         "cmd",
-        namespace="mcp__holdfast",
+        namespace="mcp__wellkept",
     ),
     Client(
         "gemini",
@@ -254,7 +254,7 @@ CLIENTS = (
         _configure_gemini,
         _snake("replace"),
         "run_shell_command",
-        tool_prefix="mcp_holdfast_",
+        tool_prefix="mcp_wellkept_",
     ),
     Client(
         "opencode",
@@ -263,7 +263,7 @@ CLIENTS = (
         _configure_opencode,
         _camel,
         "bash",
-        tool_prefix="holdfast_",
+        tool_prefix="wellkept_",
     ),
 )
 
@@ -276,7 +276,7 @@ def every_client() -> list[Any]:
             id=client.name,
             marks=pytest.mark.skipif(
                 not (ROOT / client.program).exists(),
-                reason=f"{client.name} is not below $HOLDFAST_CLIENTS; see `make test-clients`",
+                reason=f"{client.name} is not below $WELLKEPT_CLIENTS; see `make test-clients`",
             ),
         )
         for client in CLIENTS

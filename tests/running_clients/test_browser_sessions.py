@@ -82,7 +82,7 @@ def script(client: Client, shop: str) -> list[Turn | Until]:
 def test_what_two_sessions_saw_in_a_browser_is_told_to_the_third(
     machine: Machine, client: Client
 ) -> None:
-    machine.holdfast("install", client.name)
+    machine.wellkept("install", client.name)
     browser = browsing(client, machine)
     with little_shop() as shop:
         for _ in range(2):
@@ -103,5 +103,5 @@ def test_what_two_sessions_saw_in_a_browser_is_told_to_the_third(
     with Endpoint([Say("Well.")]) as endpoint:
         machine.start(browser, endpoint, PROMPT)
     assert all(json.dumps(one["content"])[1:-1] in endpoint.last for one in known)
-    kept = [path for path in (machine.folder / "holdfast").rglob("*") if path.is_file()]
+    kept = [path for path in (machine.folder / "wellkept").rglob("*") if path.is_file()]
     assert [path for path in kept if TYPED.encode() in path.read_bytes()] == []

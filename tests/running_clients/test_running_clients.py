@@ -1,4 +1,4 @@
-"""Real coding clients with Holdfast installed: they are remembered, told, and never disturbed."""
+"""Real coding clients with Wellkept installed: they are remembered, told, and never disturbed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fresh(tmp_path: Path) -> Machine:
 @pytest.fixture
 def machine(fresh: Machine) -> Machine:
     """The same, with one thing known."""
-    fresh.holdfast("remember", "--type", "convention", KNOWN)
+    fresh.wellkept("remember", "--type", "convention", KNOWN)
     return fresh
 
 
@@ -53,7 +53,7 @@ def _memories(machine: Machine, kind: str) -> list[dict[str, Any]]:
 def test_a_session_is_remembered_and_the_model_is_told_what_is_known(
     machine: Machine, client: Client
 ) -> None:
-    machine.holdfast("install", client.name)
+    machine.wellkept("install", client.name)
     with Endpoint(client.script(machine.project / "hello.txt")) as endpoint:
         machine.start(client, endpoint, PROMPT)
     assert (machine.project / "hello.txt").read_text("utf-8") == "goodbye\n"
@@ -66,7 +66,7 @@ def test_a_session_is_remembered_and_the_model_is_told_what_is_known(
 
 @pytest.mark.parametrize("client", every_client()[:1])
 def test_claude_codes_plugin_does_what_its_hooks_do(machine: Machine, client: Client) -> None:
-    machine.holdfast("install", client.name, "--plugin", str(machine.folder / "plugin"))
+    machine.wellkept("install", client.name, "--plugin", str(machine.folder / "plugin"))
     extra = ("--plugin-dir", str(machine.folder / "plugin"))
     with Endpoint(client.script(machine.project / "hello.txt")) as endpoint:
         machine.start(replace(client, arguments=(*extra, *client.arguments)), endpoint, PROMPT)
@@ -79,12 +79,12 @@ def test_claude_codes_plugin_does_what_its_hooks_do(machine: Machine, client: Cl
 def test_before_a_tool_runs_the_model_is_warned_and_the_tool_runs_all_the_same(
     machine: Machine, client: Client
 ) -> None:
-    machine.holdfast("config", "set", "capture.before_tools", "on")
-    machine.holdfast("install", client.name)
-    machine.holdfast(
+    machine.wellkept("config", "set", "capture.before_tools", "on")
+    machine.wellkept("install", client.name)
+    machine.wellkept(
         "remember", "--type", "error_pattern", "`make zoo` keeps failing with: MARKER-COMMAND"
     )
-    machine.holdfast("remember", "--type", "gotcha", "--file", "hello.txt", "MARKER-FILE is a trap")
+    machine.wellkept("remember", "--type", "gotcha", "--file", "hello.txt", "MARKER-FILE is a trap")
     file = machine.project / "hello.txt"
     turns = [client.edit(file), client.runs("make zoo || echo done > out.txt"), Say("Done.")]
     with Endpoint(turns) as endpoint:
@@ -97,7 +97,7 @@ def test_before_a_tool_runs_the_model_is_warned_and_the_tool_runs_all_the_same(
 
 @pytest.mark.parametrize("client", every_client())
 def test_what_is_private_is_not_remembered(machine: Machine, client: Client) -> None:
-    machine.holdfast("install", client.name)
+    machine.wellkept("install", client.name)
     with Endpoint([]) as endpoint:
         machine.start(client, endpoint, f"{PROMPT} <private>the key is under the mat</private>")
     assert "under the mat" not in str(_memories(machine, "prompt"))
@@ -105,7 +105,7 @@ def test_what_is_private_is_not_remembered(machine: Machine, client: Client) -> 
 
 @pytest.mark.parametrize("client", every_client())
 def test_the_model_is_offered_the_tools_and_calls_them(machine: Machine, client: Client) -> None:
-    machine.holdfast("install", client.name)
+    machine.wellkept("install", client.name)
     turns = [
         # A server may come up after the first turn.
         Until("memory_recall", client.runs("sleep 1")),
@@ -128,7 +128,7 @@ SLASHED = [each for each in every_client() if each.id != "codex"]
 def test_a_slash_command_tells_the_model_what_to_do(fresh: Machine, client: Client) -> None:
     # Without a terminal Gemini CLI puts a session's context before the prompt and then sees no
     # command in it, so nothing is known here.
-    fresh.holdfast("install", client.name)
+    fresh.wellkept("install", client.name)
     words = ["/recall greeting of zebras"]
     if client.name == "opencode":
         words = ["--command", "recall", "greeting of zebras"]
@@ -139,12 +139,12 @@ def test_a_slash_command_tells_the_model_what_to_do(fresh: Machine, client: Clie
 
 
 def _no_folder(machine: Machine, client: Client) -> None:
-    machine.folder.joinpath("holdfast").rename(machine.folder / "gone")
-    machine.folder.joinpath("holdfast").write_text("not a folder")
+    machine.folder.joinpath("wellkept").rename(machine.folder / "gone")
+    machine.folder.joinpath("wellkept").write_text("not a folder")
 
 
 def _corrupt_database(machine: Machine, client: Client) -> None:
-    for path in machine.folder.joinpath("holdfast").glob("memory.db*"):
+    for path in machine.folder.joinpath("wellkept").glob("memory.db*"):
         path.write_bytes(b"This is no database. " * 1000)
 
 
@@ -164,10 +164,10 @@ def _hanging(machine: Machine, client: Client) -> None:
     "break_it", [_no_folder, _corrupt_database, _no_interpreter, _full_disk, _hanging]
 )
 @pytest.mark.parametrize("client", every_client())
-def test_a_client_works_on_when_holdfast_is_broken(
+def test_a_client_works_on_when_wellkept_is_broken(
     machine: Machine, client: Client, break_it: Callable[[Machine, Client], None]
 ) -> None:
-    machine.holdfast("install", client.name)
+    machine.wellkept("install", client.name)
     break_it(machine, client)
     with Endpoint(client.script(machine.project / "hello.txt")) as endpoint:
         machine.start(client, endpoint, PROMPT)
@@ -177,8 +177,8 @@ def test_a_client_works_on_when_holdfast_is_broken(
 
 @pytest.mark.parametrize("client", every_client())
 def test_after_uninstalling_nothing_is_caught_or_said(machine: Machine, client: Client) -> None:
-    machine.holdfast("install", client.name)
-    machine.holdfast("uninstall", client.name)
+    machine.wellkept("install", client.name)
+    machine.wellkept("uninstall", client.name)
     assert [path for path in machine.files(client) if path.exists()] == []
     with Endpoint([]) as endpoint:
         machine.start(client, endpoint, PROMPT)

@@ -12,13 +12,13 @@ from typing import Any
 import httpx2
 import uvicorn
 
-from holdfast.server.auth import LOOPBACK_HOSTS
-from holdfast.server.http.app import guarded_app, make_http_app
-from holdfast.server.http.sse import Pace
-from holdfast.server.mcp.server import Place, make_server
-from holdfast.server.open_projects import Memories
-from holdfast.server.run import LOOPBACK, address_of, listening
 from tests.server.talking import memories_in
+from wellkept.server.auth import LOOPBACK_HOSTS
+from wellkept.server.http.app import guarded_app, make_http_app
+from wellkept.server.http.sse import Pace
+from wellkept.server.mcp.server import Place, make_server
+from wellkept.server.open_projects import Memories
+from wellkept.server.run import LOOPBACK, address_of, listening
 
 TOKEN = "a-token-that-only-the-tests-know-0123456789"
 QUICK = Pace(look_every_s=0.01, heartbeat_every_s=0.05)
@@ -61,7 +61,7 @@ class Events:
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
         assert next(lines).startswith("retry:")
-        assert next(lines) == ": holdfast"
+        assert next(lines) == ": wellkept"
         assert next(lines) == ""
 
     def next(self) -> tuple[str, str, Any]:

@@ -15,11 +15,11 @@ from mcp.client.session import ListRootsFnT
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-import holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.server.mcp.server import Place, make_server
-from holdfast.server.open_projects import Memories
-from holdfast.testing.fakes import ManualClock
+import wellkept
+from wellkept.app.settings.model import Settings
+from wellkept.server.mcp.server import Place, make_server
+from wellkept.server.open_projects import Memories
+from wellkept.testing.fakes import ManualClock
 
 Era = Literal["auto", "legacy"]
 ERAS: tuple[Era, ...] = ("auto", "legacy")
@@ -102,8 +102,8 @@ def memories_in(folder: Path, *, clock: ManualClock | None = None) -> Memories:
     """Memories of a database in `folder`, searched by words."""
     ticking = clock or ManualClock()
 
-    def open_in(cwd: Path, project: str | None) -> holdfast.Holdfast:
-        return holdfast.open(
+    def open_in(cwd: Path, project: str | None) -> wellkept.Wellkept:
+        return wellkept.open(
             folder / "data" / "memory.db",
             project=project,
             cwd=cwd,

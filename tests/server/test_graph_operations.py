@@ -28,9 +28,9 @@ ASKED = {
 def folder(tmp_path: Path) -> Path:
     write(tmp_path, FILES)
     memories = memories_in(tmp_path)
-    with memories.of("") as hf:
-        hf.graph.build(workers=1)
-        hf.remember("Names of orders are never empty.", type="gotcha", files=["shop.py"])
+    with memories.of("") as wk:
+        wk.graph.build(workers=1)
+        wk.remember("Names of orders are never empty.", type="gotcha", files=["shop.py"])
     memories.close()
     return tmp_path
 
@@ -69,7 +69,7 @@ def test_a_name_that_is_unknown_or_a_graph_that_is_missing_says_what_to_do(
         assert "nothing called 'nope.py'" in talk.error("analyze_impact", name="nope.py")
     empty = tmp_path_factory.mktemp("empty")
     with talking_in(empty) as talk:
-        assert "holdfast graph build" in talk.error("trace_data_flow", name="web.py")
+        assert "wellkept graph build" in talk.error("trace_data_flow", name="web.py")
 
 
 def test_http_gives_what_mcp_gives(folder: Path) -> None:

@@ -13,13 +13,13 @@ import anyio
 import httpx2
 import pytest
 
-import holdfast
-from holdfast.core import errors
-from holdfast.core.errors import HoldfastError, StoreBusyError
-from holdfast.server.auth import MAX_BODY_BYTES, Access, Message, Scope, guarded
-from holdfast.server.http_errors import STATUS, problem_of
-from holdfast.server.open_projects import Memories
+import wellkept
 from tests.server.http_serving import TOKEN, Served, served, served_in
+from wellkept.core import errors
+from wellkept.core.errors import StoreBusyError, WellkeptError
+from wellkept.server.auth import MAX_BODY_BYTES, Access, Message, Scope, guarded
+from wellkept.server.http_errors import STATUS, problem_of
+from wellkept.server.open_projects import Memories
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -30,14 +30,14 @@ def web(tmp_path: Path) -> Generator[Served]:
         yield known
 
 
-def _kinds(kind: type[HoldfastError]) -> Iterator[type[HoldfastError]]:
+def _kinds(kind: type[WellkeptError]) -> Iterator[type[WellkeptError]]:
     yield kind
     for below in kind.__subclasses__():
         yield from _kinds(below)
 
 
 def test_every_error_has_a_status_and_its_message_and_hint_are_told() -> None:
-    ours = [k for k in _kinds(HoldfastError) if k.__module__ == errors.__name__]
+    ours = [k for k in _kinds(WellkeptError) if k.__module__ == errors.__name__]
     assert set(STATUS) == set(ours)
     told = problem_of(StoreBusyError("Someone writes.", hint="Wait."), request_id="7")
     assert (told.title, told.status, told.detail, told.hint, told.request_id) == (
@@ -189,7 +189,7 @@ def test_the_log_names_requests_and_never_what_they_say(
         web.get("memories/hush/hush")
         web.client.get("/api/memories/confidential")
         web.client.post("/api/search", content=b'{"confidential": 1}')
-    ours = "\n".join(r.getMessage() for r in caplog.records if r.name.startswith("holdfast"))
+    ours = "\n".join(r.getMessage() for r in caplog.records if r.name.startswith("wellkept"))
     assert "GET /memories/{name:path} 200" in ours
     assert "hush" not in ours
     assert "onfidential" not in ours
@@ -201,7 +201,7 @@ def test_a_mistake_of_ours_tells_its_kind_and_not_its_words(
 ) -> None:
     words = "hush"[::-1]  # a traceback shows lines of code, but not what stood in them
 
-    def broken(folder: Path, project: str | None) -> holdfast.Holdfast:
+    def broken(folder: Path, project: str | None) -> wellkept.Wellkept:
         raise ZeroDivisionError(words)
 
     with served(Memories(broken, folder=tmp_path)) as web, caplog.at_level(logging.INFO):

@@ -9,14 +9,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from holdfast.core.activity import KEPT_NEWS
-from holdfast.core.changes import Mark, PutSession
-from holdfast.core.records import replace
-from holdfast.core.sessions import SessionRecord
-from holdfast.server.http.sse import MAX_SUBSCRIBERS
-from holdfast.testing.samples import START
 from tests.server.http_serving import Served, served_in
 from tests.server.talking import memories_in
+from wellkept.core.activity import KEPT_NEWS
+from wellkept.core.changes import Mark, PutSession
+from wellkept.core.records import replace
+from wellkept.core.sessions import SessionRecord
+from wellkept.server.http.sse import MAX_SUBSCRIBERS
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("C6")
 
@@ -29,15 +29,15 @@ def web(tmp_path: Path) -> Generator[Served]:
 
 def test_a_subscriber_hears_of_sessions_observations_and_memories(web: Served) -> None:
     with web.events() as events:
-        with web.memories.of("") as hf:
+        with web.memories.of("") as wk:
             session = SessionRecord(
-                id="s-1", client="cli", project=hf.project, started_at=START, last_event_at=START,
+                id="s-1", client="cli", project=wk.project, started_at=START, last_event_at=START,
                 title="Mend the parser",
             )  # fmt: skip
-            hf.engine.store.apply([PutSession(session)])
+            wk.engine.store.apply([PutSession(session)])
         short = web.post("store_observation", kind="bugfix", title="Parser mended")["id"]
-        with web.memories.of("") as hf:
-            hf.engine.store.apply([PutSession(replace(session, revision=1, ended_at=START))])
+        with web.memories.of("") as wk:
+            wk.engine.store.apply([PutSession(replace(session, revision=1, ended_at=START))])
         heard = [events.next() for _ in range(3)]
     assert [kind for kind, _, _ in heard] == [
         "session_started", "observation_stored", "session_ended",
@@ -80,10 +80,10 @@ def test_a_subscriber_goes_on_where_it_stopped(web: Served) -> None:
 
 def test_a_subscriber_that_was_away_too_long_is_told_of_the_gap(web: Served) -> None:
     web.remember("The first")
-    with web.memories.of("") as hf:
-        (memory,) = hf.list().items
+    with web.memories.of("") as wk:
+        (memory,) = wk.list().items
         many = [Mark(memory.id, "stale", None)] * (KEPT_NEWS + 5)
-        hf.engine.store.apply(many)
+        wk.engine.store.apply(many)
     with web.events(headers={"Last-Event-ID": "1"}) as events:
         kind, number, told = events.next()
         assert (kind, number) == ("gap", str(KEPT_NEWS + 6))
@@ -140,9 +140,9 @@ def test_a_subscriber_that_does_not_read_holds_nobody_up(web: Served) -> None:
 
 
 def test_a_backlog_longer_than_a_page_comes_whole_and_in_order(web: Served) -> None:
-    with web.memories.of("") as hf:
+    with web.memories.of("") as wk:
         for number in range(250):
-            hf.remember(f"Entry {number} of the backlog", key=f"entry-{number}")
+            wk.remember(f"Entry {number} of the backlog", key=f"entry-{number}")
     with web.events(after="0") as events:
         numbers = [int(events.next()[1]) for _ in range(250)]
     assert numbers == list(range(1, 251))

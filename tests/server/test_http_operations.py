@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.changes import PutSession
-from holdfast.core.sessions import SessionRecord
-from holdfast.server.http.app import openapi_document
-from holdfast.server.operations.table import OPERATIONS, Effect
-from holdfast.testing.samples import START
 from tests.server.http_serving import Served, served_in
 from tests.server.talking import memories_in, talking_in
+from wellkept.core.changes import PutSession
+from wellkept.core.sessions import SessionRecord
+from wellkept.server.http.app import openapi_document
+from wellkept.server.operations.table import OPERATIONS, Effect
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -127,12 +127,12 @@ def test_a_body_that_is_no_json_object_is_told_as_that(web: Served, body: str) -
 
 @pytest.mark.feature("C1")
 def test_sessions_are_listed_and_shown_within_their_project(web: Served) -> None:
-    with web.memories.of("") as hf:
-        for name, project in (("mine-1", hf.project), ("mine-2", hf.project), ("theirs", "other")):
+    with web.memories.of("") as wk:
+        for name, project in (("mine-1", wk.project), ("mine-2", wk.project), ("theirs", "other")):
             session = SessionRecord(
                 id=name, client="cli", project=project, started_at=START, last_event_at=START
             )
-            hf.engine.store.apply([PutSession(session)])
+            wk.engine.store.apply([PutSession(session)])
     listed = web.get("sessions", limit=1)
     assert [one["id"] for one in listed["items"]] == ["mine-2"]
     assert web.get("sessions", offset=listed["next_offset"])["items"][0]["id"] == "mine-1"
@@ -146,7 +146,7 @@ def test_a_project_is_chosen_by_query_body_or_header_and_never_sees_another(web:
     web.remember("Alpha keeps this", project="alpha")
     web.remember("Größe keeps that", project="größe")
     assert web.get("memories", project="alpha")["total"] == 1
-    header = {"Holdfast-Project": "gr%C3%B6%C3%9Fe"}
+    header = {"Wellkept-Project": "gr%C3%B6%C3%9Fe"}
     for path in ("memories", "search", "stats"):
         answer = web.client.get(f"/api/{path}", headers=header)
         assert "Alpha" not in answer.text

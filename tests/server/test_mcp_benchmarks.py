@@ -13,7 +13,7 @@ pytestmark = pytest.mark.feature("B5")
 
 def test_three_layers_cost_a_fraction_of_full_records(tmp_path: Path) -> None:
     spent = measured(
-        lambda hf: fill_with_sessions(hf, observations=40), tmp_path, count=5, rows=20, cwd=tmp_path
+        lambda wk: fill_with_sessions(wk, observations=40), tmp_path, count=5, rows=20, cwd=tmp_path
     )
     layers = sum(spent.tokens[name] for name in ("search", "timeline", "get"))
     assert spent.questions == 5

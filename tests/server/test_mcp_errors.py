@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.app import Holdfast
-from holdfast.core import errors
-from holdfast.server.mcp.errors import ADVICE, told
-from holdfast.server.mcp.server import Place, make_server
-from holdfast.server.open_projects import Memories
-from holdfast.server.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
 from tests.server.talking import ERAS, Era, Talk, memories_in, talking, talking_in
+from wellkept.app import Wellkept
+from wellkept.core import errors
+from wellkept.server.mcp.errors import ADVICE, told
+from wellkept.server.mcp.server import Place, make_server
+from wellkept.server.open_projects import Memories
+from wellkept.server.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
 
 pytestmark = pytest.mark.feature("C5")
 
 
-def _family(kind: type[errors.HoldfastError]) -> set[type[errors.HoldfastError]]:
+def _family(kind: type[errors.WellkeptError]) -> set[type[errors.WellkeptError]]:
     return {kind}.union(*(_family(child) for child in kind.__subclasses__()))
 
 
 def test_every_error_has_advice() -> None:
-    ours = {kind for kind in _family(errors.HoldfastError) if kind.__module__ == errors.__name__}
+    ours = {kind for kind in _family(errors.WellkeptError) if kind.__module__ == errors.__name__}
     assert set(ADVICE) == ours
 
 
@@ -65,8 +65,8 @@ def test_a_file_outside_the_project_is_refused(talk: Talk) -> None:
 
 def test_an_ambiguous_name_says_what_it_fits(tmp_path: Path) -> None:
     memories = memories_in(tmp_path)
-    with memories.of("") as hf:
-        full = [hf.remember(f"Fact {name}", key=name).memory.id for name in ("one", "two")]
+    with memories.of("") as wk:
+        full = [wk.remember(f"Fact {name}", key=name).memory.id for name in ("one", "two")]
     memories.close()
     with talking_in(tmp_path) as talk:
         text = talk.error("get_observations", ids=[full[0][:8]])
@@ -85,7 +85,7 @@ def test_a_damaged_store_is_told_and_the_server_lives_on(tmp_path: Path) -> None
     database.parent.mkdir()
     database.write_bytes(b"not a database at all" * 100)
     with talking_in(tmp_path) as talk:
-        assert "holdfast doctor" in talk.error("stats")
+        assert "wellkept doctor" in talk.error("stats")
         database.unlink()
         assert talk.call("stats")["total"] == 0
 
@@ -102,7 +102,7 @@ def test_what_is_not_offered_is_not_announced(talk: Talk) -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_mistake_of_ours_is_an_error_without_its_inner_words(tmp_path: Path, era: Era) -> None:
-    def broken(folder: Path, project: str | None) -> Holdfast:
+    def broken(folder: Path, project: str | None) -> Wellkept:
         raise RuntimeError("inner words")
 
     server = make_server(Memories(broken, folder=tmp_path), Place(folder=tmp_path))

@@ -8,12 +8,12 @@ from threading import Event
 import anyio
 import pytest
 
-import holdfast
-from holdfast.server.auth import Access, Receive, Scope, Send, guarded
-from holdfast.server.mcp.server import Place, make_server
-from holdfast.server.open_projects import Memories
+import wellkept
 from tests.conformance.fixtures import TOOLS, mount
 from tests.server.talking import Era, Talk, memories_in, talking
+from wellkept.server.auth import Access, Receive, Scope, Send, guarded
+from wellkept.server.mcp.server import Place, make_server
+from wellkept.server.open_projects import Memories
 
 pytestmark = pytest.mark.feature("C5")
 WAIT_S = 60
@@ -24,7 +24,7 @@ def test_a_call_that_takes_long_is_told_to_go_on(tmp_path: Path, era: Era) -> No
     heard = Event()
     inner = memories_in(tmp_path)
 
-    def open_slowly(folder: Path, project: str | None) -> holdfast.Holdfast:
+    def open_slowly(folder: Path, project: str | None) -> wellkept.Wellkept:
         # As long as it takes until the client has heard of it.
         assert heard.wait(WAIT_S)
         return inner._open_in(folder, project)  # pyright: ignore[reportPrivateUsage]

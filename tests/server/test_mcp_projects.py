@@ -8,10 +8,10 @@ import mcp_types as types
 import pytest
 from mcp.client.session import ClientRequestContext
 
-from holdfast.app import Holdfast
-from holdfast.server.mcp.server import Place
-from holdfast.server.open_projects import MAX_OPEN
 from tests.server.talking import memories_in, talking_in
+from wellkept.app import Wellkept
+from wellkept.server.mcp.server import Place
+from wellkept.server.open_projects import MAX_OPEN
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -78,14 +78,14 @@ def test_the_clients_own_word_for_the_project_comes_before_the_working_folder(
 
 def test_only_so_many_memories_stay_open_and_the_rest_still_answer(tmp_path: Path) -> None:
     memories = memories_in(tmp_path)
-    kept: list[Holdfast] = []
+    kept: list[Wellkept] = []
     for number in range(MAX_OPEN):
-        with memories.of(f"project {number}") as hf:
-            kept.append(hf)
-    with memories.of("one more") as hf:
-        hf.remember("Still kept")
+        with memories.of(f"project {number}") as wk:
+            kept.append(wk)
+    with memories.of("one more") as wk:
+        wk.remember("Still kept")
     with memories.of("one more") as again:
-        assert again is not hf
+        assert again is not wk
         assert again.stats().total == 1
     with memories.of("project 3") as same:
         assert same is kept[3]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.server.mcp.server import memory_uri
 from tests.server.talking import Talk
+from wellkept.server.mcp.server import memory_uri
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -13,20 +13,20 @@ pytestmark = pytest.mark.feature("C5")
 def test_a_memory_is_read_by_its_address(talk: Talk) -> None:
     kept = talk.call("memory_store", content="Builds need Node 24", key="build/node")
     (template,) = talk.portal.call(talk.client.list_resource_templates).resource_templates
-    assert template.uri_template == "holdfast://memory/{id}"
-    assert "Builds need Node 24" in talk.read(f"holdfast://memory/{kept['id']}")
+    assert template.uri_template == "wellkept://memory/{id}"
+    assert "Builds need Node 24" in talk.read(f"wellkept://memory/{kept['id']}")
     assert "Builds need Node 24" in talk.read(memory_uri("build/node"))
 
 
 def test_the_standing_resources_are_listed_and_read(talk: Talk) -> None:
     talk.call("memory_store", content="Tests run with make test", type="convention")
     listed = talk.portal.call(talk.client.list_resources).resources
-    assert [str(resource.uri) for resource in listed] == ["holdfast://context", "holdfast://stats"]
-    assert "Tests run with make test" in talk.read("holdfast://context")
-    assert "1" in talk.read("holdfast://stats")
+    assert [str(resource.uri) for resource in listed] == ["wellkept://context", "wellkept://stats"]
+    assert "Tests run with make test" in talk.read("wellkept://context")
+    assert "1" in talk.read("wellkept://stats")
 
 
-@pytest.mark.parametrize("uri", ["holdfast://memory/nosuch", "holdfast://memory/", "holdfast://x"])
+@pytest.mark.parametrize("uri", ["wellkept://memory/nosuch", "wellkept://memory/", "wellkept://x"])
 def test_an_address_that_leads_nowhere_is_invalid(talk: Talk, uri: str) -> None:
     assert talk.refused("read_resource", uri).error.code == -32602
 
@@ -36,7 +36,7 @@ def test_the_recall_prompt_brings_what_is_known_as_data(talk: Talk) -> None:
     text = talk.prompt("memory-recall", question="when are releases cut?")
     assert f"[m:{kept['id']}" in text
     assert "data, not instructions" in text
-    assert text.index("<holdfast-memory>") < text.index("Tuesdays")
+    assert text.index("<wellkept-memory>") < text.index("Tuesdays")
 
 
 def test_the_remember_prompt_names_the_tool_and_the_words(talk: Talk) -> None:

@@ -15,17 +15,17 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from holdfast.core.errors import UsageError
-from holdfast.server.auth import TOKEN_NAME, token_of
 from tests.server.talking import ERAS, Era, talking
+from wellkept.core.errors import UsageError
+from wellkept.server.auth import TOKEN_NAME, token_of
 
 pytestmark = pytest.mark.feature("C5")
 
-_COMMAND = ("-m", "holdfast.cli", "mcp")
+_COMMAND = ("-m", "wellkept.cli", "mcp")
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "HOLDFAST_HOME": str(home), "HOLDFAST_EMBEDDING_PROVIDER": "none"}
+    return {**os.environ, "WELLKEPT_HOME": str(home), "WELLKEPT_EMBEDDING_PROVIDER": "none"}
 
 
 @contextmanager

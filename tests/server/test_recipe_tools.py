@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-import holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.core.changes import PutSession
-from holdfast.core.payloads import RecipeStep, WorkflowRecipe
-from holdfast.core.records import replace
-from holdfast.core.sessions import SessionRecord
-from holdfast.server.mcp.server import Place
-from holdfast.testing.fakes import ManualClock
+import wellkept
 from tests.server.talking import Talk, talking_in
+from wellkept.app.settings.model import Settings
+from wellkept.core.changes import PutSession
+from wellkept.core.payloads import RecipeStep, WorkflowRecipe
+from wellkept.core.records import replace
+from wellkept.core.sessions import SessionRecord
+from wellkept.server.mcp.server import Place
+from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")
 SESSION = "session-one"
 
 
-def opened(folder: Path, *, project: str | None = None) -> holdfast.Holdfast:
-    return holdfast.open(
+def opened(folder: Path, *, project: str | None = None) -> wellkept.Wellkept:
+    return wellkept.open(
         folder / "data" / "memory.db",
         cwd=folder,
         project=project,
@@ -33,18 +33,18 @@ def opened(folder: Path, *, project: str | None = None) -> holdfast.Holdfast:
 
 
 def begin_session(folder: Path, *, project: str | None = None, ended: bool = False) -> None:
-    with opened(folder, project=project) as hf:
-        now = hf.engine.clock()
+    with opened(folder, project=project) as wk:
+        now = wk.engine.clock()
         session = SessionRecord(
             id=SESSION,
             client="claude-code",
-            project=hf.project,
+            project=wk.project,
             started_at=now,
             last_event_at=now,
             cwd=str(folder),
         )
         session = replace(session, ended_at=now) if ended else session
-        hf.engine.store.apply([PutSession(session)])
+        wk.engine.store.apply([PutSession(session)])
 
 
 def keep_recipe(folder: Path, *, failures: int = 0) -> str:
@@ -58,7 +58,7 @@ def keep_recipe(folder: Path, *, failures: int = 0) -> str:
         if step.canonical_file:
             (folder / step.canonical_file).parent.mkdir(exist_ok=True)
             (folder / step.canonical_file).touch()
-    with opened(folder) as hf:
+    with opened(folder) as wk:
         recipe = WorkflowRecipe(
             task_pattern="add a new currency",
             steps=steps,
@@ -66,7 +66,7 @@ def keep_recipe(folder: Path, *, failures: int = 0) -> str:
             success_count=4,
             failure_count=failures,
         )
-        kept = hf.remember(
+        kept = wk.remember(
             "Recipe for add a new currency: edit the currency table; add a rate",
             type="workflow_recipe",
             files=[s.canonical_file for s in steps if s.canonical_file],
@@ -135,9 +135,9 @@ def test_a_note_of_a_known_session_goes_on_its_scratchpad_and_is_heard_at_once(
         assert "The ledger closes at midnight" in told["context"]
         other = talk.call("inject_context", files=["ledger.py"], session="another")
         assert "midnight" not in other.get("context", "")
-    with opened(tmp_path) as hf:
-        assert hf.stats().total == 0
-        pad = hf.engine.store.scratchpad(SESSION)
+    with opened(tmp_path) as wk:
+        assert wk.stats().total == 0
+        pad = wk.engine.store.scratchpad(SESSION)
         assert pad is not None
         (kept,) = pad.notes
         assert kept.files == ("ledger.py",)
@@ -169,8 +169,8 @@ def test_a_note_holds_no_secret(tmp_path: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
         note(talk, f"The token is {secret}")
-    with opened(tmp_path) as hf:
-        pad = hf.engine.store.scratchpad(SESSION)
+    with opened(tmp_path) as wk:
+        pad = wk.engine.store.scratchpad(SESSION)
         assert pad is not None
         assert secret not in repr(pad)
 

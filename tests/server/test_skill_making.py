@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import holdfast
-from holdfast.app.settings.model import Settings
-from holdfast.server.open_projects import Memories
+import wellkept
 from tests.app.working import Desk, add_route
 from tests.server.http_serving import Served, served
 from tests.server.talking import Talk
 from tests.skills.reading import document, put
+from wellkept.app.settings.model import Settings
+from wellkept.server.open_projects import Memories
 
 NAME = "add-api-route-discount-codes-shop"
 QUIET = Settings(skills_suggest="off")
@@ -28,14 +28,14 @@ def desk(tmp_path: Path) -> Desk:
     put(desk.work / ".skills", "ship", document("ship", more="x-owner: me\n", body="Ship $1."))
     add_route(desk.session("session-1"))
     add_route(desk.session("session-2"), "coupon")
-    with desk.open(settings=QUIET) as hf:
-        desk.drain(hf)
+    with desk.open(settings=QUIET) as wk:
+        desk.drain(wk)
     return desk
 
 
 @pytest.fixture
 def web(desk: Desk) -> Generator[Served]:
-    def open_in(_folder: Path, _project: str | None) -> holdfast.Holdfast:
+    def open_in(_folder: Path, _project: str | None) -> wellkept.Wellkept:
         return desk.open(settings=QUIET)
 
     with served(Memories(open_in, folder=desk.work)) as known:
@@ -147,20 +147,20 @@ def test_no_agent_can_review_or_edit_a_skill(talk: Talk) -> None:
 def test_many_threads_may_list_switch_search_and_run_at_once(desk: Desk) -> None:
     for number in range(20):
         put(desk.work / ".skills", f"s{number}", document(f"s{number}", body="Do $1."))
-    with desk.open(settings=QUIET) as hf:
+    with desk.open(settings=QUIET) as wk:
 
         def turn(number: int) -> tuple[int, str]:
             name = f"s{number % 20}"
-            hf.skills.disable(name)
-            hf.skills.enable(name)
-            hf.skills.search(name)
-            hf.skills.detect()
+            wk.skills.disable(name)
+            wk.skills.enable(name)
+            wk.skills.search(name)
+            wk.skills.detect()
             made = f"n{number}"
             put(desk.work / ".skills", made, document(made, body="Make $1."))
-            return number, hf.skills.commands.run(made, f"w{number}").text
+            return number, wk.skills.commands.run(made, f"w{number}").text
 
         with ThreadPoolExecutor(8) as threads:
             for number, text in threads.map(turn, range(40)):
                 assert text.endswith(f"Make w{number}.")
-        names = {skill.name for skill in hf.skills.list() if skill.enabled}
+        names = {skill.name for skill in wk.skills.list() if skill.enabled}
         assert names >= {f"s{n}" for n in range(20)} | {f"n{n}" for n in range(40)}

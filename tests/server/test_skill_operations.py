@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.server.operations.table import OPERATIONS, TOOLS
 from tests.server.http_serving import Served, served_in
 from tests.server.talking import Talk
 from tests.skills.reading import document, put
+from wellkept.server.operations.table import OPERATIONS, TOOLS
 
 
 @pytest.fixture(autouse=True)

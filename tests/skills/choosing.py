@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from holdfast.core.skills import (
+from wellkept.core.skills import (
     InjectionPhase,
     Skill,
     SkillDetection,

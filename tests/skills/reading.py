@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast.core.skills import Skill, SkillFormat, SkillKind, SkillSource
-from holdfast.skills.documents.reader import read_skill
+from wellkept.core.skills import Skill, SkillFormat, SkillKind, SkillSource
+from wellkept.skills.documents.reader import read_skill
 
 SOURCE = SkillSource(SkillKind.PROJECT, ".claude/skills", 230)
 LONG_AGO_S = 1_000_000_000

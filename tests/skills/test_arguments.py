@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import UsageError
-from holdfast.skills.commands.arguments import (
+from wellkept.core.errors import UsageError
+from wellkept.skills.commands.arguments import (
     MAX_ARGUMENT_CHARS,
     Arguments,
     filled,

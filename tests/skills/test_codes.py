@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.skills.documents.finding_codes import CODES
+from wellkept.skills.documents.finding_codes import CODES
 
 pytestmark = pytest.mark.feature("F1")
 
@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "skills.md").read_text("utf-8")
 ROWS = re.findall(r"^\| `([\w-]+)` \| (error|warning) \| (.+?) \|$", PAGE, re.MULTILINE)
 SOURCES = "".join(
     path.read_text("utf-8")
-    for path in (ROOT / "src" / "holdfast" / "skills").rglob("*.py")
+    for path in (ROOT / "src" / "wellkept" / "skills").rglob("*.py")
     if path.name != "finding_codes.py"
 )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.errors import NotFoundError, UsageError
-from holdfast.core.records import replace
-from holdfast.core.skills import Skill, SkillClash, SkillFormat, SkillIndex, SkillInvocation
-from holdfast.skills.commands.table import Call, Command, CommandKind, CommandTable, Invoker
 from tests.skills.choosing import skill
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.records import replace
+from wellkept.core.skills import Skill, SkillClash, SkillFormat, SkillIndex, SkillInvocation
+from wellkept.skills.commands.table import Call, Command, CommandKind, CommandTable, Invoker
 
 pytestmark = pytest.mark.feature("F5")
 
@@ -52,10 +52,10 @@ def test_a_skill_cannot_take_the_place_of_an_own_command() -> None:
     assert table.get("remember").kind is CommandKind.LOCAL
     assert table.get("help").kind is CommandKind.LOCAL
     (clash,) = table.clashes
-    assert (clash.name, clash.winner.source) == ("remember", "holdfast")
+    assert (clash.name, clash.winner.source) == ("remember", "wellkept")
     assert [one.source for one in clash.covered] == ["project:.skills"]
     assert table.get("project:remember").kind is CommandKind.PROMPT
-    assert table.get("holdfast:remember").kind is CommandKind.LOCAL
+    assert table.get("wellkept:remember").kind is CommandKind.LOCAL
 
 
 def test_a_covered_skill_is_shown_and_reached_by_its_kind() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.skills import InjectionPhase
-from holdfast.skills.globs import PathTable, glob_fits, mentioned_paths
-from holdfast.skills.selection.detection import BY_GLOB, BY_RULE, allows_phase, detect_skills
-from holdfast.skills.selection.project_files import ProjectFiles, scan_project
 from tests.skills.choosing import skill
 from tests.skills.reading import document, skill_of
+from wellkept.core.skills import InjectionPhase
+from wellkept.skills.globs import PathTable, glob_fits, mentioned_paths
+from wellkept.skills.selection.detection import BY_GLOB, BY_RULE, allows_phase, detect_skills
+from wellkept.skills.selection.project_files import ProjectFiles, scan_project
 
 pytestmark = pytest.mark.feature("F3")
 

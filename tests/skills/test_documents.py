@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.skills import (
+from tests.skills.reading import codes, document, skill_of
+from wellkept.core.skills import (
     HookEvent,
     InjectionPhase,
     SkillContext,
@@ -17,9 +18,8 @@ from holdfast.core.skills import (
     SkillKind,
     SkillSource,
 )
-from holdfast.skills.documents.finding_codes import CODES
-from holdfast.skills.documents.spec_rules import is_specified_name, usable_name
-from tests.skills.reading import codes, document, skill_of
+from wellkept.skills.documents.finding_codes import CODES
+from wellkept.skills.documents.spec_rules import is_specified_name, usable_name
 
 pytestmark = pytest.mark.feature("F1")
 
@@ -260,7 +260,7 @@ def test_with_strict_every_field_outside_the_specification_is_named() -> None:
 
 
 def test_a_priority_stays_in_the_range_of_its_source() -> None:
-    builtin = SkillSource(SkillKind.BUILTIN, "holdfast", 25)
+    builtin = SkillSource(SkillKind.BUILTIN, "wellkept", 25)
     assert skill_of(document(more="priority: 900\n"), source=builtin).priority == 50
     assert skill_of(document(more="priority: 30\n"), source=builtin).priority == 30
 

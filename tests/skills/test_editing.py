@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import UsageError
-from holdfast.skills.authoring.edit_fields import Value, edited, new_document
 from tests.skills.reading import document, skill_of
+from wellkept.core.errors import UsageError
+from wellkept.skills.authoring.edit_fields import Value, edited, new_document
 
 pytestmark = pytest.mark.feature("F1")
 

@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.skills.documents.front_matter import MAX_HEAD_CHARS, decode, lay_out
-from holdfast.skills.documents.yaml_blocks import read_mapping
-from holdfast.skills.documents.yaml_nodes import Mapping, Node, Scalar
+from wellkept.skills.documents.front_matter import MAX_HEAD_CHARS, decode, lay_out
+from wellkept.skills.documents.yaml_blocks import read_mapping
+from wellkept.skills.documents.yaml_nodes import Mapping, Node, Scalar
 
 pytestmark = pytest.mark.feature("F1")
 

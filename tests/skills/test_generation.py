@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.core.generated_skills import SkillRun, track_record
-from holdfast.core.session_steps import MAX_STEPS, StepPurpose, TrailStep, with_step
-from holdfast.skills.documents.spec_rules import is_specified_name
-from holdfast.skills.generation.document import code, free_name, name_for, prose
-from holdfast.skills.generation.generate import document, draft_skill, require_valid, worth_learning
-from holdfast.skills.generation.outcome import Verdict, judge
-from holdfast.skills.generation.procedure import (
+from wellkept.core.generated_skills import SkillRun, track_record
+from wellkept.core.session_steps import MAX_STEPS, StepPurpose, TrailStep, with_step
+from wellkept.skills.documents.spec_rules import is_specified_name
+from wellkept.skills.generation.document import code, free_name, name_for, prose
+from wellkept.skills.generation.generate import document, draft_skill, require_valid, worth_learning
+from wellkept.skills.generation.outcome import Verdict, judge
+from wellkept.skills.generation.procedure import (
     Procedure,
     ProcedureStep,
     patterns_of,
     procedure,
     standing_steps,
 )
-from holdfast.skills.generation.refine import merged, refine_skill
-from holdfast.skills.generation.session_story import WorkStory, portable
-from holdfast.testing.samples import START
+from wellkept.skills.generation.refine import merged, refine_skill
+from wellkept.skills.generation.session_story import WorkStory, portable
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("F9")
 

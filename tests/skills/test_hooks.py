@@ -12,15 +12,15 @@ from time import monotonic
 
 import pytest
 
-from holdfast.core.errors import ConflictError, UsageError
-from holdfast.core.skills import SkillIndex
-from holdfast.skills.hooks.process import MAX_OUTPUT_BYTES, passed_on, run_command
-from holdfast.skills.hooks.runner import HookState, HookStatus, SkillHooks
-from holdfast.skills.hooks.trust import TrustFile, fingerprint
-from holdfast.skills.sources.catalog import SkillCatalogue
-from holdfast.skills.sources.locations import project_places
-from holdfast.skills.sources.scanner import PlaceScanner
 from tests.skills.reading import document, put
+from wellkept.core.errors import ConflictError, UsageError
+from wellkept.core.skills import SkillIndex
+from wellkept.skills.hooks.process import MAX_OUTPUT_BYTES, passed_on, run_command
+from wellkept.skills.hooks.runner import HookState, HookStatus, SkillHooks
+from wellkept.skills.hooks.trust import TrustFile, fingerprint
+from wellkept.skills.sources.catalog import SkillCatalogue
+from wellkept.skills.sources.locations import project_places
+from wellkept.skills.sources.scanner import PlaceScanner
 
 pytestmark = [
     pytest.mark.feature("F8"),
@@ -100,7 +100,7 @@ def test_nothing_runs_before_a_person_agreed(project: Project) -> None:
     report = project.hooks.run("PreToolUse", tool="Bash", skills=["demo"])
     assert [one.status for one in report.results] == [HookStatus.NOT_TRUSTED]
     assert not (project.root / "ran").exists()
-    assert "holdfast skill trust demo" in report.problems[0]
+    assert "wellkept skill trust demo" in report.problems[0]
     assert not report.is_blocked
 
 
@@ -353,7 +353,7 @@ def test_keys_and_tokens_are_not_passed_on(run: Run, project: Project) -> None:
     assert "t0p" not in seen
     assert "SKILL_NAME=demo" in seen
     assert f"CLAUDE_PROJECT_DIR={project.root}" in seen
-    assert set(passed_on({"PATH": "p", "LC_ALL": "C", "AWS_SECRET": "s", "HOLDFAST_X": "y"})) == {
+    assert set(passed_on({"PATH": "p", "LC_ALL": "C", "AWS_SECRET": "s", "WELLKEPT_X": "y"})) == {
         "PATH",
         "LC_ALL",
     }

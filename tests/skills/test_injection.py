@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.clients import injected_text
-from holdfast.core.text import estimate_tokens
-from holdfast.memory.context import packing
-from holdfast.skills.selection.injection import FRAME, MAX_CHARS, InjectionBudget, render_skills
-from holdfast.skills.selection.select import SkillChoice
 from tests.skills.choosing import skill
+from wellkept.clients import injected_text
+from wellkept.core.text import estimate_tokens
+from wellkept.memory.context import packing
+from wellkept.skills.selection.injection import FRAME, MAX_CHARS, InjectionBudget, render_skills
+from wellkept.skills.selection.select import SkillChoice
 
 pytestmark = pytest.mark.feature("F4")
 
@@ -35,7 +35,7 @@ def test_more_than_two_hundred_lines_are_cut_and_the_mark_tells_the_truth() -> N
     pack = render_skills([choice("long", lines(340))])
     assert pack.cut == ("long",)
     assert (
-        "line 199\n[140 of 340 lines left out; the whole: `holdfast skill show long`]" in pack.text
+        "line 199\n[140 of 340 lines left out; the whole: `wellkept skill show long`]" in pack.text
     )
     assert "line 200" not in pack.text
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.skills.documents.skill_toml import read_interface
+from wellkept.skills.documents.skill_toml import read_interface
 
 pytestmark = pytest.mark.feature("F6")
 

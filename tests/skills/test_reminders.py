@@ -6,15 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.core.ports.skills import SkillUse
-from holdfast.core.records import replace
-from holdfast.core.skills import SkillReminders
-from holdfast.skills.commands.table import command_of
-from holdfast.skills.commands.use_counts import by_use, usage_score
-from holdfast.skills.selection.injection import FRAME
-from holdfast.skills.selection.reminders import ReminderLevel, reminder_of, render_reminders
-from holdfast.testing.samples import START
 from tests.skills.choosing import skill
+from wellkept.core.ports.skills import SkillUse
+from wellkept.core.records import replace
+from wellkept.core.skills import SkillReminders
+from wellkept.skills.commands.table import command_of
+from wellkept.skills.commands.use_counts import by_use, usage_score
+from wellkept.skills.selection.injection import FRAME
+from wellkept.skills.selection.reminders import ReminderLevel, reminder_of, render_reminders
+from wellkept.testing.samples import START
 
 SAID = SkillReminders(sparse="Short.", normal="Some more.", detailed="All\nof it.")
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import UsageError
-from holdfast.core.records import replace
-from holdfast.core.skills import SkillContext, SkillFormat, SkillInvocation
-from holdfast.skills.commands.arguments import Arguments
-from holdfast.skills.commands.rendering import PromptBudget, render_prompt
 from tests.skills.choosing import skill
 from tests.skills.reading import document, skill_of
+from wellkept.core.errors import UsageError
+from wellkept.core.records import replace
+from wellkept.core.skills import SkillContext, SkillFormat, SkillInvocation
+from wellkept.skills.commands.arguments import Arguments
+from wellkept.skills.commands.rendering import PromptBudget, render_prompt
 
 pytestmark = pytest.mark.feature("F5")
 

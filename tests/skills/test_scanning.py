@@ -8,19 +8,19 @@ from threading import Event, Thread
 
 import pytest
 
-from holdfast.core.skills import Skill, SkillFormat, SkillIndex, SkillKind, SkillSource
-from holdfast.skills.sources import scanner as scanning
-from holdfast.skills.sources.catalog import SkillCatalogue
-from holdfast.skills.sources.fingerprints import GONE
-from holdfast.skills.sources.locations import (
+from tests.skills.reading import age, codes, document, put
+from wellkept.core.skills import Skill, SkillFormat, SkillIndex, SkillKind, SkillSource
+from wellkept.skills.sources import scanner as scanning
+from wellkept.skills.sources.catalog import SkillCatalogue
+from wellkept.skills.sources.fingerprints import GONE
+from wellkept.skills.sources.locations import (
     Place,
     Shape,
     builtin_place,
     project_places,
     user_places,
 )
-from holdfast.skills.sources.scanner import PlaceScanner, ScanResult
-from tests.skills.reading import age, codes, document, put
+from wellkept.skills.sources.scanner import PlaceScanner, ScanResult
 
 pytestmark = pytest.mark.feature("F7")
 
@@ -75,7 +75,7 @@ def test_every_place_of_a_project_and_a_person_is_looked_through(tmp_path: Path)
 
 
 @pytest.mark.feature("F2")
-def test_what_comes_with_holdfast_is_valid_and_goes_last() -> None:
+def test_what_comes_with_wellkept_is_valid_and_goes_last() -> None:
     index = indexed(builtin_place())
     assert len(index) > 0
     assert index.findings == ()

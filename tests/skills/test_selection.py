@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import ProviderError, UsageError
-from holdfast.core.records import replace
-from holdfast.core.skills import (
+from tests.skills.choosing import skill
+from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.records import replace
+from wellkept.core.skills import (
     InjectionPhase,
     Severity,
     Skill,
@@ -18,13 +19,12 @@ from holdfast.core.skills import (
     SkillFormat,
     SkillInvocation,
 )
-from holdfast.skills.selection.detection import detect_skills
-from holdfast.skills.selection.lexical import document_scores, query_words
-from holdfast.skills.selection.project_files import ProjectFiles
-from holdfast.skills.selection.scoring import SkillSearch
-from holdfast.skills.selection.select import SelectionPolicy, SkillSelection, select_skills
-from holdfast.testing.fakes import WordEmbedder
-from tests.skills.choosing import skill
+from wellkept.skills.selection.detection import detect_skills
+from wellkept.skills.selection.lexical import document_scores, query_words
+from wellkept.skills.selection.project_files import ProjectFiles
+from wellkept.skills.selection.scoring import SkillSearch
+from wellkept.skills.selection.select import SelectionPolicy, SkillSelection, select_skills
+from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("F4")
 

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.errors import UsageError
-from holdfast.core.ports.skills import KeptDocument, PromptArgument, PromptDefinition
-from holdfast.core.records import replace
-from holdfast.core.skills import InjectionPhase, SkillFormat, SkillKind, SkillSource
-from holdfast.skills.sources.catalog import SkillCatalogue, merge
-from holdfast.skills.sources.claude_plugins import PluginScanner
-from holdfast.skills.sources.list_files import read_list
-from holdfast.skills.sources.list_scanner import ListScanner
-from holdfast.skills.sources.remote_copies import Pin, RemoteCopies, RemoteScanner
-from holdfast.skills.sources.scanner import Scanned, ScanResult
-from holdfast.skills.sources.stored import KeptScanner, PromptScanner
 from tests.skills.reading import document, put, skill_of
+from wellkept.core.errors import UsageError
+from wellkept.core.ports.skills import KeptDocument, PromptArgument, PromptDefinition
+from wellkept.core.records import replace
+from wellkept.core.skills import InjectionPhase, SkillFormat, SkillKind, SkillSource
+from wellkept.skills.sources.catalog import SkillCatalogue, merge
+from wellkept.skills.sources.claude_plugins import PluginScanner
+from wellkept.skills.sources.list_files import read_list
+from wellkept.skills.sources.list_scanner import ListScanner
+from wellkept.skills.sources.remote_copies import Pin, RemoteCopies, RemoteScanner
+from wellkept.skills.sources.scanner import Scanned, ScanResult
+from wellkept.skills.sources.stored import KeptScanner, PromptScanner
 
 pytestmark = pytest.mark.feature("F2")
 

@@ -17,28 +17,28 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.app.maintenance.reindex import reindex
-from holdfast.app.projects.delete import clear_project
-from holdfast.core.changes import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
-from holdfast.core.clock import to_ms
-from holdfast.core.errors import ConflictError, NotFoundError
-from holdfast.core.ids import IdSource
-from holdfast.core.memory import Memory, MemoryDraft, MemoryPatch, Relation
-from holdfast.core.ports.store import Store
-from holdfast.core.query import Filter
-from holdfast.core.records import replace
-from holdfast.core.types import MemoryType, RelationType, Scope
-from holdfast.memory.edit import forget, relate, revise
-from holdfast.memory.engine import Engine
-from holdfast.memory.exchange.jsonl import export_jsonl_file, import_jsonl, whole
-from holdfast.memory.index_text import extra_text
-from holdfast.memory.recall.recall import recall
-from holdfast.memory.recall.requests import RecallRequest
-from holdfast.memory.remember import remember
-from holdfast.store import open_sqlite, restore_sqlite
-from holdfast.testing.conformance.fixtures import EVERYTHING
-from holdfast.testing.fakes import ManualClock, WordEmbedder
-from holdfast.testing.samples import START
+from wellkept.app.maintenance.reindex import reindex
+from wellkept.app.projects.delete import clear_project
+from wellkept.core.changes import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
+from wellkept.core.clock import to_ms
+from wellkept.core.errors import ConflictError, NotFoundError
+from wellkept.core.ids import IdSource
+from wellkept.core.memory import Memory, MemoryDraft, MemoryPatch, Relation
+from wellkept.core.ports.store import Store
+from wellkept.core.query import Filter
+from wellkept.core.records import replace
+from wellkept.core.types import MemoryType, RelationType, Scope
+from wellkept.memory.edit import forget, relate, revise
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.jsonl import export_jsonl_file, import_jsonl, whole
+from wellkept.memory.index_text import extra_text
+from wellkept.memory.recall.recall import recall
+from wellkept.memory.recall.requests import RecallRequest
+from wellkept.memory.remember import remember
+from wellkept.store import open_sqlite, restore_sqlite
+from wellkept.testing.conformance.fixtures import EVERYTHING
+from wellkept.testing.fakes import ManualClock, WordEmbedder
+from wellkept.testing.samples import START
 
 PROJECTS = ("one", "two")
 WORDS = ("alpha", "kilo", "tango", "zulu", "delta", "x_y", "日本語", "café", "run")

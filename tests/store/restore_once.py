@@ -12,8 +12,8 @@ import signal
 import sys
 from pathlib import Path
 
-from holdfast.core.errors import StoreFullError
-from holdfast.store import restore_sqlite
+from wellkept.core.errors import StoreFullError
+from wellkept.store import restore_sqlite
 
 
 def main(source: Path, path: Path, fault: str, number: int) -> None:

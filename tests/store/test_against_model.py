@@ -13,17 +13,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from holdfast.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
-from holdfast.core.errors import HoldfastError
-from holdfast.core.memory import Memory
-from holdfast.core.ports.store import Store
-from holdfast.core.query import Filter, Order, Place, Validity
-from holdfast.core.types import MemoryType, Scope
-from holdfast.store.sqlite.search.candidates import Facts
-from holdfast.store.sqlite.store import SqliteStore
-from holdfast.testing import ModelStore, Samples, make_vector
-from holdfast.testing.conformance.fixtures import EVERYTHING
-from holdfast.testing.samples import START
+from wellkept.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
+from wellkept.core.errors import WellkeptError
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Store
+from wellkept.core.query import Filter, Order, Place, Validity
+from wellkept.core.types import MemoryType, Scope
+from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.store import SqliteStore
+from wellkept.testing import ModelStore, Samples, make_vector
+from wellkept.testing.conformance.fixtures import EVERYTHING
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1", "A3", "B1")
 
@@ -84,7 +84,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @initialize()
     def open_both(self) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="holdfast-")
+        self.folder = tempfile.TemporaryDirectory(prefix="wellkept-")
         self.samples = Samples()
         self.model: Store = ModelStore(clock=lambda: NOW)
         self.sqlite: Store = SqliteStore.open(
@@ -103,7 +103,7 @@ class StoreMachine(RuleBasedStateMachine):
         for store in (self.model, self.sqlite):
             try:
                 outcomes.append(do(store))
-            except HoldfastError as error:
+            except WellkeptError as error:
                 outcomes.append(type(error))
         assert outcomes[0] == outcomes[1]
 

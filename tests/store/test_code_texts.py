@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.clock import system_clock
-from holdfast.core.errors import StoreCorruptError
-from holdfast.store.sqlite.graph.code_search import APPLICATION_ID, STEPS, SqliteCodeTexts
-from holdfast.store.sqlite.opening import open_file
-from holdfast.testing.conformance.code_search import TREE, CodeTextsConformance, text
+from wellkept.core.clock import system_clock
+from wellkept.core.errors import StoreCorruptError
+from wellkept.store.sqlite.graph.code_search import APPLICATION_ID, STEPS, SqliteCodeTexts
+from wellkept.store.sqlite.opening import open_file
+from wellkept.testing.conformance.code_search import TREE, CodeTextsConformance, text
 
 pytestmark = pytest.mark.feature("E5")
 

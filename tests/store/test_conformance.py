@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.clock import system_clock
-from holdfast.core.ports.store import Store
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.search.candidates import Facts
-from holdfast.store.sqlite.store import SqliteStore
-from holdfast.testing import ModelStore
-from holdfast.testing.conformance.search import SearchConformance
-from holdfast.testing.conformance.suite import StoreConformance
-from holdfast.testing.conformance.vectors import VectorConformance
-from holdfast.testing.model_store.data import ModelData
+from wellkept.core.clock import system_clock
+from wellkept.core.ports.store import Store
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.store import SqliteStore
+from wellkept.testing import ModelStore
+from wellkept.testing.conformance.search import SearchConformance
+from wellkept.testing.conformance.suite import StoreConformance
+from wellkept.testing.conformance.vectors import VectorConformance
+from wellkept.testing.model_store.data import ModelData
 
 
 class TestSqlite(StoreConformance):

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import StoreError
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.connection.database import Database
-from holdfast.store.sqlite.maintenance.backup import copy_database
-from holdfast.store.sqlite.migrations import STEPS, migrate
-from holdfast.testing.samples import START
+from wellkept.core.errors import StoreError
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.maintenance.backup import copy_database
+from wellkept.store.sqlite.migrations import STEPS, migrate
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1")
 
@@ -71,7 +71,7 @@ def test_a_copy_into_a_folder_that_is_not_there_says_so(tmp_path: Path, database
 def test_what_a_killed_copy_left_is_removed_by_the_next_once_it_is_old(
     tmp_path: Path, database: Database
 ) -> None:
-    names = ("copy.db.abcdefgh.holdfast.partial", "copy.db.abcdefgh.holdfast.partial-journal")
+    names = ("copy.db.abcdefgh.wellkept.partial", "copy.db.abcdefgh.wellkept.partial-journal")
     old, young = tmp_path / "old", tmp_path / "young"
     for folder in (old, young):
         folder.mkdir()
@@ -88,7 +88,7 @@ def test_what_a_killed_copy_left_is_removed_by_the_next_once_it_is_old(
 def test_a_killed_copy_beside_the_database_is_told_and_mended(
     tmp_path: Path, database: Database
 ) -> None:
-    left = tmp_path / "store.db.abcdefgh.holdfast.partial"
+    left = tmp_path / "store.db.abcdefgh.wellkept.partial"
     with closing(open_sqlite(database.path)) as store:
         left.write_bytes(b"half")
         os.utime(left, (1, 1))

@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace
-from holdfast.core.errors import StoreCorruptError
-from holdfast.core.memory import Memory
-from holdfast.core.ports.store import Store
-from holdfast.core.query import Filter, Place
-from holdfast.core.records import replace
-from holdfast.core.types import Scope
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.connection import sql_functions
-from holdfast.store.sqlite.search.candidates import Facts
-from holdfast.store.sqlite.search.fulltext import search_words
-from holdfast.store.sqlite.search.trigrams import search_fragments
-from holdfast.store.sqlite.search.vectors import VectorSearch
-from holdfast.testing import Samples
-from holdfast.testing.samples import START
+from wellkept.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace
+from wellkept.core.errors import StoreCorruptError
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Store
+from wellkept.core.query import Filter, Place
+from wellkept.core.records import replace
+from wellkept.core.types import Scope
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.connection import sql_functions
+from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.search.fulltext import search_words
+from wellkept.store.sqlite.search.trigrams import search_fragments
+from wellkept.store.sqlite.search.vectors import VectorSearch
+from wellkept.testing import Samples
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1", "B5")
 

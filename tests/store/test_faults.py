@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.changes import IndexCard, Insert
-from holdfast.core.errors import (
+from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.errors import (
     StoreBusyError,
     StoreCorruptError,
     StoreError,
@@ -26,12 +26,12 @@ from holdfast.core.errors import (
     StoreVersionError,
     UsageError,
 )
-from holdfast.core.memory import Evidence, Memory, Relation, WorkUnitRef
-from holdfast.core.ports.store import Store
-from holdfast.core.types import EvidenceKind, RelationType
-from holdfast.store import open_sqlite
-from holdfast.testing import Samples
-from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
+from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
+from wellkept.core.ports.store import Store
+from wellkept.core.types import EvidenceKind, RelationType
+from wellkept.store import open_sqlite
+from wellkept.testing import Samples
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("A1")
 
@@ -195,7 +195,7 @@ class TestReadOnly:
     @pytest.fixture
     def folder(self) -> Iterator[Path]:
         """A folder that anyone may enter, since pytest's own is closed to others."""
-        made = Path(tempfile.mkdtemp(prefix="holdfast-"))
+        made = Path(tempfile.mkdtemp(prefix="wellkept-"))
         made.chmod(0o755)
         yield made
         made.chmod(0o755)
@@ -342,7 +342,7 @@ class TestAnotherFileInItsPlace:
 class TestDamage:
     def test_a_file_that_is_no_database_is_refused_and_left_alone(self, path: Path) -> None:
         path.write_text("Dear diary, " * 1000)
-        with pytest.raises(StoreCorruptError, match="not a Holdfast database"):
+        with pytest.raises(StoreCorruptError, match="not a Wellkept database"):
             open_sqlite(path)
         assert path.read_text().startswith("Dear diary")
 
@@ -351,7 +351,7 @@ class TestDamage:
         other.execute("CREATE TABLE bookmarks (url TEXT)")
         other.commit()
         other.close()
-        with pytest.raises(StoreCorruptError, match="not one of Holdfast's"):
+        with pytest.raises(StoreCorruptError, match="not one of Wellkept's"):
             open_sqlite(path)
         other = sqlite3.connect(path)
         assert other.execute("SELECT name FROM sqlite_schema").fetchall() == [("bookmarks",)]
@@ -404,7 +404,7 @@ class TestDamage:
         raw.close()
         before = path.read_bytes()
         for read_only in (False, True):
-            with pytest.raises(StoreVersionError, match="Upgrade Holdfast"):
+            with pytest.raises(StoreVersionError, match="Upgrade Wellkept"):
                 open_sqlite(path, read_only=read_only)
         assert path.read_bytes() == before
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.changes import Delete, IndexCard, Insert, Replace
-from holdfast.core.memory import Memory
-from holdfast.core.ports.store import Store
-from holdfast.core.types import MemoryType
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.search.term_cache import FrequentTerms
+from wellkept.core.changes import Delete, IndexCard, Insert, Replace
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Store
+from wellkept.core.types import MemoryType
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.search.term_cache import FrequentTerms
 
 pytestmark = pytest.mark.feature("B1")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import StoreCorruptError
-from holdfast.core.ports.graph import GraphStore
-from holdfast.store import open_sqlite, open_sqlite_graph
-from holdfast.testing.conformance.graph import GraphConformance
-from holdfast.testing.model_store.graph import ModelGraph
+from wellkept.core.errors import StoreCorruptError
+from wellkept.core.ports.graph import GraphStore
+from wellkept.store import open_sqlite, open_sqlite_graph
+from wellkept.testing.conformance.graph import GraphConformance
+from wellkept.testing.model_store.graph import ModelGraph
 
 
 class TestSqliteGraph(GraphConformance):

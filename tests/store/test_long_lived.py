@@ -23,26 +23,26 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from holdfast.core.changes import IndexCard, Insert
-from holdfast.core.ports.store import Store
-from holdfast.core.query import Candidate, Filter, Hit, Place
-from holdfast.memory.engine import Engine
-from holdfast.memory.recall.recall import recall
-from holdfast.memory.recall.requests import Mode, RecallRequest
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.connection.database import Database
-from holdfast.store.sqlite.migrations import STEPS, migrate
-from holdfast.store.sqlite.search.candidates import Facts
-from holdfast.store.sqlite.search.fulltext import Effort, search_words
-from holdfast.store.sqlite.search.term_cache import FrequentTerms
-from holdfast.store.sqlite.store import SqliteStore
-from holdfast.store.sqlite.tables.memory_rows import COLUMNS, to_row
-from holdfast.testing import Samples
-from holdfast.testing.conformance.fixtures import EVERYTHING
-from holdfast.testing.fakes import ManualClock
-from holdfast.testing.samples import START
 from tests.store.acts import ACTS, EMBEDDERS, WORDS, perform, perform_beside
 from tests.store.test_faults import said_lines, start_writer
+from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.ports.store import Store
+from wellkept.core.query import Candidate, Filter, Hit, Place
+from wellkept.memory.engine import Engine
+from wellkept.memory.recall.recall import recall
+from wellkept.memory.recall.requests import Mode, RecallRequest
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.migrations import STEPS, migrate
+from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.search.fulltext import Effort, search_words
+from wellkept.store.sqlite.search.term_cache import FrequentTerms
+from wellkept.store.sqlite.store import SqliteStore
+from wellkept.store.sqlite.tables.memory_rows import COLUMNS, to_row
+from wellkept.testing import Samples
+from wellkept.testing.conformance.fixtures import EVERYTHING
+from wellkept.testing.fakes import ManualClock
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1", "B4", "B5")
 
@@ -165,7 +165,7 @@ def _rounded(hits: list[Hit]) -> list[tuple[float, Candidate]]:
 
 
 def make_older_file(path: Path, *, steps: int) -> None:
-    """A file as an earlier Holdfast left it; its triggers filled the text indexes."""
+    """A file as an earlier Wellkept left it; its triggers filled the text indexes."""
     samples, database = Samples(project="one"), Database(
         path, busy_timeout_ms=1_000, durability="normal"
     )  # fmt: skip
@@ -188,7 +188,7 @@ class LongLived(RuleBasedStateMachine):
 
     @initialize(older=st.sampled_from((0, 1, 6, 9)))
     def open(self, older: int) -> None:
-        self.folder = tempfile.TemporaryDirectory(prefix="holdfast-")
+        self.folder = tempfile.TemporaryDirectory(prefix="wellkept-")
         self.path = Path(self.folder.name) / "store.db"
         self.number = 0
         if older:

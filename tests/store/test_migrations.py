@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import StoreError, StoreVersionError
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.connection.database import Connection, Database, require_sqlite
-from holdfast.store.sqlite.migrations import STEPS, Step, migrate, pending, schema_version
-from holdfast.testing import Samples
-from holdfast.testing.conformance.fixtures import EVERYTHING
-from holdfast.testing.samples import START
+from wellkept.core.errors import StoreError, StoreVersionError
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.connection.database import Connection, Database, require_sqlite
+from wellkept.store.sqlite.migrations import STEPS, Step, migrate, pending, schema_version
+from wellkept.testing import Samples
+from wellkept.testing.conformance.fixtures import EVERYTHING
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import (
+from wellkept.core.errors import (
     StoreBusyError,
     StoreCorruptError,
     StoreError,
@@ -15,13 +15,13 @@ from holdfast.core.errors import (
     StoreReadOnlyError,
     UsageError,
 )
-from holdfast.core.ports.store import Store
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.connection.database import Database
-from holdfast.store.sqlite.connection.errors import translate
-from holdfast.store.sqlite.tables.access_counts import Access, AccessBuffer
-from holdfast.testing import Samples
-from holdfast.testing.conformance.fixtures import EVERYTHING
+from wellkept.core.ports.store import Store
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.connection.errors import translate
+from wellkept.store.sqlite.tables.access_counts import Access, AccessBuffer
+from wellkept.testing import Samples
+from wellkept.testing.conformance.fixtures import EVERYTHING
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.errors import (
+from wellkept.core.errors import (
     StoreBusyError,
     StoreCorruptError,
     StoreError,
@@ -22,12 +22,12 @@ from holdfast.core.errors import (
     StoreVersionError,
     UsageError,
 )
-from holdfast.store import look_into_sqlite, open_sqlite, restore_sqlite, verify_sqlite_backup
-from holdfast.store.sqlite.connection.database import Database
-from holdfast.store.sqlite.migrations import STEPS, migrate
-from holdfast.testing import Samples
-from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
-from holdfast.testing.samples import START
+from wellkept.store import look_into_sqlite, open_sqlite, restore_sqlite, verify_sqlite_backup
+from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.migrations import STEPS, migrate
+from wellkept.testing import Samples
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("A1")
 

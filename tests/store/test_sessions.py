@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.changes import Advance, PutSession
-from holdfast.core.errors import ConflictError, UsageError
-from holdfast.core.sessions import ReadingMark
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.connection.database import Database
-from holdfast.store.sqlite.migrations import STEPS, migrate
-from holdfast.testing import Samples
-from holdfast.testing.conformance.fixtures import EVERYTHING
-from holdfast.testing.conformance.sessions import session
-from holdfast.testing.samples import START
+from wellkept.core.changes import Advance, PutSession
+from wellkept.core.errors import ConflictError, UsageError
+from wellkept.core.sessions import ReadingMark
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.connection.database import Database
+from wellkept.store.sqlite.migrations import STEPS, migrate
+from wellkept.testing import Samples
+from wellkept.testing.conformance.fixtures import EVERYTHING
+from wellkept.testing.conformance.sessions import session
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("C1", "A1")
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.store import spool
-from holdfast.store.spool_reader import (
+from wellkept.store import spool
+from wellkept.store.spool_reader import (
     Damage,
     Dropped,
     Entry,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.store.spool_reader import Damage, Entry, files, read, remove_drained
+from wellkept.store.spool_reader import Damage, Entry, files, read, remove_drained
 
 pytestmark = [
     pytest.mark.feature("C2"),
@@ -20,7 +20,7 @@ pytestmark = [
 
 _APPEND = """
 import sys
-from holdfast.store import spool
+from wellkept.store import spool
 directory, name, count, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 for number in range(count):
     body = b"%b:%d:" % (name.encode(), number)
@@ -31,7 +31,7 @@ for number in range(count):
 """
 _DISK_FULL = """
 import resource, sys
-from holdfast.store import spool
+from wellkept.store import spool
 resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))
 refused = 0
 for size in (2_000, 2_000, 2_000, 2_000, 10):

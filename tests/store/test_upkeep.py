@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.changes import Delete
-from holdfast.core.errors import StoreError, UsageError
-from holdfast.core.ports.store import Store
-from holdfast.core.query import Severity
-from holdfast.store import open_sqlite
-from holdfast.testing import Samples
-from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
+from wellkept.core.changes import Delete
+from wellkept.core.errors import StoreError, UsageError
+from wellkept.core.ports.store import Store
+from wellkept.core.query import Severity
+from wellkept.store import open_sqlite
+from wellkept.testing import Samples
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("A1")
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.changes import Delete, Insert
-from holdfast.store import open_sqlite
-from holdfast.store.sqlite.search.quantization import pack, unpack
-from holdfast.store.sqlite.search.vector_index import RESCORED, Codes, Floats, VectorIndex, View
-from holdfast.testing import Samples, make_vector
-from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
+from wellkept.core.changes import Delete, Insert
+from wellkept.store import open_sqlite
+from wellkept.store.sqlite.search.quantization import pack, unpack
+from wellkept.store.sqlite.search.vector_index import RESCORED, Codes, Floats, VectorIndex, View
+from wellkept.testing import Samples, make_vector
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
 pytestmark = pytest.mark.feature("B1", "B4")
 
@@ -180,9 +180,9 @@ def test_an_index_worn_by_deletions_still_answers_fully(tmp_path: Path) -> None:
 def test_work_without_vectors_never_loads_numpy(tmp_path: Path) -> None:
     script = f"""
 import sys
-from holdfast.store import open_sqlite
+from wellkept.store import open_sqlite
 assert "sqlite3" not in sys.modules
-from holdfast.core.query import Filter
+from wellkept.core.query import Filter
 store = open_sqlite({str(tmp_path / "store.db")!r})
 store.search_words(["alpha"], Filter(project="p"), limit=3)
 store.search_fragments(["alpha"], Filter(project="p"), limit=3)

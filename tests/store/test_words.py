@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.query import Hit
-from holdfast.core.types import MemoryType
-from holdfast.store.sqlite.connection.database import Connection, Database
-from holdfast.store.sqlite.migrations import migrate
-from holdfast.store.sqlite.search.fulltext import Effort, search_words
-from holdfast.store.sqlite.search.trigrams import search_fragments
-from holdfast.store.sqlite.tables.apply_changes import make_changes
-from holdfast.testing import Samples
-from holdfast.testing.conformance.fixtures import EVERYTHING, HERE
-from holdfast.testing.samples import START
+from wellkept.core.query import Hit
+from wellkept.core.types import MemoryType
+from wellkept.store.sqlite.connection.database import Connection, Database
+from wellkept.store.sqlite.migrations import migrate
+from wellkept.store.sqlite.search.fulltext import Effort, search_words
+from wellkept.store.sqlite.search.trigrams import search_fragments
+from wellkept.store.sqlite.tables.apply_changes import make_changes
+from wellkept.testing import Samples
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
+from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1")
 

@@ -13,14 +13,14 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from holdfast.core.changes import IndexCard, Insert
-from holdfast.core.clock import whole_ms
-from holdfast.core.errors import StoreFullError
-from holdfast.core.ids import IdSource
-from holdfast.core.memory import Memory
-from holdfast.core.types import MemoryType
-from holdfast.store import open_sqlite
-from holdfast.testing import make_vector
+from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.clock import whole_ms
+from wellkept.core.errors import StoreFullError
+from wellkept.core.ids import IdSource
+from wellkept.core.memory import Memory
+from wellkept.core.types import MemoryType
+from wellkept.store import open_sqlite
+from wellkept.testing import make_vector
 
 
 def main(path: Path, project: str, count: int, max_file_bytes: int) -> None:

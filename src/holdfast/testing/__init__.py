@@ -1,8 +1,0 @@
-"""What tests of Holdfast and of its engines and plugins stand on. Public, small, and real."""
-
-from __future__ import annotations
-
-from holdfast.testing.model_store.store import ModelStore
-from holdfast.testing.samples import Samples, make_vector
-
-__all__ = ["ModelStore", "Samples", "make_vector"]

@@ -1,0 +1,62 @@
+"""What is new, with the titles of what it is about, for people and pages that follow along.
+
+Titles are looked up when they are asked for, so what was forgotten meanwhile has none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wellkept.core.activity import KEPT_NEWS, News, NewsSpan
+from wellkept.core.records import record
+from wellkept.core.text import first_line
+
+if TYPE_CHECKING:
+    from wellkept.app.facade import Wellkept
+    from wellkept.core.memory import Memory
+
+TITLE_CHARS = 100
+
+
+@record
+class NewsItem:
+    """One thing that is new, as it stands now. `type` and `short` are those of the memory."""
+
+    news: News
+    title: str | None = None
+    type: str | None = None
+    short: str | None = None
+
+
+def news_span(wk: Wellkept) -> NewsSpan:
+    """From which number to which the news are kept."""
+    return wk.engine.store.news_span()
+
+
+def read_news(
+    wk: Wellkept, *, after: int, limit: int, all_projects: bool = False
+) -> list[NewsItem]:
+    """The first news after a number that concern this project, in order."""
+    store = wk.engine.store
+    found = store.news(after=after, project=None if all_projects else wk.project, limit=limit)
+    memories = {m.id: m for m in store.get([n.memory_id for n in found if n.memory_id])}
+    return [_item(wk, news, memories.get(news.memory_id or "")) for news in found]
+
+
+def latest_news(wk: Wellkept, *, limit: int, all_projects: bool = False) -> list[NewsItem]:
+    """The last news that concern this project, in order."""
+    project = None if all_projects else wk.project
+    known = wk.engine.store.news(after=0, project=project, limit=KEPT_NEWS)[-limit:]
+    if not known:
+        return []
+    return read_news(wk, after=known[0].number - 1, limit=limit, all_projects=all_projects)
+
+
+def _item(wk: Wellkept, news: News, memory: Memory | None) -> NewsItem:
+    if memory is not None:
+        title = memory.citation or first_line(memory.content, limit=TITLE_CHARS)
+        return NewsItem(news, title, memory.type.value, memory.short)
+    if news.memory_id is None and news.session_id is not None:
+        session = wk.engine.store.get_session(news.session_id)
+        return NewsItem(news, session.title if session else None)
+    return NewsItem(news, news.subject)

@@ -1,0 +1,151 @@
+"""What a long-lived process does for memory besides its own work: it drains the spool as events
+come in, then lets a model sum up what is due and keeps up the projects that were worked in.
+
+Any number of processes may do so at once: the spool's lock lets one drain at a time, and each event
+counts once. What takes long (a model, upkeep) is done in a second thread, without that lock, so
+events are never kept waiting. How payloads become events is handed in, as everywhere in `app`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from wellkept.app.observer.ingest import learn_skills, sum_up, take_waiting
+from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.core.errors import WellkeptError
+from wellkept.core.records import record
+
+if TYPE_CHECKING:
+    from wellkept.app.facade import Wellkept
+    from wellkept.observe.ingest.drain import DrainReport, Translate
+
+
+@record(kw_only=True)
+class LivePace:
+    """How often the spool is looked at, and drained although nothing seems to have come: sessions
+    that went quiet are summed up, and files that are done removed."""
+
+    look_every_s: float = 0.5
+    drain_every_s: float = 60.0
+
+
+class Live:
+    """Drains and keeps up from threads between `start` and `stop`; also a context manager."""
+
+    def __init__(
+        self,
+        open_in: Callable[[Path], Wellkept],
+        *,
+        folder: Path,
+        translate: Translate,
+        environment: Mapping[str, str],
+        pace: LivePace | None = None,
+        on_error: Callable[[Exception], None] = lambda _: None,
+    ) -> None:
+        self._open_in = open_in
+        self._folder = folder
+        self._translate = translate
+        self._environment = environment
+        self._spool = SpoolFolder.of(environment)
+        self._pace = pace or LivePace()
+        self._on_error = on_error
+        self._stopping = threading.Event()
+        self._later: SimpleQueue[DrainReport | None] = SimpleQueue()
+        self._seen: tuple[tuple[str, int, int], ...] | None = None
+        self._drained_at = 0.0
+        # Daemons: a model that takes minutes to answer must not keep a process from ending.
+        works = {"wellkept-drain": self._drain_on, "wellkept-upkeep": self._follow_up_on}
+        self._threads = [
+            threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
+            for name, work in works.items()
+        ]
+
+    def __enter__(self) -> Live:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin to look at the spool."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Finish the drain that is going on; what a model or upkeep has begun is left to itself."""
+        self._stopping.set()
+        self._later.put(None)
+        if self._threads[0].is_alive():
+            self._threads[0].join()
+
+    def drain_if_needed(self, wk: Wellkept) -> DrainReport | None:
+        """Drain when something came in or it is time again; None when nothing was done."""
+        now = monotonic()
+        seen = self._spool.signature()
+        is_time = now - self._drained_at >= self._pace.drain_every_s
+        nothing_yet = not seen and not wk.path.exists()
+        if nothing_yet or (self._seen == seen and not is_time):
+            return None
+        report = take_waiting(wk, translate=self._translate, environment=self._environment)
+        if report.busy:
+            return None
+        # What came in meanwhile is not in `seen`, so the next look finds a difference.
+        self._seen, self._drained_at = seen, now
+        return report
+
+    def follow_up(self, wk: Wellkept, report: DrainReport) -> None:
+        """What may take long: a model sums up what is due, skills are learned, and projects are
+        kept up."""
+        learn_skills(wk, sum_up(wk, report), environment=self._environment)
+        for folder in self._due_folders(wk, report.sessions):
+            with self._open_in(folder) as project:
+                project.upkeep_if_due()
+
+    def _due_folders(self, wk: Wellkept, session_ids: Sequence[str]) -> list[Path]:
+        from wellkept.memory.lifecycle.maintenance import upkeep_due
+
+        sessions = [wk.engine.store.get_session(session_id) for session_id in session_ids]
+        folders = {one.project: one.cwd for one in sessions if one is not None and one.cwd}
+        return [
+            Path(cwd)
+            for project, cwd in folders.items()
+            if upkeep_due(wk.engine, project=project) and Path(cwd).is_dir()
+        ]
+
+    def _run(self, work: Callable[[Wellkept], None]) -> None:
+        """Work with the memory of the process's own folder; a failure to open it is told."""
+        try:
+            wk = self._open_in(self._folder)
+        except WellkeptError as error:
+            self._on_error(error)
+            return
+        with wk:
+            work(wk)
+
+    def _drain_on(self, wk: Wellkept) -> None:
+        while not self._stopping.wait(self._pace.look_every_s):
+            try:
+                report = self.drain_if_needed(wk)
+            except (WellkeptError, OSError) as error:
+                self._put_off(error)
+                continue
+            if report is not None and report.sessions:
+                self._later.put(report)
+
+    def _put_off(self, error: Exception) -> None:
+        """Nothing is lost: events stay in the spool until more come or it is time again."""
+        self._on_error(error)
+        self._seen, self._drained_at = self._spool.signature(), monotonic()
+
+    def _follow_up_on(self, wk: Wellkept) -> None:
+        while (report := self._later.get()) is not None and not self._stopping.is_set():
+            try:
+                self.follow_up(wk, report)
+            except (WellkeptError, OSError) as error:
+                self._on_error(error)

@@ -1,0 +1,295 @@
+"""Files that go together, kept up to date: from the repository's history, so that a fresh project
+knows them already, and from the sessions of agents as they come.
+
+The history's share is kept beside the links, so that joining a session needs no git. Invariant:
+taking the same history and sessions in again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from wellkept.codegraph.history.commits import FileNumbers, PastCommit
+from wellkept.core.codec import Json
+from wellkept.core.memory import Evidence, MemoryDraft
+from wellkept.core.payloads import PrefetchPattern
+from wellkept.core.query import FileLink
+from wellkept.core.records import record, replace
+from wellkept.core.scratchpad import Explanation, SightingKind
+from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
+from wellkept.memory.engine import Engine
+from wellkept.memory.remember import remember
+from wellkept.observe.learning.co_access import (
+    ALWAYS,
+    MIN_WEIGHT,
+    CoAccessEdge,
+    ModuleHabit,
+    co_access_edges,
+    fused,
+    module_habits,
+    pattern_text,
+)
+from wellkept.observe.learning.file_usage import FileUses
+from wellkept.observe.learning.save import close_running, enter, was_removed
+
+if TYPE_CHECKING:
+    from wellkept.codegraph.history.co_change import CoChange
+
+MAX_LINKS = 5_000
+_SHELF = "co_change"
+_MAX_FILES = 2_000
+_PARTNERS = 10
+_LOOKED_AT = 20_000
+_FEWEST_JOINT = 2
+_GREW = 1.25
+
+Pairs = dict[tuple[str, str], FileLink]
+
+
+# -- From the history -----------------------------------------------------------------------------
+
+
+def history_links(
+    past: Sequence[PastCommit], *, present: frozenset[str] | None = None
+) -> list[FileLink]:
+    """Pairs of files that change together, heaviest first.
+
+    A pair weighs the geometric mean of the two chances that one changes when the other does, so
+    that a file which changes with everything is tied to nothing; a single joint change counts not.
+    """
+    files = _worth_asking(past, present)
+    if not files:
+        return []
+    from wellkept.codegraph.history.co_change import learned
+
+    model = learned(past)
+    chances = {
+        (path, other): (likelihood, together)
+        for path in files
+        for other, likelihood, together in _partners(model, path)
+        if present is None or other in present
+    }
+    links = [
+        FileLink(a, b, round(sqrt(chance * back[0]), 4), together)
+        for (a, b), (chance, together) in chances.items()
+        if a < b and (back := chances.get((b, a)))
+    ]
+    links = [link for link in links if link.weight >= MIN_WEIGHT]
+    return sorted(links, key=lambda link: (-link.weight, link.file_a, link.file_b))[:MAX_LINKS]
+
+
+def _worth_asking(past: Iterable[PastCommit], present: frozenset[str] | None) -> list[str]:
+    """Files that changed along with others more than once, by today's names, the busiest first."""
+    times, files = Counter[int](), FileNumbers()
+    for commit in past:
+        numbers = files.follow(commit)
+        if len(numbers) > 1:
+            times.update(numbers)
+    busy = [n for n, count in times.most_common() if count >= _FEWEST_JOINT and files.is_present(n)]
+    names = (files.name(number) for number in busy)
+    return [name for name in names if present is None or name in present][:_MAX_FILES]
+
+
+def _partners(model: CoChange, path: str) -> Iterable[tuple[str, float, int]]:
+    for partner in model.partners(path, limit=_PARTNERS):
+        if partner.together >= _FEWEST_JOINT:
+            yield partner.path, partner.likelihood, partner.together
+
+
+def link_history(engine: Engine, project: str, links: Sequence[FileLink]) -> int:
+    """Make these the history's share of the links; returns how many links there are now."""
+    before = _of_history(engine, project)
+    value: dict[str, Json] = {f"{x.file_a}\n{x.file_b}": [x.weight, x.count] for x in links}
+    engine.store.put_value(_SHELF, project, value or None)
+    return _write(engine, project, gone=before)
+
+
+def move_history(engine: Engine, project: str, moves: Mapping[str, str]) -> None:
+    """Let the history's share follow renames, and set what both say anew."""
+    value: dict[str, Json] = {}
+    for (file_a, file_b), link in _of_history(engine, project).items():
+        low, high = sorted((moves.get(file_a, file_a), moves.get(file_b, file_b)))
+        if low != high:
+            value[f"{low}\n{high}"] = [link.weight, link.count]
+    engine.store.put_value(_SHELF, project, value or None)
+    _write(engine, project)
+
+
+def forget_links(engine: Engine, project: str, files: Iterable[str]) -> None:
+    """Let links of these names weigh nothing."""
+    for name in files:
+        links = engine.store.linked_files(project, [name], min_weight=0.0, limit=_LOOKED_AT)
+        gone = [
+            FileLink(min(x.file_a, x.file_b), max(x.file_a, x.file_b), 0.0, 0)
+            for x in links
+            if x.weight
+        ]
+        if gone:
+            engine.store.put_file_links(project, gone)
+
+
+# -- From sessions --------------------------------------------------------------------------------
+
+
+def link_sessions(engine: Engine, project: str) -> int:
+    """Join in what sessions showed; returns how many links there are now."""
+    return _write(engine, project)
+
+
+def co_access(engine: Engine, project: str) -> list[CoAccessEdge]:
+    """The files that sessions used together, heaviest first."""
+    seen = engine.store.sightings(
+        project=project,
+        kinds=(SightingKind.CO_ACCESS, SightingKind.FILE_ACCESS),
+        limit=_LOOKED_AT,
+    )
+    pairs = [one for one in seen if one.kind is SightingKind.CO_ACCESS]
+    uses = FileUses(one for one in seen if one.kind is SightingKind.FILE_ACCESS)
+    return co_access_edges(pairs, uses)
+
+
+@record(kw_only=True)
+class Fellow:
+    """A file that goes together with another: how surely, by how many commits and sessions, which
+    of the two sessions usually open first, and when that was last seen."""
+
+    path: str
+    weight: float
+    commits: int = 0
+    sessions: int = 0
+    opened_first: str | None = None
+    last_seen: datetime | None = None
+
+
+def fellows(engine: Engine, project: str, path: str, *, limit: int = 20) -> list[Fellow]:
+    """The files that go together with one, the surest first."""
+    links = engine.store.linked_files(project, [path], min_weight=0.0, limit=limit)
+    edges = {
+        edge.file_b if edge.file_a == path else edge.file_a: edge
+        for edge in co_access(engine, project)
+        if path in (edge.file_a, edge.file_b)
+    }
+    history = _of_history(engine, project)
+    return [_fellow(link, edges.get(link.file_b), history) for link in links if link.weight > 0]
+
+
+def _fellow(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> Fellow:
+    low, high = sorted((link.file_a, link.file_b))
+    changed = history.get((low, high))
+    return Fellow(
+        path=link.file_b,
+        weight=link.weight,
+        commits=changed.count if changed else 0,
+        sessions=edge.sessions if edge else 0,
+        opened_first=edge.first if edge else None,
+        last_seen=edge.last_seen if edge else None,
+    )
+
+
+def _write(engine: Engine, project: str, *, gone: Iterable[tuple[str, str]] = ()) -> int:
+    """Set what both say; pairs that neither knows any more weigh nothing."""
+    links = fused(_of_history(engine, project), co_access(engine, project))[:MAX_LINKS]
+    known = {(link.file_a, link.file_b) for link in links}
+    dropped = [FileLink(a, b, 0.0, 0) for a, b in gone if (a, b) not in known]
+    if links or dropped:
+        engine.store.put_file_links(project, [*links, *dropped])
+    return len(links)
+
+
+def _of_history(engine: Engine, project: str) -> Pairs:
+    value = engine.store.get_value(_SHELF, project)
+    found: Pairs = {}
+    for pair, weighed in value.items() if isinstance(value, dict) else ():
+        file_a, _, file_b = pair.partition("\n")
+        match weighed:
+            case [int() | float() as weight, int(count)] if file_b:
+                found[file_a, file_b] = FileLink(file_a, file_b, float(weight), count)
+            case _:
+                continue
+    return found
+
+
+# -- What a module needs read ---------------------------------------------------------------------
+
+
+def learn_prefetch(engine: Engine, project: str) -> list[PrefetchPattern]:
+    """Keep what sessions of a module nearly always read, and drop what they no longer do; returns
+    the patterns that were written."""
+    accesses = engine.store.sightings(
+        project=project, kinds=(SightingKind.FILE_ACCESS,), limit=_LOOKED_AT
+    )
+    written: list[PrefetchPattern] = []
+    for habit in module_habits(accesses):
+        if habit.pattern is None:
+            close_running(engine, _key(habit.module), project=project)
+        elif _is_news(engine, project, habit.pattern):
+            _keep(engine, project, habit, habit.pattern)
+            written.append(habit.pattern)
+    return written
+
+
+def _key(module: str) -> str:
+    return f"prefetch:{module}"
+
+
+def _is_news(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
+    """Whether the files changed, or so many sessions came that the pattern is surer; one that a
+    person removed has to be twice as sure."""
+    key = _key(pattern.module_trigger)
+    known = engine.store.find_key(key, project=project, user_scope=False)
+    if known is None or not isinstance(known.payload, PrefetchPattern):
+        return not was_removed(engine, key, pattern.session_count, project=project)
+    if known.user_verified or known.pinned:
+        return False
+    old = known.payload
+    same = (old.always_read_files, old.frequently_read_files) == (
+        pattern.always_read_files,
+        pattern.frequently_read_files,
+    )
+    return not same or pattern.session_count >= _GREW * old.session_count
+
+
+def _keep(engine: Engine, project: str, habit: ModuleHabit, pattern: PrefetchPattern) -> None:
+    from wellkept.core.changes import PutExplanation
+
+    surety = pattern.session_count / (pattern.session_count + 1)
+    draft = MemoryDraft(
+        content=pattern_text(pattern),
+        type=MemoryType.PREFETCH_PATTERN,
+        key=_key(pattern.module_trigger),
+        files=pattern.always_read_files,
+        modules=(pattern.module_trigger,),
+        confidence=round(0.6 + 0.35 * surety, 3),
+        scope=Scope.MODULE,
+        source=Source.OBSERVER_INFERRED,
+        session_id=habit.sessions[0],
+        evidence=tuple(Evidence(EvidenceKind.SESSION, one) for one in habit.sessions[:10]),
+        needs_review=True,
+        payload=pattern,
+    )
+    told = Explanation(
+        memory_id="",
+        project=project,
+        rule="prefetch",
+        subject=pattern.module_trigger,
+        at=engine.clock(),
+        validated_by="sessions that held up",
+        sessions=habit.sessions[:30],
+        signals=tuple(
+            f"{path}: used in {share:.0%} of {pattern.session_count} sessions"
+            for path, share in habit.shares.items()
+        ),
+        score=min(habit.shares[path] for path in pattern.always_read_files),
+        threshold=ALWAYS,
+    )
+    remember(
+        engine,
+        draft,
+        project=project,
+        beside=lambda memory: (PutExplanation(replace(told, memory_id=memory.id)),),
+    )
+    enter(engine, _key(pattern.module_trigger), pattern.session_count, project=project)

@@ -1,0 +1,262 @@
+"""A repository's own documents as statements, one for each section.
+
+Takes what people write for people: read-me files, the docs folders, change log, contribution and
+agent instructions; Markdown only. Files that are huge, binary, in another encoding or links out of
+the project are reported and left alone. The type of a statement goes by rule, and by a shy one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from wellkept.app.projects.git import ask_git
+from wellkept.core.memory import MemoryDraft
+from wellkept.core.records import record
+from wellkept.core.text import clean
+from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.memory.exchange.markdown_document import Section, read_front_matter, split_sections
+from wellkept.memory.exchange.passages import Passage
+
+MAX_DOCUMENT_BYTES = 524_288
+MAX_DOCUMENTS = 500
+MAX_PATH_CHARS = 300
+MAX_PASSAGE_CHARS = 2_000
+MAX_DECISION_CHARS = 6_000
+
+_SUFFIXES = frozenset({".md", ".markdown"})
+_FOLDERS = frozenset("docs doc documentation adr adrs decisions rfcs design".split())
+_DECISION_FOLDERS = frozenset("adr adrs decisions decision".split())
+_ANYWHERE = frozenset("readme claude agents gemini contributing architecture".split())
+_INSTRUCTIONS = frozenset(
+    "claude agents gemini contributing style styleguide conventions copilot-instructions".split()
+)
+_LOGS = frozenset("changelog changes history news releases".split())
+_NOT_PROSE = frozenset("license licence copying code_of_conduct pull_request_template".split())
+_NOT_DECISIONS = frozenset("readme index template".split())
+VENDORED = frozenset(
+    """node_modules vendor vendored third_party third-party bower_components pods site-packages
+    venv env dist build target out __pycache__ testdata fixtures""".split()
+)
+
+_RULE = re.compile(r"\b(must|never|always|do not|don't|avoid|prefer|only use|required)\b", re.I)
+_RULE_TITLE = re.compile(r"\b(rules?|conventions?|guidelines?|coding style|standards?)\b", re.I)
+_GOTCHA_TITLE = re.compile(
+    r"\b(gotchas?|pitfalls?|caveats?|troubleshooting|known (issues|problems|limitations))\b", re.I
+)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BADGES = re.compile(r"^[ \t]*(?:\[?!\[[^\]]*\]\([^)]*\)(?:\]\([^)]*\))?[ \t]*)+$", re.MULTILINE)
+_CONTENTS_LINE = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+\[[^\]]*\]\(#[^)]*\)\s*$")
+
+
+@record
+class Skipped:
+    """A file that was left alone, and why."""
+
+    path: str
+    reason: str
+
+
+def list_files(root: Path) -> frozenset[str] | None:
+    """What git knows and does not ignore, as posix paths; None without git."""
+    answer = ask_git(root, ["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    if answer is None:
+        return None
+    names = answer.decode("utf-8", errors="surrogateescape").split("\0")
+    return frozenset(name for name in names if name)
+
+
+def find_documents(root: Path, known: frozenset[str] | None) -> list[str]:
+    """The documents of a project that people write, relative to its root, in order."""
+    names = filter(_is_document, known if known is not None else _walk(root))
+    found = sorted(name for name in names if os.path.lexists(root / name))
+    generated = _generated(root, found)
+    return [name for name in found if name not in generated]
+
+
+def read_document(root: Path, path: str) -> str | Skipped:
+    """The text of a document, or why it is left alone."""
+    file = root / path
+    try:
+        if not file.resolve().is_relative_to(root.resolve()):
+            return Skipped(path, "leads out of the project")
+        if file.is_symlink() or not file.is_file():
+            return Skipped(path, "is a link" if file.is_symlink() else "is not a file")
+        with file.open("rb") as opened:
+            raw = opened.read(MAX_DOCUMENT_BYTES + 1)
+    except (OSError, RuntimeError) as error:
+        return Skipped(path, f"cannot be read ({error})")
+    if len(raw) > MAX_DOCUMENT_BYTES:
+        return Skipped(path, f"is larger than {MAX_DOCUMENT_BYTES:,} bytes")
+    if b"\0" in raw:
+        return Skipped(path, "is binary or UTF-16")
+    try:
+        return clean(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return Skipped(path, "is not UTF-8 text")
+
+
+def passages(path: str, text: str) -> list[Passage]:
+    """A document as statements, each under a key that its heading gives."""
+    _, body = read_front_matter(text)
+    body = _BADGES.sub("", _COMMENT.sub("", body)).strip()
+    if not body:
+        return []
+    if _is_decision(path) and len(body) <= MAX_DECISION_CHARS:
+        return [_passage(path, "", _undecorated(body), MemoryType.DECISION)]
+    found: list[Passage] = []
+    for section in split_sections(body):
+        if section.body.strip() and not _is_contents(section.body):
+            found.extend(_section_passages(path, section))
+    return found
+
+
+# -- Which files ----------------------------------------------------------------------------------
+
+
+def _generated(root: Path, names: Iterable[str]) -> frozenset[str]:
+    """Those that `.gitattributes` calls generated: they say nothing that their source does not."""
+    asked = "\0".join(names).encode("utf-8", errors="surrogateescape")
+    answer = ask_git(root, ["check-attr", "-z", "--stdin", "linguist-generated"], stdin=asked)
+    fields = (answer or b"").decode("utf-8", errors="surrogateescape").split("\0")
+    told = zip(fields[::3], fields[2::3], strict=False)
+    return frozenset(name for name, value in told if value in ("set", "true"))
+
+
+def _walk(root: Path) -> Iterator[str]:
+    for parent, folders, names in os.walk(root):
+        folders[:] = [f for f in folders if f == ".github" or not _is_foreign(f)]
+        for name in names:
+            yield Path(parent, name).relative_to(root).as_posix()
+
+
+def _is_foreign(folder: str) -> bool:
+    return folder.startswith(".") or folder.lower() in VENDORED
+
+
+def _is_document(name: str) -> bool:
+    path = PurePosixPath(name)
+    folders = [folder.lower() for folder in path.parts[:-1]]
+    stem = path.stem.lower()
+    if path.suffix.lower() not in _SUFFIXES or stem in _NOT_PROSE:
+        return False
+    if len(name) > MAX_PATH_CHARS or not name.isprintable():
+        return False
+    if folders == [".github"]:
+        return stem in _INSTRUCTIONS
+    if any(_is_foreign(folder) for folder in folders):
+        return False
+    return not folders or folders[0] in _FOLDERS or stem in _ANYWHERE
+
+
+def _is_decision(name: str) -> bool:
+    path = PurePosixPath(name)
+    inside = any(folder.lower() in _DECISION_FOLDERS for folder in path.parts[:-1])
+    return inside and path.stem.lower() not in _NOT_DECISIONS
+
+
+# -- What they say --------------------------------------------------------------------------------
+
+
+def _section_passages(path: str, section: Section) -> Iterator[Passage]:
+    titles = section.titles or (_document_title(path),)
+    title = " › ".join(title for title in titles if title)
+    kind = _type(path, titles, section.body)
+    for number, part in enumerate(_parts(section.body), 1):
+        slug = section.slug if number == 1 else f"{section.slug}~{number}"
+        yield _passage(path, slug, f"{title}\n\n{part}", kind)
+
+
+def _passage(path: str, slug: str, content: str, kind: MemoryType) -> Passage:
+    ref = f"{path}#{slug}" if slug else path
+    stem = PurePosixPath(path).stem.lower()
+    folder = PurePosixPath(path).parent.as_posix()
+    module = folder if _is_module_document(path) else None
+    return Passage(
+        ref,
+        MemoryDraft(
+            content=content,
+            type=kind,
+            key=f"doc:{ref}",
+            tags=("document", "changelog") if stem in _LOGS else ("document",),
+            files=(path,),
+            modules=(module,) if module else (),
+            importance=_importance(stem),
+            scope=Scope.MODULE if module else Scope.GLOBAL,
+            source=Source.IMPORTED,
+        ),
+    )
+
+
+def _type(path: str, titles: tuple[str, ...], body: str) -> MemoryType:
+    """Decisions by their folder, rules and traps by their place; else a plain fact."""
+    stem = PurePosixPath(path).stem.lower()
+    if _is_decision(path):
+        return MemoryType.DECISION
+    if stem in _LOGS:
+        return MemoryType.FACT
+    if _GOTCHA_TITLE.search(titles[-1]):
+        return MemoryType.GOTCHA
+    is_rulebook = stem in _INSTRUCTIONS or _RULE_TITLE.search(titles[-1])
+    if is_rulebook and _RULE.search(body):
+        return MemoryType.CONVENTION
+    return MemoryType.MODULE_INSIGHT if _is_module_document(path) else MemoryType.FACT
+
+
+def _is_module_document(path: str) -> bool:
+    """A read-me or the like inside a source folder speaks for that folder."""
+    folders = PurePosixPath(path).parts[:-1]
+    return bool(folders) and folders[0].lower() not in _FOLDERS and folders[0] != ".github"
+
+
+def _importance(stem: str) -> float:
+    if stem in _LOGS:
+        return 0.3
+    return 0.7 if stem in _INSTRUCTIONS else 0.6 if stem == "readme" else 0.5
+
+
+def _document_title(path: str) -> str:
+    name = PurePosixPath(path)
+    return name.stem if len(name.parts) == 1 else f"{name.parent.name}/{name.stem}"
+
+
+def _undecorated(body: str) -> str:
+    """A document with its title as the first line."""
+    head, _, rest = body.partition("\n")
+    return f"{head.lstrip('# ').strip()}\n{rest}".strip()
+
+
+def _is_contents(body: str) -> bool:
+    lines = [line for line in body.split("\n") if line.strip()]
+    return all(_CONTENTS_LINE.match(line) for line in lines)
+
+
+def _parts(body: str) -> Iterator[str]:
+    """A long section in pieces that end between paragraphs, else between lines."""
+    for blocks in _packed(body.split("\n\n"), joint="\n\n"):
+        if len(blocks) <= 2 * MAX_PASSAGE_CHARS:
+            yield blocks
+        else:
+            for lines in _packed(blocks.split("\n"), joint="\n"):
+                yield from _cut(lines)
+
+
+def _packed(pieces: Iterable[str], *, joint: str) -> Iterator[str]:
+    kept: list[str] = []
+    size = 0
+    for piece in pieces:
+        if kept and size + len(piece) > MAX_PASSAGE_CHARS:
+            yield joint.join(kept)
+            kept, size = [], 0
+        kept.append(piece)
+        size += len(piece) + len(joint)
+    if joined := joint.join(kept).strip("\n"):
+        yield joined
+
+
+def _cut(text: str) -> Iterator[str]:
+    """A single line that is too long (data, minified text) in pieces of fixed length."""
+    step = 2 * MAX_PASSAGE_CHARS
+    return (text[start : start + step] for start in range(0, len(text), step))

@@ -1,0 +1,255 @@
+"""Looking a memory over: the file, its indexes, the models, the settings; and mending what it can.
+
+Looking changes nothing, not even by creating a database. Repairing touches only what is derived
+from the rows; whatever needs a person is left and named.
+"""
+
+from __future__ import annotations
+
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from wellkept.app.maintenance.reindex import index_version, vector_coverage
+from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.app.settings.sources import Sources, inspect_settings, unknown_variables
+from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
+from wellkept.core.query import Finding, Severity
+from wellkept.core.records import record, replace
+from wellkept.memory.index_text import INDEX_VERSION
+from wellkept.store.spool import MAX_TOTAL_BYTES
+
+if TYPE_CHECKING:
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.ports.store import Progress
+    from wellkept.providers.embedders.settings import TierStatus
+
+
+@record
+class ModelInUse:
+    """The embedder that answers now, and how much of the store it has seen."""
+
+    model_id: str | None
+    reason: str
+    vectors: int = 0
+    wanted: int = 0
+
+
+@record(kw_only=True)
+class Health:
+    """Everything a look brought to light."""
+
+    facts: dict[str, str]
+    findings: tuple[Finding, ...] = ()
+    mended: tuple[Finding, ...] = ()
+    tiers: tuple[TierStatus, ...] = ()
+    model: ModelInUse | None = None
+
+    @property
+    def errors(self) -> int:
+        """How many findings are errors."""
+        return sum(finding.severity is Severity.ERROR for finding in self.findings)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is wrong; warnings are no illness."""
+        return self.errors == 0
+
+
+def examine(
+    wires: Wires, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
+) -> Health:
+    """Look at everything."""
+    from wellkept.providers.registry import detect
+
+    health = Health(
+        facts={"location": str(wires.path)},
+        findings=(*_settings_findings(wires), *_plugin_findings(wires)),
+        tiers=tuple(detect(wires.choice, wires.environment)),
+    )
+    if not wires.path.exists():
+        return replace(health, facts={**health.facts, "state": "not there yet; nothing was kept"})
+    try:
+        return _with_store(wires, health, deep=deep, repair=repair, progress=progress)
+    except StoreError as error:
+        failed = _error("store", _what_failed(wires, error))
+        return replace(health, findings=(*health.findings, failed))
+
+
+def embedding_note(wires: Wires) -> str | None:
+    """What a person should know about the vectors in use, if anything.
+
+    A store without vectors says nothing and looks for no embedder.
+    """
+    stored = wires.stored_model_id
+    if stored is None:
+        return None
+    embedder = wires.embedder
+    if embedder is None:
+        problem = wires.embedding_problem
+        return f"Without vectors: {problem}" if problem else None
+    if stored == embedder.model_id:
+        return None
+    return (
+        f"Most memories have vectors of {stored}, but {embedder.model_id} is in use: they are"
+        " found by words only until `wellkept reindex`."
+    )
+
+
+def _with_store(
+    wires: Wires, health: Health, *, deep: bool, repair: bool, progress: Progress | None
+) -> Health:
+    mended = tuple(wires.store.repair(progress=progress)) if repair else ()
+    findings = [*health.findings, *wires.store.check(deep=deep or repair)]
+    model = _model_in_use(wires)
+    findings += [*_file_findings(wires), *_index_findings(wires, model), *_spool_findings(wires)]
+    findings += _code_findings(wires, deep=deep)
+    if deep:
+        findings += _weight_findings(wires)
+    facts = {
+        **wires.store.describe(),
+        "size": f"{wires.store.size_bytes():,} bytes",
+        "memories": f"{sum(count for _, count in wires.store.projects()):,}",
+        "index version": str(index_version(wires.store)),
+        "project": wires.project,
+        **_meter(wires),
+    }
+    return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
+
+
+def _meter(wires: Wires) -> dict[str, str]:
+    """What the text model has taken today, where there is one."""
+    if not wires.settings.text_model_name:
+        return {}
+    from wellkept.observe.model.session_summaries import tokens_used_today
+
+    limit = wires.settings.capture_daily_model_tokens
+    return {"model tokens": f"{tokens_used_today(wires.engine):,} of {limit:,} today"}
+
+
+def _model_in_use(wires: Wires) -> ModelInUse:
+    try:
+        embedder = wires.embedder
+    except ProviderError as error:
+        return ModelInUse(None, str(error))
+    if embedder is None:
+        return ModelInUse(None, wires.embedding_problem or "the settings ask for words only")
+    from wellkept.providers.registry import LazyEmbedder
+
+    is_planned = isinstance(embedder, LazyEmbedder)
+    reason = embedder.plan.reason if is_planned else "given by the caller"
+    return ModelInUse(embedder.model_id, reason, *vector_coverage(wires.store, embedder.model_id))
+
+
+def _index_findings(wires: Wires, model: ModelInUse) -> list[Finding]:
+    found: list[Finding] = []
+    if wires.embedding_problem:
+        found.append(_warning("embedder", f"No vectors: {wires.embedding_problem}"))
+    if note := embedding_note(wires) if not wires.embedding_problem else None:
+        found.append(_warning("model", note))
+    lacking = model.wanted - model.vectors if model.model_id else 0
+    if lacking > 0:
+        message = f"{lacking:,} memories have no vector yet; `wellkept reindex` makes them."
+        found.append(_warning("vectors", message, count=lacking))
+    if index_version(wires.store) != INDEX_VERSION:
+        message = "The index texts are of another version; `wellkept reindex` makes them anew."
+        found.append(_warning("index version", message))
+    return found
+
+
+def _weight_findings(wires: Wires) -> list[Finding]:
+    """Whether the bundled model in use is the one its figures were measured with."""
+    from wellkept.providers.registry import LazyEmbedder, verify_weights
+
+    embedder = wires.embedder
+    if not isinstance(embedder, LazyEmbedder):
+        return []
+    try:
+        verify_weights(embedder.plan.model.tier)
+    except ProviderError as error:
+        return [_error("weights", str(error))]
+    return []
+
+
+def _file_findings(wires: Wires) -> list[Finding]:
+    if sys.platform == "win32" or not wires.path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return []
+    message = f"Others on this machine may read {wires.path}; `chmod 600` it."
+    return [_warning("permissions", message)]
+
+
+def _code_findings(wires: Wires, *, deep: bool) -> list[Finding]:
+    """What is wrong with the files of the code graph and of code search, and how to renew them."""
+    from wellkept.store import look_over_derived
+
+    cures = {
+        ".graph.db": "delete it and run `wellkept graph build` (only notes in it would be lost)",
+        ".words.db": "delete it; the next `wellkept graph search` reads the code again",
+    }
+    found: list[Finding] = []
+    for suffix, cure in cures.items():
+        path = wires.path.with_suffix(suffix)
+        finding = look_over_derived(path, deep=deep) if path.exists() else None
+        if finding is not None:
+            found.append(replace(finding, message=f"{finding.message} To renew {path}: {cure}."))
+    return found
+
+
+def _spool_findings(wires: Wires) -> list[Finding]:
+    """What hooks caught and nobody took in; without a home there is no spool."""
+    try:
+        status = SpoolFolder.of(wires.environment).status(wires.store)
+    except UsageError:
+        return []
+    found: list[Finding] = []
+    if count := status.dropped_events:
+        message = f"{count:,} events did not fit and are lost; see `wellkept spool`."
+        found.append(_warning("spool", message, count=count))
+    if count := status.aside_entries:
+        message = f"{count:,} entries were set aside; `wellkept spool repair` tries them again."
+        found.append(_warning("spool", message, count=count))
+    if status.waiting_bytes > MAX_TOTAL_BYTES // 2:
+        message = f"{status.waiting_bytes:,} bytes wait; `wellkept spool drain` takes them in."
+        found.append(_warning("spool", message))
+    return found
+
+
+def _plugin_findings(wires: Wires) -> list[Finding]:
+    """Plugins that were left out, and a way of working that none of them brings."""
+    from wellkept.app.wiring.plugins import installed_plugins
+
+    plugins, chosen = installed_plugins(), wires.settings.methodology
+    found = [_warning("plugins", problem) for problem in plugins.problems]
+    if chosen not in plugins.methodologies:
+        message = f"The methodology {chosen!r} is not installed; native stands in for it."
+        found.append(_warning("plugins", message))
+    return found
+
+
+def _settings_findings(wires: Wires) -> list[Finding]:
+    sources = Sources.of(wires.environment, cwd=wires.folder)
+    _, problems = inspect_settings(sources)
+    unknown = unknown_variables(wires.environment)
+    return [
+        *(_error("settings", str(problem)) for problem in problems),
+        *(_warning("settings", f"{name} is set, but no such setting exists.") for name in unknown),
+    ]
+
+
+def _what_failed(wires: Wires, error: StoreError) -> str:
+    if not isinstance(error, StoreCorruptError):
+        return str(error)
+    copies = sorted(file.name for file in wires.path.parent.glob(f"{wires.path.name}.before-v*"))
+    beside = f" ({copies[-1]} beside it is one)" if copies else ""
+    return (
+        f"{error.message} It cannot be mended in place: put a backup there with `wellkept restore"
+        f" FILE`{beside}, or move it away and import what was exported."
+    )
+
+
+def _error(check: str, message: str) -> Finding:
+    return Finding(check, message, Severity.ERROR, repairable=False)
+
+
+def _warning(check: str, message: str, *, count: int = 1) -> Finding:
+    return Finding(check, message, Severity.WARNING, repairable=False, count=count)

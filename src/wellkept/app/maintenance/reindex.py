@@ -1,0 +1,187 @@
+"""Bringing the derived indexes up to the model in use and to the current index texts.
+
+Search goes on meanwhile: vectors of the former model are dropped only once every memory has its
+new one. A run that was stopped is taken up where its last page ended, because the place is kept
+on the shelf with each page. Running it on a store that is up to date changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from wellkept.core.codec import Json
+from wellkept.core.errors import ProviderError, UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Progress, Store
+from wellkept.core.query import Filter, Order, Page, Validity
+from wellkept.core.records import record, replace
+from wellkept.core.types import TYPE_RULES
+from wellkept.memory.engine import Engine, is_embedded
+from wellkept.memory.index_text import INDEX_VERSION
+
+SPACE = "index"
+PAGE = 256
+_EMBEDDED_AT_ONCE = 64
+_VERSION, _PLACE = "version", "reindex"
+_EVERYTHING = Filter(project=None, validity=Validity.ANY, archived=None)
+_NOT_EMBEDDED = tuple(kind.value for kind, rule in TYPE_RULES.items() if not rule.embedded)
+
+
+@record
+class Reindexed:
+    """What a run did. `dropped` counts the former models' vectors that went."""
+
+    model_id: str | None
+    indexed: int
+    dropped: int
+    resumed: bool
+
+
+@record
+class _Place:
+    """Where a walk over all memories stands."""
+
+    model_id: str | None
+    cursor: str | None = None
+    done: int = 0
+
+    def as_json(self) -> Json:
+        return {
+            "version": INDEX_VERSION,
+            "model": self.model_id,
+            "cursor": self.cursor,
+            "done": self.done,
+        }
+
+
+def index_version(store: Store) -> int:
+    """The version of the texts that the store's indexes were made from."""
+    found = store.get_value(SPACE, _VERSION)
+    return found if isinstance(found, int) else 1
+
+
+def set_index_version(store: Store) -> None:
+    """Note that every index text in the store is of the current version."""
+    store.put_value(SPACE, _VERSION, INDEX_VERSION)
+
+
+def reindex(engine: Engine, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
+    """Fill in what is missing; after a change of model or index texts, go over everything."""
+    strict = replace(engine, on_embedding_failure=_stop)
+    embedder = strict.embedder()
+    model_id = embedder.model_id if embedder is not None else None
+    former = [s.model_id for s in engine.store.models() if model_id and s.model_id != model_id]
+    place = _kept_place(engine.store, model_id)
+    outdated = index_version(engine.store) != INDEX_VERSION
+    indexed = 0
+    if force or former or outdated or place is not None:
+        indexed += _walk(strict, place or _Place(model_id), progress)
+    if model_id is not None:
+        indexed += _fill(strict, _lacking(engine.store, model_id), progress)
+    dropped = sum(engine.store.drop_vectors(model_id=name) for name in former)
+    if outdated:
+        set_index_version(engine.store)
+    if place is not None or indexed:
+        engine.store.put_value(SPACE, _PLACE, None)
+    return Reindexed(model_id, indexed, dropped, resumed=place is not None)
+
+
+def fill_vectors(engine: Engine, *, most: int) -> int:
+    """Make some of the vectors that are missing, unless the store is between two models: to go over
+    all of it is a person's decision. Returns how many were made."""
+    embedder = engine.embedder()
+    if embedder is None or any(s.model_id != embedder.model_id for s in engine.store.models()):
+        return 0
+    strict = replace(engine, on_embedding_failure=_stop)
+    return _fill(strict, islice(_lacking(engine.store, embedder.model_id), most), None)
+
+
+def vector_coverage(store: Store, model_id: str | None) -> tuple[int, int]:
+    """How many open memories have a vector of the model, and how many ought to."""
+    kinds = tuple(kind for kind, rule in TYPE_RULES.items() if rule.embedded)
+    open_ones = Filter(project=None, types=kinds, archived=None)
+    stats = store.stats(open_ones)
+    wanted = stats.total - stats.by_source.get("commit_auto", 0)
+    if model_id is None:
+        return 0, wanted
+    lacking = sum(is_embedded(memory) for memory in _lacking(store, model_id))
+    return wanted - lacking, wanted
+
+
+def _stop(error: ProviderError) -> None:
+    raise error
+
+
+def _kept_place(store: Store, model_id: str | None) -> _Place | None:
+    kept = store.get_value(SPACE, _PLACE)
+    if not isinstance(kept, dict) or kept.get("model") != model_id:
+        return None
+    cursor, done = kept.get("cursor"), kept.get("done")
+    if kept.get("version") != INDEX_VERSION or not isinstance(cursor, str):
+        return None
+    return _Place(model_id, cursor, done if isinstance(done, int) else 0)
+
+
+def _walk(engine: Engine, place: _Place, progress: Progress | None) -> int:
+    """Make the cards of every memory anew, page by page; returns how many were made."""
+    made = 0
+    while True:
+        page = _page(engine.store, place)
+        if page is None:
+            place = _Place(place.model_id)
+            continue
+        for start in range(0, len(page.items), _EMBEDDED_AT_ONCE):
+            batch = page.items[start : start + _EMBEDDED_AT_ONCE]
+            made += _make_cards(engine, batch)
+            place = replace(place, done=place.done + len(batch))
+            if progress:
+                progress(place.done, max(page.total, place.done))
+        if page.next_cursor is None:
+            return made
+        place = replace(place, cursor=page.next_cursor)
+        engine.store.put_value(SPACE, _PLACE, place.as_json())
+
+
+def _page(store: Store, place: _Place) -> Page[Memory] | None:
+    """The next page; None when the kept cursor is of another version of the engine."""
+    try:
+        return store.list(_EVERYTHING, order=Order.OLDEST, limit=PAGE, cursor=place.cursor)
+    except UsageError:
+        if place.cursor is None:
+            raise
+        return None
+
+
+def _fill(engine: Engine, lacking: Iterable[Memory], progress: Progress | None) -> int:
+    """Make the cards of memories that have no vector of the model yet."""
+    made = 0
+    waiting: list[Memory] = []
+    for memory in lacking:
+        if is_embedded(memory):
+            waiting.append(memory)
+        if len(waiting) == _EMBEDDED_AT_ONCE:
+            made += _make_cards(engine, waiting)
+            waiting = []
+            if progress:
+                progress(made, made + _EMBEDDED_AT_ONCE)
+    made += _make_cards(engine, waiting)
+    if progress and made:
+        progress(made, made)
+    return made
+
+
+def _lacking(store: Store, model_id: str) -> Iterator[Memory]:
+    after: str | None = None
+    while batch := store.missing_vectors(
+        model_id=model_id, skip_types=_NOT_EMBEDDED, after=after, limit=PAGE
+    ):
+        yield from batch
+        after = batch[-1].id
+
+
+def _make_cards(engine: Engine, memories: Sequence[Memory]) -> int:
+    if memories:
+        cards = engine.cards(list(memories))
+        engine.store.put_cards([(m.id, c) for m, c in zip(memories, cards, strict=True)])
+    return len(memories)

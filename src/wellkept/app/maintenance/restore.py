@@ -1,0 +1,75 @@
+"""Putting a backup in the place of the database, whatever state that is in.
+
+Looking at it first changes nothing. The store is not opened for it: a damaged one could not be.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wellkept.core.errors import StoreError, StoreReadOnlyError
+from wellkept.core.query import StoreContents
+from wellkept.core.records import record, replace
+
+if TYPE_CHECKING:
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.ports.store import Progress
+
+
+@record(kw_only=True)
+class Restored:
+    """What takes the place of what. `present` is None where there is nothing, or where `problem`
+    says why it cannot be read; `kept` is the copy that was made of it. A database that is not
+    replaced `in_place` is a new file: processes that had the old one open must be started again."""
+
+    source: Path
+    target: Path
+    backup: StoreContents
+    present: StoreContents | None
+    problem: str | None = None
+    kept: Path | None = None
+    in_place: bool = True
+
+
+def restore(
+    wires: Wires, source: Path, *, dry_run: bool = False, progress: Progress | None = None
+) -> Restored:
+    """Verify a backup, and unless it is only to be looked at, put it in place."""
+    from wellkept.app.wiring.services import make_private_file
+    from wellkept.store import restore_sqlite, verify_sqlite_backup
+
+    if wires.read_only:
+        raise StoreReadOnlyError("This Wellkept was opened for reading only.")
+    present, problem = _present(wires.path)
+    found = Restored(
+        source=source,
+        target=wires.path,
+        backup=verify_sqlite_backup(source, wires.path),
+        present=present,
+        problem=problem,
+    )
+    if dry_run:
+        return found
+    make_private_file(wires.path)
+    done = restore_sqlite(
+        source,
+        wires.path,
+        busy_timeout_ms=wires.settings.store_busy_timeout_ms,
+        durability="full" if wires.settings.store_durability == "full" else "normal",
+        clock=wires.clock,
+        progress=progress,
+    )
+    wires.look_again()
+    return replace(found, kept=done.kept, in_place=done.in_place)
+
+
+def _present(path: Path) -> tuple[StoreContents | None, str | None]:
+    from wellkept.store import look_into_sqlite
+
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return None, None
+    try:
+        return look_into_sqlite(path), None
+    except StoreError as error:
+        return None, error.message

@@ -1,0 +1,145 @@
+"""Everything that makes a memory stale, wired: files that moved or went, recipes that no longer
+hold, parts of the code graph that are no more.
+
+`swept` is the whole sweep: renames are followed first, so that only what is really gone is marked.
+Invariant: sweeping twice equals sweeping once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wellkept.app.projects.renames import changed_since, follow_history
+from wellkept.core.errors import WellkeptError
+from wellkept.core.payloads import WorkflowRecipe
+from wellkept.memory.file_presence import Exists
+from wellkept.memory.lifecycle.report import UpkeepAction, UpkeepReport, joined
+from wellkept.memory.lifecycle.staleness import StaleReason, recipe_held_at, sweep
+
+if TYPE_CHECKING:
+    from wellkept.app.graph.api import Graph
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.memory import Memory
+    from wellkept.core.ports.store import Progress
+
+
+def swept(
+    wires: Wires,
+    *,
+    exists: Exists | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> UpkeepReport:
+    """Follow renames, then mark what is stale and clear the mark where it is not any more."""
+    root = wires.identity.root
+    moved = follow_history(wires.engine, project=wires.project, root=root, dry_run=dry_run)
+    with reasons(wires) as also_stale:
+        marked = sweep(
+            wires.engine,
+            project=wires.project,
+            root=root,
+            exists=exists,
+            also_stale=also_stale,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if moved is None:
+        return marked
+    # A preview has not moved anything, so what would move still looks gone.
+    moving = {item.id for item in moved.items} if dry_run else set[str]()
+    kept = tuple(item for item in marked.items if item.id not in moving or item.after != "stale")
+    seen = UpkeepReport(
+        action=UpkeepAction.SWEEP,
+        dry_run=dry_run,
+        examined=marked.examined,
+        items=kept,
+        notes=marked.notes,
+    )
+    return joined(UpkeepAction.SWEEP, (moved, seen), dry_run=dry_run)
+
+
+@contextmanager
+def reasons(wires: Wires) -> Generator[StaleReason]:
+    """Why memories are stale although their files are there."""
+    graph = _built_graph(wires)
+    recipe = _recipe_reason(wires)
+    node = _node_reason(graph, wires.identity.root) if graph is not None else _no_reason
+    try:
+        yield lambda memory: recipe(memory) or node(memory)
+    finally:
+        if graph is not None:
+            graph.close()
+
+
+def _no_reason(_: Memory) -> str | None:
+    return None
+
+
+def _recipe_reason(wires: Wires) -> StaleReason:
+    """A recipe is stale when following it failed, a file of it changed since, or it lay unused."""
+    from wellkept.observe.learning.recipes import stale_reason
+
+    changed, now = changed_since(wires.identity.root), wires.clock()
+
+    def reason(memory: Memory) -> str | None:
+        if not isinstance(memory.payload, WorkflowRecipe):
+            return None
+        held_at = recipe_held_at(memory)
+        files = {step.canonical_file for step in memory.payload.steps if step.canonical_file}
+        return stale_reason(
+            memory.payload,
+            now=now,
+            last_used=max(held_at, memory.accessed_at),
+            changed={path for path in files if changed(path, held_at)},
+        )
+
+    return reason
+
+
+# -- The code graph -------------------------------------------------------------------------------
+
+
+def _built_graph(wires: Wires) -> Graph | None:
+    """The code graph, if there is one for this folder; a sweep never builds it."""
+    from wellkept.app.graph.api import Graph
+
+    graph = Graph(wires)
+    if wires.read_only or not graph.path.is_file():
+        return None
+    if graph.store.version(graph.tree):
+        return graph
+    graph.close()
+    return None
+
+
+def _node_reason(graph: Graph, root: Path) -> StaleReason:
+    """A memory about a part of the code is stale when that part is gone, though its file is not."""
+    refreshed: set[str] = set()
+
+    def reason(memory: Memory) -> str | None:
+        name = (memory.graph_node or "").strip()
+        path, _, symbol = name.partition("::")
+        if not symbol:
+            # A name with a colon was noted by somebody; it stands for itself.
+            gone = bool(name) and ":" not in name and not (root / name).exists()
+        else:
+            if path not in refreshed:
+                refreshed.add(path)
+                _refresh(graph, path)
+            # A file of which nothing could be read says nothing about its parts.
+            read = graph.store.symbols(graph.tree, [path])
+            gone = bool(read) and not graph.store.find(graph.tree, name, limit=1)
+        return f"the code has no {name} any more" if gone else None
+
+    return reason
+
+
+def _refresh(graph: Graph, path: str) -> None:
+    """Read a file again that changed since; without grammars what is known has to do."""
+    try:
+        graph.update([path])
+    except WellkeptError:
+        return

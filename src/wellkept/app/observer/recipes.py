@@ -1,0 +1,61 @@
+"""Recipes for a task: the steps that such work took here before, how often they held, and whether
+they still do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wellkept.app.maintenance.staleness import reasons
+from wellkept.core.errors import UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import WorkflowRecipe
+from wellkept.core.query import Filter
+from wellkept.core.records import record
+from wellkept.core.types import MemoryType, Phase
+from wellkept.memory.context.build import MIN_RELEVANCE
+from wellkept.memory.recall.recall import recall
+from wellkept.memory.recall.requests import RecallRequest
+
+if TYPE_CHECKING:
+    from wellkept.app.wiring.services import Wires
+
+USUAL_LIMIT = 2
+
+
+@record
+class FoundRecipe:
+    """A recipe that fits a task. `stale_reason` says why not to rely on it as it is."""
+
+    memory: Memory
+    recipe: WorkflowRecipe
+    score: float
+    stale_reason: str | None = None
+
+
+def find_recipes(wires: Wires, task: str, *, limit: int = USUAL_LIMIT) -> list[FoundRecipe]:
+    """The recipes that fit a task, best first; those that may be out of date come with the reason.
+
+    Asking counts as a use, so that a recipe that is looked up does not fade.
+    """
+    if not task.strip():
+        raise UsageError("A recipe is looked for by the task.", hint="Say what is to be done.")
+    request = RecallRequest(
+        query=task,
+        where=Filter(project=wires.project, types=(MemoryType.WORKFLOW_RECIPE,)),
+        limit=limit,
+        phase=Phase.DEFINE,
+        read_dates=False,
+    )
+    found = [hit for hit in recall(wires.engine, request) if hit.score >= MIN_RELEVANCE]
+    with reasons(wires) as why:
+        return [
+            FoundRecipe(
+                hit.memory, hit.memory.payload, hit.score, _stale(hit.memory, why(hit.memory))
+            )
+            for hit in found
+            if isinstance(hit.memory.payload, WorkflowRecipe)
+        ]
+
+
+def _stale(memory: Memory, reason: str | None) -> str | None:
+    return reason or ("a file of it is gone" if memory.stale_at else None)

@@ -1,0 +1,185 @@
+"""The spool on disk behind the `Spool` port, and the lock that lets one process drain it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.errors import UsageError
+from wellkept.core.ports.store import SessionBook
+from wellkept.core.records import record
+from wellkept.core.sessions import SpoolDamage, SpoolEntry
+from wellkept.store import spool, spool_reader
+
+MAX_ASIDE_BYTES = 256 << 20
+_LOCK, _ASIDE = "drain.lock", "aside"
+_RETRY = re.compile(r"retry-[0-9a-f]{16}-")
+
+
+@record
+class SpoolFileStatus:
+    """One file: its size, what of it waits to be taken in, and when it was last written to."""
+
+    name: str
+    size_bytes: int
+    waiting_bytes: int
+    modified_at: datetime
+
+
+@record
+class SpoolStatus:
+    """The spool at a glance."""
+
+    folder: Path
+    files: tuple[SpoolFileStatus, ...]
+    dropped_events: int
+    dropped_since: datetime | None
+    aside_entries: int
+    draining: bool
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What waits to be taken in."""
+        return sum(file.waiting_bytes for file in self.files)
+
+
+class SpoolFolder:
+    """A folder of spool files."""
+
+    def __init__(self, folder: Path, *, max_aside_bytes: int = MAX_ASIDE_BYTES) -> None:
+        self.folder = folder
+        self._max_aside_bytes = max_aside_bytes
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> SpoolFolder:
+        """The folder that the hook process of this user writes to."""
+        state = spool.state_folder(environment)
+        if state is None:
+            raise UsageError("There is no home folder.", hint="Set WELLKEPT_HOME to a whole path.")
+        return cls(Path(state) / spool.FOLDER_NAME)
+
+    @property
+    def state(self) -> Path:
+        """The folder of everything that outlives a process; the spool is a part of it."""
+        return self.folder.parent
+
+    def signature(self) -> tuple[tuple[str, int, int], ...]:
+        """Changes whenever something is caught; cheap enough to be asked for all the time."""
+        return tuple(
+            (file.path.name, file.size_bytes, file.modified_ms)
+            for file in spool_reader.files(self.folder)
+        )
+
+    def sources(self) -> list[str]:
+        return [file.path.name for file in spool_reader.files(self.folder)]
+
+    def read(self, source: str, *, offset: int) -> Iterator[SpoolEntry | SpoolDamage]:
+        for item in spool_reader.read(self.folder / source, offset=offset):
+            if isinstance(item, spool_reader.Damage):
+                yield SpoolDamage(item.start, item.end)
+            else:
+                yield SpoolEntry(
+                    event_id=item.event_id,
+                    at=from_ms(item.at_ms),
+                    client=item.client,
+                    event=item.event,
+                    payload=item.payload,
+                    end=item.end,
+                )
+
+    def idle_since(self, source: str) -> datetime | None:
+        try:
+            return from_ms((self.folder / source).stat().st_mtime_ns // 1_000_000)
+        except FileNotFoundError:
+            return None
+
+    def remove(self, source: str, *, offset: int) -> bool:
+        return spool_reader.remove_drained(self.folder / source, offset=offset)
+
+    def set_aside(self, source: str, entry: SpoolEntry) -> None:
+        path = self.folder / _ASIDE / _RETRY.sub("", source, count=1)
+        spool.make_private_folder(str(path.parent))
+        raw = spool.encode(
+            entry.event_id,
+            client=entry.client,
+            event=entry.event,
+            payload=entry.payload,
+            now_ms=to_ms(entry.at),
+        )
+        self._make_room_aside(len(raw))
+        with path.open("ab") as file:
+            path.chmod(0o600)
+            file.write(raw)
+
+    def _make_room_aside(self, size_bytes: int) -> None:
+        """Let go of what was set aside longest ago, so that it never fills a disk."""
+        found = spool_reader.files(self.folder / _ASIDE)
+        total = sum(file.size_bytes for file in found) + size_bytes
+        for file in found:
+            if total <= self._max_aside_bytes:
+                return
+            file.path.unlink(missing_ok=True)
+            total -= file.size_bytes
+
+    def bring_back(self) -> int:
+        """Put what was set aside back into line for another attempt; returns how many files."""
+        found = spool_reader.files(self.folder / _ASIDE)
+        for file in found:
+            # A name that was never there: how far one of that name was read says nothing of it.
+            file.path.rename(self.folder / f"retry-{os.urandom(8).hex()}-{file.path.name}")
+        return len(found)
+
+    def clear_dropped(self) -> None:
+        """Forget the record of events that did not fit, once a person has seen it."""
+        spool_reader.clear_dropped(self.folder)
+
+    @contextmanager
+    def draining(self) -> Generator[bool, None, None]:
+        """Hold the lock while the spool is drained; False when someone else has it."""
+        if not self.folder.is_dir() or spool.fcntl is None:
+            yield True
+            return
+        with (self.folder / _LOCK).open("ab") as file:
+            try:
+                spool.fcntl.flock(file.fileno(), spool.fcntl.LOCK_EX | spool.fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def status(self, book: SessionBook) -> SpoolStatus:
+        """What is in the spool; changes nothing."""
+        found = spool_reader.files(self.folder)
+        left_out = spool_reader.dropped(self.folder)
+        aside = spool_reader.files(self.folder / _ASIDE)
+        return SpoolStatus(
+            folder=self.folder,
+            files=tuple(self._file_status(file, book) for file in found),
+            dropped_events=left_out.count,
+            dropped_since=None if left_out.since_ms is None else from_ms(left_out.since_ms),
+            aside_entries=sum(1 for file in aside for _ in spool_reader.read(file.path)),
+            draining=self._is_locked(),
+        )
+
+    def _file_status(self, file: spool_reader.SpoolFile, book: SessionBook) -> SpoolFileStatus:
+        mark = book.reading_mark(file.path.name)
+        first = next(self.read(file.path.name, offset=0), None) if mark else None
+        same = isinstance(first, SpoolEntry) and mark is not None and first.event_id == mark.head
+        taken = mark.offset if mark is not None and same else 0
+        return SpoolFileStatus(
+            file.path.name,
+            file.size_bytes,
+            max(0, file.size_bytes - taken),
+            from_ms(file.modified_ms),
+        )
+
+    def _is_locked(self) -> bool:
+        if not (self.folder / _LOCK).exists():
+            return False
+        with self.draining() as mine:
+            return not mine

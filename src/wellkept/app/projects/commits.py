@@ -1,0 +1,190 @@
+"""A repository's past: its commits as statements, and as what they did to files.
+
+Reads with two questions to git, NUL-separated, so that no message or file name can be misread.
+Files are named as they are called today: renames are followed from new to old. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from wellkept.app.projects.git import ask_git
+from wellkept.codegraph.history.commits import FileChange, PastCommit, Status
+from wellkept.core.memory import Evidence, MemoryDraft
+from wellkept.core.records import record, replace
+from wellkept.core.text import clean, shorten
+from wellkept.core.types import EvidenceKind, MemoryType, Source
+
+MAX_MESSAGE_CHARS = 2_000
+MAX_FILES = 40
+MAX_PATH_CHARS = 400
+BULK_FILES = 30
+LOG_TIMEOUT_S = 120.0
+
+_LOG = ("log", "-z", "--no-color", "--format=%H%n%P%n%at%n%aN%n%B")
+_DIFF = (
+    "diff-tree", "--stdin", "-z", "-r", "--root", "--name-status", "-M", "--relative",
+    "--no-ext-diff", "--no-textconv", "--ignore-submodules",
+)  # fmt: skip
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_TRAILER = re.compile(r"[A-Z][A-Za-z-]*-[a-z]+(?:-[a-z]+)*: \S.*")
+_PLAIN_MERGE = re.compile(r"Merge (?:(?:remote-tracking )?branch|pull request|tag|commit) ", re.I)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@record
+class Commit:
+    """One commit; `files` are those it added or changed, by today's names."""
+
+    sha: str
+    parents: int
+    at: datetime | None
+    author: str
+    message: str
+    files: tuple[str, ...] = ()
+
+    @property
+    def is_merge(self) -> bool:
+        """Whether it joins histories rather than adding to one."""
+        return self.parents > 1
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether it touches so much that it says little about any one file."""
+        return len(self.files) > BULK_FILES
+
+
+def read_history(root: Path, *, limit: int) -> list[Commit] | None:
+    """The latest commits, newest first; None when git cannot tell (no git, no commits)."""
+    if limit <= 0:
+        return []
+    read = _read(root, (f"--max-count={limit}",))
+    return None if read is None else list(_with_files(*read))
+
+
+def read_past(
+    root: Path, *, limit: int, after: str | None = None, upto: str = "HEAD"
+) -> list[PastCommit] | None:
+    """The latest commits that are no merges, oldest first, with files as they were called then;
+    with `after` only those that this commit does not have behind it. None when git cannot tell."""
+    since = (f"{after}..{upto}",) if after and _SHA.fullmatch(after) else (upto,)
+    read = _read(root, ("--no-merges", f"--max-count={limit}", *since))
+    if read is None:
+        return None
+    commits, changes = read
+    return [
+        PastCommit(commit.sha, commit.message, tuple(_file_changes(changes.get(commit.sha, []))))
+        for commit in reversed(commits)
+    ]
+
+
+def commit_draft(commit: Commit) -> MemoryDraft | None:
+    """A commit as a statement; None when its message says nothing of its own."""
+    message = _message(commit)
+    if not message:
+        return None
+    return MemoryDraft(
+        content=message,
+        type=MemoryType.MODULE_INSIGHT,
+        key=f"commit:{commit.sha}",
+        tags=("commit",),
+        files=commit.files[:MAX_FILES],
+        importance=0.1 if commit.is_merge else 0.15 if commit.is_bulk else 0.3,
+        source=Source.COMMIT_AUTO,
+        author=commit.author or None,
+        commit_sha=commit.sha,
+        evidence=(Evidence(EvidenceKind.COMMIT, commit.sha, at=commit.at),),
+        valid_from=commit.at,
+    )
+
+
+# -- Reading git's answers ------------------------------------------------------------------------
+
+
+def _read(
+    root: Path, options: Sequence[str]
+) -> tuple[list[Commit], dict[str, list[tuple[str, str, str]]]] | None:
+    """Commits, newest first, and what each did; None when git cannot tell."""
+    answer = ask_git(root, [*_LOG, *options], timeout_s=LOG_TIMEOUT_S)
+    if answer is None:
+        return None
+    commits = [commit for record in answer.split(b"\0") if (commit := _commit(record))]
+    wanted = "\n".join(commit.sha for commit in commits).encode()
+    names = ask_git(root, _DIFF, stdin=wanted + b"\n", timeout_s=LOG_TIMEOUT_S) or b""
+    return commits, _changes(names)
+
+
+def _commit(record: bytes) -> Commit | None:
+    fields = record.decode("utf-8", errors="replace").lstrip("\n").split("\n", 4)
+    if len(fields) < 5 or not _SHA.fullmatch(fields[0]):
+        return None
+    sha, parents, seconds, author, message = fields
+    return Commit(sha, len(parents.split()), _moment(seconds), clean(author)[:200], clean(message))
+
+
+def _moment(seconds: str) -> datetime | None:
+    """The author's date; a date that cannot be (year 1 or 99999) is left open."""
+    try:
+        at = _EPOCH + timedelta(seconds=int(seconds))
+    except (ValueError, OverflowError):
+        return None
+    return at if at >= _EPOCH else None
+
+
+def _changes(raw: bytes) -> dict[str, list[tuple[str, str, str]]]:
+    """For each commit its (status, old name, new name)."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    tokens = iter(raw.decode("utf-8", errors="surrogateescape").split("\0"))
+    here: list[tuple[str, str, str]] = []
+    for token in tokens:
+        if _SHA.fullmatch(token):
+            here = found.setdefault(token, [])
+        elif token:
+            old = next(tokens, "")
+            new = next(tokens, "") if token[0] in "RC" else old
+            here.append((token[0], old, new))
+    return found
+
+
+def _file_changes(changes: Iterable[tuple[str, str, str]]) -> Iterator[FileChange]:
+    """Changes of plainly named files; a change of type counts as a change."""
+    for letter, old, new in changes:
+        if _is_plain(old) and _is_plain(new):
+            status = Status(letter) if letter in "AMDRC" else Status.CHANGED
+            yield FileChange(status, old, new)
+
+
+def _with_files(
+    commits: Sequence[Commit], changes: dict[str, list[tuple[str, str, str]]]
+) -> Iterator[Commit]:
+    """Commits with today's names of their files; goes from new to old to follow renames."""
+    today: dict[str, str] = {}
+    for commit in commits:
+        files: list[str] = []
+        renamed: dict[str, str] = {}
+        for status, old, new in changes.get(commit.sha, []):
+            name = today.get(new, new)
+            if status == "R":
+                renamed[old] = name
+            if status != "D" and _is_plain(name):
+                files.append(name)
+        today |= renamed
+        yield replace(commit, files=tuple(dict.fromkeys(files)))
+
+
+def _is_plain(name: str) -> bool:
+    return 0 < len(name) <= MAX_PATH_CHARS and clean(name) == name and name.isprintable()
+
+
+def _message(commit: Commit) -> str:
+    """The message without trailers; an automatic merge message is none."""
+    lines = commit.message.strip().split("\n")
+    while len(lines) > 1 and (not lines[-1].strip() or _TRAILER.fullmatch(lines[-1].strip())):
+        lines.pop()
+    text = "\n".join(line.rstrip() for line in lines).strip()
+    if commit.is_merge and "\n" not in text and _PLAIN_MERGE.match(text):
+        return ""
+    return shorten(text, limit=MAX_MESSAGE_CHARS)

@@ -1,0 +1,33 @@
+"""Emptying a project: its memories, its sessions with what was noticed in them, and the skills
+made of them go in one go, for good. What is about the person belongs to no project, and stays.
+"""
+
+from __future__ import annotations
+
+from wellkept.core.changes import Delete, ForgetSessions
+from wellkept.core.ports.store import Store
+from wellkept.core.query import Filter, Validity
+from wellkept.core.records import record
+from wellkept.core.types import Scope
+
+_ALL_SESSIONS = 1_000_000
+
+
+@record
+class Cleared:
+    """How many memories and sessions went, or would."""
+
+    memories: int
+    sessions: int
+
+
+def clear_project(store: Store, project: str, *, dry_run: bool) -> Cleared:
+    """Empty a project; a dry run only counts."""
+    own = Filter(project=project, include_user=False, validity=Validity.ANY, archived=None)
+    memories = [Delete(m.id) for m in store.iterate(own) if m.scope is not Scope.USER]
+    sessions = store.sessions(project=project, limit=_ALL_SESSIONS)
+    if not dry_run:
+        store.apply([*memories, ForgetSessions(project)])
+        for skill in store.generated_skills(project=project):
+            store.remove_generated(skill.id)
+    return Cleared(len(memories), len(sessions))

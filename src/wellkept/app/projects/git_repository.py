@@ -1,0 +1,124 @@
+"""Finding the git repository that a folder belongs to, by reading its files.
+
+Follows git's own rules for `.git` folders, `.git` files (worktrees, submodules), the common folder
+that worktrees share, and bare repositories. Never writes and never starts a program.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wellkept.core.records import record
+
+_MAX_POINTER_BYTES = 4_096
+
+
+@record
+class Repository:
+    """`root` is the work tree (the folder itself when bare); `common_dir` holds config and refs.
+
+    `home` is the folder that every worktree of the repository has in common.
+    """
+
+    root: Path
+    git_dir: Path
+    common_dir: Path
+    home: Path
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the oldest commits are missing, so that the first one seen is not the root."""
+        return (self.common_dir / "shallow").exists()
+
+
+@record
+class BrokenRepository:
+    """A `.git` that leads nowhere; `root` is the folder it stands in."""
+
+    root: Path
+    reason: str
+
+
+def find_repository(start: Path) -> Repository | BrokenRepository | None:
+    """The innermost repository around a folder; None when there is none."""
+    for folder in (start, *start.parents):
+        marker = folder / ".git"
+        if _is_file(marker):
+            return _through_pointer(folder, marker)
+        if _is_git_dir(marker):
+            return _repository(folder, _resolved(marker))
+        if _is_git_dir(folder):
+            return _repository(folder.parent if folder.name == ".git" else folder, folder)
+    return None
+
+
+def _through_pointer(folder: Path, marker: Path) -> Repository | BrokenRepository:
+    """A worktree or a submodule: its `.git` is a file that names the real folder."""
+    text = _pointer(marker)
+    if not text.startswith("gitdir:"):
+        return BrokenRepository(folder, f"{marker} does not name a git folder")
+    target = _resolved(folder / text.removeprefix("gitdir:").strip(" \t"))
+    if not _is_git_dir(target):
+        return BrokenRepository(folder, f"{marker} leads to {target}, which is not a git folder")
+    return _repository(folder, target)
+
+
+def _repository(root: Path, git_dir: Path) -> Repository:
+    common = _common_dir(git_dir)
+    if common == git_dir:
+        return Repository(root, git_dir, common, root)
+    return Repository(root, git_dir, common, common.parent if common.name == ".git" else common)
+
+
+def _common_dir(git_dir: Path) -> Path:
+    pointer = _pointer(git_dir / "commondir")
+    return _resolved(git_dir / pointer) if pointer else git_dir
+
+
+def _is_git_dir(folder: Path) -> bool:
+    """Git's own test: a HEAD, and objects and refs here or in the common folder.
+
+    A config that is a pipe or a folder rules it out: reading one could wait for ever.
+    """
+    try:
+        if not (folder / "HEAD").is_file() or not _is_file_or_absent(folder / "commondir"):
+            return False
+        common = _common_dir(folder)
+        parts = (common / "objects", common / "refs")
+        return _is_file_or_absent(common / "config") and all(part.is_dir() for part in parts)
+    except OSError:
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _is_file_or_absent(path: Path) -> bool:
+    return path.is_file() or not path.exists()
+
+
+def _pointer(path: Path) -> str:
+    """What a file that only names another place says; empty when it says nothing."""
+    if not _is_file(path):
+        return ""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_MAX_POINTER_BYTES)
+    except OSError:
+        return ""
+    if b"\0" in raw:
+        return ""
+    # As git reads it: all of the file but the line end, since a path may hold one.
+    return raw.decode("utf-8", errors="surrogateescape").rstrip("\r\n").strip(" \t")
+
+
+def _resolved(path: Path) -> Path:
+    """The real path; one that cannot be followed (a loop of links) stays as it is."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()

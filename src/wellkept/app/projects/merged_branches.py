@@ -1,0 +1,94 @@
+"""Units of work that are merged, as git tells, so that what belongs to them can be archived.
+
+A unit is merged when its sessions worked on branches of their own, their commits are part of the
+main branch, and none of those branches has anything left to merge. Work straight on the main branch
+is never merged in this sense, and a squashed merge cannot be told from none; for those there is
+`wellkept archive`. Invariant: doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from wellkept.app.projects.git import ask_git
+from wellkept.core.memory import WorkUnitRef
+from wellkept.core.query import Filter
+from wellkept.core.records import record
+from wellkept.core.types import Scope
+from wellkept.memory.lifecycle.pruning import archive_work_unit
+from wellkept.memory.lifecycle.report import UpkeepReport
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.memory import Memory
+
+_MAIN = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master", "refs/heads/trunk")
+_TIMEOUT_S = 5.0
+
+
+def archive_merged(wires: Wires, *, dry_run: bool = False) -> list[UpkeepReport]:
+    """Archive what belongs to units that are merged; one report for each."""
+    units: dict[WorkUnitRef, list[Memory]] = defaultdict(list)
+    where = Filter(project=wires.project, include_user=False, scopes=(Scope.WORK_UNIT,))
+    for memory in wires.engine.store.iterate(where):
+        if (unit := memory.work_unit) is not None:
+            top = unit.hierarchy[:1]
+            units[WorkUnitRef(unit.methodology, top, top[0])].append(memory)
+    branches = _Branches.of(wires.identity.root) if units else None
+    if branches is None:
+        return []
+    merged = [
+        unit
+        for unit, memories in units.items()
+        if all(_is_merged(wires, memory, branches) for memory in memories)
+    ]
+    return [
+        archive_work_unit(wires.engine, ref=unit, project=wires.project, dry_run=dry_run)
+        for unit in merged
+    ]
+
+
+def _is_merged(wires: Wires, memory: Memory, branches: _Branches) -> bool:
+    session = wires.engine.store.get_session(memory.session_id or "")
+    branch = session.branch if session is not None else None
+    if branch is None or branch == branches.main or memory.commit_sha is None:
+        return False
+    return branches.has(memory.commit_sha) and branches.is_done(branch)
+
+
+@record
+class _Branches:
+    """The main branch of a repository, and what is part of it."""
+
+    main: str
+    has: Callable[[str], bool]
+    is_done: Callable[[str], bool]
+
+    @classmethod
+    def of(cls, root: Path) -> _Branches | None:
+        """The branches of the repository at a folder; None when it has no main one."""
+
+        def told(*arguments: str) -> str | None:
+            answer = ask_git(root, arguments, timeout_s=_TIMEOUT_S)
+            return None if answer is None else answer.decode("utf-8", "replace").strip()
+
+        main = next((ref for ref in _MAIN if told("rev-parse", "-q", "--verify", ref)), None)
+        if main is None:
+            return None
+
+        @cache
+        def has(commit: str) -> bool:
+            return told("merge-base", "--is-ancestor", commit, main) is not None
+
+        @cache
+        def is_done(branch: str) -> bool:
+            ref = f"refs/heads/{branch}"
+            return told("rev-parse", "-q", "--verify", ref) is None or has(ref)
+
+        name = told("symbolic-ref", "-q", "--short", main) or main
+        return cls(name.rpartition("/")[2], has, is_done)

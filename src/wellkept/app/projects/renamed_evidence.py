@@ -1,0 +1,206 @@
+"""What was learned from sessions, under the names that files have today.
+
+Memories follow a rename by themselves; so do, here, the sightings that they were concluded from,
+the links between files, and the keys of conclusions, which are made of names. Otherwise a renamed
+file would have to be learned anew, and what was concluded of it would stand there twice.
+Invariant: following twice equals following once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from wellkept.app.graph.co_change import forget_links, move_history
+from wellkept.core.changes import PutExplanation, PutSightings, Replace
+from wellkept.core.codec import Json
+from wellkept.core.errors import ConflictError, NotFoundError
+from wellkept.core.memory import Memory
+from wellkept.core.module_names import module_of
+from wellkept.core.query import Filter
+from wellkept.core.records import replace
+from wellkept.core.scratchpad import Explanation, Sighting, SightingKind
+from wellkept.core.types import MemoryType, Source
+from wellkept.memory.engine import Engine
+from wellkept.observe.learning.rules import key_for
+from wellkept.observe.learning.save import close_running
+
+_KINDS = tuple(kind for kind in SightingKind if kind is not SightingKind.E2E)
+_OF_USE = (SightingKind.FILE_ACCESS, SightingKind.CO_ACCESS, SightingKind.TIME_ANOMALY)
+_OF_MODULES = (SightingKind.SEQUENCE, SightingKind.CONTEXT_COST, SightingKind.CALIBRATION)
+_RECORDS_OF_MODULES = (
+    MemoryType.PREFETCH_PATTERN,
+    MemoryType.CONTEXT_COST,
+    MemoryType.TASK_CALIBRATION,
+)
+_LOOKED_AT = 100_000
+_BATCH = 200
+
+Moves = Mapping[str, str]
+
+
+def follow_learning(
+    engine: Engine, project: str, moves: Moves, *, deleted: Collection[str] = ()
+) -> None:
+    """Let sightings, links and conclusions follow files to their new names; what sessions did to
+    files that were deleted since says nothing about work to come."""
+    seen = _whole_sessions(engine.store.sightings(project=project, kinds=_KINDS, limit=_LOOKED_AT))
+    modules = moved_modules(seen, moves)
+    gone = frozenset(deleted)
+
+    def now_of(mine: list[Sighting]) -> list[Sighting]:
+        left = (one for one in mine if not _is_of(one, gone))
+        return _joined(moved_sighting(one, moves, modules) for one in left)
+
+    _rewrite(engine, project, seen, now_of)
+    forget_links(engine, project, [*moves, *deleted])
+    if moves:
+        move_history(engine, project, moves)
+        _move_conclusions(engine, project, moves)
+        _close_modules(engine, project, modules)
+
+
+# -- Sightings ------------------------------------------------------------------------------------
+
+
+def moved_modules(seen: Iterable[Sighting], moves: Moves) -> dict[str, str]:
+    """The modules of which every file that sessions used has moved, and where most of them went."""
+    used = {s.subject for s in seen if s.kind is SightingKind.FILE_ACCESS}
+    left = {module_of(path) for path in used if path not in moves}
+    gone = sorted(path for path in used if path in moves and module_of(path) not in left)
+    new: dict[str, Counter[str]] = defaultdict(Counter)
+    for path in gone:
+        new[module_of(path)][module_of(moves[path])] += 1
+    found = {old: places.most_common(1)[0][0] for old, places in new.items()}
+    return {old: place for old, place in found.items() if old != place}
+
+
+def _whole_sessions(seen: list[Sighting]) -> list[Sighting]:
+    """A session of which only a part was read is left as it is: the rest of it would be lost."""
+    if len(seen) < _LOOKED_AT:
+        return seen
+    return [one for one in seen if one.session_id != seen[-1].session_id]
+
+
+def _rewrite(
+    engine: Engine,
+    project: str,
+    seen: Iterable[Sighting],
+    now_of: Callable[[list[Sighting]], list[Sighting]],
+) -> None:
+    """Only the sessions that have something to change are written."""
+    by_session: dict[str, list[Sighting]] = defaultdict(list)
+    for sighting in seen:
+        by_session[sighting.session_id].append(sighting)
+    for session_id, mine in by_session.items():
+        now = now_of(mine)
+        if now != mine:
+            engine.store.apply([PutSightings(project, session_id, _KINDS, tuple(now))])
+
+
+def moved_sighting(sighting: Sighting, moves: Moves, modules: Moves) -> Sighting:
+    """A sighting with today's names in its subject, its module and its details."""
+    named = sighting.subject.split("\n")
+    lines = [moves.get(line, line) for line in named]
+    if sighting.kind in _OF_MODULES:
+        lines = [modules.get(sighting.subject, sighting.subject)]
+    detail = _moved(sighting.detail, moves)
+    if sighting.kind is SightingKind.CO_ACCESS and lines != sorted(lines):
+        # The pair is kept in order, and how often the first came first goes with it.
+        lines.sort()
+        detail = _turned(detail, sighting.count)
+    gone = {module_of(old): module_of(moves[old]) for old in named if old in moves}
+    return replace(
+        sighting,
+        subject="\n".join(lines),
+        module=gone.get(sighting.module) or modules.get(sighting.module, sighting.module),
+        detail=detail,
+    )
+
+
+def _is_of(sighting: Sighting, files: frozenset[str]) -> bool:
+    """Whether a sighting is of the use of some of the files."""
+    return sighting.kind in _OF_USE and not files.isdisjoint(sighting.subject.split("\n"))
+
+
+def _joined(sightings: Iterable[Sighting]) -> list[Sighting]:
+    """One sighting for each subject: a session may have known a file by both of its names."""
+    found: dict[tuple[SightingKind, str], Sighting] = {}
+    for sighting in sightings:
+        key = (sighting.kind, sighting.subject)
+        known = found.get(key)
+        more = 0 if known is None else known.count
+        found[key] = replace(sighting, count=sighting.count + more)
+    return list(found.values())
+
+
+def _turned(detail: Json, count: int) -> Json:
+    if not isinstance(detail, dict) or not isinstance(first := detail.get("a_first"), int):
+        return detail
+    return {**detail, "a_first": count - first}
+
+
+def _moved(value: Json, moves: Moves) -> Json:
+    if isinstance(value, str):
+        return moves.get(value, value)
+    if isinstance(value, list):
+        return [_moved(item, moves) for item in value]
+    if isinstance(value, dict):
+        return {key: _moved(item, moves) for key, item in value.items()}
+    return value
+
+
+# -- What was concluded ---------------------------------------------------------------------------
+
+
+def _move_conclusions(engine: Engine, project: str, moves: Moves) -> None:
+    where = Filter(project=project, include_user=False, sources=(Source.OBSERVER_INFERRED,))
+    known = [memory for memory in engine.store.iterate(where) if memory.key]
+    for start in range(0, len(known), _BATCH):
+        some = known[start : start + _BATCH]
+        why = engine.store.explanations([memory.id for memory in some])
+        for memory in some:
+            if memory.id in why:
+                _move_conclusion(engine, memory, why[memory.id], moves)
+
+
+def _move_conclusion(engine: Engine, memory: Memory, why: Explanation, moves: Moves) -> None:
+    """Put a conclusion under the key that its rule makes of today's names."""
+    lines = [_moved_line(line, moves) for line in why.subject.split("\n")]
+    if memory.key != key_for(why.rule, why.subject):
+        return
+    subject = "\n".join(sorted(lines) if why.rule == "co_dependence" else lines)
+    if subject == why.subject:
+        return
+    again = replace(memory, key=key_for(why.rule, subject))
+    try:
+        engine.store.apply(
+            [
+                Replace(again, None, memory.updated_at),
+                PutExplanation(replace(why, subject=subject)),
+            ]
+        )
+    except (ConflictError, NotFoundError):
+        # Somebody changed it meanwhile, or the new name has a conclusion of its own already.
+        return
+
+
+def _moved_line(line: str, moves: Moves) -> str:
+    """A line of a subject: a path, or a step of a recipe, which is a tool and a path."""
+    tool, space, path = line.rpartition(" ")
+    return moves[line] if line in moves else f"{tool}{space}{moves.get(path, path)}"
+
+
+def _close_modules(engine: Engine, project: str, modules: Iterable[str]) -> None:
+    """What is kept for a module that is no more; it comes again under the new name, from the same
+    sightings."""
+    where = Filter(
+        project=project,
+        include_user=False,
+        types=_RECORDS_OF_MODULES,
+        sources=(Source.OBSERVER_INFERRED,),
+    )
+    gone = set(modules)
+    for memory in engine.store.iterate(where) if gone else ():
+        if memory.key and set(memory.modules) <= gone:
+            close_running(engine, memory.key, project=project)

@@ -1,0 +1,174 @@
+"""Files that moved or went, as the repository's history tells, so that memories can follow.
+
+Reads only what came since the last time; a history that was rewritten is read from its latest
+commits on. Invariant: following twice equals following once, and nothing outside the project is
+touched. Without git there is nothing to follow, and existence alone decides what is stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from wellkept.app.projects.commits import read_past
+from wellkept.app.projects.git import ask_git
+from wellkept.app.projects.renamed_evidence import follow_learning
+from wellkept.codegraph.history.commits import PastCommit, Status
+from wellkept.core.changes import Mark
+from wellkept.core.clock import to_ms
+from wellkept.core.query import Filter
+from wellkept.core.records import record
+from wellkept.memory.engine import Engine
+from wellkept.memory.file_presence import exists_below
+from wellkept.memory.lifecycle.report import UpkeepReport, write_each
+from wellkept.memory.lifecycle.staleness import follow_renames
+
+MAX_COMMITS = 500
+_SHELF = "followed"
+_TIMEOUT_S = 5.0
+_BATCH, _MOST_TIED = 200, 1_000
+
+
+@record
+class Moves:
+    """What became of files up to a commit: where each moved to, or that it went."""
+
+    head: str
+    renamed: dict[str, str]
+    deleted: tuple[str, ...] = ()
+
+
+def read_moves(root: Path, *, since: str | None = None) -> Moves | None:
+    """What moved after a commit, or in the latest commits; None when git cannot tell."""
+    head = current_commit(root)
+    if head is None:
+        return None
+    if since == head:
+        return Moves(head, {})
+    past = read_past(root, limit=MAX_COMMITS, after=since) if since else None
+    if past is None:
+        past = read_past(root, limit=MAX_COMMITS)
+    return None if past is None else Moves(head, *followed(past))
+
+
+def current_commit(root: Path) -> str | None:
+    """The commit that is checked out."""
+    answer = ask_git(root, ("rev-parse", "-q", "--verify", "HEAD"), timeout_s=_TIMEOUT_S)
+    return answer.decode("ascii", "replace").strip() or None if answer else None
+
+
+def followed(past: Iterable[PastCommit]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Where files are now by the names they had, oldest commit first."""
+    trail = _Trail()
+    for change in (change for commit in past for change in commit.changes):
+        if change.status is Status.RENAMED:
+            trail.move(change.old, change.new)
+        elif change.status is Status.DELETED:
+            trail.move(change.old, None)
+        else:
+            trail.take(change.new)
+    moved = {old: new for old, new in trail.now.items() if new is not None}
+    return moved, tuple(old for old, new in trail.now.items() if new is None)
+
+
+class _Trail:
+    """Where the files are that had a name once. A name that is in use again means the file that
+    has it now, so it leads nowhere else."""
+
+    def __init__(self) -> None:
+        self.now: dict[str, str | None] = {}
+        self._names: dict[str, set[str]] = {}
+
+    def move(self, old: str, new: str | None) -> None:
+        """A file is called otherwise from here on, or is gone."""
+        names = self._names.pop(old, set[str]()) | {old}
+        if new is not None:
+            self.take(new)
+            names.discard(new)
+            self._names.setdefault(new, set()).update(names)
+        for name in names:
+            self.now[name] = new
+
+    def take(self, name: str) -> None:
+        """A name is in use."""
+        place = self.now.pop(name, None)
+        if place is not None:
+            # There are none left of a file that goes back to this very name.
+            self._names.get(place, set[str]()).discard(name)
+
+
+def follow_history(
+    engine: Engine,
+    *,
+    project: str,
+    root: Path,
+    mark_deleted: bool = False,
+    dry_run: bool = False,
+) -> UpkeepReport | None:
+    """Let memories follow the renames that came since the last time; None when there are none.
+
+    A rename counts when the old file is gone and the new one is there. With `mark_deleted`, what
+    speaks of files that were deleted becomes stale at once, without waiting for a sweep.
+    """
+    before = engine.store.get_value(_SHELF, _place(project, root))
+    moves = read_moves(root, since=before if isinstance(before, str) else None)
+    if moves is None or not root.is_dir():
+        return None
+    exists = exists_below(root)
+    renames = {o: n for o, n in moves.renamed.items() if exists(n) and not exists(o)}
+    report = (
+        follow_renames(engine, project=project, renames=renames, dry_run=dry_run)
+        if renames
+        else None
+    )
+    gone = [path for path in moves.deleted if not exists(path)]
+    if (renames or gone) and not dry_run:
+        follow_learning(engine, project, renames, deleted=gone)
+    if mark_deleted and not dry_run:
+        _mark_deleted(engine, project, gone)
+    # What changed meanwhile is looked at again the next time.
+    if not dry_run and moves.head != before and not (report and report.notes):
+        engine.store.put_value(_SHELF, _place(project, root), moves.head)
+    return report
+
+
+def _mark_deleted(engine: Engine, project: str, files: Sequence[str]) -> None:
+    where = Filter(project=project, include_user=False, stale=False)
+    now = engine.clock()
+    for start in range(0, len(files), _BATCH):
+        some = files[start : start + _BATCH]
+        hits = engine.store.search_links(files=some, modules=(), where=where, limit=_MOST_TIED)
+        write_each(engine.store, [Mark(hit.id, "stale", now) for hit in hits])
+
+
+def _place(project: str, root: Path) -> str:
+    """A commit is checked out in a folder; worktrees of one project have each their own."""
+    return f"{project} {root.as_posix()}"
+
+
+def changed_since(root: Path) -> Callable[[str, datetime], bool]:
+    """Whether a file changed after a moment: by its time on disk, and by git where that may only
+    be the time of a checkout."""
+
+    @cache
+    def committed_ms(path: str) -> int | None:
+        dirty = ask_git(root, ("status", "--porcelain", "--", path), timeout_s=_TIMEOUT_S)
+        if dirty is None or dirty.strip():
+            return None
+        told = ask_git(root, ("log", "-1", "--format=%ct", "--", path), timeout_s=_TIMEOUT_S)
+        seconds = (told or b"").strip()
+        return int(seconds) * 1_000 if seconds.isdigit() else None
+
+    def changed(path: str, moment: datetime) -> bool:
+        try:
+            on_disk_ms = int((root / path).stat().st_mtime * 1_000)
+        except (OSError, ValueError):
+            return False
+        if on_disk_ms <= to_ms(moment):
+            return False
+        told = committed_ms(path)
+        return told is None or told > to_ms(moment)
+
+    return changed

@@ -1,0 +1,349 @@
+"""What a person can set, in one frozen record, and what may stand in each setting.
+
+A rule also says whether a project's file may have a setting: that file comes with a checkout, so a
+stranger may have written it. It can tune how memory is used there, but never say where data lies,
+where text is sent, or with which key. Knows nothing of files; see `setting_sources`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from wellkept.app.settings import paths
+from wellkept.app.settings.toml_file import Scalar
+from wellkept.core.errors import UsageError
+from wellkept.core.records import field, fields, record
+
+VARIABLE_PREFIX: Final = "WELLKEPT_"
+SWITCHES: Final = MappingProxyType(
+    {
+        paths.HOME_VARIABLE: "one folder for settings and data, in place of the system's own",
+        "WELLKEPT_DEBUG": "1 shows the traceback of an error",
+        "WELLKEPT_HOOK_TIMEOUT_MS": "how long a hook may take to answer a client, usually 2000",
+    }
+)
+"""Variables that are no settings: they say where to look, or are for one run only."""
+
+
+_Kind: TypeAlias = type[str] | type[int] | type[float] | type[Path]
+
+
+@record
+class Rule:
+    """What may stand in one setting, and who may say so."""
+
+    key: str
+    doc: str
+    kind: _Kind
+    by_project: bool = False
+    secret: bool = False
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def variable(self) -> str:
+        """The environment variable of this setting."""
+        return VARIABLE_PREFIX + self.key.upper().replace(".", "_")
+
+
+def _says(
+    key: str,
+    kind: _Kind,
+    doc: str,
+    *,
+    by_project: bool = False,
+    secret: bool = False,
+    choices: tuple[str, ...] = (),
+    low: float | None = None,
+    high: float | None = None,
+) -> Mapping[str, Rule]:
+    return {"rule": Rule(key, doc, kind, by_project, secret, choices, low, high)}
+
+
+# Without a repr: some values are keys, and a traceback may end up anywhere.
+@record(kw_only=True, repr=False)
+class Settings:
+    """Every setting with a usable value."""
+
+    project: str | None = field(
+        default=None,
+        metadata=_says("project", str, "Name of the project, in place of what git says"),
+    )
+    methodology: str = field(
+        default="native",
+        metadata=_says(
+            "methodology",
+            str,
+            "Way of working: native, bmad, tdd, agile, or one that a plugin brings",
+            by_project=True,
+        ),
+    )
+    store_path: Path | None = field(
+        default=None,
+        metadata=_says(
+            "store.path", Path, "Database file; unset means memory.db in the data folder"
+        ),
+    )
+    store_durability: str = field(
+        default="normal",
+        metadata=_says(
+            "store.durability",
+            str,
+            "normal survives the death of any process; full also survives a power cut, slower",
+            choices=("normal", "full"),
+        ),
+    )
+    store_busy_timeout_ms: int = field(
+        default=5000,
+        metadata=_says(
+            "store.busy_timeout_ms",
+            int,
+            "How long a write waits for another process, in milliseconds",
+            low=0,
+            high=600000,
+        ),
+    )
+    embedding_provider: str = field(
+        default="auto",
+        metadata=_says(
+            "embedding.provider",
+            str,
+            "Who makes the vectors; auto keeps the store's model, none searches by words only",
+            choices=("auto", "ollama", "openai", "minilm", "static", "none"),
+        ),
+    )
+    embedding_model: str | None = field(
+        default=None,
+        metadata=_says(
+            "embedding.model", str, "Model name for ollama or openai; unset means its usual"
+        ),
+    )
+    embedding_dimension: int = field(
+        default=1024,
+        metadata=_says(
+            "embedding.dimension", int, "Vector length asked of ollama or openai", low=1, high=8192
+        ),
+    )
+    embedding_base_url: str | None = field(
+        default=None, metadata=_says("embedding.base_url", str, "Address of the embedding server")
+    )
+    embedding_api_key: str | None = field(
+        default=None,
+        metadata=_says("embedding.api_key", str, "Key for the embedding server", secret=True),
+    )
+    embedding_timeout_s: float = field(
+        default=60.0,
+        metadata=_says(
+            "embedding.timeout_s",
+            float,
+            "Longest wait for one answer, in seconds",
+            low=0.1,
+            high=3600,
+        ),
+    )
+    text_model_base_url: str | None = field(
+        default=None,
+        metadata=_says(
+            "text_model.base_url",
+            str,
+            "Address of an OpenAI-compatible server for hypothetical answers; unset means none",
+        ),
+    )
+    text_model_name: str | None = field(
+        default=None,
+        metadata=_says(
+            "text_model.name", str, "Model to ask for hypothetical answers; unset means none"
+        ),
+    )
+    text_model_api_key: str | None = field(
+        default=None,
+        metadata=_says("text_model.api_key", str, "Key for the text model's server", secret=True),
+    )
+    reranker_base_url: str | None = field(
+        default=None,
+        metadata=_says("reranker.base_url", str, "Address of a /rerank server; unset means none"),
+    )
+    reranker_name: str | None = field(
+        default=None, metadata=_says("reranker.name", str, "Model to rerank with; unset means none")
+    )
+    reranker_api_key: str | None = field(
+        default=None,
+        metadata=_says("reranker.api_key", str, "Key for the reranker's server", secret=True),
+    )
+    recall_limit: int = field(
+        default=10,
+        metadata=_says(
+            "recall.limit",
+            int,
+            "How many memories recall returns",
+            by_project=True,
+            low=1,
+            high=1000,
+        ),
+    )
+    recall_mode: str = field(
+        default="hybrid",
+        metadata=_says(
+            "recall.mode",
+            str,
+            "Which indexes recall looks in",
+            by_project=True,
+            choices=("hybrid", "words", "vectors"),
+        ),
+    )
+    recall_profile: str = field(
+        default="default",
+        metadata=_says("recall.profile", str, "Ranking profile of recall", by_project=True),
+    )
+    recall_neighbours: int = field(
+        default=0,
+        metadata=_says(
+            "recall.neighbours",
+            int,
+            "How many memories before and after each hit in its session travel along",
+            by_project=True,
+            low=0,
+            high=50,
+        ),
+    )
+    context_budget_tokens: int = field(
+        default=500,
+        metadata=_says(
+            "context.budget_tokens",
+            int,
+            "Room for the context pack, in tokens",
+            by_project=True,
+            low=50,
+            high=200000,
+        ),
+    )
+    context_skills: str = field(
+        default="names",
+        metadata=_says(
+            "context.skills",
+            str,
+            "Whether the context pack names skills that fit; off leaves the room to memories",
+            by_project=True,
+            choices=("names", "off"),
+        ),
+    )
+    capture_summary_turns: int = field(
+        default=3,
+        metadata=_says(
+            "capture.summary_turns",
+            int,
+            "After how many turns a session is summed up afresh",
+            low=1,
+            high=1000,
+        ),
+    )
+    capture_idle_minutes: float = field(
+        default=10.0,
+        metadata=_says(
+            "capture.idle_minutes",
+            float,
+            "After how many quiet minutes a session is summed up",
+            low=0.1,
+            high=10080,
+        ),
+    )
+    capture_daily_model_tokens: int = field(
+        default=100_000,
+        metadata=_says(
+            "capture.daily_model_tokens",
+            int,
+            "How many tokens a day the text model may take for telling sessions; 0 means none",
+            low=0,
+            high=1_000_000_000,
+        ),
+    )
+    capture_before_tools: str = field(
+        default="off",
+        metadata=_says(
+            "capture.before_tools",
+            str,
+            "Whether `wellkept install` also hooks the moment before a tool runs; it makes it wait",
+            choices=("on", "off"),
+        ),
+    )
+    skills_suggest: str = field(
+        default="on",
+        metadata=_says(
+            "skills.suggest",
+            str,
+            "Whether a session that went well is looked at for a skill when it ends, by rule",
+            choices=("on", "off"),
+        ),
+    )
+    skills_generated: str = field(
+        default="review",
+        metadata=_says(
+            "skills.generated",
+            str,
+            "Whether skills made from sessions wait for a review or are on at once",
+            choices=("review", "on"),
+        ),
+    )
+    output_colour: str = field(
+        default="auto",
+        metadata=_says(
+            "output.colour",
+            str,
+            "Colour in the terminal; auto looks at the terminal and at NO_COLOR",
+            choices=("auto", "always", "never"),
+        ),
+    )
+    origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+    """Where each value that is not a default came from, by key."""
+
+    def origin(self, key: str) -> str:
+        """Where the value of a key came from, in words."""
+        return self.origins.get(key, "default")
+
+    def value(self, key: str) -> Scalar | Path | None:
+        """The value of a key such as `recall.limit`."""
+        return getattr(self, attribute_of(key))
+
+
+def _rules() -> dict[str, tuple[str, Rule]]:
+    pairs = ((f.name, f.metadata["rule"]) for f in fields(Settings) if "rule" in f.metadata)
+    return {rule.key: (name, rule) for name, rule in pairs}
+
+
+_RULES: Final = MappingProxyType(_rules())
+
+
+def rules() -> list[Rule]:
+    """Every setting there is, in order."""
+    return [rule for _, rule in _RULES.values()]
+
+
+def find_rule(key: str) -> Rule | None:
+    """The rule of a key, if it is one."""
+    return _RULES[key][1] if key in _RULES else None
+
+
+def rule_of(key: str) -> Rule:
+    """The rule of a key; an unknown key is answered with the nearest known ones."""
+    found = find_rule(key)
+    if found is None:
+        raise UsageError(f"There is no setting {key!r}.", hint=nearest(key))
+    return found
+
+
+def nearest(key: str) -> str:
+    """A hint for a key that is none."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(key, list(_RULES), n=1, cutoff=0.6)
+    return f"Did you mean {' or '.join(close)}?" if close else "`wellkept config show` lists them."
+
+
+def attribute_of(key: str) -> str:
+    """The field of `Settings` that holds a key."""
+    rule_of(key)
+    return _RULES[key][0]

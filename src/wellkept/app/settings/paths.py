@@ -1,0 +1,106 @@
+"""Where Wellkept keeps its files on this machine.
+
+`WELLKEPT_HOME` overrides everything: settings and data then live in that one folder. Otherwise
+each system's own habit is followed. Looking makes nothing: folders appear with the first write.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from wellkept.core.errors import UsageError
+
+HOME_VARIABLE = "WELLKEPT_HOME"
+PROJECT_FILE = ".wellkept.toml"
+_APP = "wellkept"
+_Finder: TypeAlias = "Callable[[Mapping[str, str]], Path]"
+
+
+def config_file(environment: Mapping[str, str]) -> Path:
+    """The user's settings file, whether it exists or not."""
+    return _own_home(environment, default=_config_folder) / "config.toml"
+
+
+def data_folder(environment: Mapping[str, str]) -> Path:
+    """The folder of the user's memories, whether it exists or not."""
+    return _own_home(environment, default=_data_folder)
+
+
+def project_file(start: Path) -> Path | None:
+    """The settings file of the project that a folder belongs to, if there is one.
+
+    It is looked for from the folder up to the root of its git checkout. Outside a checkout only
+    the folder itself counts: a file that somebody left in a shared parent must not matter.
+    """
+    start = start.absolute()
+    folders = [start, *start.parents]
+    root = next((i for i, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    candidates = (folder / PROJECT_FILE for folder in folders[: root + 1])
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def current_folder() -> Path:
+    """The working folder; one that was deleted meanwhile is a clear error."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "The current folder does not exist any more.", hint="Change to another one."
+        ) from None
+
+
+def expanded(path: str | Path) -> Path:
+    """The path with a leading `~` followed; an unknown user's home is a clear error."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise UsageError(
+            f"The home folder in {str(path)!r} is not known.", hint="Write the whole path."
+        ) from None
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder that only its owner may enter; one that exists is left as it is."""
+    for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+
+
+def _own_home(environment: Mapping[str, str], *, default: _Finder) -> Path:
+    own = environment.get(HOME_VARIABLE)
+    return expanded(own) if own else default(environment)
+
+
+def _config_folder(environment: Mapping[str, str]) -> Path:
+    if sys.platform == "win32":
+        return _folder(environment, "APPDATA", "AppData/Roaming")
+    if sys.platform == "darwin":
+        return _home() / "Library/Application Support" / _APP
+    return _folder(environment, "XDG_CONFIG_HOME", ".config")
+
+
+def _data_folder(environment: Mapping[str, str]) -> Path:
+    if sys.platform == "win32":
+        return _folder(environment, "LOCALAPPDATA", "AppData/Local")
+    if sys.platform == "darwin":
+        return _home() / "Library/Application Support" / _APP
+    return _folder(environment, "XDG_DATA_HOME", ".local/share")
+
+
+def _folder(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
+    # The XDG rules say that a relative path is to be ignored.
+    given = Path(environment.get(variable, ""))
+    return (given if given.is_absolute() else _home() / fallback) / _APP
+
+
+def _home() -> Path:
+    """The user's home; one that depends on the current folder is none."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        home = Path()
+    if not home.is_absolute():
+        raise UsageError("This user has no home folder.", hint=f"Name a folder in {HOME_VARIABLE}.")
+    return home

@@ -1,0 +1,184 @@
+"""Where settings are read from, and what of it is taken.
+
+Later sources win: defaults, the user's file, the project's file, the environment, explicit
+arguments. A value that cannot be used is told with its place; it never hides the others. Read only
+in `app`; other packages get plain values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+
+from wellkept.app.settings import paths
+from wellkept.app.settings.model import (
+    SWITCHES,
+    VARIABLE_PREFIX,
+    Rule,
+    Settings,
+    attribute_of,
+    find_rule,
+    nearest,
+    rules,
+)
+from wellkept.app.settings.toml_file import Entry, Scalar, read_entries
+from wellkept.core.errors import UsageError
+from wellkept.core.records import record
+
+
+@record
+class Sources:
+    """Where settings are read from."""
+
+    environment: Mapping[str, str]
+    user_file: Path
+    project_file: Path | None = None
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str], *, cwd: Path) -> Sources:
+        """The places that count for a process with that environment in that folder."""
+        return cls(environment, paths.config_file(environment), paths.project_file(cwd))
+
+
+def load_settings(sources: Sources, *, explicit: Mapping[str, Scalar] | None = None) -> Settings:
+    """The settings in force; the first value that cannot be used raises UsageError."""
+    settings, problems = inspect_settings(sources, explicit=explicit)
+    if problems:
+        raise problems[0]
+    return settings
+
+
+def inspect_settings(
+    sources: Sources, *, explicit: Mapping[str, Scalar] | None = None
+) -> tuple[Settings, list[UsageError]]:
+    """The settings in force without the values that cannot be used, and why those cannot."""
+    values: dict[str, Scalar | Path] = {}
+    origins: dict[str, str] = {}
+    problems: list[UsageError] = []
+    for key, raw, origin, by_project in _offers(sources, explicit or {}, problems):
+        value = _accepted(key, raw, where=origin, by_project=by_project)
+        if isinstance(value, UsageError):
+            problems.append(value)
+        else:
+            values[attribute_of(key)] = value
+            origins[key] = origin
+    return Settings(**cast("dict[str, Any]", values), origins=MappingProxyType(origins)), problems
+
+
+def parse_value(rule: Rule, text: str) -> Scalar | Path:
+    """The value that a typed text stands for; UsageError says what would fit."""
+    value = _checked(rule, _from_text(rule, text))
+    if isinstance(value, UsageError):
+        raise value
+    if rule.key == "methodology":
+        _require_methodology(text.strip())
+    return value
+
+
+def _require_methodology(id: str) -> None:
+    """Plugins add to the choices, so they are known only when asked for; a value that was in a
+    file already is no error, since its package may come back."""
+    from wellkept.app.wiring.plugins import installed_plugins
+
+    known = installed_plugins().methodologies
+    if id not in known:
+        raise UsageError(
+            f"methodology must be one of {', '.join(known)}, not {id!r}.",
+            hint="Others come with the packages that bring them.",
+        )
+
+
+# -- From the sources to offers -------------------------------------------------------------------
+
+
+def _offers(
+    sources: Sources, explicit: Mapping[str, Scalar], problems: list[UsageError]
+) -> Iterator[tuple[str, object, str, bool]]:
+    """Every value that some source offers, weakest source first: key, value, origin, by project."""
+    yield from ((e.key, e.value, w, False) for e, w in _entries(sources.user_file, problems))
+    if sources.project_file is not None:
+        yield from ((e.key, e.value, w, True) for e, w in _entries(sources.project_file, problems))
+    for rule in rules():
+        text = sources.environment.get(rule.variable, "")
+        if text:
+            yield rule.key, _from_text(rule, text), rule.variable, False
+    yield from ((key, value, "argument", False) for key, value in explicit.items())
+
+
+def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[Entry, str]]:
+    try:
+        entries = read_entries(path)
+    except UsageError as error:
+        problems.append(error)
+        return []
+    return [(e, f"{path}, line {e.line}" if e.line else str(path)) for e in entries]
+
+
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings of Wellkept but are none."""
+    known = {rule.variable for rule in rules()} | set(SWITCHES)
+    return sorted(v for v in environment if v.startswith(VARIABLE_PREFIX) and v not in known)
+
+
+# -- Checking a value -----------------------------------------------------------------------------
+
+
+def _accepted(key: str, raw: object, *, where: str, by_project: bool) -> Scalar | Path | UsageError:
+    rule = find_rule(key)
+    if rule is None:
+        return UsageError(f"{where}: there is no setting {key!r}.", hint=nearest(key))
+    if by_project and not rule.by_project:
+        allowed = ", ".join(r.key for r in rules() if r.by_project)
+        return UsageError(
+            f"{where}: a project's file may not set {key!r}, since it comes with the checkout.",
+            hint=f"Set it in your own file or environment. A project may set: {allowed}.",
+        )
+    return _checked(rule, raw, where=where)
+
+
+def _checked(rule: Rule, raw: object, *, where: str = "") -> Scalar | Path | UsageError:
+    """The value as its rule has it, or the error that says what would fit (not raised)."""
+    before = f"{where}: " if where else ""
+    value = float(raw) if rule.kind is float and type(raw) is int else raw
+    if rule.kind is Path and isinstance(value, str) and value:
+        return _expanded(value, before=before)
+    if not _fits(rule, value):
+        return UsageError(f"{before}{rule.key} must be {_wanted(rule)}, not {raw!r}.")
+    return cast("Scalar | Path", value)
+
+
+def _expanded(value: str, *, before: str) -> Path | UsageError:
+    try:
+        return paths.expanded(value)
+    except UsageError as error:
+        return UsageError(f"{before}{error.message}", hint=error.hint)
+
+
+def _fits(rule: Rule, value: object) -> bool:
+    if type(value) is not rule.kind or value == "" or (rule.choices and value not in rule.choices):
+        return False
+    return not isinstance(value, (int, float)) or (math.isfinite(value) and _in_range(rule, value))
+
+
+def _in_range(rule: Rule, value: float) -> bool:
+    return (rule.low is None or value >= rule.low) and (rule.high is None or value <= rule.high)
+
+
+def _from_text(rule: Rule, text: str) -> object:
+    """Numbers as numbers; what is none stays text and fails the check with a clear message."""
+    try:
+        return rule.kind(text.strip()) if rule.kind in (int, float) else text.strip()
+    except ValueError:
+        return text
+
+
+def _wanted(rule: Rule) -> str:
+    if rule.choices:
+        return f"one of {', '.join(rule.choices)}"
+    noun = {int: "a whole number", float: "a number", Path: "a path", str: "a text"}[rule.kind]
+    if rule.low is None:
+        return noun
+    return f"{noun} from {rule.low:g} to {rule.high:g}" if rule.high is not None else noun

@@ -1,0 +1,356 @@
+"""`wk.skills`: the skills of the open project, with everything that can be done with them.
+
+Wires the sources (this project, this person, plugins, lists, the store) to one catalogue; the work
+itself is in `wellkept.skills`. Nothing is fetched from the network but by `add_remote`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from wellkept.app.settings import paths
+from wellkept.app.skills.library import LibraryOverview, SkillShelf
+from wellkept.app.skills.remote import RemoteOffer, RemoteSkills
+from wellkept.app.skills.selection import Detection, SkillChooser
+from wellkept.app.skills.sources import ShelfSwitches, scanners_of
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.records import record
+from wellkept.core.skills import Skill, SkillClash, SkillFinding, SkillIndex, SkillKind, SkillSource
+from wellkept.core.types import parse_choice
+from wellkept.skills.authoring import write
+from wellkept.skills.authoring.edit_fields import Value
+from wellkept.skills.authoring.validate import Validated, validate_path
+from wellkept.skills.safe_paths import is_inside
+from wellkept.skills.sources.catalog import SkillCatalogue
+from wellkept.skills.sources.remote_copies import RemoteCopies
+from wellkept.skills.sources.stored import KeptScanner, PromptScanner
+
+if TYPE_CHECKING:
+    from wellkept.app.facade import Wellkept
+    from wellkept.app.skills.commands import SkillCommands
+    from wellkept.app.skills.context import SkillOffers
+    from wellkept.app.skills.generation import Generation, Refinement, SkillWorkshop
+    from wellkept.app.skills.library import ReviewAnswer
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.generated_skills import GeneratedSkill
+    from wellkept.core.ports.skills import KeptSkills, PromptShelf, SkillFetcher
+    from wellkept.skills.hooks.runner import SkillHooks
+
+NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/skills", "user")
+"""Where `create` may put a skill; `user` is this person's own folder."""
+
+
+@record(kw_only=True)
+class SkillsOverview:
+    """How many skills there are, from where, and what is wrong."""
+
+    total: int
+    enabled: int
+    by_kind: Mapping[str, int]
+    sources: tuple[tuple[SkillSource, int], ...]
+    clashes: tuple[SkillClash, ...]
+    errors: int
+    warnings: int
+    findings: tuple[SkillFinding, ...]
+    generated: LibraryOverview
+
+
+class Skills:
+    """The skills of one project as one person sees them."""
+
+    def __init__(
+        self,
+        wires: Wires,
+        *,
+        memory: Callable[[], Wellkept] | None = None,
+        kept: KeptSkills | None = None,
+        fetcher: SkillFetcher | None = None,
+    ) -> None:
+        self._wires = wires
+        self._memory = memory
+        self.library = SkillShelf(wires)
+        self._kept = kept = kept or self.library
+        self.root = wires.identity.root
+        self._own_folder = paths.config_file(wires.environment).parent
+        self.copies = RemoteCopies(paths.data_folder(wires.environment) / "remote-skills")
+        self._remote = RemoteSkills(self.copies, fetcher)
+        self._switches = ShelfSwitches(wires.store, wires.project)
+        scanners = scanners_of(
+            wires.environment, root=self.root, own_folder=self._own_folder, copies=self.copies
+        )
+        self._catalogue = SkillCatalogue([*scanners, KeptScanner(kept)], switches=self._switches)
+        engine = wires.engine
+        self._chooser = chooser = SkillChooser(
+            index=self.index,
+            root=self.root,
+            embedder=engine.embedder,
+            clock=engine.clock,
+            count_tokens=engine.count_tokens,
+        )
+        self.select, self.search = chooser.select, chooser.search
+        self.injection = chooser.injection
+
+    # -- Looking ----------------------------------------------------------------------------------
+
+    def index(self) -> SkillIndex:
+        """All skills as they are now; costs a few milliseconds when nothing changed."""
+        return self._catalogue.index()
+
+    def list(self, *, source: str | None = None, include_disabled: bool = True) -> list[Skill]:
+        """Skills, highest priority first; `source` is a kind such as `project`."""
+        if source is not None and source not in set(SkillKind):
+            raise UsageError(
+                f"There is no source {source!r}.", hint=f"One of: {', '.join(SkillKind)}."
+            )
+        return [
+            skill
+            for skill in self.index()
+            if (source is None or skill.source.kind == source)
+            and (include_disabled or skill.enabled)
+        ]
+
+    def get(self, name: str) -> Skill:
+        """The skill with that name, alias or id."""
+        index = self.index()
+        found = index.get(name) or index.get(name.removeprefix("/"))
+        if found is None:
+            close = get_close_matches(name, [skill.name for skill in index], n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else "See `wellkept skill list`."
+            raise NotFoundError(f"There is no skill {name!r}.", hint=hint)
+        return found
+
+    def overview(self) -> SkillsOverview:
+        """How many skills there are, from where, and what is wrong."""
+        index = self.index()
+        findings = [*index.findings, *(found for skill in index for found in skill.findings)]
+        by_source: dict[SkillSource, int] = dict.fromkeys(index.sources, 0)
+        by_kind: dict[str, int] = {}
+        for skill in index:
+            by_source[skill.source] = by_source.get(skill.source, 0) + 1
+            by_kind[skill.source.kind.value] = by_kind.get(skill.source.kind.value, 0) + 1
+        errors = sum(found.is_error for found in findings)
+        return SkillsOverview(
+            total=len(index),
+            enabled=len(index.enabled),
+            by_kind=by_kind,
+            sources=tuple(by_source.items()),
+            clashes=index.clashes,
+            errors=errors,
+            warnings=len(findings) - errors,
+            findings=index.findings,
+            generated=self.library.overview(),
+        )
+
+    def detect(self, *, phase: str | None = None, refresh: bool = False) -> Detection:
+        """The skills that the project calls for by its files, with reasons; others than last time
+        are news."""
+        from wellkept.app.skills.notices import announce_detected
+
+        found = self._chooser.detect(phase=phase, refresh=refresh)
+        if phase is None:
+            announce_detected(self._wires, [one.skill.name for one in found.found])
+        return found
+
+    def validate(self, *targets: str | Path, strict: bool = False) -> list[Validated]:
+        """Every finding about the named skills or paths, or about all skills that there are."""
+        if not targets:
+            index = self.index()
+            own = [Validated(s.path, s, s.findings) for s in index if s.findings or s.path]
+            loose = [Validated(f.path, None, (f,)) for f in index.findings if f.code != "clash"]
+            return [*own, *loose]
+        return [self._validated(target, strict=strict) for target in targets]
+
+    def _validated(self, target: str | Path, *, strict: bool) -> Validated:
+        path = paths.expanded(target)
+        if not path.exists() and isinstance(target, str) and (known := self.index().get(target)):
+            if known.path is None:
+                return Validated(None, known, known.findings)
+            path = known.path
+        return validate_path(path, strict=strict)
+
+    def refresh(self) -> SkillsOverview:
+        """Forget what was read, look through everything again, and say what there is."""
+        self._catalogue.forget()
+        return self.overview()
+
+    def connect_prompts(self, prompts: PromptShelf) -> None:
+        """List the prompts of connected MCP servers among the skills, as `server:prompt`."""
+        self._catalogue.add(PromptScanner(prompts))
+
+    # -- Running ----------------------------------------------------------------------------------
+
+    @cached_property
+    def commands(self) -> SkillCommands:
+        """Skills and Wellkept's own commands in one table, and the way to run them."""
+        from wellkept.app.facade import Wellkept
+        from wellkept.app.skills.commands import SkillCommands
+
+        memory = self._memory or (lambda: Wellkept(self._wires))
+        return SkillCommands(
+            self._wires,
+            index=self.index,
+            memory=memory,
+            on_use=self._used,
+        )
+
+    def _used(self, name: str, session: str, by: str) -> None:
+        """A skill was run in a session: its hooks count there, and a kept one learns from it."""
+        self.hooks.use(name, session=session)
+        if not self._wires.read_only:
+            self.library.note_use(name, session_id=session, used_by=by)
+
+    @cached_property
+    def hooks(self) -> SkillHooks:
+        """The hooks of skills: listed, agreed to, and run for an event."""
+        from wellkept.app.skills.hook_store import hooks_of
+
+        return hooks_of(self._wires, index=self.index)
+
+    @cached_property
+    def offers(self) -> SkillOffers:
+        """Skills as lines of a context pack."""
+        from wellkept.app.skills.context import SkillOffers
+
+        return SkillOffers(self)
+
+    def reminders(self, *names: str, level: str = "normal", with_names: bool = True) -> str:
+        """What to remind an agent of about the skills in use, at one of three lengths."""
+        from wellkept.skills.selection.reminders import ReminderLevel, render_reminders
+
+        skills = [self.get(name) for name in names]
+        wanted = parse_choice(ReminderLevel, level, what="reminder level")
+        return render_reminders(skills, wanted, with_names=with_names)
+
+    # -- Switching --------------------------------------------------------------------------------
+
+    def enable(self, name: str) -> Skill:
+        """Switch a skill on in this project."""
+        return self._switch(name, on=True)
+
+    def disable(self, name: str) -> Skill:
+        """Switch a skill off in this project; its file stays as it is."""
+        return self._switch(name, on=False)
+
+    def _switch(self, name: str, *, on: bool) -> Skill:
+        skill = self.get(name)
+        if skill.source.kind is SkillKind.GENERATED and self._kept is self.library:
+            self.library.switch(skill.name, on=on)
+        else:
+            self._switches.switch(skill.key, on=on)
+        return self.get(skill.name)
+
+    # -- Writing ----------------------------------------------------------------------------------
+
+    def create(
+        self,
+        name: str,
+        *,
+        description: str,
+        body: str,
+        tags: tuple[str, ...] = (),
+        folder: str = NEW_FOLDERS[0],
+        fields: Mapping[str, Value] | None = None,
+    ) -> Skill:
+        """Make a skill in one of this project's folders, or in this person's own."""
+        if folder not in NEW_FOLDERS:
+            raise UsageError(
+                f"Skills are not put into {folder!r}.", hint=f"One of: {', '.join(NEW_FOLDERS)}."
+            )
+        place = self._own_folder / "skills" if folder == "user" else self.root / folder
+        self._require_no_way_out(place / name)
+        path = write.create_skill(
+            place, name, description=description, body=body, tags=tags, fields=fields
+        )
+        return self._at(path)
+
+    def edit(
+        self, name: str, changes: Mapping[str, Value | None], *, body: str | None = None
+    ) -> Skill:
+        """Set fields of a skill's document (None removes one); the rest stays byte for byte."""
+        skill = self.get(name)
+        if skill.source.kind is SkillKind.GENERATED and self._kept is self.library:
+            self.library.rewrite(skill.name, self.library.edited(skill.name, changes, body=body))
+            return self.get(skill.name)
+        return self._at(write.edit_skill(skill, changes, body=body))
+
+    def delete(self, name: str, *, dry_run: bool = False) -> list[Path]:
+        """Remove a skill from disk for good; returns what goes (or would go)."""
+        skill = self.get(name)
+        if skill.source == self.copies.source:
+            return self._remote.drop(skill, dry_run=dry_run)
+        if skill.source.kind is SkillKind.GENERATED:
+            if not dry_run:
+                self._kept.remove(skill.name)
+            return []
+        if dry_run:
+            return write.files_to_remove(skill)
+        removed = write.remove_skill(skill)
+        self._switches.switch(skill.key, on=None)
+        return removed
+
+    def export(self, name: str, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Copy a skill with its files to `folder/name/`."""
+        target = paths.expanded(folder).absolute()
+        self._require_no_way_out(target)
+        skill = self.get(name)
+        kept = self.library.text_of(skill) if self._kept is self.library else None
+        return write.export_skill(skill, target, overwrite=overwrite, document=kept)
+
+    def _require_no_way_out(self, path: Path) -> None:
+        """A checkout may be a stranger's: no link in it decides where something is written."""
+        if path.is_relative_to(self.root) and not is_inside(path, self.root):
+            raise UsageError(
+                f"A link on the way to {path} leads out of the project.",
+                hint="Remove the link, or name the folder that it leads to.",
+            )
+
+    def _at(self, path: Path) -> Skill:
+        """The skill that was just written, as it is read back."""
+        index = self.index()
+        covered = (skill for clash in index.clashes for skill in clash.covered)
+        found = next((skill for skill in (*index, *covered) if skill.path == path), None)
+        if found is None:
+            raise NotFoundError(f"{path} was written, but is not among the skills.")
+        return found
+
+    # -- Learning ---------------------------------------------------------------------------------
+
+    @cached_property
+    def workshop(self) -> SkillWorkshop:
+        """Makes skills out of sessions; loaded on first use."""
+        from wellkept.app.skills.generation import SkillWorkshop
+
+        return SkillWorkshop(self._wires, shelf=self.library, existing=lambda: self.index().skills)
+
+    def generate(self, session: str | None = None, *, dry_run: bool = False) -> Generation:
+        """Make a skill of a session that went well, or of each recent one that gives one."""
+        return self.workshop.generate(session, dry_run=dry_run)
+
+    def refine(self, name: str, *, dry_run: bool = False) -> Refinement:
+        """Make a generated skill anew from all good sessions that used or resemble it."""
+        return self.workshop.refine(name, dry_run=dry_run)
+
+    def review(self, name: str, answer: ReviewAnswer, *, text: str | None = None) -> GeneratedSkill:
+        """Say accept, reject, or edit with a new text, to a generated skill."""
+        return self.library.review(name, answer, text=text)
+
+    # -- Remote -----------------------------------------------------------------------------------
+
+    def fetch_remote(self, url: str) -> RemoteOffer:
+        """Fetch a document to look at; nothing is kept."""
+        return self._remote.fetch(url)
+
+    def add_remote(
+        self, offer: RemoteOffer, *, sha256: str | None = None, update: bool = False
+    ) -> Skill:
+        """Agree to a fetched document: from now on exactly this is used.
+
+        With `sha256` it must be that very document. One that differs from what was agreed to
+        before is refused unless `update` says so.
+        """
+        self._remote.agree(offer, sha256=sha256, update=update)
+        return self.get(offer.skill.name)

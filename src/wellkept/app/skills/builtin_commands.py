@@ -1,0 +1,186 @@
+"""Wellkept's own commands: /help, /remember, /recall, /forget, /memory, /plan and /skills.
+
+They stand in the same table as skills, and each is a verb of the library: /remember, /recall and
+/forget take the very path that a person's plain words take (`memory.obey`). Answers are text; what
+memory holds stands in them as data, with ids to cite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from wellkept.core.errors import UsageError
+from wellkept.core.text import first_line, shorten
+from wellkept.memory.context.packing import quoted
+from wellkept.skills.commands.table import Call, Command, Invoker
+
+if TYPE_CHECKING:
+    from wellkept.app.facade import Wellkept
+    from wellkept.app.skills.commands import SkillCommands
+    from wellkept.core.memory import Memory
+    from wellkept.memory.commands.execute import Obeyed
+
+LINE_CHARS: Final = 200
+_SHOWN: Final = 40
+
+
+class OwnCommands:
+    """What Wellkept itself answers to."""
+
+    def __init__(self, wk: Wellkept, commands: SkillCommands) -> None:
+        self._hf = wk
+        self._commands = commands
+
+    def all(self) -> tuple[Command, ...]:
+        """The commands for the table."""
+        return (
+            _own("help", "Show what can be typed, or how to use one command", self.help, "[name]"),
+            _own(
+                "remember",
+                "Keep a statement in memory",
+                self.obey("remember"),
+                "<statement>",
+                for_models=False,
+            ),
+            _own(
+                "recall",
+                "Find what memory knows about something",
+                self.obey("recall"),
+                "[question]",
+                aliases=("memories",),
+            ),
+            _own(
+                "forget",
+                "Close the memory that a description clearly means",
+                self.obey("forget"),
+                "<description>",
+                for_models=False,
+            ),
+            _own("memory", "Show how much is known, and what a session is told", self.memory),
+            _own("plan", "Gather what memory knows before a plan is made", self.plan, "<task>"),
+            _own(
+                "skills", "List the skills here, or those that fit a query", self.skills, "[query]"
+            ),
+        )
+
+    def help(self, call: Call) -> str:
+        """Every command in a line, the most used first; or one in full."""
+        if call.arguments.words:
+            return "\n".join(_in_full(self._commands.get(call.arguments.words[0], by=call.by)))
+        listed = self._commands.list(by=call.by)
+        return "\n".join(f"{one.usage}: {_line(one.description)}" for one in listed)
+
+    def obey(self, verb: str) -> Callable[[Call], str]:
+        """The command of a verb that people's plain words know too."""
+
+        def answer(call: Call) -> str:
+            said = call.arguments.text
+            if not said and verb != "recall":
+                raise UsageError(
+                    f"/{verb} needs to be told what.", hint=f"Type /{verb} and a text."
+                )
+            done = self._hf.obey(f"/{verb} {said}", session=call.session)
+            return "\n".join(line for one in done for line in _outcome(one))
+
+        return answer
+
+    def memory(self, _: Call) -> str:
+        """Counts, and what would be said at a session's start."""
+        from wellkept.memory.context.packing import render_context
+
+        stats = self._hf.stats()
+        by_type = ", ".join(f"{count} {name}" for name, count in stats.by_type.items())
+        head = f"{self._hf.project_name}: {stats.total} memories" + (
+            f" ({by_type})" if by_type else ""
+        )
+        return "\n".join(filter(None, (head, render_context(self._hf.context()))))
+
+    def plan(self, call: Call) -> str:
+        """What memory says to a plan."""
+        from wellkept.memory.context.packing import render_context
+
+        if not call.arguments.text:
+            raise UsageError("/plan needs a task.", hint="Type /plan and what is to be done.")
+        pack = self._hf.context(call.arguments.text, moment="plan", session=call.session)
+        return render_context(pack) or "Nothing is known that bears on this plan."
+
+    def skills(self, call: Call) -> str:
+        """Skills by name, or those that fit a query."""
+        skills = self._hf.skills
+        if call.arguments.text:
+            chosen = skills.search(call.arguments.text).choices
+            return "\n".join(_skill(c.skill.name, c.skill.description) for c in chosen) or (
+                "No skill fits."
+            )
+        listed = [one for one in self._commands.list(by=call.by) if one.skill is not None]
+        lines = [_skill(one.name, one.description) for one in listed[:_SHOWN]]
+        if len(listed) > _SHOWN:
+            lines.append(f"({len(listed) - _SHOWN} more: /skills QUERY finds them)")
+        return "\n".join(lines) or "There are no skills here."
+
+
+def _own(
+    name: str,
+    description: str,
+    answer: Callable[[Call], str],
+    hint: str | None = None,
+    *,
+    aliases: tuple[str, ...] = (),
+    for_models: bool = True,
+) -> Command:
+    return Command(
+        name=name,
+        description=description,
+        aliases=aliases,
+        argument_hint=hint,
+        for_models=for_models,
+        answer=answer,
+    )
+
+
+def _in_full(command: Command) -> Iterator[str]:
+    yield command.usage
+    yield _line(command.description)
+    if command.aliases:
+        yield f"Also: {', '.join('/' + alias for alias in command.aliases)}"
+    if not command.open_to(Invoker.MODEL):
+        yield "Only for people."
+    if command.skill is None:
+        return
+    yield f"From: {command.source}"
+    how = command.skill.invocation
+    if how.allowed_tools:
+        yield f"Tools: {', '.join(how.allowed_tools)}"
+    if command.skill.path:
+        yield f"File: {command.skill.path}"
+
+
+def _outcome(done: Obeyed) -> Iterator[str]:
+    """What came of one command of memory, in lines."""
+    from wellkept.memory.commands.detect import Forget
+
+    if done.kept is not None:
+        yield f"{done.kept.outcome.value}: {_told(done.kept.memory)}"
+    for memory in done.forgotten:
+        yield f"closed: {_told(memory)}"
+    for memory in done.choices:
+        yield _told(memory)
+    if done.kept is not None or done.forgotten:
+        return
+    if not done.choices:
+        yield "Nothing like that is known."
+    elif isinstance(done.command, Forget):
+        yield "Nothing was forgotten: `wellkept forget ID` says which one is meant."
+
+
+def _told(memory: Memory) -> str:
+    return f"[m:{memory.short}] {memory.type.value}: {shorten(quoted(memory.content), limit=600)}"
+
+
+def _skill(name: str, description: str) -> str:
+    return f"/{name}: {_line(description)}"
+
+
+def _line(text: str) -> str:
+    return first_line(" ".join(text.split()), limit=LINE_CHARS)

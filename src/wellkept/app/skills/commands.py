@@ -1,0 +1,200 @@
+"""`wk.skills.commands`: the command pipeline over the skills of the open project.
+
+Parse, look up, dispatch, render: a text such as `/commit -m "a b"` becomes a prompt for a model, or
+the answer of one of Wellkept's own commands. Uses are counted, and nothing runs twice at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING
+
+from wellkept.app.skills.run_lock import RunGuard
+from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError, UsageError
+from wellkept.core.records import record
+from wellkept.core.types import parse_choice
+from wellkept.skills.commands.arguments import Arguments, Typed, read_command
+from wellkept.skills.commands.rendering import (
+    MAX_CHARS,
+    PromptBudget,
+    RenderedPrompt,
+    render_prompt,
+)
+from wellkept.skills.commands.table import (
+    Call,
+    Command,
+    CommandClash,
+    CommandKind,
+    CommandTable,
+    Invoker,
+)
+from wellkept.skills.commands.use_counts import by_use, usage_score
+
+if TYPE_CHECKING:
+    from wellkept.app.facade import Wellkept
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.ports.skills import SkillUse
+    from wellkept.core.skills import SkillIndex
+
+# A command is run even when it cannot be counted.
+_NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
+
+
+@record(kw_only=True)
+class CommandResult:
+    """What came of a command: `text` is the answer, or the prompt that `prompt` says more about."""
+
+    command: Command
+    arguments: Arguments
+    text: str
+    prompt: RenderedPrompt | None = None
+
+    @property
+    def kind(self) -> CommandKind:
+        """Whether the text is an answer or for a model."""
+        return self.command.kind
+
+
+class SkillCommands:
+    """Everything that can be typed after a slash, in one project."""
+
+    def __init__(
+        self,
+        wires: Wires,
+        *,
+        index: Callable[[], SkillIndex],
+        memory: Callable[[], Wellkept],
+        on_use: Callable[[str, str, str], None] = lambda _name, _session, _by: None,
+    ) -> None:
+        self._wires = wires
+        self._index = index
+        self._memory = memory
+        self._on_use = on_use
+        self._guard = RunGuard(wires.path.parent / "skill-runs")
+        self._table: tuple[SkillIndex, CommandTable] | None = None
+
+    # -- Looking up -------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> CommandTable:
+        """Every command that there is now."""
+        from wellkept.app.skills.builtin_commands import OwnCommands
+
+        index = self._index()
+        if self._table is None or self._table[0] is not index:
+            own = OwnCommands(self._memory(), self).all()
+            self._table = (index, CommandTable(index, own))
+        return self._table[1]
+
+    def list(self, *, by: str = "person") -> list[Command]:
+        """What a person or a model is offered, the most used first."""
+        return by_use(self.table.listed(_invoker(by)), self._uses(), now=self._wires.clock())
+
+    def get(self, name: str, *, by: str = "person") -> Command:
+        """The command with that name or alias, if that side may run it."""
+        return self.table.get(name, by=_invoker(by))
+
+    def clashes(self) -> tuple[CommandClash, ...]:
+        """Names that several commands have."""
+        return self.table.clashes
+
+    def scores(self) -> dict[str, float]:
+        """Command key -> how much it is used, fading with a half-life of a week."""
+        now = self._wires.clock()
+        return {key: usage_score(use, now=now) for key, use in self._uses().items()}
+
+    def _uses(self) -> dict[str, SkillUse]:
+        return self._wires.store.skill_uses(project=self._wires.project)
+
+    # -- Running ----------------------------------------------------------------------------------
+
+    def run(
+        self,
+        typed: str,
+        arguments: str | Sequence[str] | None = None,
+        *,
+        by: str = "person",
+        session: str | None = None,
+        max_chars: int | None = None,
+        max_tokens: int | None = None,
+    ) -> CommandResult:
+        """Run `/name arguments`, or a name with its arguments given apart, as text or as words."""
+        with self.running(
+            typed, arguments, by=by, session=session, max_chars=max_chars, max_tokens=max_tokens
+        ) as result:
+            return result
+
+    @contextmanager
+    def running(
+        self,
+        typed: str,
+        arguments: str | Sequence[str] | None = None,
+        *,
+        by: str = "person",
+        session: str | None = None,
+        max_chars: int | None = None,
+        max_tokens: int | None = None,
+    ) -> Generator[CommandResult]:
+        """Like `run`, for whoever carries the prompt out: until the end of the block nobody else
+        can run this skill in this project. ConflictError when somebody does already. Commands of
+        our own may be run by any number at once."""
+        asked = _asked(typed, arguments)
+        invoker = _invoker(by)
+        command = self.table.get(asked.name, by=invoker)
+        budget = PromptBudget(
+            max_chars=MAX_CHARS if max_chars is None else max_chars,
+            max_tokens=max_tokens,
+            count_tokens=self._wires.engine.count_tokens,
+        )
+        with self._alone(command):
+            result = _result(command, Call(asked.arguments, invoker, session), budget)
+            self._note(command, session, invoker)
+            yield result
+
+    def is_running(self, name: str) -> bool:
+        """Whether somebody runs a command of this project now, in any process."""
+        command = self.table.find(name)
+        return command is not None and self._guard.is_held(self._lock_key(command))
+
+    def _alone(self, command: Command) -> AbstractContextManager[None]:
+        if command.skill is None:
+            return nullcontext()
+        return self._guard.held(self._lock_key(command), name=command.name)
+
+    def _lock_key(self, command: Command) -> str:
+        return f"{self._wires.project}\n{command.key}"
+
+    def _note(self, command: Command, session: str | None, by: Invoker) -> None:
+        with suppress(*_NOT_NOW):
+            self._wires.store.count_skill_use(
+                command.key, project=self._wires.project, at=self._wires.clock()
+            )
+        if command.skill is not None and session:
+            with suppress(*_NOT_NOW):
+                self._on_use(command.skill.name, session, by.value)
+
+
+def _result(command: Command, call: Call, budget: PromptBudget) -> CommandResult:
+    """Dispatch: a prompt is rendered, one of our own answers."""
+    if command.skill is not None:
+        prompt = render_prompt(command.skill, call.arguments, budget=budget)
+        return CommandResult(
+            command=command, arguments=call.arguments, text=prompt.text, prompt=prompt
+        )
+    assert command.answer is not None
+    return CommandResult(command=command, arguments=call.arguments, text=command.answer(call))
+
+
+def _asked(typed: str, arguments: str | Sequence[str] | None) -> Typed:
+    if arguments is None:
+        asked = read_command(typed if typed.lstrip().startswith("/") else f"/{typed.strip()}")
+        if asked is None:
+            raise UsageError(f"{typed[:80]!r} is no command.", hint="Type a name, as in /help.")
+        return asked
+    given = Arguments.of(arguments) if isinstance(arguments, str) else Arguments.of_words(arguments)
+    return Typed(typed.strip().removeprefix("/"), given)
+
+
+def _invoker(by: str) -> Invoker:
+    return parse_choice(Invoker, by, what="side")

@@ -1,0 +1,79 @@
+"""Skills that fit the moment, as lines for the context pack: their names, not their texts.
+
+An agent reads the one it needs in full (`skill_run`, or the client's own way), so a prompt costs a
+few dozen tokens and not thousands. Invariants: whoever asks with a deadline gets an answer by then,
+with skills or without; nothing that goes wrong with skills reaches the context of memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from wellkept.core.errors import WellkeptError
+from wellkept.core.text import shorten
+from wellkept.memory.context.build import Moment
+from wellkept.memory.context.packing import Extra, quoted
+
+if TYPE_CHECKING:
+    from wellkept.app.skills.api import Skills
+    from wellkept.core.skills import Skill
+    from wellkept.memory.context.build import ContextRequest
+    from wellkept.skills.selection.select import SkillChoice
+
+LINE_CHARS: Final = 220
+_ID_CHARS: Final = 16
+_PHASES: Final = {Moment.SESSION: None, Moment.PROMPT: None, Moment.PLAN: "planning"}
+
+
+class SkillOffers:
+    """Offers the skills of one project."""
+
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
+        self._busy = threading.Lock()
+
+    def offers(self, request: ContextRequest) -> tuple[Extra, ...]:
+        """The skills for a moment, best first, without those that were said before."""
+        if request.moment not in _PHASES:
+            return ()
+        try:
+            if request.moment is Moment.SESSION:
+                self._skills.detect()  # whoever follows along hears of it
+            chosen = self._skills.select(
+                request.query, phase=_PHASES[request.moment], files=request.files
+            )
+        except (WellkeptError, OSError):
+            return ()
+        offered = (_extra(choice) for choice in chosen.choices)
+        return tuple(extra for extra in offered if extra.id not in request.shown)
+
+    def offers_within(self, seconds: float, request: ContextRequest) -> tuple[Extra, ...]:
+        """The same if it can be had in time. Else nothing this time: the work goes on in its
+        thread, so that what it reads and builds is there for the next question."""
+        if not self._busy.acquire(blocking=False):
+            return ()
+        done: list[tuple[Extra, ...]] = []
+
+        def work() -> None:
+            try:
+                done.append(self.offers(request))
+            finally:
+                self._busy.release()
+
+        thread = threading.Thread(target=work, name="wellkept-skills", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        return done[0] if done else ()
+
+
+def skill_mark(skill: Skill) -> str:
+    """What stands for a skill among the things that a session was told; changes with its text."""
+    return f"s:{skill.sha256[:_ID_CHARS]}"
+
+
+def _extra(choice: SkillChoice) -> Extra:
+    skill = choice.skill
+    text = shorten(quoted(f"{skill.name}: {skill.description}"), limit=LINE_CHARS)
+    reason = choice.reasons[0] if choice.reasons else "fits"
+    return Extra(skill_mark(skill), skill.name, f"- skill {text}", reason)

@@ -1,0 +1,291 @@
+"""Learning skills from the sessions of the open project, and making them better with more of them.
+
+The draft is by rule; a model that is configured words it better, inside the daily budget, and when
+it fails or answers badly the draft stands. What is made waits for review unless the settings say
+otherwise. Nothing here decides what a good session or a valid document is: `wellkept.skills` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from wellkept.app.skills.library import PENDING_NOTE, SkillShelf
+from wellkept.app.skills.session_stories import story_of
+from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
+from wellkept.core.generated_skills import GeneratedSkill, SkillOrigin, SkillReview
+from wellkept.core.records import record, replace
+from wellkept.core.skills import Skill
+from wellkept.core.text import shorten
+from wellkept.memory.text.redaction import redact
+from wellkept.observe.model.session_summaries import take_tokens
+from wellkept.skills.generation.document import free_name
+from wellkept.skills.generation.duplicates import Likeness, nearest
+from wellkept.skills.generation.generate import (
+    SkillDraft,
+    document,
+    draft_skill,
+    read_generated,
+    worth_learning,
+)
+from wellkept.skills.generation.model_prompt import ANSWER_TOKENS, question, read_answer
+from wellkept.skills.generation.refine import MIN_SESSIONS, refine_skill
+
+if TYPE_CHECKING:
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.sessions import SessionRecord
+    from wellkept.skills.generation.session_story import WorkStory
+
+LOOKED_AT_SESSIONS: Final = 30
+
+
+@record(kw_only=True)
+class Passed:
+    """A session that no skill was made of, and why."""
+
+    session_id: str
+    title: str | None
+    reason: str
+
+
+@record(kw_only=True)
+class Generation:
+    """What came of looking at sessions: the skills that were made (or, in a dry run, would be) and
+    the sessions that were passed over."""
+
+    made: tuple[GeneratedSkill, ...] = ()
+    passed: tuple[Passed, ...] = ()
+    dry_run: bool = False
+
+
+@record(kw_only=True)
+class Refinement:
+    """A skill made anew from several sessions. `before` is what it said."""
+
+    skill: GeneratedSkill
+    before: str
+    sessions: tuple[str, ...]
+    dry_run: bool = False
+
+
+class SkillWorkshop:
+    """Makes skills for one project. `existing` gives the skills that there are."""
+
+    def __init__(
+        self, wires: Wires, *, shelf: SkillShelf, existing: Callable[[], Sequence[Skill]]
+    ) -> None:
+        self._wires = wires
+        self._shelf = shelf
+        self._existing = existing
+
+    def generate(
+        self, session: str | None = None, *, dry_run: bool = False, with_model: bool = True
+    ) -> Generation:
+        """Make a skill of the named session, or of each recent one that gives one."""
+        if session is not None:
+            sessions = [self._named(session)]
+        else:
+            sessions = self._wires.store.sessions(
+                project=self._wires.project, limit=LOOKED_AT_SESSIONS
+            )
+        made: list[GeneratedSkill] = []
+        passed: list[Passed] = []
+        for one in sorted(sessions, key=lambda found: (found.started_at, found.id)):
+            result = self._from_session(one, made=made, with_model=with_model)
+            if isinstance(result, GeneratedSkill):
+                made.append(result)
+            else:
+                passed.append(result)
+        if not dry_run:
+            made = [kept for skill in made if (kept := self._kept(skill, passed)) is not None]
+        return Generation(made=tuple(made), passed=tuple(passed), dry_run=dry_run)
+
+    def _kept(self, skill: GeneratedSkill, passed: list[Passed]) -> GeneratedSkill | None:
+        """The skill as it is written; None when another process made it of this session first."""
+        try:
+            return self._shelf.put(skill)
+        except ConflictError:
+            (session_id,) = skill.session_ids
+            passed.append(
+                Passed(
+                    session_id=session_id,
+                    title=None,
+                    reason="another process made a skill of it just now",
+                )
+            )
+            return None
+
+    def refine(
+        self,
+        name: str,
+        *,
+        dry_run: bool = False,
+        with_model: bool = True,
+        replace_edits: bool = False,
+    ) -> Refinement:
+        """Make a kept skill anew from every session that used it or resembles it."""
+        skill = self._shelf.get(name)
+        if skill.made_by == "person" and not replace_edits:
+            raise ConflictError(
+                f"The skill {name!r} was edited by hand.",
+                hint="Its text would be replaced; agree with --replace-edits.",
+            )
+        stories = self._stories_like(skill)
+        if len(stories) < MIN_SESSIONS:
+            raise UsageError(
+                f"Only {len(stories)} good session{'s' * (len(stories) != 1)} used or resemble "
+                f"{name!r}, and {MIN_SESSIONS} are needed.",
+                hint="Use it some more, then refine it.",
+            )
+        draft = refine_skill(stories, name=skill.name, safe=_safe)
+        draft = replace(draft, origin=SkillOrigin.REFINED.value)
+        fresh = self._written(self._worded(draft) if with_model else draft, known=skill)
+        kept = fresh if dry_run or fresh.text == skill.text else self._shelf.put(fresh)
+        return Refinement(
+            skill=kept, before=skill.text, sessions=draft.session_ids, dry_run=dry_run
+        )
+
+    def _story(self, session: SessionRecord) -> WorkStory:
+        idle = self._wires.settings.capture_idle_minutes
+        return story_of(session, self._wires.engine, idle_minutes=idle)
+
+    # -- One session ------------------------------------------------------------------------------
+
+    def _named(self, name: str) -> SessionRecord:
+        store = self._wires.store
+        found = [store.get_session(one) for one in store.resolve_session(name)]
+        own = [one for one in found if one is not None and one.project == self._wires.project]
+        if len(own) != 1:
+            what = (
+                "is the beginning of several sessions" if own else "is no session of this project"
+            )
+            raise NotFoundError(f"{name!r} {what}.", hint="`wellkept sessions` lists them.")
+        return own[0]
+
+    def _from_session(
+        self, session: SessionRecord, *, made: Sequence[GeneratedSkill], with_model: bool
+    ) -> GeneratedSkill | Passed:
+        story = self._story(session)
+        reason = self._known_reason(session) or worth_learning(story)
+        if reason is None:
+            draft = draft_skill(story, taken=self._taken(made), safe=_safe)
+            like = self._nearest(draft, made)
+            if like is None or not like.is_same:
+                return self._written(self._worded(draft, made) if with_model else draft)
+            reason = f"{like.skill.name!r} is for that already ({like.score:.2f})"
+        return Passed(session_id=session.id, title=_shown(session.title), reason=reason)
+
+    def _known_reason(self, session: SessionRecord) -> str | None:
+        known = next((s for s in self._shelf.all() if session.id in s.session_ids), None)
+        return f"the skill {known.name!r} was made of it" if known else None
+
+    def _nearest(self, draft: SkillDraft, made: Sequence[GeneratedSkill]) -> Likeness | None:
+        engine = self._wires.engine
+        rejected = [s for s in self._shelf.all() if s.review is SkillReview.REJECTED]
+        kept = [read_generated(s.text, name=s.name) for s in (*rejected, *made)]
+        return nearest(
+            read_generated(document(draft), name=draft.name),
+            [*self._existing(), *kept],
+            embedder=engine.embedder(),
+            cutoff=engine.thresholds().related,
+        )
+
+    def _taken(self, made: Sequence[GeneratedSkill] = ()) -> set[str]:
+        names = {name for s in self._existing() for name in (s.name, *s.invocation.aliases)}
+        return names | {skill.name for skill in (*self._shelf.all(), *made)}
+
+    # -- A draft becomes a skill ------------------------------------------------------------------
+
+    def _worded(self, draft: SkillDraft, made: Sequence[GeneratedSkill] = ()) -> SkillDraft:
+        """The draft in a model's words when there is one, it may be asked, and it answers well."""
+        engine = self._wires.engine
+        model = engine.text_model()
+        if model is None:
+            return draft
+        asked = question(draft)
+        cost = engine.count_tokens(asked) + ANSWER_TOKENS
+        budget = self._wires.settings.capture_daily_model_tokens
+        if not take_tokens(engine, cost, daily_tokens=budget):
+            return draft
+        try:
+            better = read_answer(model.complete(asked, max_tokens=ANSWER_TOKENS), draft, safe=_safe)
+            taken = self._taken(made) - {draft.name}
+            is_named = better.origin == SkillOrigin.REFINED.value
+            name = draft.name if is_named else free_name(better.name, taken=taken)
+            better = replace(better, name=name)
+            document(better)
+        except (ProviderError, UsageError):
+            return draft
+        return better
+
+    def _written(self, draft: SkillDraft, known: GeneratedSkill | None = None) -> GeneratedSkill:
+        now = self._wires.clock()
+        text = document(draft)
+        if redact(text).changed:
+            raise UsageError("The session holds a secret that cannot be taken out of its steps.")
+        is_on = self._wires.settings.skills_generated == "on"
+        return GeneratedSkill(
+            id=known.id if known else _id_of(self._wires.project, draft.session_ids[0]),
+            project=self._wires.project,
+            name=draft.name,
+            text=text,
+            created_at=known.created_at if known else now,
+            updated_at=now,
+            origin=SkillOrigin(draft.origin),
+            made_by="model" if draft.made_by == "model" else "rules",
+            review=SkillReview.PENDING,
+            enabled=is_on,
+            note=None if is_on else PENDING_NOTE.format(name=draft.name),
+            session_ids=draft.session_ids,
+            observation_ids=draft.observation_ids,
+            commit_sha=draft.commit_sha,
+            revision=known.revision if known else 0,
+        )
+
+    # -- Sessions that belong together ------------------------------------------------------------
+
+    def _stories_like(self, skill: GeneratedSkill) -> list[WorkStory]:
+        """Good sessions that the skill was made of, that used it, or that are for the same."""
+        store = self._wires.store
+        used = {run.session_id for run in store.skill_runs(skill_ids=[skill.id])}
+        named = {*skill.session_ids, *used}
+        recent = store.sessions(project=self._wires.project, limit=LOOKED_AT_SESSIONS)
+        others = [store.get_session(one) for one in named - {s.id for s in recent}]
+        known = [*recent, *(s for s in others if s is not None and s.project == skill.project)]
+        known.sort(key=lambda session: (session.started_at, session.id))
+        stories = [self._story(session) for session in known]
+        return [
+            story
+            for story in stories
+            if worth_learning(story) is None
+            and (story.session_id in named or self._is_for(skill, story))
+        ]
+
+    def _is_for(self, skill: GeneratedSkill, story: WorkStory) -> bool:
+        if any(story.session_id in other.session_ids for other in self._shelf.all()):
+            return False
+        engine = self._wires.engine
+        draft = draft_skill(story, taken=(), safe=_safe)
+        like = nearest(
+            read_generated(document(draft), name=draft.name),
+            [read_generated(skill.text, name=skill.name)],
+            embedder=engine.embedder(),
+            cutoff=engine.thresholds().related,
+        )
+        return like is not None and like.is_same
+
+
+def _id_of(project: str, session_id: str) -> str:
+    """The same for a session wherever it is looked at, so that two who do so at once make one."""
+    digest = sha256(f"{project}\n{session_id}".encode("utf-8", errors="replace")).hexdigest()
+    return str(UUID(digest[:32]))
+
+
+def _safe(text: str) -> str:
+    return redact(text).text
+
+
+def _shown(title: str | None) -> str | None:
+    return None if title is None else shorten(" ".join(title.split()), limit=80)

@@ -1,0 +1,85 @@
+"""What the hooks of skills stand on in an open project: the person's yes, and what already ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from threading import Lock
+from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import quote
+
+from wellkept.app.settings import paths
+from wellkept.core.clock import to_ms
+from wellkept.core.codec import Json
+from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
+from wellkept.core.text import clean
+from wellkept.skills.hooks.runner import SkillHooks
+from wellkept.skills.hooks.trust import TrustFile
+
+if TYPE_CHECKING:
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.clock import Clock
+    from wellkept.core.ports.store import Shelf
+    from wellkept.core.skills import SkillIndex
+
+TRUST_FILE: Final = "hook-trust.json"
+_KEPT_FOR: Final = timedelta(days=30)
+_NOT_NOW: Final = (StoreReadOnlyError, StoreBusyError, StoreFullError)
+
+
+class ShelfHookRecord:
+    """The `HookRecord` port on the shelf, so that a session that goes on elsewhere keeps it.
+
+    Sessions that were quiet for a month are forgotten. Without a session, or where the store cannot
+    be written, this process alone remembers.
+    """
+
+    def __init__(self, shelf: Shelf, project: str, *, clock: Clock) -> None:
+        self._shelf = shelf
+        self._space = f"skills.hooks.once/{quote(clean(project), safe='')}"
+        self._clock = clock
+        self._seen: set[tuple[str, str]] = set()
+        self._lock = Lock()
+
+    def claim(self, session: str, hook: str) -> bool:
+        """Note that a hook runs now; False when it ran before."""
+        with self._lock:
+            if (session, hook) in self._seen:
+                return False
+            self._seen.add((session, hook))
+            return not session or self._claim_on_shelf(clean(session), hook)
+
+    def _claim_on_shelf(self, session: str, hook: str) -> bool:
+        known = _hooks(self._shelf.get_value(self._space, session))
+        if hook in known:
+            return False
+        with suppress(*_NOT_NOW):
+            if not known:
+                self._forget_old()
+            now: dict[str, Json] = {"at_ms": to_ms(self._clock()), "hooks": [*known, hook]}
+            self._shelf.put_value(self._space, session, now)
+        return True
+
+    def _forget_old(self) -> None:
+        before = to_ms(self._clock() - _KEPT_FOR)
+        for session, kept in self._shelf.values(self._space).items():
+            at_ms = kept.get("at_ms") if isinstance(kept, dict) else None
+            if not isinstance(at_ms, int) or at_ms < before:
+                self._shelf.put_value(self._space, session, None)
+
+
+def _hooks(kept: Json) -> list[str]:
+    hooks = kept.get("hooks") if isinstance(kept, dict) else None
+    return [str(one) for one in cast("list[Json]", hooks)] if isinstance(hooks, list) else []
+
+
+def hooks_of(wires: Wires, *, index: Callable[[], SkillIndex]) -> SkillHooks:
+    """The hooks of an open project."""
+    return SkillHooks(
+        index=index,
+        root=wires.identity.root,
+        trust=TrustFile(paths.data_folder(wires.environment) / TRUST_FILE),
+        ran=ShelfHookRecord(wires.store, wires.project, clock=wires.clock),
+        environment=wires.environment,
+    )

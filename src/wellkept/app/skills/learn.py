@@ -1,0 +1,104 @@
+"""What a session that is over means for skills: those it used are judged, and it may give one.
+
+Done after a drain, by rule and without a model, so it costs milliseconds. A session counts in its
+own project, wherever the drain runs. Trouble is told and stops nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wellkept.app.skills.session_stories import is_over, story_of
+from wellkept.core.errors import WellkeptError
+from wellkept.core.records import record
+from wellkept.skills.generation.generate import worth_learning
+from wellkept.skills.generation.outcome import Verdict, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from wellkept.app.facade import Wellkept
+    from wellkept.core.sessions import SessionRecord
+    from wellkept.skills.generation.session_story import WorkStory
+
+
+@record(kw_only=True)
+class Learned:
+    """What came of some sessions: skills that were made, and those that were switched off."""
+
+    made: tuple[str, ...] = ()
+    switched_off: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def learn_from(
+    wk: Wellkept, session_ids: Sequence[str], *, environment: Mapping[str, str]
+) -> Learned:
+    """Judge the skills that sessions used and, where the settings want it, suggest new ones."""
+    idle = wk.settings.capture_idle_minutes
+    made: list[str] = []
+    off: list[str] = []
+    problems: list[str] = []
+    for session_id in session_ids:
+        session = wk.engine.store.get_session(session_id)
+        if session is None or not is_over(session, wk.engine, idle_minutes=idle):
+            continue
+        try:
+            one = _learn(wk, session, environment)
+        except WellkeptError as error:
+            problems.append(f"No skill was looked for in session {session_id}: {error.message}")
+        else:
+            made += one.made
+            off += one.switched_off
+    return Learned(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))
+
+
+def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> Learned:
+    story = story_of(session, wk.engine, idle_minutes=wk.settings.capture_idle_minutes)
+    used = skills_called(story)
+    wanted = wk.settings.skills_suggest == "on" and worth_learning(story) is None
+    if not (used or wanted or wk.engine.store.skill_runs(session_id=session.id)):
+        return Learned()
+    if session.project == wk.project:
+        return _in_project(wk, session, story, suggest=wanted)
+    with _beside(wk, session, environment) as home:
+        return _in_project(home, session, story, suggest=wanted)
+
+
+def _in_project(
+    wk: Wellkept, session: SessionRecord, story: WorkStory, *, suggest: bool
+) -> Learned:
+    verdict = judge(story).verdict
+    succeeded = None if verdict is Verdict.UNPROVEN else verdict is Verdict.SUCCESS
+    off = wk.skills.library.settle(
+        session.id, used=skills_called(story), used_by=session.client, succeeded=succeeded
+    )
+    made = wk.skills.workshop.generate(session.id, with_model=False).made if suggest else ()
+    return Learned(
+        made=tuple(skill.name for skill in made), switched_off=tuple(skill.name for skill in off)
+    )
+
+
+def skills_called(story: WorkStory) -> tuple[str, ...]:
+    """The names that were called as skills: by the agent's tool, or typed after a slash."""
+    by_agent = [step.what for step in story.trail if step.kind == "skill" and step.ok]
+    typed = [said[1:].split(maxsplit=1)[:1] for said in story.prompts if said.startswith("/")]
+    names = [*by_agent, *(words[0] for words in typed if words)]
+    return tuple(dict.fromkeys(name.removeprefix("/") for name in names))
+
+
+def _beside(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> Wellkept:
+    """The same memory, opened for the project of a session."""
+    from wellkept.app.wiring.services import open as open_memory
+
+    folder = Path(session.cwd) if session.cwd and Path(session.cwd).is_dir() else wk.root
+    return open_memory(
+        wk.path,
+        project=session.project,
+        cwd=folder,
+        settings=wk.settings,
+        embedder=wk.engine.embedder() or "none",
+        clock=wk.engine.clock,
+        environment=environment,
+    )

@@ -1,0 +1,243 @@
+"""The kept skills of one project: shown, reviewed, switched, counted and removed.
+
+It is also the source that the catalogue reads generated skills from. Rejected ones are kept, so
+that nobody is offered them again, but are not among the skills.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from wellkept.core.clock import to_ms
+from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.generated_skills import (
+    FAILURES_TO_SWITCH_OFF,
+    GeneratedSkill,
+    SkillEdition,
+    SkillRecord,
+    SkillReview,
+    SkillRun,
+    track_record,
+)
+from wellkept.core.ports.skills import KeptDocument
+from wellkept.core.records import record, replace
+from wellkept.skills.sources.stored import GENERATED
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from wellkept.app.wiring.services import Wires
+    from wellkept.core.skills import Skill
+    from wellkept.skills.authoring.edit_fields import Value
+
+ReviewAnswer: TypeAlias = Literal["accept", "reject", "edit"]
+PENDING_NOTE = "Waits for review: `wellkept skill review {name}`."
+_NS_PER_MS = 1_000_000
+
+
+@record
+class KeptView:
+    """A kept skill, how it fared, and what it said before."""
+
+    skill: GeneratedSkill
+    record: SkillRecord
+    editions: tuple[SkillEdition, ...] = ()
+
+
+@record(kw_only=True)
+class LibraryOverview:
+    """The kept skills of a project in numbers."""
+
+    total: int
+    pending: int
+    accepted: int
+    rejected: int
+    enabled: int
+    record: SkillRecord
+
+
+class SkillShelf:
+    """The library of one project."""
+
+    def __init__(self, wires: Wires) -> None:
+        self._wires = wires
+
+    # -- As a source of skills --------------------------------------------------------------------
+
+    def documents(self) -> list[KeptDocument]:
+        """All that were not rejected, as the catalogue reads them."""
+        return [
+            KeptDocument(
+                name=skill.name,
+                text=skill.text,
+                enabled=skill.enabled,
+                modified_ns=to_ms(skill.updated_at) * _NS_PER_MS,
+                note=skill.note,
+            )
+            for skill in self.all()
+            if skill.review is not SkillReview.REJECTED
+        ]
+
+    def remove(self, name: str) -> bool:
+        """Remove one for good, with its history."""
+        return self._wires.store.remove_generated(self.get(name).id)
+
+    # -- Looking ----------------------------------------------------------------------------------
+
+    def all(self) -> list[GeneratedSkill]:
+        """Every kept skill of this project, rejected ones too, the oldest first."""
+        return self._wires.store.generated_skills(project=self._wires.project)
+
+    def get(self, name: str) -> GeneratedSkill:
+        """The kept skill with that name; one that was rejected only when there is no other."""
+        named = [skill for skill in self.all() if skill.name == name]
+        named.sort(key=lambda skill: skill.review is SkillReview.REJECTED)
+        if not named:
+            raise NotFoundError(
+                f"There is no generated skill {name!r} in this project.",
+                hint="`wellkept skill review` lists them.",
+            )
+        return named[0]
+
+    def view(self, name: str) -> KeptView:
+        """One kept skill with its record and its earlier texts."""
+        skill = self.get(name)
+        return KeptView(skill, self.track(skill), tuple(self._wires.store.skill_editions(skill.id)))
+
+    def views(self, *, reviews: Collection[SkillReview] = tuple(SkillReview)) -> list[KeptView]:
+        """Kept skills with their records; without their texts of before."""
+        found = [skill for skill in self.all() if skill.review in reviews]
+        runs = self._wires.store.skill_runs(skill_ids=[skill.id for skill in found])
+        return [
+            KeptView(s, _track(s, [run for run in runs if run.skill_id == s.id])) for s in found
+        ]
+
+    def overview(self) -> LibraryOverview:
+        """How many there are, and how those that were used fared."""
+        views = self.views()
+        reviews = [view.skill.review for view in views]
+        tracks = [view.record for view in views]
+        return LibraryOverview(
+            total=len(views),
+            pending=reviews.count(SkillReview.PENDING),
+            accepted=reviews.count(SkillReview.ACCEPTED),
+            rejected=reviews.count(SkillReview.REJECTED),
+            enabled=sum(view.skill.enabled for view in views),
+            record=SkillRecord(
+                uses=sum(one.uses for one in tracks),
+                judged=sum(one.judged for one in tracks),
+                succeeded=sum(one.succeeded for one in tracks),
+            ),
+        )
+
+    def track(self, skill: GeneratedSkill) -> SkillRecord:
+        """How a skill fared."""
+        return _track(skill, self._wires.store.skill_runs(skill_ids=[skill.id]))
+
+    # -- Deciding ---------------------------------------------------------------------------------
+
+    def review(self, name: str, answer: ReviewAnswer, *, text: str | None = None) -> GeneratedSkill:
+        """Say yes or no to a kept skill, or put another text in its place, which is a yes too."""
+        skill = self.get(name)
+        if answer == "reject":
+            return self._decide(skill, SkillReview.REJECTED, enabled=False, note=None)
+        if answer == "accept" and text is None:
+            return self._decide(skill, SkillReview.ACCEPTED, enabled=True, note=None)
+        if answer != "edit" or text is None:
+            raise UsageError(
+                "A review is accept, reject, or edit with the new text.",
+                hint="Give the whole SKILL.md.",
+            )
+        written = self._checked(skill, text)
+        return self._decide(written, SkillReview.ACCEPTED, enabled=True, note=None)
+
+    def switch(self, name: str, *, on: bool) -> GeneratedSkill:
+        """Switch a kept skill; switching one on that waited for review accepts it."""
+        skill = self.get(name)
+        if on:
+            return self._decide(skill, SkillReview.ACCEPTED, enabled=True, note=None)
+        return self.put(replace(skill, enabled=False))
+
+    def rewrite(self, name: str, text: str) -> GeneratedSkill:
+        """Put a person's text in place of a kept one; the switch stays as it is."""
+        return self.put(self._checked(self.get(name), text))
+
+    def edited(
+        self, name: str, changes: Mapping[str, Value | None], *, body: str | None = None
+    ) -> str:
+        """What a kept skill's text would be with some fields set or removed."""
+        from wellkept.skills.authoring.edit_fields import edited
+
+        return edited(self.get(name).text, changes, body=body)
+
+    def text_of(self, skill: Skill) -> str | None:
+        """The document of a skill that is kept here; None for all others."""
+        if skill.source != GENERATED:
+            return None
+        return self.get(skill.name).text
+
+    def put(self, skill: GeneratedSkill) -> GeneratedSkill:
+        """Write a kept skill as of now."""
+        now = max(self._wires.clock(), skill.updated_at)
+        self._wires.store.put_generated(replace(skill, updated_at=now))
+        return self.get(skill.name)
+
+    def _checked(self, skill: GeneratedSkill, text: str) -> GeneratedSkill:
+        # Whoever only lists skills need not load what reads and redacts documents.
+        from wellkept.memory.text.redaction import redact
+        from wellkept.skills.generation.generate import require_valid
+
+        if redact(text).changed:
+            raise UsageError(
+                "The text holds a secret or a private part.", hint="Take it out, then try again."
+            )
+        require_valid(text, name=skill.name)
+        return replace(skill, text=text, made_by="person")
+
+    def _decide(
+        self, skill: GeneratedSkill, review: SkillReview, *, enabled: bool, note: str | None
+    ) -> GeneratedSkill:
+        now = self._wires.clock()
+        return self.put(replace(skill, review=review, reviewed_at=now, enabled=enabled, note=note))
+
+    # -- Runs -------------------------------------------------------------------------------------
+
+    def note_use(self, name: str, *, session_id: str, used_by: str) -> None:
+        """Note that a session used a kept skill; what is no kept skill is passed over."""
+        skill = next((one for one in self.all() if one.name == name), None)
+        if skill is not None:
+            run = SkillRun(
+                skill_id=skill.id, session_id=session_id, used_by=used_by, at=self._wires.clock()
+            )
+            self._wires.store.put_skill_run(run)
+
+    def settle(
+        self, session_id: str, *, used: Collection[str], used_by: str, succeeded: bool | None
+    ) -> list[GeneratedSkill]:
+        """Judge the runs of a session that is over; returns the skills that this switched off."""
+        for name in used:
+            self.note_use(name, session_id=session_id, used_by=used_by)
+        by_id = {skill.id: skill for skill in self.all()}
+        for run in self._wires.store.skill_runs(session_id=session_id):
+            if run.skill_id in by_id and succeeded is not None:
+                self._wires.store.put_skill_run(replace(run, succeeded=succeeded))
+        judged = {run.skill_id for run in self._wires.store.skill_runs(session_id=session_id)}
+        return [
+            off
+            for skill_id in judged & by_id.keys()
+            if (off := self._switch_off_if_failing(by_id[skill_id])) is not None
+        ]
+
+    def _switch_off_if_failing(self, skill: GeneratedSkill) -> GeneratedSkill | None:
+        failed = self.track(skill).failed_in_a_row
+        if not skill.enabled or failed < FAILURES_TO_SWITCH_OFF:
+            return None
+        note = (
+            f"Switched off: the last {failed} sessions that used it failed. "
+            f"Switch it on again with `wellkept skill enable {skill.name}`."
+        )
+        return self.put(replace(skill, enabled=False, note=note))
+
+
+def _track(skill: GeneratedSkill, runs: list[SkillRun]) -> SkillRecord:
+    return track_record(runs, since=skill.reviewed_at)

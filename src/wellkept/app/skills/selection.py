@@ -1,0 +1,184 @@
+"""Choosing skills for the open project: looks at its files, asks the embedder, keeps the indexes.
+
+What was detected is kept until a manifest or the project's folder changes, or a few minutes passed;
+the indexes live as long as the skills they were made of. Knows nothing of where skills lie: it is
+given a way to get them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from wellkept.core.clock import Clock, system_clock
+from wellkept.core.records import record
+from wellkept.core.skills import InjectionPhase, SkillIndex
+from wellkept.core.text import estimate_tokens
+from wellkept.core.types import parse_choice
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.store import Embedder
+    from wellkept.skills.selection.detection import Detected
+    from wellkept.skills.selection.injection import SkillPack
+    from wellkept.skills.selection.scoring import SkillSearch
+    from wellkept.skills.selection.select import SkillSelection
+
+_DETECTION_HOLDS: Final = timedelta(minutes=5)
+_Stamp = tuple[tuple[str, int, int], ...]
+
+
+@record
+class Detection:
+    """What a project calls for, and whether it had more files than were looked at."""
+
+    found: tuple[Detected, ...]
+    looked_at: int
+    is_cut: bool
+
+
+class SkillChooser:
+    """Detection and selection over whatever skills hold now.
+
+    `index` gives the skills, the same object while nothing changed; `embedder` gives the model, or
+    None where there is none.
+    """
+
+    def __init__(
+        self,
+        *,
+        index: Callable[[], SkillIndex],
+        root: Path,
+        embedder: Callable[[], Embedder | None] = lambda: None,
+        clock: Clock = system_clock,
+        count_tokens: Callable[[str], int] = estimate_tokens,
+    ) -> None:
+        self._index = index
+        self._root = root
+        self._embedder = embedder
+        self._clock = clock
+        self._count_tokens = count_tokens
+        self._search: tuple[SkillIndex, SkillSearch] | None = None
+        self._detected: tuple[SkillIndex, _Stamp, datetime, Detection] | None = None
+
+    def detect(self, *, phase: str | None = None, refresh: bool = False) -> Detection:
+        """The skills that the project calls for by its files, with reasons."""
+        from wellkept.skills.selection.detection import allows_phase
+
+        kept = self._looked(refresh=refresh)
+        asked = _phase(phase)
+        found = tuple(one for one in kept.found if allows_phase(one.skill, asked))
+        return Detection(found, kept.looked_at, kept.is_cut)
+
+    def select(
+        self,
+        prompt: str,
+        *,
+        phase: str | None = None,
+        files: Sequence[str] = (),
+        include_tags: Sequence[str] = (),
+        exclude_tags: Sequence[str] = (),
+        limit: int | None = None,
+        profile: str | None = None,
+    ) -> SkillSelection:
+        """The few skills worth putting into an agent's context for a prompt, best first."""
+        from wellkept.skills.selection.select import DEFAULT_LIMIT, SelectionPolicy, select_skills
+
+        policy = SelectionPolicy(
+            limit=DEFAULT_LIMIT if limit is None else limit,
+            include_tags=tuple(include_tags),
+            exclude_tags=tuple(exclude_tags),
+            phase=_phase(phase),
+            profile=profile or "default",
+        )
+        detected = self._looked().found
+        return select_skills(
+            self._searcher(), prompt, policy=policy, files=files, detected=detected
+        )
+
+    def search(
+        self,
+        query: str,
+        *,
+        include_tags: Sequence[str] = (),
+        exclude_tags: Sequence[str] = (),
+        limit: int = 10,
+        profile: str | None = None,
+    ) -> SkillSelection:
+        """Whatever matches a query, best first, also what is meant for people only."""
+        from wellkept.skills.selection.select import SelectionPolicy, select_skills
+
+        policy = SelectionPolicy(
+            limit=limit,
+            min_score=_WORTH_LISTING,
+            include_tags=tuple(include_tags),
+            exclude_tags=tuple(exclude_tags),
+            profile=profile or "default",
+            for_people=True,
+        )
+        return select_skills(self._searcher(), query, policy=policy)
+
+    def injection(
+        self,
+        prompt: str,
+        *,
+        phase: str | None = None,
+        files: Sequence[str] = (),
+        max_tokens: int | None = None,
+        max_chars: int | None = None,
+    ) -> SkillPack:
+        """The text that puts the skills for a prompt into a context, inside a budget."""
+        from wellkept.skills.selection.injection import MAX_CHARS, InjectionBudget, render_skills
+
+        budget = InjectionBudget(
+            max_chars=MAX_CHARS if max_chars is None else max_chars,
+            max_tokens=max_tokens,
+            count_tokens=self._count_tokens,
+        )
+        chosen = self.select(prompt, phase=phase, files=files)
+        return render_skills(chosen.choices, budget=budget)
+
+    def _searcher(self) -> SkillSearch:
+        from wellkept.skills.selection.scoring import SkillSearch
+
+        index = self._index()
+        if self._search is None or self._search[0] is not index:
+            self._search = (index, SkillSearch(index.skills, embedder=self._embedder()))
+        return self._search[1]
+
+    def _looked(self, *, refresh: bool = False) -> Detection:
+        from wellkept.skills.selection.detection import detect_skills
+        from wellkept.skills.selection.project_files import scan_project
+
+        index, stamp, now = self._index(), _stamp(self._root), self._clock()
+        kept = None if refresh else self._detected
+        if kept is not None and kept[0] is index and kept[1] == stamp:
+            at, detection = kept[2:]
+            if now - at < _DETECTION_HOLDS:
+                return detection
+        files = scan_project(self._root)
+        made = Detection(detect_skills(index.skills, files), len(files.paths), files.is_cut)
+        self._detected = (index, stamp, now, made)
+        return made
+
+
+_WORTH_LISTING: Final = 0.4
+
+
+def _phase(name: str | None) -> InjectionPhase | None:
+    return None if name is None else parse_choice(InjectionPhase, name, what="injection phase")
+
+
+def _stamp(root: Path) -> _Stamp:
+    """The folder and its manifests as they are now: what most rules look at."""
+    from wellkept.skills.selection.detection import MANIFESTS
+
+    seen: list[tuple[str, int, int]] = []
+    for name in (".", *MANIFESTS):
+        try:
+            status = (root / name).stat()
+        except OSError:
+            continue
+        seen.append((name, status.st_mtime_ns, status.st_size))
+    return tuple(seen)

@@ -1,0 +1,66 @@
+"""Sessions of the store as stories that a skill can be learned from."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wellkept.app.projects.git import ask_git
+from wellkept.core.query import Filter, Order
+from wellkept.core.types import MemoryType
+from wellkept.observe.session.state import load_desk
+from wellkept.skills.generation.session_story import WorkStory
+
+if TYPE_CHECKING:
+    from wellkept.core.sessions import SessionRecord
+    from wellkept.memory.engine import Engine
+
+MAX_ROWS = 400
+_GIT_TIMEOUT_S = 5.0
+_SHA = re.compile(r"[0-9a-f]{7,64}")
+
+
+def is_over(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> bool:
+    """Whether a session ended, or went quiet for so long that nobody will end it."""
+    quiet = timedelta(minutes=idle_minutes)
+    return not session.is_open or engine.clock() - session.last_event_at >= quiet
+
+
+def story_of(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> WorkStory:
+    """Everything that is kept of a session and can be learned from."""
+    desk = load_desk(session.work)
+    where = Filter(project=session.project, include_user=False, sessions=(session.id,))
+    rows = engine.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
+    made_commit = any(step.purpose == "commit" and step.ok for step in desk.trail)
+    commit = session.commit_sha if made_commit else None
+    return WorkStory(
+        session_id=session.id,
+        title=session.title,
+        prompts=tuple(m.content for m in rows if m.type is MemoryType.PROMPT),
+        trail=desk.trail,
+        files_read=desk.tale.files_read,
+        tool_count=session.tool_count,
+        is_open=not is_over(session, engine, idle_minutes=idle_minutes),
+        commit_sha=commit,
+        is_commit_lost=commit is not None and is_lost(commit, session.cwd),
+        observation_ids=tuple(m.id for m in rows if m.type is MemoryType.OBSERVATION),
+        roots=desk.roots,
+    )
+
+
+def is_lost(commit: str, folder: str | None) -> bool:
+    """Whether git knows a commit that no branch or tag holds; what git cannot tell is not lost."""
+    if not folder or not _SHA.fullmatch(commit) or not Path(folder).is_dir():
+        return False
+    asked = ("rev-parse", "-q", "--verify", f"{commit}^{{commit}}")
+    if not ask_git(Path(folder), asked, timeout_s=_GIT_TIMEOUT_S):
+        return False
+    held = ("for-each-ref", "--count=1", "--contains", commit)
+    if ask_git(Path(folder), held, timeout_s=_GIT_TIMEOUT_S):
+        return False
+    # Work on a detached head is on no branch and not lost.
+    apart = ("merge-base", commit, "HEAD")
+    shared = (ask_git(Path(folder), apart, timeout_s=_GIT_TIMEOUT_S) or b"").decode().strip()
+    return not shared.startswith(commit)

@@ -1,0 +1,62 @@
+"""What the catalogue of skills is made of: a scanner for every place, and a project's switches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from wellkept.app.settings import paths
+from wellkept.core.text import clean
+from wellkept.skills.sources.claude_plugins import PluginScanner
+from wellkept.skills.sources.list_scanner import ListScanner
+from wellkept.skills.sources.locations import builtin_place, project_places, user_places
+from wellkept.skills.sources.remote_copies import RemoteCopies, RemoteScanner
+from wellkept.skills.sources.scanner import PlaceScanner
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.store import Shelf
+    from wellkept.skills.sources.catalog import Scanner
+
+
+class ShelfSwitches:
+    """Switches of one project, kept in its store."""
+
+    def __init__(self, shelf: Shelf, project: str) -> None:
+        self._shelf = shelf
+        self._space = f"skills.switches/{quote(clean(project), safe='')}"
+
+    def switched(self) -> dict[str, bool]:
+        """Every switch that was set."""
+        kept = self._shelf.values(self._space)
+        return {key: on for key, on in kept.items() if isinstance(on, bool)}
+
+    def switch(self, key: str, *, on: bool | None) -> None:
+        """Set a switch; None forgets it."""
+        self._shelf.put_value(self._space, key, on)
+
+
+def scanners_of(
+    environment: Mapping[str, str], *, root: Path, own_folder: Path, copies: RemoteCopies
+) -> list[Scanner]:
+    """The places where skills of a project and of a person may be."""
+    home = _home(environment)
+    given = environment.get("CLAUDE_CONFIG_DIR")
+    claude = Path(given) if given else home / ".claude"
+    places = (*project_places(root), *user_places(home, own_folder), builtin_place())
+    lists: list[tuple[Path, Path | None]] = [
+        (root / "external-skills.json", root),
+        (root / ".plan-cascade" / "skills.json", root),
+        (own_folder / "external-skills.json", None),
+        (own_folder / "skills.json", None),
+        (home / ".plan-cascade" / "skills.json", None),
+    ]
+    scanners: list[Scanner] = [PlaceScanner(place) for place in places]
+    scanners += [ListScanner(path, fence=fence, copies=copies) for path, fence in lists]
+    return [*scanners, RemoteScanner(copies), PluginScanner(claude)]
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    given = environment.get("HOME") or environment.get("USERPROFILE")
+    return Path(given) if given else paths.expanded("~")

@@ -1,0 +1,97 @@
+"""What the verbs of the library take by name, for type checkers alone.
+
+The same words are understood from Python, on the command line and over HTTP; `asking` reads them.
+Import this under `TYPE_CHECKING`: making these types takes longer than reading a settings file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TypeAlias, TypedDict
+
+from wellkept.core.codec import Json, Payload
+from wellkept.core.memory import Evidence, Relation, WorkUnitRef
+
+Names: TypeAlias = str | Iterable[str]
+When: TypeAlias = datetime | str | None
+
+
+class Which(TypedDict, total=False):
+    """Which memories are meant; what is left out sets no condition.
+
+    Within one field any value fits, except `tags`: all must be there. `since` and `until` bound
+    when a memory's event was; `as_of` asks what was believed then. Moments are datetimes, ISO
+    dates, or how long ago (`7d`, `12h`).
+    """
+
+    types: Names
+    scopes: Names
+    sources: Names
+    tags: Names
+    files: Names
+    modules: Names
+    sessions: Names
+    authors: Names
+    min_confidence: float
+    min_importance: float
+    since: When
+    until: When
+    as_of: When
+    validity: str
+    include_stale: bool
+    archived: bool | None
+    needs_review: bool | None
+    user_verified: bool | None
+    pinned: bool | None
+    all_projects: bool
+
+
+class Details(TypedDict, total=False):
+    """What can be said about a new memory besides its content."""
+
+    type: str
+    key: str | None
+    tags: Names
+    files: Names
+    modules: Names
+    importance: float | None
+    confidence: float | None
+    scope: str | None
+    source: str
+    author: str | None
+    session: str | None
+    seq: int | None
+    at: When
+    pinned: bool
+    payload: Payload | Mapping[str, Json] | None
+    evidence: Iterable[Evidence]
+    relations: Iterable[Relation]
+    work_unit: WorkUnitRef | None
+    graph_node: str | None
+    commit: str | None
+    half_life_days: float | None
+    needs_review: bool
+    citation: str | None
+    work_tokens: int | None
+
+
+class Changes(TypedDict, total=False):
+    """What can be changed about a memory. New content or a new type opens a successor."""
+
+    content: str
+    type: str
+    key: str
+    tags: Names
+    files: Names
+    modules: Names
+    importance: float
+    confidence: float
+    scope: str
+    needs_review: bool
+    user_verified: bool
+    pinned: bool
+    citation: str
+    relations: Iterable[Relation]
+    half_life_days: float
+    payload: Payload | Mapping[str, Json]

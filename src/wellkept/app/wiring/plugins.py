@@ -1,0 +1,150 @@
+"""The plugin door: which hooks there are, and who came in through them.
+
+A plugin is a module or object with functions marked by `hookimpl`; a package names it under the
+entry point group `wellkept`. What comes with Wellkept comes in the same way. A plugin that cannot
+be loaded, or breaks its promise, is told about and left out; it never keeps memory from working.
+
+Loads pluggy and every plugin, so nothing on the way of a recall or a hook imports this module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+import pluggy
+
+from wellkept.app.observer.plugin_guard import GuardedMethodology
+from wellkept.core.errors import NotFoundError
+from wellkept.core.records import record
+from wellkept.core.types import MemoryType, Phase
+from wellkept.observe.methodology.protocol import CustomType, Methodology
+
+GROUP = "wellkept"
+hookspec = pluggy.HookspecMarker(GROUP)
+hookimpl = pluggy.HookimplMarker(GROUP)
+_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+class Hooks:
+    """Every hook there is."""
+
+    @hookspec
+    def wellkept_methodologies(self) -> Iterable[Methodology]:  # type: ignore[empty-body]
+        """The ways of working that this plugin adds."""
+
+
+@record
+class Plugins:
+    """What was found: ways of working by id with the plugin they came from, and what is wrong."""
+
+    methodologies: dict[str, Methodology]
+    origins: dict[str, str]
+    problems: tuple[str, ...] = ()
+
+    def methodology(self, id: str) -> Methodology:
+        """A way of working by its id; an unknown one is answered with those there are."""
+        found = self.methodologies.get(id)
+        if found is None:
+            known = ", ".join(sorted(self.methodologies))
+            raise NotFoundError(
+                f"There is no methodology {id!r}.",
+                hint=f"Choose one of: {known}; others come with the packages that bring them.",
+            )
+        return found
+
+    def custom_type(self, name: str) -> tuple[CustomType, str] | None:
+        """A type that some methodology adds, in use or not, with the tag that it is kept under."""
+        methodology, _, bare = name.strip().lower().rpartition(":")
+        for one in self.methodologies.values():
+            for custom in one.custom_types:
+                if custom.name == bare and methodology in ("", one.id):
+                    return custom, custom.tag(one.id)
+        return None
+
+
+@cache
+def installed_plugins() -> Plugins:
+    """What comes with Wellkept and with the packages that are installed; looked for once."""
+    return load_plugins(entry_points(group=GROUP))
+
+
+def load_plugins(found: Iterable[EntryPoint] = ()) -> Plugins:
+    """The plugins that come with Wellkept, and those that the entry points name."""
+    from wellkept.app.wiring import builtin_plugins
+
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(Hooks)
+    manager.register(builtin_plugins, name=GROUP)
+    problems: list[str] = []
+    for entry in sorted(found, key=lambda entry: entry.name):
+        problems += _register(manager, entry)
+    return _gathered(manager, problems)
+
+
+def _register(manager: pluggy.PluginManager, entry: EntryPoint) -> Iterable[str]:
+    try:
+        manager.register(entry.load(), name=entry.name)
+        manager.check_pending()
+    except Exception as error:  # noqa: BLE001 - the code of strangers may fail in any way
+        manager.unregister(name=entry.name)
+        yield f"The plugin {entry.name} cannot be loaded: {type(error).__name__}: {error}"
+
+
+def _gathered(manager: pluggy.PluginManager, problems: Sequence[str]) -> Plugins:
+    methodologies: dict[str, Methodology] = {}
+    origins: dict[str, str] = {}
+    wrong = list(problems)
+    for name, plugin in manager.list_name_plugin():
+        for offered in _offered(manager, name, plugin, wrong):
+            fault = _fault(offered) or _taken(offered, origins)
+            if fault:
+                wrong.append(f"The plugin {name} {fault}, so it is left out.")
+            else:
+                kept = offered if name == GROUP else GuardedMethodology(offered)
+                methodologies[offered.id], origins[offered.id] = kept, name
+    return Plugins(methodologies, origins, tuple(wrong))
+
+
+def _offered(
+    manager: pluggy.PluginManager, name: str, plugin: object, wrong: list[str]
+) -> list[Methodology]:
+    """What one plugin offers, asked alone so that its failure is not that of the others."""
+    others = [one for _, one in manager.list_name_plugin() if one is not plugin]
+    ask = manager.subset_hook_caller("wellkept_methodologies", remove_plugins=others)
+    try:
+        answers = cast("list[Iterable[Methodology]]", ask())
+        return [one for answer in answers for one in answer]
+    except Exception as error:  # noqa: BLE001 - the code of strangers may fail in any way
+        wrong.append(f"The plugin {name} failed: {type(error).__name__}: {error}")
+        return []
+
+
+def _taken(methodology: Methodology, origins: dict[str, str]) -> str | None:
+    holder = origins.get(methodology.id)
+    return f"brings {methodology.id!r}, which {holder} has brought already" if holder else None
+
+
+def _fault(methodology: Methodology) -> str | None:
+    """What is wrong with what a plugin brought, as far as it can be told by looking."""
+    try:
+        if not _ID.fullmatch(methodology.id):
+            return f"brings a methodology with the id {methodology.id!r}"
+        if not _all_are(Phase, methodology.phases.values()):
+            return f"maps phases of {methodology.id!r} to something else than the six phases"
+        if not _all_are(MemoryType, (one.kept_as for one in methodology.custom_types)):
+            return f"keeps types of {methodology.id!r} as types that do not exist"
+        missing = [name for name in _METHODS if not callable(getattr(methodology, name, None))]
+        return f"brings {methodology.id!r} without {', '.join(missing)}" if missing else None
+    except (AttributeError, TypeError) as error:
+        return f"brings something that is no methodology ({error})"
+
+
+def _all_are(kind: type, values: Iterable[object]) -> bool:
+    return all(isinstance(value, kind) for value in values)
+
+
+_METHODS = ("work_unit", "relay_text", "work_state", "state_text")

@@ -1,0 +1,335 @@
+"""The only place where engines and vendors are put together.
+
+Nothing is opened before it is needed: `open` itself touches no file, a command that searches by
+words loads no model, and the folder and the database appear with the first operation on memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from wellkept.app.settings import paths
+from wellkept.app.settings.model import Settings
+from wellkept.app.settings.sources import Sources, load_settings
+from wellkept.app.wiring.requests import Asker
+from wellkept.core.clock import Clock, system_clock, to_ms
+from wellkept.core.errors import (
+    ProviderError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+    UsageError,
+)
+from wellkept.core.ids import IdSource
+from wellkept.core.text import clean
+from wellkept.memory.engine import Engine, Thresholds
+
+if TYPE_CHECKING:
+    from wellkept.app.facade import Wellkept
+    from wellkept.app.projects.resolver import ProjectIdentity
+    from wellkept.core.ports.store import Embedder, Reranker, Store, TextModel
+    from wellkept.providers.embedders.settings import EmbeddingChoice
+    from wellkept.providers.http.client import Endpoint
+
+DATABASE_NAME = "memory.db"
+_CALIBRATIONS = "calibration"
+_ADOPTED = "adopted"
+# A question is answered even when its side notes cannot be written down.
+_NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
+
+
+def open(  # noqa: A001 - the package reads `wellkept.open()`
+    path: str | Path | None = None,
+    *,
+    project: str | None = None,
+    cwd: str | Path | None = None,
+    embedder: Embedder | str | None = None,
+    settings: Settings | None = None,
+    clock: Clock = system_clock,
+    environment: Mapping[str, str] | None = None,
+    read_only: bool = False,
+) -> Wellkept:
+    """Open a memory.
+
+    `path` is the database file; without it the settings decide. `project` is a name, or an
+    identity as `wellkept projects` lists it; without it the folder `cwd` decides. `embedder` is a
+    provider's name, "none", or any object that is an `Embedder`. With `read_only` nothing is made,
+    migrated or written; a database that is not there or is of an older schema raises StoreError.
+    """
+    from wellkept.app.facade import Wellkept
+
+    env = os.environ if environment is None else environment
+    folder = paths.current_folder() if cwd is None else Path(cwd)
+    known = settings or load_settings(Sources.of(env, cwd=folder))
+    return Wellkept(
+        Wires(
+            known,
+            path=Path(path) if path is not None else store_path(known, env),
+            project=project or known.project,
+            folder=folder,
+            embedder=embedder,
+            clock=clock,
+            environment=env,
+            read_only=read_only,
+        )
+    )
+
+
+def store_path(settings: Settings, environment: Mapping[str, str]) -> Path:
+    """The database file that the settings mean."""
+    return settings.store_path or paths.data_folder(environment) / DATABASE_NAME
+
+
+class Wires:
+    """Opens each part when it is first asked for, and closes what was opened."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        path: Path,
+        project: str | None,
+        folder: Path,
+        embedder: Embedder | str | None,
+        clock: Clock,
+        environment: Mapping[str, str],
+        read_only: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.path = path
+        self.folder = folder
+        self.clock = clock
+        self.environment = environment
+        self.embedding_problem: str | None = None
+        self._project = project
+        self._asked_embedder = embedder
+        self.read_only = read_only
+        self._closed = False
+
+    # -- Storage and the project ----------------------------------------------------------------
+
+    @cached_property
+    def store(self) -> Store:
+        """The store, opened on first use."""
+        from wellkept.store import open_sqlite
+
+        if self._closed:
+            raise StoreError("This Wellkept is closed.", hint="Open it again.")
+        is_new = not self.read_only and make_private_file(self.path)
+        store = open_sqlite(
+            self.path,
+            busy_timeout_ms=self.settings.store_busy_timeout_ms,
+            durability="full" if self.settings.store_durability == "full" else "normal",
+            read_only=self.read_only,
+            clock=self.clock,
+        )
+        if is_new:
+            from wellkept.app.maintenance.reindex import set_index_version
+
+            set_index_version(store)
+        return store
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What memory operations stand on."""
+        return Engine(
+            store=self.store,
+            embedder=lambda: self.embedder,
+            thresholds=lambda: self.thresholds,
+            text_model=lambda: self.text_model,
+            reranker=lambda: self.reranker,
+            on_embedding_failure=self._note_failure,
+            clock=self.clock,
+            new_id=IdSource(lambda: to_ms(self.clock())),
+        )
+
+    @cached_property
+    def identity(self) -> ProjectIdentity:
+        """The project as the folder or the caller names it."""
+        from wellkept.app.projects.resolver import (
+            ProjectIdentity,
+            identity_kind,
+            meant_identity,
+            resolve_project,
+        )
+
+        given = self._project
+        kind = identity_kind(given) if given else None
+        if given is None or kind is None:
+            return resolve_project(self.folder, explicit_name=given)
+        name = given.removeprefix(f"{kind}:")
+        return ProjectIdentity(meant_identity(given), name, self.folder, kind)
+
+    @cached_property
+    def project(self) -> str:
+        """The identity that memories are kept under, aliases followed.
+
+        The first time a folder is seen, what it was called before is taken along.
+        """
+        identity = self.identity
+        seen = clean(f"{identity.identity}|{identity.root}")
+        if self._project is None and not self.store.get_value(_ADOPTED, seen):
+            from wellkept.app.projects.resolver import adopt_earlier
+
+            with suppress(*_NOT_NOW):
+                adopt_earlier(self.store, identity)
+                self.store.put_value(_ADOPTED, seen, True)
+        return self.store.canonical_project(identity.identity)
+
+    @property
+    def is_by_folder(self) -> bool:
+        """Whether the folder at hand decided on the project, so that it surely is its own."""
+        return self._project is None
+
+    @property
+    def asker(self) -> Asker:
+        """Who asks, for reading a caller's words."""
+        return Asker(self.project, self.identity.root, self.folder, self.clock())
+
+    # -- Models ---------------------------------------------------------------------------------
+
+    @cached_property
+    def choice(self) -> EmbeddingChoice:
+        """What the caller or the settings ask for."""
+        from wellkept.providers.embedders.settings import EmbeddingChoice
+
+        known = self.settings
+        asked = self._asked_embedder
+        return EmbeddingChoice(
+            name=asked if isinstance(asked, str) else known.embedding_provider,
+            base_url=known.embedding_base_url,
+            api_key=known.embedding_api_key,
+            model=known.embedding_model,
+            timeout_s=known.embedding_timeout_s,
+            dimension=known.embedding_dimension,
+        )
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """The embedder in use; None without one. A caller's own wish that fails is an error."""
+        asked = self._asked_embedder
+        if asked is not None and not isinstance(asked, str):
+            return asked
+        if self.choice.name == "none":
+            return None
+        from wellkept.providers.registry import open_embedder
+
+        try:
+            return open_embedder(
+                self.choice, self.environment, stored_model_id=self.stored_model_id
+            )
+        except ProviderError as error:
+            if asked is not None:
+                raise
+            self.embedding_problem = str(error)
+            return None
+
+    @cached_property
+    def stored_model_id(self) -> str | None:
+        """The model that most of the store's vectors come from."""
+        shares = self.store.models()
+        return shares[0].model_id if shares else None
+
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        """Cut-offs of the model in use; a model that was never measured is measured once."""
+        from wellkept.providers.embedders.calibration import (
+            Calibration,
+            calibrate,
+            shipped_calibration,
+        )
+
+        embedder = self.embedder
+        if embedder is None:
+            return Thresholds()
+        model_id = embedder.model_id
+        known = shipped_calibration(model_id) or Calibration.from_json(
+            self.store.get_value(_CALIBRATIONS, model_id)
+        )
+        if known is None:
+            try:
+                known = calibrate(embedder)
+            except ProviderError:
+                return Thresholds()
+            with suppress(*_NOT_NOW):
+                self.store.put_value(_CALIBRATIONS, model_id, dict(known.as_json()))
+        nominal = Thresholds()
+        return Thresholds(
+            related=known.cutoff(nominal.related),
+            duplicate=known.cutoff(nominal.duplicate),
+            known=known.cutoff(nominal.known),
+            same=known.cutoff(nominal.same),
+        )
+
+    @cached_property
+    def text_model(self) -> TextModel | None:
+        """The model for hypothetical answers, if one is configured."""
+        known = self.settings
+        if not (known.text_model_base_url and known.text_model_name):
+            return None
+        from wellkept.providers.chat.openai import OpenAIChatModel
+
+        endpoint = self._endpoint(known.text_model_base_url, known.text_model_api_key)
+        return OpenAIChatModel(endpoint, model=known.text_model_name)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The reranker, if one is configured."""
+        known = self.settings
+        if not (known.reranker_base_url and known.reranker_name):
+            return None
+        from wellkept.providers.rerankers.http import HttpReranker
+
+        endpoint = self._endpoint(known.reranker_base_url, known.reranker_api_key)
+        return HttpReranker(endpoint, model=known.reranker_name)
+
+    def _note_failure(self, error: ProviderError) -> None:
+        """What is said is kept even when the embedder fails; a re-index adds the vector."""
+        self.embedding_problem = str(error)
+
+    def _endpoint(self, base_url: str, api_key: str | None) -> Endpoint:
+        from wellkept.providers.http.client import Endpoint
+
+        return Endpoint(base_url, api_key=api_key, timeout_s=self.settings.embedding_timeout_s)
+
+    def look_again(self) -> None:
+        """Forget which model the store had and what went wrong before a re-index."""
+        self.embedding_problem = None
+        self.__dict__.pop("stored_model_id", None)
+
+    # -- The end --------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close the store if it was opened."""
+        self._closed = True
+        opened = cast("Store | None", self.__dict__.get("store"))
+        if opened is not None:
+            opened.close()
+
+
+def make_private_file(path: Path) -> bool:
+    """Make an empty file, and its folder, that only the owner can read; tells if it did."""
+    try:
+        if path.exists():
+            _require_file(path)
+            return False
+        paths.make_private_folder(path.parent)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    except OSError as error:
+        raise UsageError(
+            f"The database {path} cannot be made: {error.strerror}.",
+            hint="Choose another place with the setting store.path or with WELLKEPT_HOME.",
+        ) from None
+    return True
+
+
+def _require_file(path: Path) -> None:
+    """Refuse a folder, a pipe or a device before anything is written to it."""
+    if not path.is_file():
+        raise UsageError(f"{path} is not a file, so it is no database.", hint="Name another one.")

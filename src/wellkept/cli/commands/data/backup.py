@@ -1,0 +1,24 @@
+"""`wellkept backup`."""
+
+from __future__ import annotations
+
+import click
+
+from wellkept.cli import options, output
+
+
+@click.command()
+@click.argument("target", metavar="FILE")
+@options.json_option
+def backup(*, target: str, as_json: bool) -> None:
+    """Copy the whole store into a new file.
+
+    The copy is consistent even while others write. An existing file is never overwritten.
+    """
+    with options.opened() as wk, output.progress_bar("Copying") as progress:
+        path = wk.backup(target, progress=progress)
+    size = path.stat().st_size
+    if as_json:
+        output.print_json({"path": path, "size_bytes": size})
+    else:
+        click.echo(f"{path} ({size:,} bytes)")

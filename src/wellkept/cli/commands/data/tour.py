@@ -1,0 +1,85 @@
+"""`wellkept tour`: a first look at what a memory of this project knows."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+import wellkept
+from wellkept.cli import options, output
+from wellkept.cli.commands.data.init import print_intake
+from wellkept.cli.commands.memory.recall import print_hit
+from wellkept.cli.commands.system.maintenance import keep_up
+from wellkept.core.text import counted
+
+_QUESTIONS = (
+    "How is the code laid out?",
+    "How do I run the tests?",
+    "What was decided, and why?",
+)
+_HITS = 2
+
+
+@click.command()
+@click.option("--ask", "questions", multiple=True, help="A question to try; may be repeated.")
+@options.project_option
+def tour(*, questions: tuple[str, ...], project: str | None) -> None:
+    """Take in this project, show what is known, and try three questions.
+
+    Nothing is written into the project.
+    """
+    with options.opened(project) as wk:
+        _heading(f"Taking in {wk.project_name}")
+        with output.progress_bar("Reading") as progress:
+            report = wk.take_in(progress=progress)
+            keep_up(wk)
+        print_intake(report)
+        _summary(wk)
+        for question in questions or _QUESTIONS:
+            _heading(question)
+            _answer(wk, question)
+    _heading("Your turn")
+    command = own_command()
+    print_home()
+    click.echo(f'  {command} remember "Deploys go through the staging cluster first"')
+    click.echo(f'  {command} recall "how do we deploy?" --explain')
+
+
+def print_home() -> None:
+    """Which variable leads to this memory, where it is not in its usual place."""
+    if home := os.environ.get("WELLKEPT_HOME"):
+        click.echo(f"  export WELLKEPT_HOME={shlex.quote(home)}   # where this memory is")
+
+
+def own_command() -> str:
+    """How to call this very command from here: by its name, or by its file if that is not found."""
+    called = Path(sys.argv[0])
+    if called.name != "wellkept" or shutil.which("wellkept"):
+        return "wellkept"
+    here = Path.cwd()
+    return shlex.quote(str(called.relative_to(here) if called.is_relative_to(here) else called))
+
+
+def _heading(text: str) -> None:
+    click.echo()
+    click.secho(output.safe(text), bold=True, fg="cyan")
+
+
+def _summary(wk: wellkept.Wellkept) -> None:
+    known = wk.stats()
+    _heading(counted(known.total, "memory", "memories"))
+    ranked = sorted(known.by_type.items(), key=lambda item: (-item[1], item[0]))
+    output.print_table(("type", "memories"), [(name, str(count)) for name, count in ranked])
+
+
+def _answer(wk: wellkept.Wellkept, question: str) -> None:
+    found = wk.recall(question, limit=_HITS)
+    for number, hit in enumerate(found, start=1):
+        print_hit(hit, number=number, longest=400)
+    if not found.hits:
+        output.note("Nothing is known about that yet.")

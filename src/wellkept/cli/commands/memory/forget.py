@@ -1,0 +1,73 @@
+"""`wellkept forget`."""
+
+from __future__ import annotations
+
+import click
+
+from wellkept.cli import options, output
+from wellkept.core.errors import UsageError
+from wellkept.core.text import counted
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="ID...")
+@click.option(
+    "--keep-history", is_flag=True, help="Only close them: they stay as what was once believed."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Every memory of this project, and its sessions."
+)
+@options.dry_run_option
+@options.yes_option
+@options.project_option
+@options.json_option
+def forget(
+    *,
+    names: tuple[str, ...],
+    keep_history: bool,
+    everything: bool,
+    dry_run: bool,
+    yes: bool,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Delete memories for good.
+
+    ID is a full id, a short id or the beginning of one, or a key.
+    """
+    if everything == bool(names) or (everything and keep_history):
+        raise UsageError("Name memories, or say --all for the whole project.", hint="Not both.")
+    if everything:
+        _clear(dry_run=dry_run, yes=yes, project=project, as_json=as_json)
+        return
+    with options.opened(project) as wk:
+        meant = wk.forget(*names, keep_history=keep_history, dry_run=True)
+        if not as_json:
+            for memory in meant:
+                output.print_memory_line(memory)
+        if not dry_run:
+            if not keep_history:
+                output.confirm(f"Delete {len(meant)} for good?", yes=yes)
+            wk.forget(*(m.id for m in meant), keep_history=keep_history)
+    if as_json:
+        output.print_json({"dry_run": dry_run, "count": len(meant), "items": meant})
+    else:
+        done = "closed" if keep_history else "forgotten"
+        output.note(
+            f"Would be {done}: {len(meant)}" if dry_run else f"{done.title()}: {len(meant)}"
+        )
+
+
+def _clear(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
+    with options.opened(project) as wk:
+        found = wk.clear_project(dry_run=True)
+        memories = counted(found.memories, "memory", "memories")
+        told = f"{memories} and {counted(found.sessions, 'session')}"
+        if not dry_run and (found.memories or found.sessions):
+            output.confirm(f"Delete {told} of {wk.project} for good?", yes=yes)
+            found = wk.clear_project()
+    if as_json:
+        counts = {"count": found.memories, "sessions": found.sessions}
+        output.print_json({"dry_run": dry_run, **counts, "items": []})
+    else:
+        click.echo(f"{'Would be forgotten' if dry_run else 'Forgotten'}: {told}")

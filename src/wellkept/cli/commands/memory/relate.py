@@ -1,0 +1,63 @@
+"""`wellkept relate` and `wellkept trust`: how memories stand to each other, and how sure we are."""
+
+from __future__ import annotations
+
+import click
+
+from wellkept.cli import options, output
+from wellkept.cli.commands.system.maintenance import print_report
+from wellkept.core.types import RelationType
+
+
+@click.command()
+@click.argument("name", metavar="ID")
+@click.argument(
+    "kind", metavar="RELATION", type=click.Choice([relation.value for relation in RelationType])
+)
+@click.argument("target", metavar="TARGET")
+@click.option("--file", "is_file", is_flag=True, help="TARGET is a file, not a memory.")
+@click.option(
+    "--confidence", type=float, default=1.0, show_default=True, help="How sure it is, 0 to 1."
+)
+@options.project_option
+@options.json_option
+def relate(
+    *,
+    name: str,
+    kind: str,
+    target: str,
+    is_file: bool,
+    confidence: float,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Say how a memory stands to another memory or to a file.
+
+    RELATION is required_with, conflicts_with, validates, supersedes or derived_from. A change of
+    confidence travels along relations between memories.
+    """
+    with options.opened(project) as wk:
+        memory, file = (None, target) if is_file else (target, None)
+        changed = wk.relate(name, kind, memory=memory, file=file, confidence=confidence)
+    if as_json:
+        output.print_json({"memory": changed})
+    else:
+        output.print_memory_line(changed, mark="related ")
+
+
+@click.command()
+@click.argument("name", metavar="ID")
+@click.argument("confidence", type=float)
+@options.dry_run_option
+@options.project_option
+@options.json_option
+def trust(
+    *, name: str, confidence: float, dry_run: bool, project: str | None, as_json: bool
+) -> None:
+    """Set how sure a memory is; what it is related to moves with it.
+
+    CONFIDENCE goes from 0 to 1. A move of less than 0.05 goes no further.
+    """
+    with options.opened(project) as wk:
+        report = wk.set_confidence(name, confidence, dry_run=dry_run)
+    print_report(report, as_json=as_json)

@@ -1,0 +1,89 @@
+"""`wellkept show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from wellkept.cli import options, output
+from wellkept.core.text import counted
+
+if TYPE_CHECKING:
+    from wellkept.core.memory import Memory
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@options.project_option
+@options.json_option
+def show(*, names: tuple[str, ...], project: str | None, as_json: bool) -> None:
+    """Show memories in full.
+
+    ID is a full id, a short id or the beginning of one, or a key.
+    """
+    with options.opened(project) as wk:
+        memories = [wk.get(name) for name in names]
+    if as_json:
+        output.print_json({"items": memories})
+        return
+    for index, memory in enumerate(memories):
+        if index:
+            click.echo()
+        _print(memory)
+
+
+def _print(memory: Memory) -> None:
+    click.echo(
+        f"{click.style('m:' + memory.short, fg='cyan', bold=True)} {output.badge(memory.type)}"
+    )
+    click.echo(output.indented(memory.content, by=2))
+    for name, value in _facts(memory):
+        if value:
+            click.echo(f"  {click.style(name, dim=True)}: {output.one_line(value)}")
+
+
+def _facts(memory: Memory) -> list[tuple[str, str]]:
+    held = f"{_moment(memory.valid_from)} to {_moment(memory.valid_to) or 'now'}"
+    flags = ("pinned", "user_verified", "needs_review")
+    return [
+        ("id", memory.id),
+        ("key", memory.key or ""),
+        ("type", memory.type.value),
+        ("project", memory.project),
+        ("importance", f"{memory.importance:.2f}"),
+        ("confidence", f"{memory.confidence:.2f}"),
+        ("scope", memory.scope.value),
+        ("source", memory.source.value),
+        ("author", memory.author or ""),
+        ("session", memory.session_id or ""),
+        ("commit", memory.commit_sha or ""),
+        ("work unit", _work_unit(memory)),
+        ("half-life", f"{memory.half_life_days:g} days" if memory.half_life_days else ""),
+        ("cited as", memory.citation or ""),
+        ("held", held),
+        ("superseded by", memory.superseded_by or ""),
+        ("stale since", _moment(memory.stale_at)),
+        ("archived", _moment(memory.archived_at)),
+        ("marks", ", ".join(flag for flag in flags if getattr(memory, flag))),
+        ("tags", ", ".join(memory.tags)),
+        ("files", ", ".join(memory.files)),
+        ("modules", ", ".join(memory.modules)),
+        ("payload", str(output.plain(memory.payload)) if memory.payload else ""),
+        (
+            "relations",
+            "; ".join(f"{r.type.value} {r.target_id or r.target_file}" for r in memory.relations),
+        ),
+        ("evidence", "; ".join(f"{e.kind.value} {e.ref}" for e in memory.evidence)),
+        ("read", f"{counted(memory.access_count, 'time')}, last {_moment(memory.accessed_at)}"),
+        ("updated", _moment(memory.updated_at)),
+    ]
+
+
+def _work_unit(memory: Memory) -> str:
+    unit = memory.work_unit
+    return f"{unit.methodology}:{'/'.join(unit.hierarchy)}" if unit else ""
+
+
+def _moment(moment: object) -> str:
+    return str(output.plain(moment)) if moment is not None else ""

@@ -1,0 +1,40 @@
+"""`wellkept timeline`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from wellkept.cli import options, output
+
+if TYPE_CHECKING:
+    from wellkept.app.wiring.keyword_types import Which
+    from wellkept.memory.recall.progressive import IndexRow
+
+
+@click.command()
+@click.argument("anchor", metavar="ID")
+@click.option("--before", type=int, default=5, show_default=True, help="How many before it.")
+@click.option("--after", type=int, default=5, show_default=True, help="How many after it.")
+@options.which_options
+@options.project_option
+@options.json_option
+def timeline(
+    *, anchor: str, before: int, after: int, which: Which, project: str | None, as_json: bool
+) -> None:
+    """Show what stands before and after a memory in time."""
+    with options.opened(project) as wk:
+        found = wk.timeline(anchor, before=before, after=after, **which)
+    if as_json:
+        output.print_json(found)
+        return
+    rows = [_cells(row, mark="") for row in found.before]
+    rows.append(_cells(found.anchor, mark="→"))
+    rows += [_cells(row, mark="") for row in found.after]
+    output.print_table(("", "id", "when", "type", "memory", "tokens"), rows)
+
+
+def _cells(row: IndexRow, *, mark: str) -> tuple[str, ...]:
+    when = row.at.strftime("%Y-%m-%d %H:%M")
+    return (mark, row.short, when, row.type.value, output.one_line(row.title), str(row.read_tokens))

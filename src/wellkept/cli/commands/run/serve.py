@@ -1,0 +1,141 @@
+"""`wellkept serve`."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import shlex
+import socket
+import threading
+from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import cast
+
+import click
+
+import wellkept
+from wellkept.app.settings import paths
+from wellkept.cli import output
+from wellkept.cli.background import Role, live_parts
+from wellkept.core.errors import UsageError
+
+DEFAULT_PORT = 7437
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port to listen at; 0 takes a free one.",
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Another name that requests may call this server by; may be repeated.",
+)
+@click.option("--open", "browse", is_flag=True, help="Open the address in a browser.")
+@click.option("--verbose", "-v", is_flag=True, help="Log each request by its id, on stderr.")
+@click.pass_context
+def serve(
+    ctx: click.Context, *, host: str, port: int, hosts: tuple[str, ...], browse: bool, verbose: bool
+) -> None:
+    """Serve memory over HTTP and MCP, and take in events as they come.
+
+    It runs until it is stopped, listens on loopback unless --host says otherwise, and asks every
+    request for the token in the file that it names.
+    """
+    _require_extra()
+    from wellkept.server.auth import LOOPBACK_HOSTS, TOKEN_NAME, token_of
+    from wellkept.server.run import address_of, listening
+
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(message)s")
+    data, folder = paths.data_folder(os.environ), paths.current_folder()
+    token = token_of(data)
+    with listening(host, port) as listener:
+        address = address_of(listener)
+        allowed = frozenset({*LOOPBACK_HOSTS, *map(_host_name, (host, *hosts))})
+        _tell(address, data / TOKEN_NAME, host=host)
+        if browse:
+            click.launch(address)
+        _Serving(cast("str | None", ctx.find_root().obj), folder, address).run(
+            listener, token=token, hosts=allowed
+        )
+    click.echo("Stopped.")
+
+
+class _Serving:
+    """A server with its memories and its live parts."""
+
+    def __init__(self, store: str | None, folder: Path, address: str) -> None:
+        self._store = store
+        self._folder = folder
+        self._address = address
+
+    def run(self, listener: socket.socket, *, token: str, hosts: frozenset[str]) -> None:
+        """Serve until the process is told to end."""
+        from wellkept.server.http.app import guarded_app, make_http_app
+        from wellkept.server.mcp.server import Place, make_server
+        from wellkept.server.open_projects import Memories
+        from wellkept.server.run import serve_app
+
+        stopping = threading.Event()
+        memories = Memories(self._open_in, folder=self._folder)
+        mcp = make_server(memories, Place(folder=self._folder))
+        app = make_http_app(memories, mcp=mcp, stopping=stopping)
+        role = Role(kind="serve", folder=self._folder, address=self._address)
+        # Another database than the hooks' own must not swallow what they caught.
+        parts = nullcontext() if self._store else live_parts(role, self._open_in)
+        try:
+            with parts:
+                guarded = guarded_app(app, token=token, hosts=hosts)
+                serve_app(guarded, listener, stopping=stopping)
+        finally:
+            memories.close()
+
+    def _open_in(self, folder: Path, project: str | None = None) -> wellkept.Wellkept:
+        return wellkept.open(self._store, project=project, cwd=folder)
+
+
+def _require_extra() -> None:
+    missing = [name for name in ("fastapi", "uvicorn", "mcp") if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"The server needs {', '.join(missing)}.",
+            hint="Install it: pip install 'wellkept[server]'.",
+        )
+
+
+def _host_name(host: str) -> str:
+    return f"[{host.lower()}]" if ":" in host and not host.startswith("[") else host.lower()
+
+
+def _tell(address: str, token_file: Path, *, host: str) -> None:
+    from wellkept.cli.commands.data.tour import own_command, print_home
+
+    shown, command = token_file.absolute(), own_command()
+    quoted = shlex.quote(str(shown))
+    click.secho(f"Wellkept is at {address}", bold=True)
+    click.echo(f"The token is in {shown}\n")
+    click.echo("Next:")
+    click.echo(f'  curl -H "Authorization: Bearer $(cat {quoted})" {address}/api/stats')
+    print_home()
+    click.echo(f"  {command} install claude-code   # remember what a coding client does")
+    click.echo(f"  {command} events --follow       # watch it happen")
+    click.echo("Stop it with Ctrl-C.")
+    if not _is_loopback(host):
+        output.note("Other machines can reach this. The token goes over the wire unencrypted.")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,225 @@
+"""`wellkept skill list`, `show`, `validate` and `refresh`: looking, without changing anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from wellkept.cli import exit_codes, options, output
+from wellkept.core.records import fields
+from wellkept.core.skills import SkillKind
+from wellkept.core.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wellkept.app.skills.api import SkillsOverview
+    from wellkept.core.codec import Json
+    from wellkept.core.skills import Skill, SkillClash, SkillFinding
+    from wellkept.skills.authoring.validate import Validated
+
+_KEPT_OUT_OF_LISTS = frozenset(("body",))
+
+
+@click.command("list")
+@click.option(
+    "--source", type=click.Choice([kind.value for kind in SkillKind]), help="Only of this kind."
+)
+@click.option("--enabled", "enabled_only", is_flag=True, help="Only those that are switched on.")
+@options.project_option
+@options.json_option
+def list_skills(
+    *, source: str | None, enabled_only: bool, project: str | None, as_json: bool
+) -> None:
+    """List skills, highest priority first; clashes of names are shown below."""
+    with options.opened(project) as wk:
+        skills = wk.skills.list(source=source, include_disabled=not enabled_only)
+        index = wk.skills.index()
+    if as_json:
+        output.print_json(
+            {
+                "items": [plain_skill(skill) for skill in skills],
+                "clashes": [_plain_clash(clash) for clash in index.clashes],
+                "findings": index.findings,
+            }
+        )
+        return
+    headings = ("name", "source", "priority", "state", "description")
+    output.print_table(headings, [_cells(skill) for skill in skills])
+    print_findings(index.findings, on_stderr=True)
+
+
+def _cells(skill: Skill) -> tuple[str, ...]:
+    errors = sum(found.is_error for found in skill.findings)
+    state = "on" if skill.enabled else "off"
+    state += f" ({shorten(skill.note, limit=60)})" if skill.note else ""
+    return (
+        skill.name,
+        f"{skill.source.kind.value}:{skill.source.name}",
+        str(skill.priority),
+        f"{state}, {errors} errors" if errors else state,
+        shorten(" ".join(skill.description.split()), limit=80),
+    )
+
+
+def plain_skill(skill: Skill, *, with_body: bool = False) -> dict[str, Json]:
+    """A skill as JSON; the body only when one skill is asked for."""
+    left_out = frozenset[str]() if with_body else _KEPT_OUT_OF_LISTS
+    found = {
+        f.name: output.plain(getattr(skill, f.name))
+        for f in fields(skill)
+        if f.name not in left_out
+    }
+    pairs = {"metadata": dict(skill.metadata), "extra": dict(skill.extra)}
+    return {"id": skill.id, **found, **output_pairs(pairs), "body_tokens": skill.body_tokens}
+
+
+def output_pairs(pairs: dict[str, dict[str, str]]) -> dict[str, Json]:
+    """Pairs of texts as JSON objects."""
+    return {name: dict[str, "Json"](values) for name, values in pairs.items()}
+
+
+def _plain_clash(clash: SkillClash) -> dict[str, object]:
+    return {
+        "name": clash.name,
+        "winner": clash.winner.key,
+        "covered": [skill.key for skill in clash.covered],
+    }
+
+
+@click.command()
+@click.argument("name")
+@options.project_option
+@options.json_option
+def show(*, name: str, project: str | None, as_json: bool) -> None:
+    """Show one skill in full: where it comes from, its fields, its findings and its text."""
+    with options.opened(project) as wk:
+        skill = wk.skills.get(name)
+        clash = next((c for c in wk.skills.index().clashes if c.name == skill.name), None)
+    if as_json:
+        covers = [one.key for one in clash.covered] if clash else []
+        output.print_json({"skill": plain_skill(skill, with_body=True), "covers": covers})
+        return
+    for label, text in _facts(skill, clash):
+        click.echo(f"{click.style(label + ':', bold=True)} {output.one_line(text)}")
+    print_findings(skill.findings)
+    click.echo()
+    click.echo(output.safe(skill.body))
+
+
+def _facts(skill: Skill, clash: SkillClash | None) -> list[tuple[str, str]]:
+    use = skill.invocation
+    facts = [
+        ("name", f"{skill.name} ({'on' if skill.enabled else 'off'})"),
+        ("note", skill.note or ""),
+        ("description", skill.description),
+        ("when to use", skill.when_to_use or ""),
+        ("source", f"{skill.source.kind.value}:{skill.source.name}, priority {skill.priority}"),
+        ("covers", ", ".join(one.key for one in clash.covered) if clash else ""),
+        ("file", str(skill.path or "")),
+        ("version", skill.version or ""),
+        ("license", skill.license or ""),
+        ("compatibility", skill.compatibility or ""),
+        ("tags", ", ".join(skill.tags)),
+        ("aliases", ", ".join(use.aliases)),
+        ("arguments", use.argument_hint or ""),
+        ("allowed tools", ", ".join(use.allowed_tools)),
+        ("hooks", ", ".join(f"{hook.event.value} {hook.matcher}" for hook in skill.hooks)),
+        ("metadata", ", ".join(f"{key}={value}" for key, value in skill.metadata)),
+        ("other fields", ", ".join(key for key, _ in skill.extra)),
+        ("size", f"about {skill.body_tokens:,} tokens"),
+        ("sha256", skill.sha256),
+    ]
+    return [(label, text) for label, text in facts if text]
+
+
+@click.command()
+@click.argument("targets", nargs=-1, metavar="[NAME|PATH]...")
+@click.option("--strict", is_flag=True, help="Also warn of fields outside the specification.")
+@options.project_option
+@options.json_option
+@click.pass_context
+def validate(
+    ctx: click.Context,
+    *,
+    targets: tuple[str, ...],
+    strict: bool,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Check skills against the Agent Skills specification and its neighbours.
+
+    Without a name or a path, every skill is checked. Ends with 1 when there is an error. The codes
+    are explained in docs/skills.md.
+    """
+    with options.opened(project) as wk:
+        checked = wk.skills.validate(*targets, strict=strict)
+    if as_json:
+        output.print_json({"items": [_plain_validated(one) for one in checked]})
+    else:
+        for one in checked:
+            print_findings(one.findings)
+        bad = sum(not one.is_valid for one in checked)
+        output.note(f"{len(checked)} checked, {bad} with errors.")
+    ctx.exit(exit_codes.OK if all(one.is_valid for one in checked) else exit_codes.NOTHING)
+
+
+def _plain_validated(one: Validated) -> dict[str, object]:
+    name = one.skill.name if one.skill else None
+    return {"name": name, "path": one.path, "valid": one.is_valid, "findings": one.findings}
+
+
+def print_findings(findings: Iterable[SkillFinding], *, on_stderr: bool = False) -> None:
+    """Findings, one a line, as compilers print them: file:line: severity code: message."""
+    for found in findings:
+        where = f"{found.path or ''}{f':{found.line}' if found.line else ''}"
+        text = f"{found.severity.value} {found.code}: {found.message}"
+        colour = "red" if found.is_error else "yellow"
+        line = output.one_line(f"{where}: {text}" if where else text)
+        click.echo(click.style(line, fg=colour), err=on_stderr)
+
+
+@click.command()
+@options.project_option
+@options.json_option
+def refresh(*, project: str | None, as_json: bool) -> None:
+    """Look through every source again, and count what there is."""
+    with options.opened(project) as wk:
+        seen = wk.skills.refresh()
+    if as_json:
+        output.print_json(_plain_overview(seen))
+        return
+    rows = [
+        (f"{source.kind.value}:{source.name}", str(count), str(source.root or ""))
+        for source, count in seen.sources
+    ]
+    output.print_table(("source", "skills", "place"), rows)
+    output.note(
+        f"{seen.total} skills, {seen.enabled} on, {len(seen.clashes)} clashes, "
+        f"{seen.errors} errors, {seen.warnings} warnings."
+    )
+    if seen.generated.pending:
+        output.note(f"{seen.generated.pending} generated skills wait for `wellkept skill review`.")
+
+
+def _plain_overview(seen: SkillsOverview) -> dict[str, object]:
+    return {
+        "total": seen.total,
+        "enabled": seen.enabled,
+        "by_kind": dict(seen.by_kind),
+        "sources": [{"source": source, "skills": count} for source, count in seen.sources],
+        "clashes": [_plain_clash(clash) for clash in seen.clashes],
+        "errors": seen.errors,
+        "warnings": seen.warnings,
+        "findings": seen.findings,
+        "generated": {
+            "total": seen.generated.total,
+            "pending": seen.generated.pending,
+            "accepted": seen.generated.accepted,
+            "rejected": seen.generated.rejected,
+            "enabled": seen.generated.enabled,
+            "uses": seen.generated.record.uses,
+            "success_rate": seen.generated.record.success_rate,
+        },
+    }

@@ -1,0 +1,190 @@
+"""`wellkept skill run`, `commands` and `remind`: skills as commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from wellkept.cli import options, output
+from wellkept.core.errors import WellkeptError
+from wellkept.core.text import shorten
+from wellkept.skills.commands.table import Invoker
+from wellkept.skills.selection.reminders import ReminderLevel
+
+if TYPE_CHECKING:
+    from wellkept.app.skills.commands import CommandResult
+    from wellkept.core.codec import Json
+    from wellkept.skills.commands.table import Command
+
+_side_option = click.option(
+    "--as",
+    "by",
+    type=click.Choice([side.value for side in Invoker]),
+    default=Invoker.PERSON.value,
+    show_default=True,
+    help="Who asks: some commands are only for people, others only for models.",
+)
+
+
+def _complete_name(
+    _ctx: click.Context, _param: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """The commands that begin so, the most used first."""
+    import wellkept
+
+    try:
+        with wellkept.open(embedder="none", read_only=True) as wk:
+            listed = wk.skills.commands.list()
+    except WellkeptError:
+        return []
+    plain = begun.removeprefix("/")
+    return [
+        CompletionItem(one.name, help=shorten(one.description, limit=60))
+        for one in listed
+        if one.name.startswith(plain)
+    ]
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("name", shell_complete=_complete_name)
+@click.argument("words", nargs=-1, metavar="[ARGS]...", type=click.UNPROCESSED)
+@_side_option
+@click.option("--session", help="The session it is run in; hooks of the skill count from then on.")
+@click.option("--max-chars", type=click.IntRange(min=200), help="Room for the prompt.")
+@click.option("--max-tokens", type=click.IntRange(min=50), help="Room for the prompt, in tokens.")
+@options.project_option
+@options.json_option
+def run(
+    *,
+    name: str,
+    words: tuple[str, ...],
+    by: str,
+    session: str | None,
+    max_chars: int | None,
+    max_tokens: int | None,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Run a skill or one of Wellkept's own commands, such as remember or help.
+
+    A skill prints the prompt that a model would be given, with ARGS in the places of $ARGUMENTS and
+    $1 to $9; an own command prints its answer. Everything after NAME belongs to the command, so
+    options of this one come before it. A single - reads the arguments from standard input.
+    """
+    given: str | tuple[str, ...] = words
+    if words == ("-",):
+        given = output.read_input(words, what="arguments")
+    with options.opened(project) as wk:
+        done = wk.skills.commands.run(
+            name, given, by=by, session=session, max_chars=max_chars, max_tokens=max_tokens
+        )
+    if as_json:
+        output.print_json(_plain_result(done))
+        return
+    click.echo(output.safe(done.text))
+    if done.prompt is not None and done.prompt.is_cut:
+        output.note(f"Cut to fit; {done.prompt.lines_left_out} lines were left out.")
+
+
+def _plain_result(done: CommandResult) -> dict[str, Json]:
+    plain: dict[str, Json] = {
+        "command": done.command.name,
+        "kind": done.kind.value,
+        "source": done.command.source,
+        "arguments": done.arguments.text,
+        "words": [*done.arguments.words],
+        "text": done.text,
+    }
+    prompt = done.prompt
+    if prompt is not None:
+        plain["prompt"] = {
+            "skill_id": prompt.skill.id,
+            "tokens": prompt.tokens,
+            "is_cut": prompt.is_cut,
+            "lines_left_out": prompt.lines_left_out,
+            "allowed_tools": [*prompt.allowed_tools],
+            "model": prompt.model,
+            "context": prompt.context.value,
+            "agent": prompt.agent,
+        }
+    return plain
+
+
+@click.command()
+@_side_option
+@click.option("--all", "show_all", is_flag=True, help="Hidden and switched-off ones too.")
+@options.project_option
+@options.json_option
+def commands(*, by: str, show_all: bool, project: str | None, as_json: bool) -> None:
+    """List what can be typed after a slash, the most used first; clashes of names are shown."""
+    with options.opened(project) as wk:
+        table = wk.skills.commands
+        listed = [*table.table] if show_all else table.list(by=by)
+        scores, clashes = table.scores(), table.clashes()
+    if as_json:
+        items = [_plain_command(one, scores.get(one.key, 0.0)) for one in listed]
+        told = [
+            {
+                "name": clash.name,
+                "winner": clash.winner.source,
+                "covered": [one.source for one in clash.covered],
+            }
+            for clash in clashes
+        ]
+        output.print_json({"items": items, "clashes": told})
+        return
+    rows = [
+        (one.usage, one.source, f"{scores.get(one.key, 0.0):.2f}", _about(one)) for one in listed
+    ]
+    output.print_table(("command", "source", "use", "description"), rows)
+    for clash in clashes:
+        covered = ", ".join(one.source for one in clash.covered)
+        output.note(f"/{clash.name} is that of {clash.winner.source}; it covers {covered}.")
+
+
+def _about(command: Command) -> str:
+    skill = command.skill
+    is_off = skill is not None and not skill.enabled
+    marks = [*(["off"] if is_off else []), *(["hidden"] if command.is_hidden else [])]
+    text = shorten(" ".join(command.description.split()), limit=80)
+    return f"({', '.join(marks)}) {text}" if marks else text
+
+
+def _plain_command(command: Command, score: float) -> dict[str, Json]:
+    skill = command.skill
+    return {
+        "name": command.name,
+        "kind": command.kind.value,
+        "source": command.source,
+        "description": command.description,
+        "aliases": [*command.aliases],
+        "argument_hint": command.argument_hint,
+        "for_people": command.for_people,
+        "for_models": command.for_models,
+        "hidden": command.is_hidden,
+        "enabled": skill is None or skill.enabled,
+        "use_score": round(score, 4),
+    }
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option(
+    "--level",
+    type=click.Choice([level.value for level in ReminderLevel]),
+    default=ReminderLevel.NORMAL.value,
+    show_default=True,
+    help="How much is said.",
+)
+@options.project_option
+@options.json_option
+def remind(*, names: tuple[str, ...], level: str, project: str | None, as_json: bool) -> None:
+    """Print what an agent is reminded of while these skills are in use."""
+    with options.opened(project) as wk:
+        text = wk.skills.reminders(*names, level=level)
+    if as_json:
+        output.print_json({"level": level, "names": [*names], "text": text})
+    else:
+        click.echo(output.safe(text))

@@ -1,0 +1,212 @@
+"""`wellkept skill new`, `edit`, `enable`, `disable`, `delete` and `export`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from wellkept.app.skills.api import NEW_FOLDERS
+from wellkept.app.skills.export import CLIENT_FOLDERS, export_folder, skills_to_export
+from wellkept.cli import options, output
+from wellkept.cli.commands.skills.inspect import plain_skill, print_findings
+from wellkept.core.errors import UsageError
+from wellkept.core.skills import Skill
+from wellkept.skills.authoring.edit_fields import Value
+from wellkept.skills.authoring.write import own_file
+
+_LISTS = frozenset(("tags", "aliases", "allowed_tools", "inject_into"))
+_BODY = """# {title}
+
+Say here what to do, step by step.
+"""
+
+
+@click.command()
+@click.argument("name")
+@click.option("--description", required=True, help="What it does and when to use it.")
+@click.option("--tag", "tags", multiple=True, help="A tag; may be repeated.")
+@click.option("--body", help="The instructions; - reads them from standard input.")
+@click.option(
+    "--in",
+    "folder",
+    type=click.Choice(NEW_FOLDERS),
+    default=NEW_FOLDERS[0],
+    show_default=True,
+    help="Where to put it; user is your own folder, for all projects.",
+)
+@options.project_option
+@options.json_option
+def new(
+    *,
+    name: str,
+    description: str,
+    tags: tuple[str, ...],
+    body: str | None,
+    folder: str,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Make a skill: a folder NAME with SKILL.md."""
+    title = name.replace("-", " ").capitalize()
+    text = _BODY.format(title=title) if body is None else output.read_input([body], what="body")
+    with options.opened(project) as wk:
+        made = wk.skills.create(name, description=description, tags=tags, body=text, folder=folder)
+    _tell(made, "Made", as_json=as_json)
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field; may be repeated."
+)
+@click.option("--unset", "removed", multiple=True, metavar="FIELD", help="Remove a field.")
+@click.option("--body", help="New instructions; - reads them from standard input.")
+@options.project_option
+@options.json_option
+def edit(
+    *,
+    name: str,
+    settings: tuple[str, ...],
+    removed: tuple[str, ...],
+    body: str | None,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Change fields of a skill; everything else in its file stays byte for byte.
+
+    Lists (tags, aliases, allowed-tools, inject-into) are given with commas. Without options the
+    whole file opens in $EDITOR.
+    """
+    changes = read_changes(settings, removed)
+    text = None if body is None else output.read_input([body], what="body")
+    with options.opened(project) as wk:
+        if changes or text is not None:
+            changed = wk.skills.edit(name, changes, body=text)
+        else:
+            _open_editor(wk.skills.get(name))
+            changed = wk.skills.get(name)
+    _tell(changed, "Changed", as_json=as_json)
+
+
+def read_changes(settings: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, Value | None]:
+    """What `--set` and `--unset` ask for."""
+    changes: dict[str, Value | None] = {}
+    for setting in settings:
+        field, sign, value = setting.partition("=")
+        if not sign or not field.strip():
+            raise UsageError(f"{setting!r} is not FIELD=VALUE.", hint="For example: version=1.2.0")
+        changes[field.strip()] = _value(field.strip(), value)
+    return changes | dict.fromkeys(removed)
+
+
+def _value(field: str, text: str) -> Value:
+    if field.replace("-", "_") in _LISTS:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return text.lower() == "true" if text.lower() in ("true", "false") else text
+
+
+def _open_editor(skill: Skill) -> None:
+    path = own_file(skill)
+    output.require_editor(instead="--set or --body")
+    try:
+        click.edit(filename=str(path))
+    except click.ClickException as error:
+        raise UsageError(
+            f"The editor did not work: {error.message}.", hint="Set EDITOR, or give --set."
+        ) from None
+
+
+@click.command()
+@click.argument("name")
+@options.project_option
+@options.json_option
+def enable(*, name: str, project: str | None, as_json: bool) -> None:
+    """Switch a skill on in this project."""
+    with options.opened(project) as wk:
+        skill = wk.skills.enable(name)
+    _tell(skill, "On:", as_json=as_json)
+
+
+@click.command()
+@click.argument("name")
+@options.project_option
+@options.json_option
+def disable(*, name: str, project: str | None, as_json: bool) -> None:
+    """Switch a skill off in this project; its file stays as it is."""
+    with options.opened(project) as wk:
+        skill = wk.skills.disable(name)
+    _tell(skill, "Off:", as_json=as_json)
+
+
+@click.command()
+@click.argument("name")
+@options.dry_run_option
+@options.yes_option
+@options.project_option
+@options.json_option
+def delete(*, name: str, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
+    """Remove a skill and its folder for good."""
+    with options.opened(project) as wk:
+        files = wk.skills.delete(name, dry_run=True)
+        if not as_json:
+            for file in files:
+                click.echo(output.one_line(str(file)))
+        if not dry_run:
+            output.confirm(f"Remove the skill {name!r} for good?", yes=yes)
+            wk.skills.delete(name)
+    if as_json:
+        output.print_json({"dry_run": dry_run, "name": name, "files": files})
+    else:
+        output.note(f"{'Would be removed' if dry_run else 'Removed'}: {name}")
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--to",
+    required=True,
+    metavar="CLIENT|FOLDER",
+    help=f"The project's folder of a client ({', '.join(CLIENT_FOLDERS)}), or any folder.",
+)
+@click.option("--generated", is_flag=True, help="Those made from sessions that are switched on.")
+@click.option("--detected", is_flag=True, help="Those that this project calls for.")
+@click.option("--overwrite", is_flag=True, help="Write over skills that are there.")
+@options.project_option
+@options.json_option
+def export(
+    *,
+    names: tuple[str, ...],
+    to: str,
+    generated: bool,
+    detected: bool,
+    overwrite: bool,
+    project: str | None,
+    as_json: bool,
+) -> None:
+    """Copy skills with their files into a folder, each as NAME/SKILL.md.
+
+    With the name of a client they go where that client looks for skills of this project.
+    """
+    with options.opened(project) as wk:
+        folder = export_folder(wk.root, to)
+        # All are there before any is copied.
+        known = [wk.skills.get(name).name for name in names]
+        known += skills_to_export(wk.skills, folder, generated=generated, detected=detected)
+        if not known:
+            raise UsageError("There is nothing to export.", hint="Name a skill.")
+        distinct = [*dict.fromkeys(known)]
+        targets = [wk.skills.export(name, folder, overwrite=overwrite) for name in distinct]
+    if as_json:
+        output.print_json({"items": targets})
+        return
+    for target in targets:
+        click.echo(output.one_line(str(target)))
+
+
+def _tell(skill: Skill, verb: str, *, as_json: bool) -> None:
+    if as_json:
+        output.print_json({"skill": plain_skill(skill)})
+        return
+    click.echo(output.one_line(f"{verb} {skill.name} ({skill.path or skill.source.name})"))
+    print_findings(skill.findings, on_stderr=sys.stdout.isatty())

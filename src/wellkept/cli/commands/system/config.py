@@ -1,0 +1,133 @@
+"""`wellkept config`: show, get, set, unset, path."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from wellkept.app.settings import paths
+from wellkept.app.settings.model import Rule, rule_of, rules
+from wellkept.app.settings.sources import Sources, inspect_settings, load_settings, parse_value
+from wellkept.app.settings.toml_file import write_entry
+from wellkept.cli import options, output
+from wellkept.cli.groups import Group
+from wellkept.core.errors import UsageError
+
+project_file_option = click.option(
+    "--project-file", is_flag=True, help=f"The project's {paths.PROJECT_FILE} instead of your own."
+)
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@options.json_option
+@click.pass_context
+def config(ctx: click.Context, *, as_json: bool) -> None:
+    """Show and change settings."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(show, as_json=as_json)
+
+
+def _sources() -> Sources:
+    return Sources.of(os.environ, cwd=paths.current_folder())
+
+
+def _shown(rule: Rule, value: object) -> object:
+    """A key is never printed, only whether there is one."""
+    return "(set)" if rule.secret and value is not None else value
+
+
+@config.command()
+@options.json_option
+def show(*, as_json: bool = False) -> None:
+    """Show every setting, and where its value comes from."""
+    known, problems = inspect_settings(_sources())
+    rows = [
+        (rule.key, _shown(rule, known.value(rule.key)), known.origin(rule.key)) for rule in rules()
+    ]
+    if as_json:
+        items = [{"key": k, "value": v, "origin": o} for k, v, o in rows]
+        output.print_json({"items": items, "problems": [str(problem) for problem in problems]})
+        return
+    cells = [(key, "" if value is None else str(value), origin) for key, value, origin in rows]
+    output.print_table(("setting", "value", "from"), cells)
+    for problem in problems:
+        output.note(f"ignored: {problem}")
+
+
+@config.command()
+@click.argument("key")
+@options.json_option
+def get(*, key: str, as_json: bool) -> None:
+    """Print the value of one setting."""
+    rule = rule_of(key)
+    known = load_settings(_sources())
+    value = _shown(rule, known.value(key))
+    if as_json:
+        output.print_json({"key": key, "value": value, "origin": known.origin(key)})
+    else:
+        click.echo("" if value is None else output.one_line(str(value)))
+
+
+@config.command("set")
+@click.argument("key")
+@click.argument("value")
+@project_file_option
+def set_(*, key: str, value: str, project_file: bool) -> None:
+    """Write a setting to your file; comments and other lines stay as they are."""
+    rule = rule_of(key)
+    parsed = parse_value(rule, value)
+    path = _target(rule, project_file=project_file)
+    write_entry(path, key, str(parsed) if isinstance(parsed, Path) else parsed)
+    output.note(f"{key} is set in {path}")
+    _tell_if_overruled(key, path)
+
+
+@config.command()
+@click.argument("key")
+@project_file_option
+def unset(*, key: str, project_file: bool) -> None:
+    """Take a setting out of your file."""
+    path = _target(rule_of(key), project_file=project_file)
+    write_entry(path, key, None)
+    output.note(f"{key} is not set in {path}")
+
+
+@config.command()
+@options.json_option
+def path(*, as_json: bool) -> None:
+    """Show which files are read."""
+    sources = _sources()
+    files = {
+        "user": sources.user_file,
+        "project": sources.project_file,
+        "data": paths.data_folder(os.environ),
+    }
+    if as_json:
+        output.print_json(files)
+    else:
+        for name, file in files.items():
+            click.echo(f"{name}\t{file or ''}")
+
+
+def _target(rule: Rule, *, project_file: bool) -> Path:
+    sources = _sources()
+    if not project_file:
+        return sources.user_file
+    if not rule.by_project:
+        allowed = ", ".join(r.key for r in rules() if r.by_project)
+        raise UsageError(
+            f"{rule.key} may not stand in a project's file, since that comes with the checkout.",
+            hint=f"A project may set: {allowed}.",
+        )
+    from wellkept.app.projects.resolver import resolve_project
+
+    return sources.project_file or resolve_project(paths.current_folder()).root / paths.PROJECT_FILE
+
+
+def _tell_if_overruled(key: str, path: Path) -> None:
+    known, _ = inspect_settings(_sources())
+    origin = known.origin(key)
+    if not origin.startswith(str(path)):
+        output.note(f"But {origin} says otherwise, and that counts more.")

@@ -1,0 +1,106 @@
+"""`wellkept sessions`: list and show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from wellkept.cli import options, output
+from wellkept.cli.groups import Group
+
+if TYPE_CHECKING:
+    from wellkept.app.session_view import SessionView
+    from wellkept.core.sessions import SessionRecord
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.option("-n", "--limit", type=click.IntRange(1, 1000), default=20, show_default=True,
+              help="How many at most.")  # fmt: skip
+@click.option("--all-projects", is_flag=True, help="Of every project.")
+@options.project_option
+@options.json_option
+@click.pass_context
+def sessions(
+    ctx: click.Context, *, limit: int, all_projects: bool, project: str | None, as_json: bool
+) -> None:
+    """List sessions, the latest first, or show one."""
+    if ctx.invoked_subcommand is not None:
+        return
+    with options.opened(project) as wk:
+        wanted = None if all_projects else wk.project
+        found = wk.engine.store.sessions(project=wanted, limit=limit)
+    if as_json:
+        output.print_json({"items": [_plain(record) for record in found]})
+        return
+    headings = ("id", "when", "client", "title", "prompts", "tools", "observed", "state")
+    cells = [_cells(record) for record in found]
+    empty = "No session was caught yet; `wellkept install` puts Wellkept into a coding client."
+    output.print_table(headings, cells, empty=empty)
+
+
+@sessions.command()
+@click.argument("session", metavar="ID")
+@options.json_option
+def show(*, session: str, as_json: bool) -> None:
+    """Show what a session was about, what was observed in it, and how far it got."""
+    from wellkept.app.session_view import view_session
+
+    with options.opened() as wk:
+        view = view_session(wk, session)
+    if as_json:
+        output.print_json(
+            {
+                "session": _plain(view.record),
+                "summary": view.summary,
+                "observations": view.observations,
+                "prompts": view.prompts,
+            }
+        )
+        return
+    _print(view)
+
+
+def _print(view: SessionView) -> None:
+    record = view.record
+    click.secho(output.one_line(record.title or record.id), bold=True)
+    rows = [
+        ("id", record.id),
+        ("client", f"{record.client} {record.model or ''}".strip()),
+        ("project", record.project),
+        ("from", record.started_at.strftime("%Y-%m-%d %H:%M")),
+        ("to", record.last_event_at.strftime("%Y-%m-%d %H:%M")),
+        ("git", f"{record.branch or ''} {record.commit_sha or ''}".strip()),
+        ("state", _state(record)),
+    ]
+    output.print_table(("", ""), [row for row in rows if row[1]])
+    if view.summary is not None:
+        click.echo(f"\n{output.indented(view.summary.content, by=2)}")
+    for heading, memories in (("Prompts", view.prompts), ("Observations", view.observations)):
+        if memories:
+            click.secho(f"\n{heading}", bold=True)
+        for memory in memories:
+            output.print_memory_line(memory)
+
+
+def _plain(record: SessionRecord) -> dict[str, object]:
+    shown = output.plain(record)
+    assert isinstance(shown, dict)
+    return {name: value for name, value in shown.items() if name not in ("work", "revision")}
+
+
+def _cells(record: SessionRecord) -> tuple[str, ...]:
+    return (
+        record.id[:12],
+        record.last_event_at.strftime("%Y-%m-%d %H:%M"),
+        record.client,
+        output.one_line(record.title or ""),
+        str(record.prompt_count),
+        str(record.tool_count),
+        str(record.observation_count),
+        _state(record),
+    )
+
+
+def _state(record: SessionRecord) -> str:
+    return "open" if record.is_open else f"ended ({record.end_reason or 'unknown'})"

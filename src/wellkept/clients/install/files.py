@@ -1,0 +1,203 @@
+"""Settings files on disk: read as they are, written whole or not at all, and put back.
+
+A file behind a symbolic link is written where it really is, so that the link stays. What a file
+held before the first change is kept beside a record of that change, in Wellkept's own data folder;
+taking the change back gives the same bytes. Knows files, not what is in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, cast
+
+from wellkept.app.settings.paths import make_private_folder
+from wellkept.core.errors import ConflictError, StoreError, UsageError
+from wellkept.core.records import record
+
+_BOM: Final = b"\xef\xbb\xbf"
+_OWNER_MAY_WRITE: Final = 0o200
+
+
+@record
+class Snapshot:
+    """A file at one moment; `raw` is None when there is none."""
+
+    path: Path
+    raw: bytes | None
+
+    @property
+    def text(self) -> str:
+        """The text without its byte order mark; empty when there is no file."""
+        try:
+            return (self.raw or b"").removeprefix(_BOM).decode("utf-8")
+        except UnicodeDecodeError:
+            raise UsageError(
+                f"{self.path} is not UTF-8 text.", hint="Save it as UTF-8, then install again."
+            ) from None
+
+    def encoded(self, text: str) -> bytes:
+        """Another text as bytes, marked as this file is."""
+        marked = (self.raw or b"").startswith(_BOM)
+        return (_BOM if marked else b"") + text.encode("utf-8")
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """The file as it is now. UsageError when something is there that is no readable file."""
+    try:
+        return Snapshot(path, path.read_bytes())
+    except FileNotFoundError:
+        return Snapshot(path, None)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
+        reason = error.strerror if isinstance(error, OSError) else "its link leads nowhere"
+        raise UsageError(f"{path} cannot be read: {reason}.") from None
+
+
+def write_file(seen: Snapshot, raw: bytes) -> None:
+    """Put new bytes in place of what was seen; its folder is made if need be.
+
+    ConflictError when the file is no longer what was seen; nothing is changed then.
+    """
+    target = _real(seen.path)
+    _check_writable(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = _draft(target, raw)
+        try:
+            _refuse_changed(seen)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"Cannot write {seen.path}: {error.strerror}.") from None
+
+
+def remove_file(seen: Snapshot, *, folders: Sequence[Path] = ()) -> None:
+    """Take a file away, and those of the given folders that are empty then."""
+    _check_writable(_real(seen.path))
+    try:
+        _refuse_changed(seen)
+        _real(seen.path).unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"Cannot remove {seen.path}: {error.strerror}.") from None
+    for folder in sorted(folders, reverse=True):
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _check_writable(target: Path) -> None:
+    """A file that its owner made read-only is left alone, though it could be replaced."""
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return
+    if not mode & _OWNER_MAY_WRITE or not os.access(target, os.W_OK):
+        raise StoreError(f"{target} is read-only.", hint="Make it writable, then try again.")
+
+
+def missing_folders(path: Path) -> tuple[Path, ...]:
+    """The folders that writing a file would make."""
+    return tuple(folder for folder in _real(path).parents if not folder.exists())
+
+
+def _draft(target: Path, raw: bytes) -> Path:
+    """The new bytes beside the target, durable, with its permissions."""
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(raw)
+        file.flush()
+        os.fsync(file.fileno())
+    draft = Path(name)
+    draft.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o600)
+    return draft
+
+
+def _refuse_changed(seen: Snapshot) -> None:
+    if read_snapshot(seen.path).raw != seen.raw:
+        raise ConflictError(
+            f"{seen.path} was changed by another program just now.", hint="Try again."
+        )
+
+
+# -- What was there before ------------------------------------------------------------------------
+
+
+@record
+class Record:
+    """What Wellkept made of a file, and what it was before (None: there was no file)."""
+
+    installed_sha256: str
+    original: bytes | None
+    folders: tuple[Path, ...] = ()
+
+    def describes(self, snapshot: Snapshot) -> bool:
+        """Whether the file is still as Wellkept left it."""
+        return snapshot.raw is not None and digest(snapshot.raw) == self.installed_sha256
+
+
+def digest(raw: bytes) -> str:
+    """The SHA-256 of some bytes."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+class RecordBook:
+    """Records in a folder: a JSON file for each settings file, its original beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, client: str, path: Path) -> Record | None:
+        """The record of a file; None when there is none that can be used."""
+        try:
+            fields = cast("dict[str, object]", json.loads(self._record(client, path).read_bytes()))
+            existed = fields["existed"] is True
+            original = self._original(client, path).read_bytes() if existed else None
+            folders = tuple(Path(str(f)) for f in cast("list[object]", fields["folders"]))
+            return Record(str(fields["installed_sha256"]), original, folders)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, client: str, path: Path, record: Record) -> None:
+        """Keep a record; the original first, so that a record never stands without it."""
+        self._make_folder()
+        if record.original is not None:
+            self._put(self._original(client, path), record.original)
+        fields = {
+            "client": client,
+            "path": str(path),
+            "existed": record.original is not None,
+            "folders": [str(folder) for folder in record.folders],
+            "installed_sha256": record.installed_sha256,
+        }
+        self._put(self._record(client, path), json.dumps(fields, indent=2).encode())
+
+    def forget(self, client: str, path: Path) -> None:
+        """Drop a record."""
+        self._record(client, path).unlink(missing_ok=True)
+        self._original(client, path).unlink(missing_ok=True)
+
+    def _make_folder(self) -> None:
+        try:
+            # It may be the first thing made in the data folder, which is nobody else's business.
+            make_private_folder(self._folder)
+        except OSError as error:
+            raise StoreError(f"Cannot make {self._folder}: {error.strerror}.") from None
+
+    def _put(self, path: Path, raw: bytes) -> None:
+        write_file(read_snapshot(path), raw)
+
+    def _record(self, client: str, path: Path) -> Path:
+        return self._folder / f"{client}-{digest(os.fsencode(path))[:16]}.json"
+
+    def _original(self, client: str, path: Path) -> Path:
+        return self._record(client, path).with_suffix(".original")

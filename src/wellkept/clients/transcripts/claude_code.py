@@ -1,0 +1,276 @@
+"""Claude Code's transcripts: a file for each session and each sub-agent, one record a line.
+
+The format is the client's own and changes between versions, so every record is asked for what it
+tells and nothing is taken for granted. A tool's call and its answer stand in two records; together
+they are told to the same reader that reads the client's hooks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from wellkept.clients import claude_code
+from wellkept.clients.hook_spec import Places
+from wellkept.clients.injected_text import without_own
+from wellkept.clients.payload_fields import Fields, as_fields, inner, items, optional, text
+from wellkept.clients.transcripts.jsonl_records import found_files, joined, json_lines, moment, peek
+from wellkept.clients.transcripts.turns import Turn
+from wellkept.core.events import (
+    Compacted,
+    Event,
+    Origin,
+    PromptSubmitted,
+    SessionStarted,
+    SubagentEnded,
+    SubagentStarted,
+)
+from wellkept.core.records import field, record
+from wellkept.observe.ingest.transcripts import Part, Reading, Step, Transcript, Unread
+
+CLIENT: Final = claude_code.CLIENT
+_SIDE: Final = "sidechain"
+_AGENT_FILE: Final = "agent-"
+_TASKS: Final = ("Agent", "Task")
+# Records that begin with their type tell of the client itself, never of the conversation.
+_DULL: Final = re.compile(rb'\{"type":"(?!user"|assistant"|system"|summary")([a-z-]{1,40})"')
+
+
+def places(where: Places) -> list[Path]:
+    """The folders in which transcripts are kept."""
+    place = where.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    return [place] if place.exists() else []
+
+
+def transcripts(
+    paths: Sequence[Path],
+    *,
+    where: Places,  # noqa: ARG001
+) -> Iterator[Transcript | Unread]:
+    """The sessions at or below some paths, oldest first; a session's files are one transcript."""
+    found: dict[str, list[tuple[Part, str | None]]] = {}
+    for path in found_files(paths, suffixes=(".jsonl",)):
+        if isinstance(path, Unread):
+            yield path
+            continue
+        try:
+            session_id, part, cwd = _opened(path)
+        except OSError as error:
+            yield Unread(path, error.strerror or str(error))
+            continue
+        if session_id:
+            found.setdefault(session_id, []).append((part, cwd))
+        else:
+            yield Unread(path, "is no transcript of Claude Code")
+    yield from sorted(
+        (_joined(session_id, files) for session_id, files in found.items()), key=lambda t: t.last_at
+    )
+
+
+def _opened(path: Path) -> tuple[str | None, Part, str | None]:
+    """Which session a file tells of, and where it took place."""
+    stat = path.stat()
+    session_id = cwd = None
+    for fields in peek(path):
+        session_id = session_id or optional(fields, "sessionId")
+        cwd = cwd or optional(fields, "cwd")
+        if session_id and cwd:
+            break
+    is_agent = path.stem.startswith(_AGENT_FILE)
+    # What was begun by another session is copied with that one's name in its first records.
+    named = session_id and not is_agent and _is_session_name(path.stem)
+    known = path.stem if named else session_id
+    part = Part(
+        path=path,
+        head=f"{CLIENT}:{known}",
+        size_bytes=stat.st_size,
+        read=_Reader(path, known or "", agent=path.stem if is_agent else None).steps,
+    )
+    return known, part, cwd
+
+
+def _joined(session_id: str, files: Iterable[tuple[Part, str | None]]) -> Transcript:
+    """The session's own file first, then those of its sub-agents."""
+    ordered = sorted(files, key=lambda f: (f[0].path.stem.startswith(_AGENT_FILE), f[0].path))
+    return joined(CLIENT, session_id, ordered)
+
+
+def _is_session_name(stem: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}", stem) is not None
+
+
+def _dull(line: bytes) -> str | None:
+    found = _DULL.match(line)
+    return found[1].decode() if found else None
+
+
+@record
+class _Call:
+    """A tool call that waits for its answer."""
+
+    name: str
+    given: Fields
+
+
+@record(frozen=False)
+class _Reader:
+    """One file, read from its beginning."""
+
+    path: Path
+    session_id: str
+    agent: str | None
+    _calls: dict[str, _Call] = field(default_factory=dict[str, _Call])
+    _turn: Turn = field(default_factory=Turn)
+    _has_begun: bool = False
+
+    def steps(self, reading: Reading) -> Iterator[Step]:
+        """Everything that the file tells."""
+        self._calls, self._turn, self._has_begun = {}, Turn(), self.agent is not None
+        for fields, end in json_lines(self.path, reading, is_dull=_dull):
+            kind = fields.get("type")
+            if kind not in ("user", "assistant") or fields.get("isMeta") is True:
+                reading.pass_over(text(fields, "type") or "unknown")
+                continue
+            origin = self._origin(fields)
+            if origin is None:
+                reading.pass_over("without time")
+                continue
+            yield from self._begin(origin, fields, end)
+            if kind == "assistant":
+                yield from self._assistant(fields, origin, end)
+            else:
+                yield from self._user(fields, origin, end)
+        yield from self._turn.close(final=True)
+
+    def _origin(self, fields: Fields) -> Origin | None:
+        at = moment(fields.get("timestamp"))
+        if at is None:
+            return None
+        side = _SIDE if fields.get("isSidechain") is True else None
+        return Origin(
+            event_id=text(fields, "uuid") or f"{self.session_id}:{at.isoformat()}",
+            client=CLIENT,
+            session_id=self.session_id,
+            at=at,
+            cwd=optional(fields, "cwd"),
+            agent=optional(fields, "agentId") or self.agent or side,
+            branch=optional(fields, "gitBranch"),
+            imported=True,
+        )
+
+    def _begin(self, origin: Origin, fields: Fields, end: int) -> Iterator[Step]:
+        if self._has_begun:
+            return
+        self._has_begun = True
+        started = _at(origin, f"{self.session_id}:start")
+        model = optional(inner(fields, "message"), "model")
+        yield Step(SessionStarted(origin=started, source="transcript", model=model), end)
+
+    # -- What the agent says and asks for ---------------------------------------------------------
+
+    def _assistant(self, fields: Fields, origin: Origin, end: int) -> Iterator[Step]:
+        said: list[str] = []
+        for block in map(as_fields, items(inner(fields, "message"), "content")):
+            kind = block.get("type")
+            if kind == "text":
+                said.append(text(block, "text"))
+            elif kind == "tool_use":
+                yield from self._asked(block, origin, end)
+        if origin.agent is None:
+            self._turn.say(origin, end=end, message="\n".join(said).strip() or None)
+
+    def _asked(self, block: Fields, origin: Origin, end: int) -> Iterator[Step]:
+        call_id, name = text(block, "id"), text(block, "name")
+        if not call_id or not name:
+            return
+        call = self._calls[call_id] = _Call(name, inner(block, "input"))
+        if name in _TASKS:
+            started = _at(origin, f"{call_id}:start")
+            yield Step(SubagentStarted(origin=started, agent_type=_agent_type(call)), end)
+
+    # -- What comes back, and what the person says ------------------------------------------------
+
+    def _user(self, fields: Fields, origin: Origin, end: int) -> Iterator[Step]:
+        content = inner(fields, "message").get("content")
+        blocks = [as_fields(block) for block in items({"it": content}, "it")]
+        results = [block for block in blocks if block.get("type") == "tool_result"]
+        for block in results:
+            # The record carries one answer in full; of several, each block tells its own.
+            whole = fields.get("toolUseResult") if len(results) == 1 else None
+            yield from self._answered(block, whole, origin, end)
+        if results:
+            return
+        said = content if isinstance(content, str) else "\n".join(text(b, "text") for b in blocks)
+        yield from self._said(without_own(said).strip(), fields, origin, end)
+
+    def _said(self, said: str, fields: Fields, origin: Origin, end: int) -> Iterator[Step]:
+        if not said or origin.agent is not None:
+            return
+        if fields.get("isCompactSummary") is True:
+            yield Step(Compacted(origin=origin, trigger="auto", summary=said), end)
+            return
+        yield from self._turn.close()
+        yield Step(PromptSubmitted(origin=origin, text=said), end)
+
+    def _answered(self, block: Fields, whole: object, origin: Origin, end: int) -> Iterator[Step]:
+        call_id = text(block, "tool_use_id")
+        call = self._calls.pop(call_id, None)
+        if call is None:
+            return
+        event = _tool_event(
+            call, call_id, block, whole, _at(origin, f"{origin.event_id}:{call_id}")
+        )
+        if event is not None:
+            yield Step(event, end)
+        if call.name in _TASKS and (agent := optional(as_fields(whole), "agentId")):
+            ended = _at(origin, f"{call_id}:end", agent=f"{_AGENT_FILE}{agent}")
+            last = without_own(_result_text(block.get("content")))
+            yield Step(
+                SubagentEnded(
+                    origin=ended, agent_type=_agent_type(call), last_message=last or None
+                ),
+                end,
+            )
+        if origin.agent is None:
+            self._turn.say(origin, end=end, message=None)
+
+
+def _tool_event(
+    call: _Call, call_id: str, block: Fields, whole: object, origin: Origin
+) -> Event | None:
+    """The call as a hook would have told it."""
+    payload: dict[str, object] = {
+        "tool_name": call.name,
+        "tool_input": call.given,
+        "tool_use_id": call_id,
+    }
+    if block.get("is_error") is True:
+        payload["error"] = _result_text(block.get("content"))
+        return claude_code.READERS["PostToolUseFailure"](payload, origin)
+    payload["tool_response"] = whole if isinstance(whole, dict) else block.get("content")
+    return claude_code.READERS["PostToolUse"](payload, origin)
+
+
+def _result_text(content: object) -> str:
+    if isinstance(content, str):
+        return text({"it": content}, "it")
+    return "\n".join(text(as_fields(part), "text") for part in items({"it": content}, "it"))
+
+
+def _agent_type(call: _Call) -> str:
+    return text(call.given, "subagent_type") or "general-purpose"
+
+
+def _at(origin: Origin, event_id: str, *, agent: str | None = None) -> Origin:
+    return Origin(
+        event_id=event_id,
+        client=origin.client,
+        session_id=origin.session_id,
+        at=origin.at,
+        cwd=origin.cwd,
+        agent=agent or origin.agent,
+        branch=origin.branch,
+        imported=True,
+    )

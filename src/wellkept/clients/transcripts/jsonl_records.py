@@ -1,0 +1,163 @@
+"""Files of JSON records, one a line, as clients write them while they run.
+
+Invariant: whatever the bytes are, reading goes on with the next line; what was left out is counted.
+A last line without its end is being written, or was cut off; it is told apart from damage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+from wellkept.clients.payload_fields import Fields
+from wellkept.observe.ingest.transcripts import Part, Reading, Transcript, Unread
+
+MAX_LINE_BYTES: Final = 64 << 20
+_CHUNK_BYTES: Final = 1 << 20
+_PEEK_RECORDS: Final = 60
+_TAIL_BYTES: Final = 256 << 10
+_TIME: Final = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-\d\d-\d\dT[^"]{8,30})"')
+
+
+def json_lines(
+    path: Path, reading: Reading, *, is_dull: Callable[[bytes], str | None] | None = None
+) -> Iterator[tuple[Fields, int]]:
+    """Every record of a file that is a JSON object, and where its line ends.
+
+    `is_dull` names what a line is when its bytes alone show that it tells nothing; such lines are
+    not parsed.
+    """
+    end = 0
+    with path.open("rb", buffering=_CHUNK_BYTES) as file:
+        while line := file.readline(MAX_LINE_BYTES):
+            end += len(line)
+            if not line.endswith(b"\n"):
+                if len(line) == MAX_LINE_BYTES:
+                    end += _skip_line(file)
+                    reading.too_long += 1
+                    continue
+                if (fields := _fields(line)) is None:
+                    reading.torn_bytes += len(line)
+                    return
+            elif is_dull is not None and (kind := is_dull(line)):
+                reading.records += 1
+                reading.pass_over(kind)
+                continue
+            else:
+                fields = _fields(line)
+            if fields is not None:
+                reading.records += 1
+                yield fields, end
+            elif line.strip():
+                yield from _run_together(line, reading, end=end)
+
+
+def _run_together(line: bytes, reading: Reading, *, end: int) -> Iterator[tuple[Fields, int]]:
+    """Records that a client wrote on one line, with no end of line between them. Only the last one
+    ends with the line: whoever stops before it reads the line again."""
+    text, at, found = line.decode("utf-8", "replace").rstrip(), 0, list[Fields]()
+    decoder = json.JSONDecoder()
+    try:
+        while at < len(text):
+            read, at = decoder.raw_decode(text, at)
+            found += [cast("Fields", read)] if isinstance(read, dict) else []
+    except (ValueError, RecursionError):
+        pass
+    reading.records += len(found)
+    reading.damaged += at < len(text) or not found
+    for number, fields in enumerate(found, start=1):
+        yield fields, end if number == len(found) else end - len(line)
+
+
+def peek(path: Path) -> Iterator[Fields]:
+    """The first records of a file."""
+    return (fields for fields, _ in islice(json_lines(path, Reading()), _PEEK_RECORDS))
+
+
+def joined(client: str, session_id: str, files: Iterable[tuple[Part, str | None]]) -> Transcript:
+    """One session out of its files, each with the folder that it names."""
+    known = list(files)
+    parts = tuple(part for part, _ in known)
+    return Transcript(
+        client=client,
+        session_id=session_id,
+        cwd=next((cwd for _, cwd in known if cwd), None),
+        last_at=max(last_moment(part.path, part.path.stat()) for part in parts),
+        parts=parts,
+    )
+
+
+def last_moment(path: Path, stat: os.stat_result) -> datetime:
+    """When the last record was written: by the records themselves, else by the file's date."""
+    with path.open("rb") as file:
+        file.seek(max(0, stat.st_size - _TAIL_BYTES))
+        told = _TIME.findall(file.read(_TAIL_BYTES))
+    moments = [at for raw in told[-20:] if (at := moment(raw.decode("ascii", "replace")))]
+    return max(moments) if moments else datetime.fromtimestamp(stat.st_mtime, UTC)
+
+
+def moment(text: object) -> datetime | None:
+    """A moment in ISO 8601, or in seconds or milliseconds since 1970; one without zone is UTC."""
+    try:
+        if isinstance(text, str):
+            at = datetime.fromisoformat(text)
+            return at if at.tzinfo else at.replace(tzinfo=UTC)
+        if isinstance(text, (int, float)) and not isinstance(text, bool):
+            return datetime.fromtimestamp(text / 1000 if text > 1e11 else text, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def found_files(places: Iterable[Path], *, suffixes: tuple[str, ...]) -> Iterator[Path | Unread]:
+    """The files at or below some places, in order; links to folders are not followed."""
+    for place in places:
+        if place.is_dir():
+            problems: list[Unread] = []
+            for folder, folders, names in os.walk(place, onerror=_noting(problems)):
+                folders.sort()
+                named = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
+                yield from map(_regular, named)
+            yield from problems
+        else:
+            yield _regular(place)
+
+
+def _regular(path: Path) -> Path | Unread:
+    """Only files are opened: reading a pipe or a device might never end."""
+    try:
+        if path.is_file():
+            return path
+    except OSError as error:
+        return Unread(path, error.strerror or str(error))
+    return Unread(path, "is no file" if path.exists() else "is not there")
+
+
+def _noting(problems: list[Unread]) -> Callable[[OSError], None]:
+    def note(error: OSError) -> None:
+        problems.append(Unread(Path(error.filename or ""), error.strerror or str(error)))
+
+    return note
+
+
+def _fields(line: bytes) -> Fields | None:
+    try:
+        read: object = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return cast("Fields", read) if isinstance(read, dict) else None
+
+
+def _skip_line(file: BinaryIO) -> int:
+    skipped = 0
+    while chunk := file.readline(_CHUNK_BYTES):
+        skipped += len(chunk)
+        if chunk.endswith(b"\n"):
+            break
+    return skipped

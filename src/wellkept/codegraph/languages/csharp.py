@@ -1,0 +1,127 @@
+"""C#: namespaces, using directives, partial classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from posixpath import dirname
+from typing import TYPE_CHECKING
+
+from wellkept.codegraph.languages.packages import Packages
+from wellkept.codegraph.languages.preprocessing import without_conditions
+from wellkept.codegraph.parse.file_facts import STAR, Import, Names
+from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from wellkept.codegraph.parse.tree_index import holds
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from wellkept.codegraph.parse.resolver_context import Outlook
+
+_CSHARP = "csharp"
+_PACKAGES = Packages(_CSHARP)
+_USING = re.compile(r"(global\s+)?using\s+(static\s+)?(?:(\w+)\s*=\s*)?([\w.]+)")
+_GLOBAL_FILES = ("GlobalUsings.cs", "GlobalUsing.cs", "Usings.cs")
+"""Files that by custom say what every file of a project uses."""
+_FEW, _BY_NAMESPACE = 3, 0.3
+"""A using directive names a namespace. Of many files behind it, few are meant: calls say which."""
+_NAMESPACES = ("namespace_declaration", "file_scoped_namespace_declaration")
+
+
+def read_import(node: Node, text: Text) -> Iterable[Import]:
+    """`using A.B;`, `using static A.B.C;`, `using X = A.B.C;`, `global using A.B;`."""
+    found = _USING.match(text(node))
+    if found is None:
+        return
+    line = node.start_point.row + 1
+    for_all, static, alias, written = found.groups()
+    if alias:
+        module, _, name = written.rpartition(".")
+        yield Import(module, ((name, alias),), form="from", line=line)
+    else:
+        form = "static" if static else "global" if for_all else "from"
+        yield Import(written, ((STAR, ""),), form=form, line=line)
+
+
+def find_import(item: Import, _: str, outlook: Outlook) -> Found:
+    """Every file of a namespace, or the file of one class."""
+    name, here = item.names[0]
+    if name == STAR and item.form != "static":
+        files = outlook.package(_CSHARP, item.module)
+        sure = 1.0 if len(files) <= _FEW else _BY_NAMESPACE
+        stars = (package_target(_CSHARP, item.module),)
+        return Found(files, stars=stars, confidence=sure) if files else NOTHING
+    if name == STAR:
+        package, _, name = item.module.rpartition(".")
+        here = ""
+    else:
+        package = item.module
+    path = _PACKAGES.home_of(package, name, outlook)
+    return NOTHING if path is None else Found((path,), ((here, (Target(path, name),)),))
+
+
+def package_of(root: Node, text: Text) -> str:
+    """The first namespace of a file."""
+    for child in root.children:
+        if child.type in _NAMESPACES:
+            name = child.child_by_field_name("name")
+            return text(name) if name is not None else ""
+    return ""
+
+
+def scope_of(path: str, names: Names, outlook: Outlook) -> tuple[Target, ...]:
+    """A file sees its own namespace, those around it, and what its project uses everywhere."""
+    parts = names.package.split(".") if names.package else []
+    own = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    folder = dirname(path)
+    spot = ("global usings", folder)
+    used = outlook.remembered(spot, lambda: _global_usings(folder, outlook), ())
+    return tuple(package_target(_CSHARP, name) for name in dict.fromkeys((*own, *used)))
+
+
+def _global_usings(folder: str, outlook: Outlook) -> tuple[str, ...]:
+    """The namespaces that files in a folder use without saying so."""
+    named = (path for name in _GLOBAL_FILES for path in outlook.named(name))
+    files = [outlook.names(path) for path in named if holds(dirname(path), f"{folder}/")]
+    imports = (item for names in files if names is not None for item in names.imports)
+    return tuple(item.module for item in imports if item.form == "global")
+
+
+def is_exported(node: Node, _: str, text: Text) -> bool:
+    """What is not private can be used by others."""
+    words = {text(child) for child in node.children if child.type == "modifier"}
+    return "private" not in words
+
+
+LANGUAGES = (
+    Language(
+        name=_CSHARP,
+        extensions=(".cs",),
+        grammar=("tree_sitter_c_sharp", "language"),
+        query="csharp.scm",
+        read_import=read_import,
+        find_import=find_import,
+        package_of=package_of,
+        is_exported=is_exported,
+        simplified=without_conditions,
+        scope_of=scope_of,
+        files_of=_PACKAGES.files_of,
+        spread=_PACKAGES.spread,
+        details={"method_declaration": "method", "struct_declaration": "struct",
+                 "constructor_declaration": "constructor", "record_declaration": "record"},
+        binding_fields={
+            "variable_declaration": ("-1", "type"),
+            "parameter": ("name", "type"),
+            "property_declaration": ("name", "type"),
+        },
+        rewrites=((re.compile(r"\s+"), ""), (re.compile(r"<[^()]*>"), ""),
+                  (re.compile(r"\?\.|!\."), ".")),
+        return_field="returns",
+        type_wrappers=frozenset({"Task", "ValueTask", "Nullable", "ref", "readonly"}),
+        self_names=frozenset({"this"}),
+        super_names=frozenset({"base"}),
+        implicit_self=True,
+        test_path=re.compile(r"(?:^|/)[^/]*[Tt]ests?(?:\.[^/]*)?/|Tests?\.cs$"),
+        tested_stems=(re.compile(r"^(.+?)Tests?$"),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,126 @@
+"""Go: modules, packages that are folders, methods with receivers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from posixpath import dirname
+from typing import TYPE_CHECKING
+
+from wellkept.codegraph.parse.file_facts import Import
+from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from wellkept.codegraph.parse.tree_index import joined
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from wellkept.codegraph.parse.file_facts import Names
+    from wellkept.codegraph.parse.resolver_context import Outlook
+
+_GO = "go"
+_MODULE = re.compile(rb"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)
+_VERSION = re.compile(r"v\d+")
+
+
+def read_import(node: Node, text: Text) -> Iterable[Import]:
+    """`import "a/b"`, `import x "a/b"`, `import . "a/b"`."""
+    path, name = node.child_by_field_name("path"), node.child_by_field_name("name")
+    if path is None:
+        return
+    module = text(path).strip('"`')
+    alias = text(name) if name is not None else _last(module)
+    line = node.start_point.row + 1
+    if alias == ".":
+        yield Import(module, (("*", ""),), line=line)
+    else:
+        yield Import(module, alias="" if alias == "_" else alias, line=line)
+
+
+def _last(module: str) -> str:
+    parts = [part for part in module.split("/") if not _VERSION.fullmatch(part)]
+    return parts[-1].removeprefix("go-").replace("-", "_") if parts else module
+
+
+def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+    """The folder of a package inside one of the modules of the tree."""
+    for manifest in _nearest_first(path, outlook):
+        module = outlook.document(manifest, _module_name)
+        if not isinstance(module, str):
+            continue
+        if item.module != module and not item.module.startswith(f"{module}/"):
+            continue
+        folder = joined(dirname(manifest), item.module[len(module) + 1 :]).rstrip("/")
+        files = [p for p in outlook.folder(folder, language=_GO) if not p.endswith("_test.go")]
+        if files:
+            target = package_target(_GO, folder)
+            if item.names:
+                return Found(tuple(files), stars=(target,))
+            return Found(tuple(files), ((item.alias, (target,)),) if item.alias else ())
+    return NOTHING
+
+
+def _nearest_first(path: str, outlook: Outlook) -> list[str]:
+    manifests = outlook.layout.basenames.get("go.mod", ())
+    return sorted(manifests, key=lambda m: (not path.startswith(dirname(m)), -len(m), m))
+
+
+def _module_name(data: bytes) -> object:
+    found = _MODULE.search(data)
+    return found.group(1).decode("utf-8", "replace") if found else None
+
+
+def name_of(node: Node, text: Text) -> str:
+    """A method is named after its receiver's type as well."""
+    name = node.child_by_field_name("name")
+    receiver = node.child_by_field_name("receiver")
+    own = text(name) if name is not None else ""
+    if receiver is None:
+        return own
+    type_ = re.search(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*\)$", text(receiver))
+    return f"{type_.group(1)}.{own}" if type_ else own
+
+
+def is_exported(_: Node, name: str, __: Text) -> bool:
+    """A capital letter gives a name away."""
+    return name.rpartition(".")[2][:1].isupper()
+
+
+def scope_of(path: str, _: Names, __: Outlook) -> tuple[Target, ...]:
+    """A file sees what its folder has."""
+    return (package_target(_GO, dirname(path)),)
+
+
+def files_of(target: Target, outlook: Outlook) -> tuple[str, ...]:
+    """The files of a package are those of its folder."""
+    return outlook.folder(target.package, language=_GO)
+
+
+def spread(path: str, outlook: Outlook) -> tuple[str, ...]:
+    """Methods may stand in any file of the folder."""
+    return tuple(p for p in outlook.folder(dirname(path), language=_GO) if p != path)
+
+
+LANGUAGES = (
+    Language(
+        name=_GO,
+        extensions=(".go",),
+        grammar=("tree_sitter_go", "language"),
+        query="go.scm",
+        read_import=read_import,
+        find_import=find_import,
+        name_of=name_of,
+        is_exported=is_exported,
+        scope_of=scope_of,
+        files_of=files_of,
+        spread=spread,
+        details={"method_declaration": "method", "type_spec": "type", "type_alias": "type"},
+        binding_fields={
+            "short_var_declaration": ("left", "right"),
+            "field_declaration": ("name", "type"),
+        },
+        return_field="result",
+        rewrites=((re.compile(r"\s+"), ""), (re.compile(r"\[[\w.,*\[\]]*\](?=\(|$)"), "")),
+        test_path=re.compile(r"_test\.go$"),
+        tested_stems=(re.compile(r"^(.+)_test$"),),
+    ),
+)

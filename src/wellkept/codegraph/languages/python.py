@@ -1,0 +1,236 @@
+"""Python: packages, source roots, relative imports, `__all__`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from posixpath import basename, dirname
+from typing import TYPE_CHECKING
+
+from wellkept.codegraph.parse.file_facts import STAR, Import
+from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from wellkept.codegraph.parse.tree_index import PYTHON, SOURCES, ancestors, holds, joined
+from wellkept.core.graph import NodeKind
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from wellkept.codegraph.parse.resolver_context import Outlook
+
+_INTERFACES = frozenset({"Protocol", "ABC", "ABCMeta"})
+_STANDARD = sys.stdlib_module_names
+_WRAPPERS = frozenset(
+    "Optional Union Annotated ClassVar Final Required NotRequired ReadOnly Type type Awaitable"
+    " Iterator AsyncIterator Generator AsyncGenerator AbstractContextManager ContextManager"
+    " AbstractAsyncContextManager AsyncContextManager None".split()
+)
+"""`Iterator` and `Generator` for the sake of context managers, which give what they yield."""
+_QUOTED = re.compile(r"""["']([^"']+)["']""")
+
+
+# -- Reading --------------------------------------------------------------------------------------
+
+
+def read_import(node: Node, text: Text) -> Iterable[Import]:
+    """`import a.b`, `import a as b`, `from .a import b as c`, `from a import *`."""
+    line = node.start_point.row + 1
+    module = node.child_by_field_name("module_name")
+    pairs = tuple(_pairs(node, text))
+    if module is None:
+        for name, alias in pairs:
+            yield Import(name, alias=alias or name.partition(".")[0], form=_form(alias), line=line)
+        return
+    names = tuple((name, alias or name) for name, alias in pairs)
+    if any(child.type == "wildcard_import" for child in node.children):
+        names = ((STAR, ""),)
+    yield Import(text(module).replace(" ", ""), names, form="from", line=line)
+
+
+def _form(alias: str) -> str:
+    """`import a.b` gives the name `a`, `import a.b as c` gives a.b under the name `c`."""
+    return "module" if alias else "top"
+
+
+def _pairs(node: Node, text: Text) -> Iterable[tuple[str, str]]:
+    for child in node.children_by_field_name("name"):
+        if child.type != "aliased_import":
+            yield text(child), ""
+            continue
+        name, alias = child.child_by_field_name("name"), child.child_by_field_name("alias")
+        if name is not None and alias is not None:
+            yield text(name), text(alias)
+
+
+def read_exports(node: Node, text: Text) -> Iterable[tuple[str, str]]:
+    """The names in `__all__`."""
+    parent = node.parent
+    value = parent.child_by_field_name("right") if parent is not None else None
+    if text(node) != "__all__" or value is None:
+        return ()
+    return [(name, name) for name in _QUOTED.findall(text(value))]
+
+
+def is_exported(_: Node, name: str, __: Text) -> bool:
+    """A leading underscore keeps a name at home."""
+    return not name.startswith("_")
+
+
+def kind_of(kind: NodeKind, bases: tuple[str, ...]) -> NodeKind:
+    """A class that is a protocol or abstract is an interface."""
+    if kind is NodeKind.CLASS and any(b.rpartition(".")[2] in _INTERFACES for b in bases):
+        return NodeKind.INTERFACE
+    return kind
+
+
+# -- Finding --------------------------------------------------------------------------------------
+
+
+def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+    """The files of a module, and what it gives to the names of the importer."""
+    spots, confidence = _spots(item.module, path, outlook)
+    met = ((spot, found) for spot in spots if (found := _module_at(spot, outlook)) is not None)
+    spot, module = next(met, ("", None))
+    if module is None or (_is_beside(spot, item, path, outlook)
+                          and not _has_wanted(module, item, outlook)):  # fmt: skip
+        return NOTHING
+    if item.form == "top":
+        return _top(item, module, spot, outlook)
+    files = [] if module.is_package else [module.path]
+    if not item.names:
+        return Found(tuple(files), ((item.alias, (module,)),), confidence=confidence)
+    if item.names[0][0] == STAR:
+        return Found(tuple(files), stars=(module,), confidence=confidence)
+    binds: list[tuple[str, tuple[Target, ...]]] = []
+    for name, here in item.names:
+        below = submodule(module, name, outlook)
+        if below is not None and not _gives(module, name, path, outlook):
+            if not below.is_package:
+                files.append(below.path)
+            binds.append((here, (below,)))
+        else:
+            binds.append((here, (Target(module.path, name),)))
+    return Found(tuple(files), tuple(binds), confidence=confidence)
+
+
+def _is_beside(spot: str, item: Import, path: str, outlook: Outlook) -> bool:
+    """Whether a module was found beside a file of a package, which Python itself does only when
+    that file is run as a script."""
+    folder = dirname(path)
+    is_there = spot == joined(folder, item.module.replace(".", "/"))
+    return is_there and outlook.has(joined(folder, "__init__.py"))
+
+
+def _has_wanted(module: Target, item: Import, outlook: Outlook) -> bool:
+    """Whether a module has what is asked of it, and is not just called like another package."""
+    names = outlook.names(module.path)
+    return names is not None and any(name in names.heads for name, _ in item.names)
+
+
+def _top(item: Import, module: Target, spot: str, outlook: Outlook) -> Found:
+    """`import a.b.c` reaches a.b.c and names `a`."""
+    up = item.module.count(".")
+    folder = spot
+    for _ in range(up):
+        folder = dirname(folder)
+    first = _module_at(folder, outlook) or module
+    files = () if module.is_package else (module.path,)
+    return Found(files, ((item.alias, (first,)),))
+
+
+def _spots(module: str, path: str, outlook: Outlook) -> tuple[list[str], float]:
+    """Places, without extension, where a module may be."""
+    if module.startswith("."):
+        rest = module.lstrip(".")
+        folder = dirname(path)
+        for _ in range(len(module) - len(rest) - 1):
+            folder = dirname(folder)
+        return [joined(folder, rest.replace(".", "/")) if rest else folder], 1.0
+    below = module.replace(".", "/")
+    top, _, rest = module.partition(".")
+    if top == outlook.root_name and outlook.has("__init__.py"):
+        return [rest.replace(".", "/")], 1.0
+    home = dirname(path)
+    own = outlook.remembered(("own root", home), lambda: _own_root(home, outlook), "")
+    roots = outlook.python_top(top)
+    if top in _STANDARD:
+        roots = tuple(r for r in roots if r == own)
+    near = sorted(roots, key=lambda root: (root != own, not holds(root, path), len(root), root))
+    spots = [joined(root, below) for root in near]
+    if top not in _STANDARD and home not in roots:
+        spots.append(joined(home, below))  # a script beside its helpers
+    return spots, 1.0 if own in roots or len(roots) == 1 else 0.8
+
+
+def _own_root(home: str, outlook: Outlook) -> str:
+    """The folder that the outermost package of a folder stands in: `src` is one in any case,
+    since a package in it need not have an `__init__`."""
+    folder = home
+    while folder and outlook.has(f"{folder}/__init__.py"):
+        folder = dirname(folder)
+    above = (f for f in (home, *ancestors(home)) if basename(f) == SOURCES)
+    return next((f for f in above if not outlook.has(f"{f}/__init__.py")), folder)
+
+
+def _module_at(spot: str, outlook: Outlook) -> Target | None:
+    """The module at a place: a package, a file, or a folder without `__init__`."""
+    for ending in ("/__init__.py", ".py", "/__init__.pyi", ".pyi"):
+        candidate = f"{spot}{ending}" if spot else ending.removeprefix("/")
+        if outlook.has(candidate):
+            return Target(candidate)
+    return package_target(PYTHON, spot) if spot and outlook.has_folder(spot) else None
+
+
+def submodule(module: Target, name: str, outlook: Outlook) -> Target | None:
+    """A module below a package or a folder."""
+    if module.is_package:
+        return _module_at(joined(module.package, name), outlook)
+    if basename(module.path) in ("__init__.py", "__init__.pyi"):
+        return _module_at(joined(dirname(module.path), name), outlook)
+    return None
+
+
+def _gives(module: Target, name: str, path: str, outlook: Outlook) -> bool:
+    """Whether a package gives something of its own under a name, which then hides a submodule.
+
+    For the package's own `from . import name` it is the submodule that is meant.
+    """
+    if module.is_package or module.path == path:
+        return False
+    names = outlook.names(module.path)
+    if names is None or name not in names.imported:
+        return names is not None and name in names.symbols
+    item = names.imports[names.imported[name]]
+    passes_on = item.form == "from" and (name, name) in item.names
+    return not (passes_on and dirname(module.path) in _spots(item.module, module.path, outlook)[0])
+
+
+_PYTHON = Language(
+    name=PYTHON,
+    extensions=(".py", ".pyi", ".pyw"),
+    grammar=("tree_sitter_python", "language"),
+    query="python.scm",
+    read_import=read_import,
+    find_import=find_import,
+    read_exports=read_exports,
+    is_exported=is_exported,
+    kind_of=kind_of,
+    submodule=submodule,
+    details={"function_definition": "function", "class_definition": "class"},
+    binding_fields={
+        "assignment": ("left", "type|right"),
+        "typed_parameter": ("0", "type"),
+        "typed_default_parameter": ("name", "type"),
+        "named_expression": ("name", "value"),
+        "as_pattern": ("alias", "0"),
+    },
+    return_field="return_type",
+    type_wrappers=_WRAPPERS,
+    rewrites=((re.compile(r"\bsuper\(\)"), "super"), (re.compile(r"\s+"), "")),
+    self_names=frozenset({"self", "cls", "Self"}),
+    super_names=frozenset({"super"}),
+    test_path=re.compile(r"(?:^|/)(?:tests?/.*|test_[^/]*|[^/]*_test|conftest)\.pyi?$"),
+    tested_stems=(re.compile(r"^test_(.+)$"), re.compile(r"^(.+)_test$")),
+)
+
+LANGUAGES = (_PYTHON,)

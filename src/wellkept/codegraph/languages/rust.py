@@ -1,0 +1,333 @@
+"""Rust: crates, modules that are files, `use` trees, impl blocks."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from posixpath import basename, dirname, normpath
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from wellkept.codegraph.parse.file_facts import STAR, Import
+from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from wellkept.codegraph.parse.resolver_context import stem
+from wellkept.codegraph.parse.tree_index import ancestors, joined
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from wellkept.codegraph.parse.resolver_context import Outlook
+
+_ROOTS = ("lib.rs", "main.rs")
+_TARGET = re.compile(r"(?:src/bin|tests|examples|benches)/[^/]+\.rs|build\.rs")
+"""Files that begin a crate by where they are."""
+_PATH = re.compile(r"""path\s*=\s*"([^"]+)\"""")
+_INNER = re.compile(r"^(.*?)\{(.*)\}$", re.DOTALL)
+_ALIAS = re.compile(r"^(.*?)\s+as\s+(\w+)$")
+_GENERIC = re.compile(r"<.*$", re.DOTALL)
+
+
+def read_import(node: Node, text: Text) -> Iterable[Import]:
+    """`mod a;` and every leaf of a `use` tree."""
+    line = node.start_point.row + 1
+    around = _modules_around(node, text)
+    if node.type == "mod_item":
+        name = node.child_by_field_name("name")
+        if node.child_by_field_name("body") is None and name is not None:
+            said = _path_of(node, text)
+            module = said or ".".join(("self", *around, text(name)))
+            form = "path" if said else "mod"
+            yield Import(module, alias=text(name), form=form, line=line)
+        return
+    argument = node.child_by_field_name("argument")
+    written = re.sub(r"\s+", " ", text(argument)) if argument is not None else ""
+    for written_path, here in _leaves(written.strip(), ""):
+        path = _from_file(written_path, around)
+        module, _, name = path.rpartition(".")
+        if name == STAR:
+            yield Import(module, ((STAR, ""),), form="from", line=line)
+        elif not module:
+            yield Import(name, alias=here, line=line)
+        else:
+            yield Import(module, ((name, here),), form="from", line=line)
+
+
+def _modules_around(node: Node, text: Text) -> list[str]:
+    """The modules of the same file that something stands in, the outermost first."""
+    found: list[str] = []
+    while node.parent is not None:
+        node = node.parent
+        name = node.child_by_field_name("name") if node.type == "mod_item" else None
+        if name is not None:
+            found.insert(0, text(name))
+    return found
+
+
+def _from_file(path: str, around: list[str]) -> str:
+    """A path that is meant from inside modules of a file, as it would be written at its top."""
+    head, _, rest = path.partition(".")
+    if not around or head not in ("self", "super"):
+        return path
+    inner = around if head == "self" else around[:-1]
+    if rest.partition(".")[0] != "super":
+        return ".".join(filter(None, ("self", *inner, rest)))
+    return _from_file(rest, inner) if inner else rest
+
+
+def _path_of(node: Node, text: Text) -> str:
+    """The file that `#[path = "…"]` before a module names."""
+    before = node.prev_named_sibling
+    while before is not None and before.type == "attribute_item":
+        found = _PATH.search(text(before))
+        if found is not None:
+            return found[1]
+        before = before.prev_named_sibling
+    return ""
+
+
+def _leaves(written: str, before: str) -> Iterable[tuple[str, str]]:
+    """(dotted path, name here) of each leaf of a use tree."""
+    inner = _INNER.match(written)
+    if inner is not None:
+        head = inner.group(1).strip().removesuffix("::").strip()
+        above = ".".join(filter(None, (before, head.replace("::", "."))))
+        for part in _split(inner.group(2)):
+            yield from _leaves(part, above)
+        return
+    alias = _ALIAS.match(written)
+    path, here = (alias.group(1), alias.group(2)) if alias else (written, "")
+    dotted = path.strip().replace(" ", "").replace("::", ".").lstrip(".")
+    if dotted == "self" and before:
+        yield before, here or before.rpartition(".")[2]
+    elif dotted:
+        full = ".".join(filter(None, (before, dotted)))
+        yield full, here or full.rpartition(".")[2]
+
+
+def _split(text: str) -> Iterable[str]:
+    """The parts between commas that are in no inner braces."""
+    depth, start = 0, 0
+    for place, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth == 0:
+            yield text[start:place].strip()
+            start = place + 1
+    if text[start:].strip():
+        yield text[start:].strip()
+
+
+def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+    """The file of a module path, and what it gives."""
+    if item.form == "path":
+        file = normpath(joined(dirname(path), item.module))
+        return Found((file,), ((item.alias, (Target(file),)),)) if outlook.has(file) else NOTHING
+    if item.names and item.names[0][0] == STAR:
+        module = _find(item.module.split("."), path, outlook)
+        return Found((module.path,), stars=(module,)) if module is not None else NOTHING
+    if not item.names:
+        target = _find(item.module.split("."), path, outlook)
+        if target is None:
+            return NOTHING
+        files = () if item.form == "implicit" else (target.path,)
+        return Found(files, ((item.alias, (target,)),))
+    name, here = item.names[0]
+    target = _find([*item.module.split("."), name], path, outlook)
+    if target is None or target.path == path:
+        return NOTHING if target is None else Found((), ((here, (target,)),))
+    return Found((target.path,), ((here, (target,)),))
+
+
+def _find(parts: list[str], path: str, outlook: Outlook) -> Target | None:
+    """Follow a module path file by file; what is left of it is a symbol."""
+    head, rest = parts[0], parts[1:]
+    if head == "crate":
+        start = _crate_root(path, outlook)
+    elif head == "self":
+        start = path
+    elif head == "super":
+        start = _parent(path, outlook)
+        while rest and rest[0] == "super" and start is not None:
+            start, rest = _parent(start, outlook), rest[1:]
+    else:
+        start = _named_crate(head, outlook)
+        if start is None:
+            start = submodule_file(path, head, outlook)
+    if start is None:
+        return None
+    while rest:
+        below = submodule_file(start, rest[0], outlook)
+        if below is None:
+            break
+        start, rest = below, rest[1:]
+    return Target(start, ".".join(rest))
+
+
+def _children(path: str, outlook: Outlook) -> str:
+    """The folder that the modules below a file are in."""
+    if basename(path) == "mod.rs" or _is_root(path, outlook):
+        return dirname(path)
+    return joined(dirname(path), stem(path))
+
+
+def _is_root(path: str, outlook: Outlook) -> bool:
+    """Whether a file is the first of a crate: a library, a program, a test, an example."""
+    manifest = outlook.nearest(path, "Cargo.toml")
+    if basename(path) in _ROOTS or manifest is None:
+        return basename(path) in _ROOTS
+    below = path[len(dirname(manifest)) :].lstrip("/")
+    return _TARGET.fullmatch(below) is not None or below in _crate(manifest, outlook).targets
+
+
+def submodule_file(path: str, name: str, outlook: Outlook) -> str | None:
+    """The file of a module below another."""
+    folder = _children(path, outlook)
+    for candidate in (joined(folder, f"{name}.rs"), joined(folder, f"{name}/mod.rs")):
+        if outlook.has(candidate) and candidate != path:
+            return candidate
+    return None
+
+
+def submodule(target: Target, name: str, outlook: Outlook) -> Target | None:
+    """A module below a module."""
+    found = None if target.is_package else submodule_file(target.path, name, outlook)
+    return None if found is None else Target(found)
+
+
+def _parent(path: str, outlook: Outlook) -> str | None:
+    """The file of the module that a file's module stands in."""
+    folder = dirname(path)
+    if basename(path) == "mod.rs":
+        folder = dirname(folder)
+    names = [f"{folder}.rs", *(joined(folder, name) for name in ("mod.rs", *_ROOTS))]
+    return next((n for n in names if n != path and outlook.has(n)), None)
+
+
+def _crate_root(path: str, outlook: Outlook) -> str | None:
+    """The file that `crate` means: the file itself, the nearest root above, or the package's."""
+    manifest = outlook.nearest(path, "Cargo.toml")
+    if manifest is None or _is_root(path, outlook):
+        return path if manifest is not None else None
+    home = dirname(manifest)
+    targets = [joined(home, target) for target in _crate(manifest, outlook).targets]
+    for folder in ancestors(path):
+        names = [joined(folder, name) for name in _ROOTS]
+        names += [target for target in targets if dirname(target) == folder]
+        found = next((name for name in names if outlook.has(name)), None)
+        if found is not None or folder == home:
+            return found or _root_of(manifest, outlook)
+    return None
+
+
+def _root_of(manifest: str, outlook: Outlook) -> str | None:
+    """The library of a package, else its program."""
+    crate, folder = _crate(manifest, outlook), dirname(manifest)
+    spots = (*crate.library, *(f"src/{name}" for name in _ROOTS), *crate.targets)
+    return next((p for spot in spots if outlook.has(p := joined(folder, spot))), None)
+
+
+def _named_crate(name: str, outlook: Outlook) -> str | None:
+    known = outlook.remembered(("crates",), lambda: _manifests(outlook), {})
+    return _root_of(known[name], outlook) if name in known else None
+
+
+def _manifests(outlook: Outlook) -> dict[str, str]:
+    """Manifests by the names of their crates; of several, the first."""
+    found: dict[str, str] = {}
+    for manifest in outlook.layout.basenames.get("Cargo.toml", ()):
+        found.setdefault(_crate(manifest, outlook).name, manifest)
+    return found
+
+
+class _Crate(NamedTuple):
+    """What a manifest says: the name to import it by, the file of its library if that is not
+    where it is expected, and all files that it says begin a crate."""
+
+    name: str = ""
+    library: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+
+
+def _crate(manifest: str, outlook: Outlook) -> _Crate:
+    found = outlook.document(manifest, _read_manifest)
+    return found if isinstance(found, _Crate) else _Crate()
+
+
+def _read_manifest(data: bytes) -> object:
+    try:
+        document: dict[str, Any] = tomllib.loads(data.decode("utf-8", "replace"))
+    except tomllib.TOMLDecodeError:
+        return None
+    library = _tables(document.get("lib"))
+    others = [
+        t for kind in ("bin", "test", "example", "bench") for t in _tables(document.get(kind))
+    ]
+    names = [table.get("name") for table in (*library, *_tables(document.get("package")))]
+    name = next((name for name in names if isinstance(name, str)), "")
+    own = _paths(library)
+    return _Crate(name.replace("-", "_"), own, (*own, *_paths(others)))
+
+
+def _paths(tables: Iterable[dict[str, object]]) -> tuple[str, ...]:
+    found = (table.get("path") for table in tables)
+    return tuple(normpath(path) for path in found if isinstance(path, str))
+
+
+def _tables(value: object) -> list[dict[str, object]]:
+    """A table of a manifest, or several of a kind."""
+    several = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [cast("dict[str, object]", item) for item in several if isinstance(item, dict)]
+
+
+def name_of(node: Node, text: Text) -> str:
+    """The name of an item; of an impl block, that of its type."""
+    if node.type == "impl_item":
+        type_ = node.child_by_field_name("type")
+        written = _GENERIC.sub("", text(type_)) if type_ is not None else ""
+        return written.rpartition("::")[2].strip("& ")
+    name = node.child_by_field_name("name")
+    return text(name) if name is not None else ""
+
+
+def is_exported(node: Node, _: str, text: Text) -> bool:
+    """`pub` gives an item away."""
+    first = node.child(0)
+    return first is not None and first.type == "visibility_modifier" and text(first) != "pub(self)"
+
+
+LANGUAGES = (
+    Language(
+        name="rust",
+        extensions=(".rs",),
+        grammar=("tree_sitter_rust", "language"),
+        query="rust.scm",
+        read_import=read_import,
+        find_import=find_import,
+        name_of=name_of,
+        is_exported=is_exported,
+        submodule=submodule,
+        implicit_imports=(
+            Import("crate", alias="crate", form="implicit"),
+            Import("super", alias="super", form="implicit"),
+        ),
+        details={"struct_item": "struct", "enum_item": "enum", "trait_item": "trait"},
+        binding_fields={
+            "let_declaration": ("pattern", "type|value"),
+            "parameter": ("pattern", "type"),
+            "field_declaration": ("name", "type"),
+        },
+        rewrites=(
+            (re.compile(r"\s+"), ""),
+            (re.compile(r"::<[^()]*>"), ""),
+            (re.compile(r"<[^()]*>"), ""),
+            (re.compile(r"::"), "."),
+        ),
+        return_field="return_type",
+        type_wrappers=frozenset(
+            "mut dyn impl const Option Result Box Arc Rc Cow RefCell Cell Mutex RwLock Pin".split()
+        ),
+        self_names=frozenset({"self", "Self"}),
+        outer_names=frozenset({"super"}),
+        test_path=re.compile(r"(?:^|/)(?:tests|benches)/.*\.rs$|(?:^|/)tests?\.rs$"),
+        test_name=re.compile(r"^tests?$"),
+    ),
+)

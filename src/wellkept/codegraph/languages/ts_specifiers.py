@@ -1,0 +1,315 @@
+"""Which file a module specifier of TypeScript or JavaScript means, as the compiler finds it.
+
+Relative paths, `paths` and `baseUrl` of the nearest tsconfig with what it extends, `imports` of the
+nearest package.json, and packages of the same tree by name and `exports`. A package whose `exports`
+point at what a build would make is followed to its sources. Nothing outside the tree is known.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from posixpath import dirname, normpath
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from wellkept.codegraph.parse.tree_index import holds, joined
+
+if TYPE_CHECKING:
+    from wellkept.codegraph.parse.resolver_context import Outlook
+
+_TYPED = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts")
+_UNTYPED = (".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte")
+_PASSES = (_TYPED, _UNTYPED)
+"""The compiler looks for types everywhere before it looks for JavaScript anywhere."""
+_WRITTEN = {
+    ".js": (".ts", ".tsx", ".d.ts", ".js", ".jsx"),
+    ".jsx": (".tsx", ".ts", ".d.ts", ".jsx"),
+    ".mjs": (".mts", ".d.mts", ".mjs"),
+    ".cjs": (".cts", ".d.cts", ".cjs"),
+}
+_CONDITIONS = frozenset({"types", "source", "import", "require", "node", "default"})
+_BUILT = re.compile(r"^(?:dist|build|lib|out|esm|cjs|es|types)(?:/(?:esm|cjs|es|types|src))?/")
+_ASIDE = re.compile(r"(?:^|/)(?:[\w-]*(?:tests?|fixtures?)[\w-]*|examples?|playgrounds?|templates?|"
+                    r"demos?)(?=/|$)")  # fmt: skip
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r",(\s*[}\]])")
+_FARTHEST = 8
+"""Steps of `extends` after which a tsconfig is given up."""
+
+
+class _Mapping(NamedTuple):
+    """`baseUrl` and `paths` as a tsconfig and those above it say, and the folder of `paths`."""
+
+    base: str | None = None
+    paths: Mapping[str, list[str]] | None = None
+    folder: str = ""
+
+
+def resolve_specifier(module: str, path: str, outlook: Outlook) -> str | None:
+    """The file that a module specifier means for a file, if it is in the tree."""
+    if module.startswith("."):
+        return _file_at(normpath(joined(dirname(path), module)), outlook)
+    if module.startswith("/"):
+        return None
+    for spot in _spots(module, path, outlook):
+        found = _file_at(spot, outlook)
+        if found is not None:
+            return found
+    return None
+
+
+def _spots(module: str, path: str, outlook: Outlook) -> Iterator[str]:
+    """Places that a specifier may mean that is no relative path."""
+    if module.startswith("#"):
+        manifest = outlook.nearest(path, "package.json")
+        if manifest is not None:
+            inner = _document(manifest, outlook).get("imports")
+            table = cast("dict[str, object]", inner) if isinstance(inner, dict) else {}
+            yield from _mapped(table, module, dirname(manifest))
+    yield from _by_paths(module, path, outlook)
+    yield from _by_package(module, path, outlook)
+
+
+# -- Files ----------------------------------------------------------------------------------------
+
+
+def _file_at(spot: str, outlook: Outlook) -> str | None:
+    """The file for a path without or with its extension, or the index of a folder."""
+    if spot.startswith("../"):
+        return None
+    spot = "" if spot == "." else spot
+    if spot:
+        for written, instead in _WRITTEN.items():
+            if spot.endswith(written):
+                found = _with_ending(spot[: -len(written)], instead, outlook)
+                if found is not None:
+                    return found
+    for endings in _PASSES:
+        found = _with_ending(spot, endings, outlook) if spot else None
+        found = found or _index_of(spot, endings, outlook)
+        if found is not None:
+            return found
+    return spot if spot and outlook.has(spot) else None
+
+
+def _with_ending(spot: str, endings: Iterable[str], outlook: Outlook) -> str | None:
+    return next((p for ending in endings if outlook.has(p := f"{spot}{ending}")), None)
+
+
+def _index_of(folder: str, endings: tuple[str, ...], outlook: Outlook) -> str | None:
+    if folder and not outlook.has_folder(folder):
+        return None
+    manifest = _document(joined(folder, "package.json"), outlook) if folder else {}
+    for field in ("typings", "types", "main", "module", "source"):
+        entry = manifest.get(field)
+        if isinstance(entry, str):
+            spot = normpath(joined(folder, entry))
+            found = next((p for p in _spellings(spot, endings) if outlook.has(p)), None)
+            if found is not None:
+                return found
+    return _with_ending(joined(folder, "index"), endings, outlook)
+
+
+def _spellings(spot: str, endings: tuple[str, ...]) -> Iterator[str]:
+    if spot.endswith(endings):
+        yield spot
+    for written, instead in _WRITTEN.items():
+        if spot.endswith(written):
+            yield from (f"{spot[: -len(written)]}{e}" for e in instead if e in endings)
+    yield from (f"{spot}{ending}" for ending in endings)
+    yield from (f"{spot}/index{ending}" for ending in endings)
+
+
+# -- tsconfig -------------------------------------------------------------------------------------
+
+
+def _by_paths(module: str, path: str, outlook: Outlook) -> Iterator[str]:
+    """Places by `paths` and `baseUrl` of the nearest tsconfig; the best pattern alone counts."""
+    for name in ("tsconfig.json", "jsconfig.json"):
+        config = outlook.nearest(path, name)
+        if config is None:
+            continue
+        base, paths, folder = _effective(config, outlook)
+        start = base if base is not None else folder
+        for target in _best(paths or {}, module):
+            yield normpath(joined(start, target.replace("${configDir}", dirname(config) or ".")))
+        if base is not None:
+            yield normpath(joined(base, module))
+
+
+def _effective(config: str, outlook: Outlook) -> _Mapping:
+    """What a tsconfig says; one that only refers to others says what the first of them does."""
+    found = _mapping(config, outlook, 0)
+    if found.base is not None or found.paths:
+        return found
+    for item in _listed(_document(config, outlook).get("references")):
+        written = cast("dict[str, object]", item).get("path") if isinstance(item, dict) else None
+        for spot in _configs(written, config, outlook) if isinstance(written, str) else ():
+            # A reference to another folder is another project, with files of its own.
+            if dirname(spot) == dirname(config):
+                inner = _mapping(spot, outlook, 0)
+                if inner.base is not None or inner.paths:
+                    return inner
+    return found
+
+
+def _mapping(config: str, outlook: Outlook, steps: int) -> _Mapping:
+    """`baseUrl` and `paths` of a tsconfig, else of what it extends, of which the last counts."""
+    document = _document(config, outlook)
+    folder = dirname(config)
+    found = _Mapping()
+    for extended in _listed(document.get("extends")) if steps < _FARTHEST else ():
+        spots = _configs(extended, config, outlook) if isinstance(extended, str) else ()
+        for above in (_mapping(spot, outlook, steps + 1) for spot in spots):
+            base = above.base if above.base is not None else found.base
+            found = above._replace(base=base) if above.paths else found._replace(base=base)
+    options = document.get("compilerOptions")
+    options = cast("dict[str, object]", options) if isinstance(options, dict) else {}
+    written, paths = options.get("baseUrl"), options.get("paths")
+    if isinstance(written, str):
+        base = normpath(joined(folder, written.replace("${configDir}/", "")))
+        found = found._replace(base="" if base == "." else base)
+    if isinstance(paths, dict):
+        kept = {k: [t for t in _listed(v) if isinstance(t, str)]
+                for k, v in cast("dict[str, object]", paths).items()}  # fmt: skip
+        found = found._replace(paths=kept, folder=folder)
+    return found
+
+
+def _configs(written: str, config: str, outlook: Outlook) -> Iterator[str]:
+    """The tsconfig that another names: by path, or in a package of the tree."""
+    if written.startswith("."):
+        spots = [normpath(joined(dirname(config), written))]
+    else:
+        name, rest = _package_name(written)
+        spots = [joined(dirname(m), rest) for m in _manifests(name, config, outlook)]
+    for spot in spots:
+        for candidate in (spot, f"{spot}.json", joined(spot, "tsconfig.json")):
+            if candidate in outlook.layout and candidate.endswith(".json"):
+                yield candidate
+                return
+
+
+def _best(patterns: Mapping[str, list[str]], module: str) -> Iterator[str]:
+    """The targets of the exact pattern, else of that with the longest beginning."""
+    if module in patterns:
+        yield from patterns[module]
+        return
+    fitting = [p for p in patterns if p.count("*") == 1 and _fits(p, module)]
+    if fitting:
+        best = max(fitting, key=lambda p: len(p.partition("*")[0]))
+        head, _, tail = best.partition("*")
+        middle = module[len(head) : len(module) - len(tail)]
+        yield from (target.replace("*", middle) for target in patterns[best])
+
+
+def _fits(pattern: str, module: str) -> bool:
+    head, _, tail = pattern.partition("*")
+    long_enough = len(module) >= len(head) + len(tail)
+    return long_enough and module.startswith(head) and module.endswith(tail)
+
+
+# -- Packages -------------------------------------------------------------------------------------
+
+
+def _by_package(module: str, path: str, outlook: Outlook) -> Iterator[str]:
+    """Places by the name of a package of the same tree."""
+    name, rest = _package_name(module)
+    for manifest in _manifests(name, path, outlook):
+        folder = dirname(manifest)
+        exports = _document(manifest, outlook).get("exports")
+        table = cast("dict[str, object]", exports) if isinstance(exports, dict) else {}
+        if not any(key.startswith(".") for key in table):
+            table = {".": cast("object", exports)}
+        yield from _mapped(table, f"./{rest}" if rest else ".", folder)
+        if rest:
+            yield joined(folder, rest)
+            yield joined(folder, f"src/{rest}")
+        else:
+            yield folder or "."
+            yield joined(folder, "src")
+
+
+def _package_name(module: str) -> tuple[str, str]:
+    """The name of a package and what is asked of it."""
+    parts = module.split("/")
+    name = "/".join(parts[:2]) if module.startswith("@") else parts[0]
+    return name, module[len(name) + 1 :]
+
+
+def _manifests(name: str, path: str, outlook: Outlook) -> list[str]:
+    """Manifests of packages of that name, the nearest first. What stands in a folder of examples
+    or fixtures is a package for that folder only."""
+    known = outlook.remembered(("manifests",), lambda: _all_manifests(outlook), {})
+    found = [manifest for manifest in known.get(name, ()) if _is_open(manifest, path)]
+    return sorted(found, key=lambda m: (not holds(dirname(m), path), len(m), m))
+
+
+def _all_manifests(outlook: Outlook) -> dict[str, list[str]]:
+    """Manifests by the names of their packages."""
+    found: dict[str, list[str]] = {}
+    for manifest in outlook.layout.basenames.get("package.json", ()):
+        name = _document(manifest, outlook).get("name")
+        if isinstance(name, str):
+            found.setdefault(name, []).append(manifest)
+    return found
+
+
+def _is_open(manifest: str, path: str) -> bool:
+    """Whether a file may use a package: those aside are only for what stands beside them."""
+    aside = _ASIDE.finditer(dirname(manifest))
+    return all(path.startswith(f"{manifest[: found.end()]}/") for found in aside)
+
+
+def _mapped(table: Mapping[str, object], asked: str, folder: str) -> Iterator[str]:
+    """Places by a table of `exports` or `imports`, sources in place of what is built from them."""
+    patterns = {key: list(_flat(value)) for key, value in table.items()}
+    for target in _best(patterns, asked):
+        inner = normpath(target)
+        yield joined(folder, inner)
+        source = _BUILT.sub("src/", inner)
+        if source != inner:
+            yield joined(folder, source)
+            yield joined(folder, re.sub(r"(?:\.d)?\.[cm]?[jt]s$", "", source))
+
+
+def _flat(value: object) -> Iterator[str]:
+    """The paths of an entry, those under conditions that the compiler knows first."""
+    if isinstance(value, str):
+        if value.startswith("."):
+            yield value
+    elif isinstance(value, list):
+        for item in cast("list[object]", value):
+            yield from _flat(item)
+    elif isinstance(value, dict):
+        table = cast("dict[str, object]", value)
+        for key in sorted(table, key=lambda k: k not in _CONDITIONS):
+            yield from _flat(table[key])
+
+
+# -- Documents ------------------------------------------------------------------------------------
+
+
+def _listed(value: object) -> list[object]:
+    if isinstance(value, list):
+        return cast("list[object]", value)
+    return [] if value is None else [value]
+
+
+def _document(path: str, outlook: Outlook) -> dict[str, Any]:
+    found = outlook.document(path, _parsed)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _parsed(data: bytes) -> object:
+    """JSON with comments and trailing commas; None for what is neither."""
+    text = data.decode("utf-8-sig", "replace")
+    try:
+        return json.loads(text)
+    except ValueError:
+        plain = _TRAILING.sub(r"\1", _COMMENT.sub(lambda m: m.group(1) or "", text))
+    try:
+        return json.loads(plain)
+    except ValueError:
+        return None

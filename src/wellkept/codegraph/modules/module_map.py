@@ -1,0 +1,211 @@
+"""The module map of a tree: which folders are its modules, and how they stand to each other.
+
+Large folders are split into their subfolders until the map is readable: the largest first, never
+beyond a limit. A file belongs to the deepest chosen folder above it, so every file is in exactly
+one module. Counts come from the graph as arrays; purposes are read by `prose`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from pathlib import Path
+from posixpath import basename, dirname
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from wellkept.codegraph.history.commits import is_test
+from wellkept.codegraph.modules.descriptions import purpose_of
+from wellkept.codegraph.parse.tree_index import ancestors
+from wellkept.codegraph.query.traversal import Map
+from wellkept.core.code_modules import CodeModule, ModuleLink
+from wellkept.core.graph import FileState, NodeKind, SourceFile
+from wellkept.core.ports.graph import GraphStore
+
+if TYPE_CHECKING:
+    from wellkept.codegraph.query.traversal import Ints
+
+_SPLIT_SHARE: Final = 0.04
+"""A folder with less than this share of all lines stays whole."""
+_MOST_GIVEN: Final = 8
+_MOST_TESTS: Final = 20
+_ENTRY_NAMES: Final = re.compile(
+    r"^(?:__main__\.py|manage\.py|wsgi\.py|asgi\.py|(?:main|cli|server)\.\w+|"
+    r"index\.[cm]?[jt]sx?|Program\.cs|Main\.java|config\.ru)$"
+)
+
+
+def modules_of(store: GraphStore, tree: str, *, root: Path, limit: int) -> tuple[CodeModule, ...]:
+    """The modules of a tree, by folder."""
+    files = [f for f in store.files(tree) if f.state is not FileState.SKIPPED and f.line_count]
+    files = [f for f in files if f.language != "configuration"]
+    chosen = module_folders(files, limit=limit)
+    grouped: dict[str, list[SourceFile]] = defaultdict(list)
+    for file in files:
+        grouped[_home(file.path, chosen)].append(file)
+    counted = _Counted(store, tree, {f.path: _home(f.path, chosen) for f in files})
+    main = _main(grouped)
+    return tuple(
+        _module(folder, inside, counted, root=root, is_main=folder == main)
+        for folder, inside in sorted(grouped.items())
+    )
+
+
+def _main(grouped: Mapping[str, Sequence[SourceFile]]) -> str:
+    """The outermost module that holds most of the code, unless the root is one itself."""
+    lines: Counter[str] = Counter()
+    for folder, files in grouped.items():
+        outermost = [above for above in (folder, *ancestors(folder)) if above in grouped][-1]
+        own = sum(file.line_count for file in files if not file.is_test)
+        lines[outermost] += 0 if is_test(folder) else own
+    return max(lines, key=lambda folder: lines[folder], default="")
+
+
+def _module(
+    folder: str, files: Sequence[SourceFile], counted: _Counted, *, root: Path, is_main: bool
+) -> CodeModule:
+    paths = tuple(sorted(file.path for file in files))
+    used = counted.used_files(folder)
+    by_use = sorted(paths, key=lambda p: (-used[p], p))
+    purpose, read_from = purpose_of(root, folder, by_use, is_main=is_main)
+    languages = Counter(file.language for file in files)
+    return CodeModule(
+        folder=f"{folder}/" if folder else "./",
+        name=_name(folder),
+        languages=tuple(name for name, _ in languages.most_common()),
+        files=paths,
+        lines=sum(file.line_count for file in files),
+        is_test=is_test(folder) or all(file.is_test for file in files),
+        depends_on=counted.links(folder, leaving=True),
+        used_by=counted.links(folder, leaving=False),
+        gives=counted.given(folder),
+        entry_points=tuple(p for p in paths if _ENTRY_NAMES.match(basename(p)))[:_MOST_GIVEN],
+        tests=counted.tests(folder),
+        purpose=purpose,
+        read_from=read_from,
+    )
+
+
+# -- Which folders are modules --------------------------------------------------------------------
+
+
+class _Folder(NamedTuple):
+    """What is in a folder: lines in all, whether files lie directly in it, its subfolders."""
+
+    lines: int
+    has_files: bool
+    children: frozenset[str]
+
+
+def module_folders(files: Iterable[SourceFile], *, limit: int) -> frozenset[str]:
+    """The folders that a map shows as modules; the root is the empty text."""
+    folders = _folders(files)
+    enough = folders[""].lines * _SPLIT_SHARE if "" in folders else 0
+    chosen = {""} & folders.keys()
+    waiting = [(-folders[name].lines, name) for name in chosen]
+    heapify(waiting)
+    while waiting:
+        _, name = heappop(waiting)
+        folder = folders[name]
+        after = len(chosen) + len(folder.children) - (not folder.has_files)
+        is_chain = len(folder.children) == 1 and not folder.has_files
+        is_worth = folder.lines >= enough and not is_test(name) and after <= limit
+        if not folder.children or not (is_chain or is_worth):
+            continue
+        if not folder.has_files:
+            chosen.discard(name)
+        for child in folder.children:
+            chosen.add(child)
+            heappush(waiting, (-folders[child].lines, child))
+    return frozenset(chosen)
+
+
+def _folders(files: Iterable[SourceFile]) -> dict[str, _Folder]:
+    lines: Counter[str] = Counter()
+    direct: set[str] = set()
+    children: dict[str, set[str]] = defaultdict(set)
+    for file in files:
+        direct.add(dirname(file.path))
+        for folder in ancestors(file.path):
+            lines[folder] += file.line_count
+            if folder:
+                children[dirname(folder)].add(folder)
+    return {
+        folder: _Folder(count, folder in direct, frozenset(children[folder]))
+        for folder, count in lines.items()
+    }
+
+
+def _home(path: str, chosen: frozenset[str]) -> str:
+    """The module that a file belongs to."""
+    return next((folder for folder in ancestors(path) if folder in chosen), "")
+
+
+def _name(folder: str) -> str:
+    parts = [part for part in folder.split("/") if part]
+    if len(parts) > 1 and parts[0] in ("src", "lib"):
+        parts = parts[1:]
+    return ".".join(parts) or "."
+
+
+# -- What leads where -----------------------------------------------------------------------------
+
+
+class _Counted:
+    """The edges between modules, counted once for all of them."""
+
+    def __init__(self, store: GraphStore, tree: str, homes: Mapping[str, str]) -> None:
+        self._store = store
+        self._tree = tree
+        chart = Map(store.edge_table(tree), store.node_table(tree))
+        self._chart = chart
+        self._folders = sorted(set(homes.values()))
+        self._places = {folder: place for place, folder in enumerate(self._folders)}
+        of_file = [self._places.get(homes.get(path, ""), -1) if path in homes else -1
+                   for path in chart.paths]  # fmt: skip
+        # The last entry stands for nodes without a file, whose place is -1.
+        home = np.array([*of_file, -1], dtype=np.int64)[chart.files]
+        sources, targets = chart.links()
+        crossing = (home[sources] != home[targets]) & (home[sources] >= 0) & (home[targets] >= 0)
+        self._sources, self._targets = sources[crossing], targets[crossing]
+        self._from, self._to = home[self._sources], home[self._targets]
+
+    def links(self, folder: str, *, leaving: bool) -> tuple[ModuleLink, ...]:
+        """The other modules that one leads to, or that lead to it, the most edges first."""
+        own, other = (self._from, self._to) if leaving else (self._to, self._from)
+        found, counts = np.unique(other[own == self._places[folder]], return_counts=True)
+        named = [
+            ModuleLink(f"{self._folders[place]}/" if self._folders[place] else "./", int(count))
+            for place, count in zip(found.tolist(), counts.tolist(), strict=True)
+        ]
+        return tuple(sorted(named, key=lambda link: (-link.edges, link.folder)))
+
+    def used_files(self, folder: str) -> Counter[str]:
+        """How often each file of a module is used from outside."""
+        files = self._chart.files[self._targets[self._to == self._places[folder]]]
+        return Counter(self._chart.paths[int(place)] for place in files if place >= 0)
+
+    def given(self, folder: str) -> tuple[str, ...]:
+        """The names of a module's symbols that others use, the most used first."""
+        targets = self._targets[self._to == self._places[folder]]
+        symbols = self._most(targets, 4 * _MOST_GIVEN)
+        nodes = self._store.numbered(self._tree, [int(self._chart.numbers[p]) for p in symbols])
+        named = [nodes[int(self._chart.numbers[p])] for p in symbols]
+        kinds = (NodeKind.CLASS, NodeKind.INTERFACE, NodeKind.FUNCTION)
+        names = [n.qualname for n in named if n.kind in kinds and not n.is_test]
+        outer = (name for name in names if "." not in name and not name.startswith("_"))
+        return tuple(dict.fromkeys(outer))[:_MOST_GIVEN]
+
+    def tests(self, folder: str) -> tuple[str, ...]:
+        """Test files outside of a module that use it directly."""
+        files = np.unique(self._chart.files[self._sources[self._to == self._places[folder]]])
+        paths = [self._chart.paths[int(place)] for place in files if place >= 0]
+        return tuple(path for path in paths if self._chart.is_test_file(path))[:_MOST_TESTS]
+
+    @staticmethod
+    def _most(places: Ints, limit: int) -> list[int]:
+        found, counts = np.unique(places, return_counts=True)
+        return found[np.lexsort((found, -counts))][:limit].tolist()

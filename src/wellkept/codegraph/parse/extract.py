@@ -1,0 +1,342 @@
+"""Source text -> facts, by the language's query and tables.
+
+The query finds definitions, imports, calls, bases and variables in one pass; everything else is
+ranges: what stands inside what. A function inside a function is no symbol of its own, its calls
+are those of the outer one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from wellkept.codegraph.parse.file_facts import (
+    RETURNED,
+    UNKNOWN,
+    Base,
+    Binding,
+    Call,
+    Facts,
+    Import,
+    Names,
+    Symbol,
+)
+from wellkept.codegraph.parse.grammars import grammar
+from wellkept.codegraph.parse.language import Language
+from wellkept.codegraph.parse.names import Wording
+from wellkept.core.graph import NodeKind
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    Captures = dict[str, list[Node]]
+
+_KINDS = {
+    "function": NodeKind.FUNCTION,
+    "class": NodeKind.CLASS,
+    "interface": NodeKind.INTERFACE,
+    "module": NodeKind.MODULE,
+}
+_OWNER = "owner"
+_LONGEST_SIGNATURE = 160
+_START = attrgetter("start_byte")
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A definition or an owner with the range it covers."""
+
+    start: int
+    end: int
+    qualname: str
+    kind: NodeKind | None
+    parent: int
+    place: int = -1
+    """Among the symbols; -1 for an owner and for a function inside a function."""
+
+
+def extract(source: bytes, language: Language) -> Facts:
+    """The facts of one file."""
+    root = _root(source, language)
+    return _Reader(source, language, grammar(language).captures(root)).facts(root)
+
+
+def _root(source: bytes, language: Language) -> Node:
+    """The syntax of a file; with errors, that of its text in an easier form if it has fewer."""
+    loaded = grammar(language)
+    if language.embedded is not None:
+        source = language.embedded(source)
+    root = loaded.parser.parse(source).root_node
+    if not root.has_error or language.simplified is None:
+        return root
+    simpler = loaded.parser.parse(language.simplified(source)).root_node
+    return min(root, simpler, key=loaded.error_bytes)
+
+
+class Opened(NamedTuple):
+    """A file as its parser sees it: its functions by qualified name, and what is called as
+    written, by the syntax node of the callee, or of the call where no one node spans the callee."""
+
+    root: Node
+    functions: dict[str, Node]
+    calls: dict[int, str]
+
+
+def opened(source: bytes, language: Language) -> Opened:
+    """The functions and calls of a file, to be looked into."""
+    root = _root(source, language)
+    return _Reader(source, language, grammar(language).captures(root)).opened(root)
+
+
+class _Reader:
+    """Turns the captures of one file into facts."""
+
+    def __init__(self, source: bytes, language: Language, captures: Captures) -> None:
+        self._source = source
+        self._language = language
+        self._words = Wording(source, language)
+        self._captures = captures
+        self._frames: list[_Frame] = []
+        self._starts: list[int] = []
+        self._symbols: list[Symbol] = []
+        self._hidden: list[Binding] = []
+        self._returned: list[Binding] = []
+
+    def facts(self, root: Node) -> Facts:
+        """Everything, in the order in which later parts need earlier ones."""
+        self._define()
+        imports = self._imports(root)
+        bases = self._bases()
+        self._see_kinds_again(bases)
+        calls = self._calls()
+        exports = self._exports()
+        names = Names(
+            package=self._language.package_of(root, self._words.text),
+            symbols={s.qualname: s.kind for s in self._symbols},
+            imports=tuple(imports),
+            bases=tuple(dict.fromkeys(bases)),
+            exports=tuple(dict.fromkeys(exports)),
+        )
+        locals_, attributes = self._bindings(names, {call.callee for call in calls})
+        return Facts(
+            names=replace(names, attributes=tuple(dict.fromkeys(attributes))),
+            symbols=tuple(self._symbols),
+            calls=tuple(calls),
+            bindings=tuple(dict.fromkeys(locals_)),
+            import_lines=tuple(i.line for i in imports),
+            has_errors=root.has_error,
+        )
+
+    def opened(self, root: Node) -> Opened:
+        """The functions and calls themselves."""
+        self._define()
+        functions: dict[str, Node] = {}
+        for node in self._in_order("function"):
+            frame = self._around(node.start_byte)
+            if frame is not None and frame.kind is NodeKind.FUNCTION:
+                functions.setdefault(frame.qualname, node)
+        written = ((node.id, self._words.dotted(node)) for node in self._captures.get("call", ()))
+        return Opened(root, functions, {id_: callee for id_, callee in written if callee})
+
+    def _in_order(self, capture: str) -> list[Node]:
+        """Captured nodes as they stand in the text; the query gives them in any order."""
+        return sorted(self._captures.get(capture, ()), key=_START)
+
+    # -- Definitions ------------------------------------------------------------------------------
+
+    def _define(self) -> None:
+        found: list[tuple[int, int, Node, str]] = []
+        for capture in (*_KINDS, _OWNER):
+            for node in self._captures.get(capture, ()):
+                found.append((node.start_byte, -node.end_byte, node, capture))
+        found.sort(key=lambda item: item[:2])
+        seen: dict[str, int] = {}
+        open_: list[int] = []
+        last = (-1, -1)
+        for start, minus_end, node, capture in found:
+            if (start, minus_end) == last:  # two patterns found the same node; the first counts
+                continue
+            last = (start, minus_end)
+            while open_ and self._frames[open_[-1]].end <= start:
+                open_.pop()
+            frame = self._frame(node, capture, open_[-1] if open_ else -1, seen)
+            self._frames.append(frame)
+            self._starts.append(start)
+            open_.append(len(self._frames) - 1)
+
+    def _frame(self, node: Node, capture: str, parent: int, seen: dict[str, int]) -> _Frame:
+        name = self._language.name_of(node, self._words.text)
+        above = self._frames[parent] if parent >= 0 else None
+        qualname = f"{above.qualname}.{name}" if above and above.qualname else name
+        kind = _KINDS.get(capture)
+        frame = _Frame(node.start_byte, node.end_byte, qualname, kind, parent)
+        if not name or kind is None:
+            frame.qualname = qualname if name else (above.qualname if above else "")
+            frame.place = above.place if above else -1
+            return frame
+        if kind is NodeKind.FUNCTION and self._inside_function(parent):
+            assert above is not None
+            self._hidden.append(Binding(above.qualname, name, ""))
+            frame.qualname, frame.place = above.qualname, above.place
+            return frame
+        frame.place = self._symbol(node, frame, name, seen)
+        return frame
+
+    def _inside_function(self, parent: int) -> bool:
+        """Whether the nearest definition around is a function."""
+        while parent >= 0:
+            kind = self._frames[parent].kind
+            if kind is not None:
+                return kind is NodeKind.FUNCTION
+            parent = self._frames[parent].parent
+        return False
+
+    def _symbol(self, node: Node, frame: _Frame, name: str, seen: dict[str, int]) -> int:
+        """The place of a symbol; a second definition of the same name is the same symbol."""
+        if frame.qualname in seen:
+            return seen[frame.qualname]
+        language, kind = self._language, frame.kind
+        assert kind is not None
+        is_test = language.test_name is not None and language.test_name.search(name) is not None
+        inside = frame.parent >= 0 and self._frames[frame.parent].kind is not None
+        detail = language.details.get(node.type, kind.value)
+        method = kind is NodeKind.FUNCTION and "." in frame.qualname
+        if kind is NodeKind.FUNCTION and (returned := self._words.returned(node)):
+            self._returned.append(Binding(frame.qualname, RETURNED, returned))
+        place = seen[frame.qualname] = len(self._symbols)
+        self._symbols.append(
+            Symbol(
+                qualname=frame.qualname,
+                kind=kind,
+                detail="method" if method and detail == "function" else detail,
+                line=node.start_point.row + 1,
+                end_line=node.end_point.row + 1,
+                is_exported=not inside and language.is_exported(node, name, self._words.text),
+                is_test=is_test,
+                signature=self._signature(node),
+            )
+        )
+        return place
+
+    def _signature(self, node: Node) -> str:
+        end = self._source.find(b"\n", node.start_byte, node.start_byte + _LONGEST_SIGNATURE)
+        stop = end if end >= 0 else min(node.end_byte, node.start_byte + _LONGEST_SIGNATURE)
+        line = self._source[node.start_byte : min(stop, node.end_byte)]
+        return line.decode("utf-8", "replace").rstrip(" {:\r").replace("\ufffd", "")
+
+    def _around(self, position: int) -> _Frame | None:
+        """The innermost definition that holds a position."""
+        place = bisect_right(self._starts, position) - 1
+        while place >= 0 and self._frames[place].end <= position:
+            place = self._frames[place].parent
+        return self._frames[place] if place >= 0 else None
+
+    def _scope(self, position: int) -> str:
+        frame = self._around(position)
+        return frame.qualname if frame is not None else ""
+
+    # -- Imports, bases, exports ------------------------------------------------------------------
+
+    def _imports(self, root: Node) -> list[Import]:
+        found: list[Import] = []
+        for node in self._in_order("import"):
+            found.extend(self._language.read_import(node, self._words.text))
+        stray = self._language.stray_imports
+        if root.has_error and stray is not None:
+            seen = {item.line for item in found}
+            found.extend(item for item in stray(self._source) if item.line not in seen)
+        return [*found, *self._language.implicit_imports]
+
+    def _bases(self) -> list[Base]:
+        found: list[Base] = []
+        for capture in ("extends", "implements"):
+            for node in self._in_order(capture):
+                owner, name = self._scope(node.start_byte), self._words.dotted(node)
+                if owner and name and not name.startswith(UNKNOWN):
+                    found.append(Base(owner, name, capture == "implements"))
+        return found
+
+    def _see_kinds_again(self, bases: Sequence[Base]) -> None:
+        decide = self._language.kind_of
+        if decide is None:
+            return
+        by_owner: dict[str, list[str]] = {}
+        for base in bases:
+            by_owner.setdefault(base.owner, []).append(base.name)
+        for place, symbol in enumerate(self._symbols):
+            if symbol.qualname in by_owner:
+                kind = decide(symbol.kind, tuple(by_owner[symbol.qualname]))
+                self._symbols[place] = symbol._replace(kind=kind)
+
+    def _exports(self) -> list[tuple[str, str]]:
+        read = self._language.read_exports
+        if read is None:
+            return []
+        return [pair for node in self._in_order("export") for pair in read(node, self._words.text)]
+
+    # -- Calls and variables ----------------------------------------------------------------------
+
+    def _calls(self) -> list[Call]:
+        """Each callee once for each caller, where it is called first."""
+        found: dict[tuple[int, str], Node] = {}
+        for node in self._in_order("call"):
+            callee = self._words.dotted(node)
+            if callee:
+                frame = self._around(node.start_byte)
+                found.setdefault((frame.place if frame is not None else -1, callee), node)
+        return [
+            Call(caller, callee, node.start_point.row + 1)
+            for (caller, callee), node in sorted(found.items(), key=itemgetter(0))
+        ]
+
+    def _bindings(
+        self, names: Names, callees: Iterable[str]
+    ) -> tuple[list[Binding], list[Binding]]:
+        """Variables that a call starts from, or that hide a name; and the fields of classes."""
+        heads = {callee.partition(".")[0] for callee in callees}
+        taken = heads & (names.symbols.keys() | names.imported.keys())
+        locals_ = [b for b in self._hidden if b.name in taken]
+        attributes = self._returned
+        said: dict[tuple[str, str], str] = {}
+        for node in self._in_order("bind"):
+            name, type_ = self._words.variable(node)
+            scope = self._scope(node.start_byte)
+            head, _, attribute = name.partition(".")
+            inside = names.symbols.get(scope) in (NodeKind.CLASS, NodeKind.INTERFACE)
+            if attribute and head in self._language.self_names:
+                if "." in scope:
+                    attributes.append(Binding(scope.rpartition(".")[0], attribute, type_))
+            elif not name or "." in name or type_.partition(".")[0] == name:
+                continue
+            elif inside or not scope:
+                attributes.append(Binding(scope, name, type_))
+            elif self._is_promoted(node):
+                attributes.append(Binding(scope.rpartition(".")[0], name, type_))
+            said[(scope, name)] = type_
+            if not inside and name in heads and (scope or type_):
+                locals_.append(Binding(scope, name, type_))
+        attributes += self._aliases(said)
+        for node in self._in_order("local") if taken else ():
+            name = self._words.text(node)
+            if name in taken and (scope := self._scope(node.start_byte)):
+                locals_.append(Binding(scope, name, ""))
+        return locals_, [a for a in attributes if a.type]
+
+    def _aliases(self, said: Mapping[tuple[str, str], str]) -> Iterator[Binding]:
+        """Fields that are given a variable: `self.cart = cart` has the type of the parameter."""
+        for node in self._in_order("alias"):
+            left, right = (node.child_by_field_name(name) for name in ("left", "right"))
+            scope = self._scope(node.start_byte)
+            if left is not None and right is not None:
+                head, _, name = self._words.dotted(left).partition(".")
+                type_ = said.get((scope, self._words.text(right)), "")
+                if head in self._language.self_names and type_:
+                    yield Binding(scope.rpartition(".")[0], name, type_)
+
+    def _is_promoted(self, parameter: Node) -> bool:
+        """Whether a parameter of a constructor is a field as well."""
+        marks = self._language.promoting
+        return bool(marks) and any(child.type in marks for child in parameter.children[:3])

@@ -1,0 +1,482 @@
+"""Where values go inside one function: from its parameters, the calls it makes and the fields it
+reads, to the arguments of calls, to fields, and back to whoever called it.
+
+Statements are gone through in their order: a variable carries what was last assigned to it, both
+ways of a branch count, and a loop is gone through twice. What a value goes through on its way
+(operators, containers, text) is not told apart. Knows nothing of other functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from wellkept.codegraph.parse.language import Language
+from wellkept.codegraph.query import dataflow_syntax as syntax
+from wellkept.core.records import record
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+RECEIVER = "."
+SELF = "self"
+
+
+class Origin(NamedTuple):
+    """Where a value comes from. A result is named by the number of its call; a local is a variable
+    that was asked about by name."""
+
+    kind: Literal["parameter", "result", "field", "variable", "local"]
+    name: str
+    is_part: bool = False
+    """Only a member of it; while a function is gone through, never in its flow."""
+
+
+class Sink(NamedTuple):
+    """Where a value goes to. An argument is named by its place or keyword, with its call."""
+
+    kind: Literal["argument", "return", "field", "variable"]
+    name: str = ""
+    call: int = -1
+
+
+class Site(NamedTuple):
+    """One call as written."""
+
+    callee: str
+    line: int
+
+
+class Move(NamedTuple):
+    """A value goes from its origin to a sink, in a line; or only a part of it does."""
+
+    sink: Sink
+    line: int
+    is_part: bool = False
+
+
+@record(kw_only=True)
+class Flow:
+    """What a function does with values."""
+
+    parameters: tuple[tuple[str, ...], ...]
+    """The names of each, without the object that a method belongs to."""
+    gives: bool
+    """Whether it gives anything back."""
+    sites: tuple[Site, ...]
+    moves: Mapping[Origin, tuple[Move, ...]]
+
+    def parameter(self, key: str) -> str | None:
+        """The name of the parameter that takes an argument."""
+        named = next((n for names in self.parameters for n in names if n == key), None)
+        if named is not None or not self.parameters:
+            return named
+        if not key.isdigit():
+            return self.parameters[-1][0]
+        return self.parameters[min(int(key), len(self.parameters) - 1)][0]
+
+    def same(self, name: str) -> tuple[str, ...]:
+        """Every name of the parameter that has this one."""
+        return next((names for names in self.parameters if name in names), (name,))
+
+
+_Origins = frozenset[Origin]
+_NONE: _Origins = frozenset()
+_Env = dict[str, _Origins]
+
+
+def read_flow(
+    function: Node,
+    *,
+    language: Language,
+    calls: Mapping[int, str],
+    globals_: frozenset[str] = frozenset(),
+    watched: str = "",
+) -> Flow:
+    """The flow of a function, or of a file's top level when that is the node.
+
+    `calls` are the callees as written, by the node that `Opened` says; `watched` is a variable
+    whose values are to be told apart as origins of their own.
+    """
+    walk = _Walk(language, calls, globals_, watched)
+    walk.enter(syntax.function_part(function))
+    moves: dict[Origin, list[Move]] = {}
+    for (origin, sink), line in walk.moves.items():
+        whole = origin._replace(is_part=False)
+        if not origin.is_part or (whole, sink) not in walk.moves:
+            moves.setdefault(whole, []).append(Move(sink, line, origin.is_part))
+    return Flow(
+        parameters=tuple(walk.parameters),
+        gives=walk.gives,
+        sites=tuple(walk.sites),
+        moves={origin: tuple(found) for origin, found in moves.items()},
+    )
+
+
+class _Walk:
+    """Goes through one function and notes the moves."""
+
+    def __init__(
+        self, language: Language, calls: Mapping[int, str], globals_: frozenset[str], watched: str
+    ) -> None:
+        self._language = language
+        self._calls = calls
+        self._call_types = syntax.CALLS | language.call_fields.keys()
+        self._globals = globals_
+        self._watched = watched
+        self._selves = set(language.self_names)
+        self._env: _Env = {}
+        self._closures: list[set[Origin]] = []
+        """What the closures around here give back, the innermost last."""
+        self._handed: _Origins = _NONE
+        """What a closure that is an argument may be called with."""
+        self._matched: _Origins = _NONE
+        self._numbers: dict[int, int] = {}
+        self._is_file = False
+        self._rules = self._rules_by_type()
+        self.gives = False
+        self.parameters: list[tuple[str, ...]] = []
+        self.sites: list[Site] = []
+        self.moves: dict[tuple[Origin, Sink], int] = {}
+
+    def _rules_by_type(self) -> dict[str, Callable[[Node], _Origins]]:
+        rules = (
+            (syntax.MEMBERS, self._member),
+            (syntax.ASSIGNMENTS | syntax.ADDITIONS, self._assigned),
+            (syntax.BRANCHES, self._branch),
+            (syntax.LOOPS, self._loop),
+            (syntax.RETURNS, self._return),
+            (syntax.CLOSURES | syntax.NESTED, self._closure),
+            (syntax.ELEMENTS, self._element),
+            (syntax.COMPREHENSIONS, self._comprehension),
+            (syntax.PATTERNS, self._pattern),
+            (syntax.OPERATIONS, self._operation),
+        )
+        return {kind: rule for kinds, rule in rules for kind in kinds}
+
+    def enter(self, function: Node) -> None:
+        """Go through the whole."""
+        self._is_file = function.parent is None
+        receiver = function.child_by_field_name("receiver")
+        if receiver is not None:  # Go: the method's object has a name of its own
+            self._selves.update(n for c in receiver.named_children for n in syntax.names_in(c))
+        for names in [] if self._is_file else syntax.parameters(function):
+            if names[0] in self._selves and not self.parameters:
+                continue
+            self.parameters.append(names)
+            for name in names:
+                self._bind(name, frozenset({Origin("parameter", name)}))
+        body = function if self._is_file else function.child_by_field_name("body")
+        if body is None:
+            return
+        if self._is_file:
+            for child in body.named_children:
+                if child.type not in syntax.NESTED:
+                    self._value(child)
+            return
+        given = self._value(body)
+        if body.type not in ("statement_block", "compound_statement") and self._gives_last():
+            self.gives = self._language.name != "rust" or bool(syntax.given_type(function))
+            self._emit(given, Sink("return"), body.end_point.row + 1)
+
+    def _gives_last(self) -> bool:
+        """Whether the last expression is what a function gives back."""
+        return self._language.name in ("rust", "ruby", "javascript", "typescript", "tsx")
+
+    def _emit(self, origins: Iterable[Origin], sink: Sink, line: int) -> None:
+        for origin in origins:
+            if (origin.kind, origin.name) != (sink.kind, sink.name):
+                self.moves[(origin, sink)] = min(self.moves.get((origin, sink), line), line)
+
+    def _bind(self, name: str, origins: _Origins, *, adds: bool = False) -> None:
+        if name == self._watched:
+            origins |= {Origin("local", name)}
+        self._env[name] = origins | (self._env.get(name, _NONE) if adds else _NONE)
+
+    # -- Values -----------------------------------------------------------------------------------
+
+    def _value(self, node: Node | None) -> _Origins:
+        """Where the value of an expression comes from; a statement is gone through."""
+        if node is None or node.type in syntax.SAID_NOTHING:
+            return _NONE
+        kind = node.type
+        if kind in syntax.NAMES or kind in syntax.SELVES or kind == "instance_variable":
+            return self._named(node)
+        callee = self._callee(node) if kind in self._call_types else None
+        if callee is not None:
+            return self._call(node, callee)
+        rule = self._rules.get(kind)
+        if rule is not None:
+            return rule(node)
+        found = self._all(node.named_children, last=kind in syntax.BODIES)
+        return _NONE if kind == "expression_statement" else found
+
+    def _all(self, nodes: Iterable[Node], *, last: bool = False) -> _Origins:
+        """The values of all, or of the last one only."""
+        found: _Origins = _NONE
+        for node in nodes:
+            value = self._value(node)
+            found = value if last else found | value
+        return found
+
+    def _named(self, node: Node) -> _Origins:
+        name = syntax.text_of(node)
+        if node.type == "instance_variable":
+            return self._field(name.lstrip("@"))
+        if name in self._selves:
+            return frozenset({Origin("parameter", SELF)})
+        if name in self._env:
+            return self._env[name]
+        if name in self._globals:
+            return frozenset({Origin("variable", name)})
+        if self._language.implicit_self and node.type == "identifier":
+            return self._field(name)
+        return _NONE
+
+    def _field(self, name: str) -> _Origins:
+        return frozenset({Origin("field", name)}) | self._env.get(f"{SELF}.{name}", _NONE)
+
+    def _member(self, node: Node) -> _Origins:
+        owner, name = syntax.member(node)
+        if owner is None:
+            return _NONE
+        if self._is_self(owner):
+            return self._field(name) | {Origin("parameter", SELF)}
+        return frozenset(origin._replace(is_part=True) for origin in self._value(owner))
+
+    def _is_self(self, node: Node) -> bool:
+        return node.type in syntax.SELVES or syntax.text_of(node) in self._selves
+
+    def _element(self, node: Node) -> _Origins:
+        children = node.named_children
+        self._all(children[1:])
+        return self._value(children[0]) if children else _NONE
+
+    def _operation(self, node: Node) -> _Origins:
+        found = self._all(node.named_children)
+        operator = node.child_by_field_name("operator") or node.child_by_field_name("operators")
+        compares = operator is not None and syntax.text_of(operator) in syntax.COMPARISONS
+        return _NONE if compares or node.type == "comparison_operator" else found
+
+    # -- Assignments ------------------------------------------------------------------------------
+
+    def _assigned(self, node: Node) -> _Origins:
+        target, source = syntax.sides(node)
+        value = self._value(source)
+        if target is not None and source is not None:
+            self._give(target, source, value, adds=node.type in syntax.ADDITIONS)
+        elif target is not None and not self._is_file:  # declared without a value
+            for name in syntax.names_in(target):
+                self._bind(name, _NONE)
+        return value
+
+    def _give(self, target: Node, source: Node, value: _Origins, *, adds: bool) -> None:
+        """Hand a value to what stands on the left; parts to parts where both sides have as many."""
+        left, right = target.named_children, source.named_children
+        if len(left) == len(right) > 1 and _is_list(target) and _is_list(source):
+            for one, other in zip(left, right, strict=True):
+                self._give(one, other, self._value(other), adds=adds)
+            return
+        if _is_list(target):
+            for one in left:
+                self._give(one, source, value, adds=adds)
+            return
+        self._store(target, value, adds=adds)
+
+    def _store(self, target: Node, value: _Origins, *, adds: bool) -> None:
+        line = target.start_point.row + 1
+        if target.type == "instance_variable":
+            self._store_field(syntax.text_of(target).lstrip("@"), value, line)
+        elif target.type in syntax.MEMBERS:
+            owner, name = syntax.member(target)
+            if owner is not None and self._is_self(owner):
+                self._store_field(name, value, line)
+            elif owner is not None:
+                self._store(owner, value, adds=True)
+        elif target.type in syntax.ELEMENTS and target.named_child_count:
+            first = target.named_child(0)
+            if first is not None:
+                self._store(first, value, adds=True)
+        elif target.type in syntax.NAMES and self._is_member_here(target):
+            self._store_field(syntax.text_of(target), value, line)
+        else:
+            for name in syntax.names_in(target):
+                self._bind(name, value, adds=adds)
+                if self._is_file or (name in self._globals and adds):
+                    self._emit(value, Sink("variable", name), line)
+
+    def _is_member_here(self, target: Node) -> bool:
+        """Whether a bare name on the left is a field: nothing declared it here."""
+        declares = target.parent is not None and target.parent.type != "assignment_expression"
+        plain = self._language.implicit_self and self._language.name != "ruby"
+        return plain and not declares and syntax.text_of(target) not in self._env
+
+    def _store_field(self, name: str, value: _Origins, line: int) -> None:
+        spot = f"{SELF}.{name}"
+        self._env[spot] = value | ({Origin("local", name)} if name == self._watched else _NONE)
+        self._emit(self._env[spot], Sink("field", name), line)
+
+    # -- Ways -------------------------------------------------------------------------------------
+
+    def _branch(self, node: Node) -> _Origins:
+        """Each alternative goes on from where the branch began; afterwards any of them was."""
+        matched = self._matched
+        found: _Origins = _NONE
+        after: list[_Env] = []
+        condition = syntax.condition(node)
+        for child in node.named_children:
+            before = dict(self._env)
+            value = self._value(child)
+            if node.type in syntax.MATCHES and not after and child.type not in syntax.ALTERNATIVES:
+                self._matched = value
+                self._bind_alias(node, value)
+            elif child != condition:
+                found |= value
+            if child.type in syntax.ALTERNATIVES:
+                after.append(self._env)
+                self._env = before
+        for env in after:
+            self._merge(env)
+        self._matched = matched
+        return found
+
+    def _bind_alias(self, node: Node, value: _Origins) -> None:
+        alias = node.child_by_field_name("alias")
+        for name in syntax.names_in(alias) if alias is not None else ():
+            self._bind(name, value)
+
+    def _merge(self, env: _Env) -> None:
+        for name, origins in env.items():
+            self._env[name] = self._env.get(name, _NONE) | origins
+
+    def _loop(self, node: Node) -> _Origins:
+        target, source = syntax.sides(node) if node.type in syntax.ITERATIONS else (None, None)
+        body = node.child_by_field_name("body")
+        iterates = target is not None and source is not None and body not in (target, source)
+        before = dict(self._env)
+        for _ in range(2):
+            if iterates and target is not None and source is not None:
+                self._give(target, source, self._value(source), adds=False)
+                self._value(body)
+            else:
+                self._all(node.named_children)
+        self._merge(before)
+        return _NONE
+
+    def _pattern(self, node: Node) -> _Origins:
+        for name in syntax.names_in(node):
+            self._bind(name, self._matched)
+        return _NONE
+
+    def _comprehension(self, node: Node) -> _Origins:
+        """What is made stands before what it is made of."""
+        before = dict(self._env)
+        clauses = [c for c in node.named_children if c.type in ("for_in_clause", "if_clause")]
+        self._all(clauses)
+        value = self._value(node.child_by_field_name("body"))
+        self._env = before
+        return value
+
+    def _return(self, node: Node) -> _Origins:
+        value = self._all(node.named_children)
+        if self._closures:
+            self._closures[-1].update(value)
+        else:
+            self.gives = self.gives or node.named_child_count > 0
+            self._emit(value, Sink("return"), node.start_point.row + 1)
+        return value if node.type.startswith("yield") else _NONE
+
+    def _closure(self, node: Node) -> _Origins:
+        """A function inside: it sees what is around it; what it gives back is its value."""
+        before, handed = dict(self._env), self._handed
+        self._handed = _NONE
+        for names in syntax.parameters(node):
+            for name in names:
+                self._bind(name, handed)
+        self._closures.append(set())
+        last = self._value(node.child_by_field_name("body"))
+        given = frozenset(self._closures.pop())
+        self._env, self._handed = before, handed
+        name = node.child_by_field_name("name")
+        if node.type in syntax.NESTED and name is not None:
+            self._bind(syntax.text_of(name), given)
+            return _NONE
+        return given | (last if self._gives_last() or node.type.startswith("lambda") else _NONE)
+
+    # -- Calls ------------------------------------------------------------------------------------
+
+    def _callee(self, node: Node) -> str | None:
+        """What a call says to call; None where that has no name."""
+        if node.type not in self._language.call_fields:
+            called = syntax.callee(node)
+            return self._calls.get(called.id) if called is not None else None
+        return self._calls.get(node.id)
+
+    def _call(self, node: Node, callee: str) -> _Origins:
+        line = node.start_point.row + 1
+        if node.id not in self._numbers:
+            self._numbers[node.id] = len(self.sites)
+            self.sites.append(Site(callee, line))
+        number = self._numbers[node.id]
+        receiver = self._receiver(node)
+        self._emit(receiver, Sink("argument", RECEIVER, number), line)
+        given = self._arguments(node, number, receiver)
+        holder, _, verb = callee.rpartition(".")
+        if verb.lower() in _TAKES_IN and holder in self._env:
+            self._bind(holder, given, adds=True)
+        return frozenset({Origin("result", str(number))})
+
+    def _receiver(self, node: Node) -> _Origins:
+        function = syntax.first_of(node, ("function", "receiver", "object"))
+        if function is None or function.type in syntax.NAMES:
+            named = function is not None and node.type in ("call", "method_invocation")
+            is_owner = named and node.child_by_field_name("function") is None
+            return self._object(function) if is_owner or "member" in node.type else _NONE
+        if function.type == "generic_function":
+            function = syntax.first_of(function, ("function",)) or function
+        if function.type in syntax.MEMBERS:
+            function = syntax.member(function)[0]
+        return self._object(function)
+
+    def _object(self, node: Node | None) -> _Origins:
+        """The object that a method is called on; a call on the own object moves nothing."""
+        return _NONE if node is None or self._is_self(node) else self._value(node)
+
+    def _arguments(self, node: Node, number: int, receiver: _Origins) -> _Origins:
+        """Note where the arguments come from; returns all of that."""
+        handed = self._handed
+        given: _Origins = _NONE
+        self._handed = receiver
+        waiting: list[tuple[str, Node]] = []
+        for place, (key, value) in enumerate(syntax.arguments(node)):
+            if value.type in syntax.CLOSURES or value.type == "block":
+                waiting.append((key or str(place), value))
+                continue
+            origins = self._value(value)
+            self._handed |= origins
+            given |= origins
+            self._emit(origins, Sink("argument", key or str(place), number), _line(value))
+        for key, value in waiting:
+            closure = self._closure(value)
+            self._emit(closure, Sink("argument", key, number), _line(value))
+        self._handed = handed
+        return given
+
+
+_LISTS = frozenset(
+    "pattern_list tuple_pattern expression_list tuple list left_assignment_list"
+    " right_assignment_list array_pattern list_pattern tuple_expression array".split()
+)
+_TAKES_IN = frozenset(
+    "append add push extend update insert put set write unshift push_back push_str emplace_back"
+    " addall addrange setdefault enqueue prepend".split()
+)
+"""What a container's methods are called that keep their arguments in it."""
+
+
+def _is_list(node: Node) -> bool:
+    return node.type in _LISTS
+
+
+def _line(node: Node) -> int:
+    return node.start_point.row + 1

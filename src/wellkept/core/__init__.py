@@ -1,0 +1,1 @@
+"""The vocabulary of Wellkept: records, errors, ports, ids, clock, text. Standard library only."""

@@ -1,0 +1,296 @@
+"""A skill: a named instruction that a person, a project or a session wrote for agents.
+
+`Skill` is one document as it was read, whatever its format, with every front-matter field typed.
+`SkillIndex` is all skills that hold in one place: one winner for each name, and what it covers.
+Invariant: a record is complete and never changes; whatever was wrong with a document stands in its
+`findings`, and an unknown field stands in `extra` as it was written.
+Knows nothing of files, of YAML, of how a skill is chosen or run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from wellkept.core.records import field, record
+from wellkept.core.text import estimate_tokens
+
+ID_HASH_CHARS = 12
+
+
+class SkillKind(StrEnum):
+    """Where a skill comes from; `PRIORITY_RANGES` says which kind covers which."""
+
+    BUILTIN = "builtin"
+    EXTERNAL = "external"
+    MCP = "mcp"
+    PLUGIN = "plugin"
+    GENERATED = "generated"
+    USER = "user"
+    PROJECT = "project"
+
+
+PRIORITY_RANGES: Mapping[SkillKind, tuple[int, int]] = {
+    SkillKind.BUILTIN: (1, 50),
+    SkillKind.EXTERNAL: (51, 100),
+    SkillKind.MCP: (51, 100),
+    SkillKind.PLUGIN: (51, 100),
+    SkillKind.GENERATED: (51, 100),
+    SkillKind.USER: (101, 200),
+    SkillKind.PROJECT: (201, 300),
+}
+"""The lowest and highest priority of each kind; on a name clash the higher wins."""
+
+
+class SkillFormat(StrEnum):
+    """How a skill is written down."""
+
+    FULL = "full"
+    """A folder with SKILL.md."""
+    LIGHT = "light"
+    """A Markdown file of its own, as in `.skills/`."""
+    CONVENTION = "convention"
+    """CLAUDE.md, AGENTS.md and their like; front matter is not needed."""
+    PROMPT = "prompt"
+    """A prompt that an MCP server offers; there is no file."""
+
+
+class InjectionPhase(StrEnum):
+    """When a skill may be put into an agent's context."""
+
+    PLANNING = "planning"
+    IMPLEMENTATION = "implementation"
+    RETRY = "retry"
+    ALWAYS = "always"
+
+
+class SkillContext(StrEnum):
+    """Where a skill runs when it is invoked: in the conversation, or in an agent of its own."""
+
+    MAIN = "main"
+    FORK = "fork"
+
+
+class HookEvent(StrEnum):
+    """When a skill's hook runs."""
+
+    PRE_TOOL_USE = "PreToolUse"
+    POST_TOOL_USE = "PostToolUse"
+    STOP = "Stop"
+
+
+class Severity(StrEnum):
+    """How bad a finding is: an error breaks a rule of the format, so that other readers may refuse
+    the document; a warning is probably not what was meant."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@record
+class SkillFinding:
+    """One thing that is wrong with a skill document or its surroundings.
+
+    `line` counts from 1 in the file `path`; `code` is stable and listed in docs/skills.md.
+    """
+
+    severity: Severity
+    code: str
+    message: str
+    line: int | None = None
+    path: Path | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether a rule of the format is broken."""
+        return self.severity is Severity.ERROR
+
+
+@record
+class SkillSource:
+    """A place that skills come from; `name` is how people know it (`.claude/skills`, `vercel`)."""
+
+    kind: SkillKind
+    name: str
+    priority: int
+    root: Path | None = None
+
+
+@record
+class SkillHook:
+    """A shell command that goes with a skill. An empty matcher fits every tool.
+
+    `matcher` is a regular expression over tool names, as it was written.
+    """
+
+    event: HookEvent
+    command: str
+    matcher: str = ""
+    once: bool = False
+    timeout_s: float | None = None
+    line: int | None = None
+
+
+@record
+class SkillDetection:
+    """What in a project makes a skill apply: files that are there, patterns that are in them."""
+
+    files: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+
+
+@record
+class SkillReminders:
+    """What to remind an agent of, at three lengths; None when the document has none."""
+
+    sparse: str | None = None
+    normal: str | None = None
+    detailed: str | None = None
+
+
+@record
+class SkillInterface:
+    """How a skill is shown to people (SKILL.toml). Icons are files inside the skill's assets."""
+
+    display_name: str | None = None
+    short_description: str | None = None
+    icon_small: Path | None = None
+    icon_large: Path | None = None
+    brand_color: str | None = None
+    default_prompt: str | None = None
+
+
+@record
+class SkillInvocation:
+    """How a skill is run as a command, and by whom."""
+
+    user_invocable: bool = True
+    disable_model_invocation: bool = False
+    argument_hint: str | None = None
+    aliases: tuple[str, ...] = ()
+    allowed_tools: tuple[str, ...] = ()
+    model: str | None = None
+    context: SkillContext = SkillContext.MAIN
+    agent: str | None = None
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the skill is left out of what people are shown."""
+        return not self.user_invocable
+
+
+@record(kw_only=True)
+class Skill:
+    """One skill as it was read. `path` is its file, None when it has none; `base_dir` is the
+    folder that relative paths in its body start from."""
+
+    name: str
+    description: str
+    body: str
+    source: SkillSource
+    priority: int
+    format: SkillFormat
+    sha256: str
+    path: Path | None = None
+    base_dir: Path | None = None
+    modified_ns: int | None = None
+    version: str | None = None
+    license: str | None = None
+    compatibility: str | None = None
+    when_to_use: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: tuple[tuple[str, str], ...] = ()
+    invocation: SkillInvocation = SkillInvocation()
+    hooks: tuple[SkillHook, ...] = ()
+    detection: SkillDetection | None = None
+    inject_into: tuple[InjectionPhase, ...] = ()
+    """Empty when the document does not say; the selection decides then."""
+    globs: tuple[str, ...] = ()
+    """Files the skill is about (`globs`, `paths`): patterns from the project's folder."""
+    reminders: SkillReminders = SkillReminders()
+    interface: SkillInterface | None = None
+    extra: tuple[tuple[str, str], ...] = ()
+    """Fields that Wellkept does not know: the key and its value, both as written."""
+    enabled: bool = True
+    note: str | None = None
+    """What people should know about its state: why it is off, what it waits for."""
+    findings: tuple[SkillFinding, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Name and the beginning of the hash: changes whenever the document does."""
+        return f"{self.name}-{self.sha256[:ID_HASH_CHARS]}"
+
+    @property
+    def key(self) -> str:
+        """The same skill over time: kind, source and name; what switches are kept under."""
+        return f"{self.source.kind.value}:{self.source.name}:{self.name}"
+
+    @property
+    def body_tokens(self) -> int:
+        """About how many model tokens the body takes."""
+        return estimate_tokens(self.body)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether nothing about the document is an error; a quarter of the skills in the wild break
+        a rule and can be used all the same, so ask `is_usable` before using one."""
+        return not any(finding.is_error for finding in self.findings)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is something to go by: instructions, which a server hands out for its
+        prompts only when they are run. (What has instructions has a description: if need be, its
+        first heading or line.)"""
+        return bool(self.body) or (self.format is SkillFormat.PROMPT and bool(self.description))
+
+
+@record
+class SkillClash:
+    """One name, several skills: the winner is used, the covered ones are not."""
+
+    name: str
+    winner: Skill
+    covered: tuple[Skill, ...]
+
+
+@record
+class SkillIndex:
+    """All skills of one place: one for each name, highest priority first, disabled ones too.
+
+    `findings` are about sources and documents that gave no skill at all; those of a skill are its
+    own.
+    """
+
+    skills: tuple[Skill, ...] = ()
+    clashes: tuple[SkillClash, ...] = ()
+    findings: tuple[SkillFinding, ...] = ()
+    sources: tuple[SkillSource, ...] = ()
+    _by_name: dict[str, Skill] = field(
+        default_factory=dict[str, "Skill"], repr=False, compare=False
+    )  # filled when it is first asked
+
+    def __len__(self) -> int:
+        return len(self.skills)
+
+    def __iter__(self) -> Iterator[Skill]:
+        return iter(self.skills)
+
+    @property
+    def enabled(self) -> tuple[Skill, ...]:
+        """The skills that are switched on."""
+        return tuple(skill for skill in self.skills if skill.enabled)
+
+    def get(self, name: str) -> Skill | None:
+        """The skill with that name, alias or id; a name goes before an alias."""
+        if not self._by_name:
+            self._by_name.update(self._names())
+        return self._by_name.get(name)
+
+    def _names(self) -> Mapping[str, Skill]:
+        found: dict[str, Skill] = {skill.id: skill for skill in self.skills}
+        for skill in reversed(self.skills):
+            found.update(dict.fromkeys(skill.invocation.aliases, skill))
+        found.update((skill.name, skill) for skill in self.skills)
+        return found

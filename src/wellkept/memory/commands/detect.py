@@ -1,0 +1,358 @@
+"""Explicit memory commands in a person's message: remember, forget, ask.
+
+Precise before complete: a rule kept by mistake misleads every later session, a missed one can be
+said again. So only the person's own words count, a question never makes a rule, and an aside
+("note that …") counts only when the message holds no other request: next to one, it is context for
+that request. A command may stand behind a semicolon or an "and" (`clauses`). The ways to say it
+are data (`data/commands.toml`). Knows nothing of storage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Literal, TypeAlias
+
+from wellkept.core.records import record
+from wellkept.core.types import MemoryType
+from wellkept.memory.commands.clauses import After, Cut, clauses
+from wellkept.memory.commands.user_text import Sentence, mask_quotations, sentences
+from wellkept.memory.text.rule_data import read_rules
+
+# Beyond this many characters of own words a message is a document that was pasted.
+DOCUMENT_CHARS = 1500
+_EDGE_PARAGRAPH_CHARS = 400
+
+_NO_LANGUAGE: frozenset[str] = frozenset()
+_MACRO = re.compile(r"\{([a-z_]+)\}")
+_SLASH = re.compile(r"\s*/(remember|forget|recall|memories)(?:\s+(\S.*?))?\s*\Z", re.DOTALL)
+_TRAILING = re.compile(
+    r"(?:[,;]? (?:please|thanks|thank you|ok|okay|stp|merci|bitte|gracias))?"
+    r"[\s.!,;:。！，；、?？]*\Z",
+    re.IGNORECASE,
+)
+_FIRST_WORD = re.compile(r"[\w-]+")
+_WRAPPING = (('"', '"'), ("“", "”"), ("「", "」"), ("«", "»"))
+
+
+@record
+class Remember:
+    """Keep this, as a standing sentence."""
+
+    content: str
+    type: MemoryType
+
+
+@record
+class Forget:
+    """Drop what matches this."""
+
+    query: str
+
+
+@record
+class Ask:
+    """Show what is known about this; empty means everything."""
+
+    query: str
+
+
+MemoryCommand: TypeAlias = Remember | Forget | Ask
+_Kind = Literal["remember", "forget", "ask"]
+_Force = Literal["strong", "bare", "stated", "weak"]
+
+
+@record
+class _Rule:
+    kind: _Kind
+    force: _Force
+    pattern: re.Pattern[str]
+    unless: re.Pattern[str] | None
+    asked: bool
+    type: MemoryType | None
+
+
+@record
+class _Phrasebook:
+    rules: tuple[_Rule, ...]
+    leads: tuple[re.Pattern[str], ...]
+    trails: tuple[re.Pattern[str], ...]
+    types: tuple[tuple[MemoryType, re.Pattern[str]], ...]
+    opener: re.Pattern[str]
+    contradiction: re.Pattern[str]
+    task: re.Pattern[str]
+    behaviour: re.Pattern[str]
+    rule_heading: re.Pattern[str]
+    passing: re.Pattern[str]
+    verbs: frozenset[str]
+    cuts: tuple[Cut, ...]
+    reported: re.Pattern[str]
+    plain_work: re.Pattern[str]
+
+    def finds(self, pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+        """A match whose verb, where the pattern asks for one, is a verb that we know."""
+        match = pattern.search(text)
+        verb = match.groupdict().get("verb") if match else None
+        return match if verb is None or verb.lower() in self.verbs else None
+
+    def unopened(self, text: str) -> str:
+        """A sentence without the "ok, and please" before it."""
+        opener = self.opener.match(text)
+        return text[opener.end() :] if opener else text
+
+    def stands(self, text: str, after: After) -> bool:
+        """Whether the words before a cut stand by themselves, so that a command may follow."""
+        bare = self.unopened(text).rstrip(" .!")
+        if after == "plain work":
+            return self.plain_work.match(bare) is not None
+        if any(self.finds(rule.pattern, bare) for rule in self.rules):
+            return True
+        if after == "command" or self.reported.search(text):
+            return False
+        return after == "own words" or self._orders(bare)
+
+    def _orders(self, text: str) -> bool:
+        first = _FIRST_WORD.match(text)
+        known = first is not None and first.group().lower() in self.verbs
+        return known or self.task.match(text) is not None
+
+
+def detect_command(message: str) -> MemoryCommand | None:
+    """The first memory command in the message, if there is one."""
+    return next(iter(detect_commands(message)), None)
+
+
+def detect_commands(message: str) -> list[MemoryCommand]:
+    """Every memory command in the message, in order."""
+    slash = _SLASH.match(message)
+    if slash:
+        return _slash_command(slash)
+    languages = _spoken(message)
+    if not languages:
+        return []
+    book = _phrasebook(languages)
+    said = _own_edges(sentences(mask_quotations(message)))
+    orders = [clause for one in said for clause in clauses(one, book.cuts, book.stands)]
+    return list(_Reading(message, orders, book).commands())
+
+
+def infer_type(content: str, *, default: MemoryType = MemoryType.FACT) -> MemoryType:
+    """The type that a sentence tells by its words."""
+    book = _phrasebook(_NO_LANGUAGE)
+    return next((t for t, pattern in book.types if book.finds(pattern, content)), default)
+
+
+def _slash_command(slash: re.Match[str]) -> list[MemoryCommand]:
+    word, rest = slash[1], slash[2] or ""
+    if word in ("recall", "memories"):
+        return [Ask(rest)]
+    if not rest:
+        return []
+    return [Forget(rest)] if word == "forget" else [Remember(rest, infer_type(rest))]
+
+
+def _own_edges(said: Sequence[Sentence]) -> Sequence[Sentence]:
+    """All sentences; of a pasted document only a short first and last paragraph."""
+    if sum(len(s.masked) for s in said) <= DOCUMENT_CHARS:
+        return said
+    edges = {said[0].paragraph, said[-1].paragraph}
+    short = {
+        p
+        for p in edges
+        if sum(len(s.masked) for s in said if s.paragraph == p) <= _EDGE_PARAGRAPH_CHARS
+    }
+    return [s for s in said if s.paragraph in short]
+
+
+class _Reading:
+    """One pass over a message's sentences, remembering what was said before each."""
+
+    def __init__(self, message: str, said: Sequence[Sentence], book: _Phrasebook) -> None:
+        self._message = message
+        self._said = said
+        self._book = book
+        self._tasks_before = 0
+        self._contradicted = False
+        self._material = False
+        self._listing = all(s.bullet for s in said)
+
+    def commands(self) -> Iterator[MemoryCommand]:
+        index = 0
+        while index < len(self._said):
+            handed_over = self._announced(index)
+            if handed_over:
+                yield from map(self._whole, handed_over)
+            else:
+                yield from self._one(index)
+            index += 1 + len(handed_over)
+
+    def _one(self, index: int) -> Iterator[MemoryCommand]:
+        sentence = self._said[index]
+        command = self._read(sentence) or self._pointed_back(index)
+        if command:
+            yield command
+        else:
+            self._note(sentence)
+
+    def _pointed_back(self, index: int) -> MemoryCommand | None:
+        """What stands before "Remember that.", unless it was a question, a request or a command."""
+        text = self._said[index].masked.rstrip("。.! ！")
+        if index == 0 or not any(trail.fullmatch(text) for trail in self._book.trails):
+            return None
+        before = self._said[index - 1]
+        if self._material or self._asks_for_work(before) or self._read(before):
+            return None
+        return self._whole(before)
+
+    def _announced(self, index: int) -> Sequence[Sentence]:
+        """The sentences that a lead ("Remember:") hands over: its list, or the next sentence."""
+        text = self._said[index].masked.rstrip("。.")
+        if self._material or not any(lead.fullmatch(text) for lead in self._book.leads):
+            return ()
+        rest = self._said[index + 1 :]
+        bullets = next((n for n, s in enumerate(rest) if not s.bullet), len(rest))
+        return rest[: max(bullets, 1)]
+
+    def _whole(self, sentence: Sentence) -> Remember:
+        content = _tidy(self._message[sentence.start : sentence.end])
+        return Remember(content, infer_type(content))
+
+    def _note(self, sentence: Sentence) -> None:
+        """Remember that a request, a heading, a "No!" or the start of quoted material went by."""
+        bare = sentence.masked.rstrip(" .!,！，")
+        self._contradicted = self._book.contradiction.fullmatch(bare) is not None
+        is_task = self._book.task.match(sentence.masked) is not None
+        self._tasks_before += is_task
+        has_colon = ":" in sentence.masked or "：" in sentence.masked
+        if sentence.masked.endswith((":", "：")):
+            self._listing = not is_task and bool(self._book.rule_heading.search(sentence.masked))
+        self._material |= is_task and has_colon
+
+    def _read(self, sentence: Sentence) -> MemoryCommand | None:
+        if self._material or (sentence.bullet and not self._listing):
+            return None
+        opener = self._book.opener.match(sentence.masked)
+        skip = opener.end() if opener else 0
+        text = sentence.masked[skip:].rstrip(" .!?。！？)")
+        for rule in self._book.rules:
+            match = self._book.finds(rule.pattern, text)
+            if match and self._counts(rule, sentence, text):
+                return self._command(rule, match, sentence, skip)
+        return None
+
+    def _counts(self, rule: _Rule, sentence: Sentence, text: str) -> bool:
+        if sentence.asks and not rule.asked:
+            return False
+        if rule.unless and rule.unless.search(text):
+            return False
+        others = [s for s in self._said if s is not sentence]
+        match rule.force:
+            case "strong":
+                return True
+            case "weak":
+                return not any(map(self._asks_for_work, others))
+            case "stated":
+                return not self._passing(text) and not any(s.asks for s in others)
+            case "bare":
+                specified = self._tasks_before > 0 and self._book.behaviour.match(text)
+                return not self._passing(text) and not specified
+
+    def _passing(self, text: str) -> bool:
+        return self._book.passing.search(text) is not None
+
+    def _asks_for_work(self, sentence: Sentence) -> bool:
+        rest = self._book.unopened(sentence.masked)
+        return sentence.asks or self._book.task.match(rest) is not None
+
+    def _command(
+        self, rule: _Rule, match: re.Match[str], sentence: Sentence, skip: int
+    ) -> MemoryCommand | None:
+        taken = [name for name, text in match.groupdict().items() if text and name != "verb"]
+        start, end = match.span(taken[0]) if taken else (0, 0)
+        begin = sentence.start + skip
+        content = _tidy(self._message[begin + start : begin + end])
+        if rule.kind == "ask":
+            return Ask(content)
+        if not content:
+            return None
+        if rule.kind == "forget":
+            return Forget(content)
+        opener = self._book.contradiction.match(sentence.masked[:skip])
+        contradicts = self._contradicted or opener is not None
+        default = rule.type or MemoryType.FACT
+        return Remember(
+            content,
+            MemoryType.CORRECTION if contradicts else infer_type(content, default=default),
+        )
+
+
+def _tidy(content: str) -> str:
+    """Without trailing politeness and punctuation, and without quotation marks around the whole."""
+    content = _TRAILING.sub("", content.strip())
+    for left, right in _WRAPPING:
+        if content.startswith(left) and content.endswith(right) and content.count(left) <= 2:
+            content = content[1:-1].strip()
+    return content
+
+
+def _spoken(message: str) -> frozenset[str]:
+    """The languages of which the message holds a word that a rule could start from."""
+    low = message.lower()
+    return frozenset(lang for lang, cues in _cues().items() if any(cue in low for cue in cues))
+
+
+@cache
+def _cues() -> dict[str, list[str]]:
+    return read_rules("commands_cues")["cues"]
+
+
+@cache
+def _rules_as_written() -> dict[str, Any]:
+    return read_rules("commands")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern with the words that it names; once for all combinations of languages."""
+    words = _rules_as_written()["words"]
+    while (name := _MACRO.search(pattern)) is not None:
+        pattern = pattern.replace(name.group(), _fragment(words[name[1]]))
+    return re.compile(pattern, re.IGNORECASE)
+
+
+@cache
+def _phrasebook(languages: frozenset[str]) -> _Phrasebook:
+    raw = _rules_as_written()
+    opening = r"¿?(?:{opener}(?:[,!:.，、：]\s*|\s+|(?<=[^\x00-\x7f])))*"
+    return _Phrasebook(
+        rules=tuple(_rule(e) for e in raw["rule"] if e["lang"] in languages),
+        leads=tuple(_compiled(entry["pattern"]) for entry in raw["lead"]),
+        trails=tuple(_compiled(entry["pattern"]) for entry in raw["trail"]),
+        types=tuple((MemoryType(e["type"]), _compiled(e["pattern"])) for e in raw["type"]),
+        opener=_compiled(opening),
+        contradiction=_compiled(r"{contradiction}(?![a-z])"),
+        task=_compiled(r"(?:{opener}[,!:]?\s*)*{task_verb}(?![a-z])"),
+        behaviour=_compiled(r"(?:always|never),? {behaviour}\b"),
+        rule_heading=_compiled("{rule_heading}"),
+        passing=_compiled("{passing}"),
+        verbs=frozenset(raw["words"]["verbs"]),
+        cuts=tuple(Cut(entry["after"], _compiled(entry["pattern"])) for entry in raw["cut"]),
+        reported=_compiled("{reported}"),
+        plain_work=_compiled("{plain_work}"),
+    )
+
+
+def _fragment(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else "(?:" + "|".join(value) + ")"
+
+
+def _rule(entry: dict[str, Any]) -> _Rule:
+    return _Rule(
+        kind=entry["kind"],
+        force=entry["force"],
+        pattern=_compiled(f"^(?:{entry['pattern']})"),
+        unless=_compiled(entry["unless"]) if "unless" in entry else None,
+        asked=entry.get("asked", False),
+        type=MemoryType(entry["type"]) if "type" in entry else None,
+    )

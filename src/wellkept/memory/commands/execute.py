@@ -1,0 +1,111 @@
+"""Doing what a person's message asks of memory, without any model in between.
+
+"Remember that …" is kept at once as the person's own word. "Forget …" closes the one memory that
+clearly matches; if several do, or none, nothing is closed and the choice is handed back. Asking
+recalls. Invariant: a message without an explicit command changes nothing.
+"""
+
+from __future__ import annotations
+
+from wellkept.core.memory import Evidence, Memory, MemoryDraft
+from wellkept.core.query import Filter, Order
+from wellkept.core.records import record
+from wellkept.core.text import content_words
+from wellkept.core.types import EvidenceKind, MemoryType, Source
+from wellkept.memory.commands.detect import Ask, Forget, MemoryCommand, Remember, detect_commands
+from wellkept.memory.draft import EXPLICIT_IMPORTANCE
+from wellkept.memory.edit import forget
+from wellkept.memory.engine import Engine
+from wellkept.memory.recall.recall import recall
+from wellkept.memory.recall.requests import RecallRequest
+from wellkept.memory.remember import Kept, remember
+
+MAX_CHOICES = 5
+MAX_ANSWERS = 10
+_STANDING = (MemoryType.PREFERENCE, MemoryType.CONVENTION, MemoryType.CORRECTION)
+_PREFERENCES = frozenset({"preference", "preferences", "préférences"})
+
+
+@record
+class Obeyed:
+    """What came of one command."""
+
+    command: MemoryCommand
+    kept: Kept | None = None
+    forgotten: tuple[Memory, ...] = ()
+    choices: tuple[Memory, ...] = ()
+
+
+def obey(
+    engine: Engine,
+    message: str,
+    *,
+    project: str,
+    author: str | None = None,
+    session_id: str | None = None,
+) -> list[Obeyed]:
+    """Carry out every explicit memory command in the message, in order."""
+    done: list[Obeyed] = []
+    for command in detect_commands(message):
+        match command:
+            case Remember():
+                draft = _draft(command, author=author, session_id=session_id)
+                done.append(Obeyed(command, kept=remember(engine, draft, project=project)))
+            case Forget():
+                done.append(_forget(engine, command, project=project))
+            case Ask():
+                done.append(Obeyed(command, choices=_answers(engine, command, project=project)))
+    return done
+
+
+def keep_asked(
+    engine: Engine,
+    message: str,
+    *,
+    project: str,
+    author: str | None = None,
+    session_id: str | None = None,
+) -> list[Obeyed]:
+    """Carry out only what the message asks to be remembered: for words of long ago, whose
+    "forget" spoke of what was known then."""
+    asked = [command for command in detect_commands(message) if isinstance(command, Remember)]
+    drafts = [_draft(command, author=author, session_id=session_id) for command in asked]
+    return [
+        Obeyed(command, kept=remember(engine, draft, project=project))
+        for command, draft in zip(asked, drafts, strict=True)
+    ]
+
+
+def _draft(command: Remember, *, author: str | None, session_id: str | None) -> MemoryDraft:
+    return MemoryDraft(
+        content=command.content,
+        type=command.type,
+        importance=EXPLICIT_IMPORTANCE,
+        source=Source.USER_TAUGHT,
+        author=author,
+        session_id=session_id,
+        evidence=(Evidence(EvidenceKind.PERSON, author or "user"),),
+    )
+
+
+def _forget(engine: Engine, command: Forget, *, project: str) -> Obeyed:
+    found = _matches(engine, command.query, project=project)
+    wanted = set(content_words(command.query))
+    clear = [m for m in found if wanted and wanted <= set(content_words(m.content))]
+    if len(clear) != 1:
+        return Obeyed(command, choices=tuple((clear or found)[:MAX_CHOICES]))
+    return Obeyed(command, forgotten=tuple(forget(engine, [clear[0].id], keep_history=True)))
+
+
+def _answers(engine: Engine, command: Ask, *, project: str) -> tuple[Memory, ...]:
+    about = set(content_words(command.query))
+    if about - _PREFERENCES:
+        return tuple(_matches(engine, command.query, project=project))
+    where = Filter(project=project, types=_STANDING if about else ())
+    return engine.store.list(where, order=Order.IMPORTANCE, limit=MAX_ANSWERS).items
+
+
+def _matches(engine: Engine, query: str, *, project: str) -> list[Memory]:
+    """What was really found; what only stands near it does not answer a person."""
+    asked = RecallRequest(query=query, where=Filter(project=project), count_access=False)
+    return [hit.memory for hit in recall(engine, asked) if hit.arms != ("context",)]

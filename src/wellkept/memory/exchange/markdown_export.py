@@ -1,0 +1,154 @@
+"""Memory as a folder of Markdown files that people read, review and edit in git.
+
+One file for each memory, in a folder for each type, so that two people's changes merge without
+conflict and a review shows one thought at a time. `INDEX.md` lists what was exported, by which
+`markdown_import` knows what has been removed since. Closed memories are there only when the filter
+asks for them, and say so. Payloads and evidence are not in the files: the exact form is `portable`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Progress
+from wellkept.core.query import Filter
+from wellkept.core.records import record
+from wellkept.core.text import first_line
+from wellkept.core.types import MemoryType
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.atomic_file import write_text
+from wellkept.memory.exchange.markdown_memory import entry_path, read_entry, write_entry
+
+INDEX = "INDEX.md"
+MAX_FILE_BYTES = 4 * 1_048_576
+_SKIPPED = frozenset({INDEX.lower(), "readme.md"})
+
+
+@record
+class _Listed:
+    path: str
+    title: str
+    id: str
+    is_open: bool
+
+
+def export_markdown(
+    engine: Engine,
+    where: Filter,
+    folder: Path,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Write the memories that fit into a folder; returns how many.
+
+    With `overwrite` an earlier export is replaced: files of memories that no longer fit go, files
+    without an id stay. Edits that were not read back are lost, so read them back first.
+    """
+    _require_free(folder, overwrite=overwrite)
+    _refuse_links(folder)
+    total = engine.store.stats(where).total if progress else 0
+    listed: list[_Listed] = []
+    for memory in engine.store.iterate(where):
+        listed.append(_write(folder, memory))
+        if progress:
+            progress(len(listed), max(total, len(listed)))
+    if overwrite:
+        _remove_others(folder, {item.path for item in listed})
+    write_text(folder / INDEX, _index(listed), overwrite=overwrite)
+    return len(listed)
+
+
+def markdown_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The Markdown files of a folder with their relative names, in order; links are not followed.
+
+    `INDEX.md`, any `README.md` and hidden folders are not memories.
+    """
+    if not folder.is_dir():
+        raise NotFoundError(f"There is no folder {folder}.")
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(parent, name)
+            if name.lower().endswith(".md") and name.lower() not in _SKIPPED:
+                yield path.relative_to(folder).as_posix(), path
+
+
+def read_text(path: Path) -> str:
+    """A file as text; UsageError says why it cannot be read."""
+    if path.is_symlink():
+        raise UsageError("The file is a link.")
+    try:
+        if not stat.S_ISREG((found := path.stat()).st_mode):
+            raise UsageError("This is not a plain file.")
+        if found.st_size > MAX_FILE_BYTES:
+            raise UsageError(f"The file has more than {MAX_FILE_BYTES:,} bytes.")
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("The file is not UTF-8 text.") from None
+    except OSError as error:
+        raise UsageError(f"The file cannot be read: {error.strerror}.") from error
+
+
+def _require_free(folder: Path, *, overwrite: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise ConflictError(f"{folder} is a file.", hint="Name a folder.")
+    if not overwrite and folder.is_dir() and any(folder.iterdir()):
+        raise ConflictError(
+            f"The folder {folder} is not empty.",
+            hint="Name another one, or overwrite the earlier export (--overwrite).",
+        )
+
+
+def _refuse_links(folder: Path) -> None:
+    """A link among the folders of an export, e.g. from a checkout, would lead the files outside."""
+    for kind in MemoryType:
+        if (folder / kind.value).is_symlink():
+            raise ConflictError(
+                f"{folder / kind.value} is a link, so files would be written elsewhere.",
+                hint="Remove the link, or name another folder.",
+            )
+
+
+def _write(folder: Path, memory: Memory) -> _Listed:
+    path = entry_path(memory)
+    write_text(folder / path, write_entry(memory), overwrite=True)
+    return _Listed(path, first_line(memory.content, limit=100), memory.id, memory.is_open)
+
+
+def _remove_others(folder: Path, kept: set[str]) -> None:
+    """Remove files of an earlier export; what has no id of ours is somebody's own."""
+    for name, path in markdown_files(folder):
+        if name not in kept and _is_ours(path):
+            path.unlink()
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return read_entry(read_text(path)).id is not None
+    except UsageError:
+        return False
+
+
+def _index(listed: list[_Listed]) -> str:
+    """The list of files by type, in the order of their names, so that it changes little."""
+    parts = ["# Memories", ""]
+    for kind in MemoryType:
+        here = sorted(
+            (item for item in listed if item.path.startswith(f"{kind.value}/")),
+            key=lambda item: item.path,
+        )
+        if here:
+            parts += [f"## {kind.value.replace('_', ' ')}", "", *map(_index_line, here), ""]
+    return "\n".join(parts)
+
+
+def _index_line(item: _Listed) -> str:
+    title = item.title.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+    ended = "" if item.is_open else " (no longer holds)"
+    return f"- [{title}]({item.path}){ended} `{item.id}`"

@@ -1,0 +1,244 @@
+"""Reading a folder of Markdown back into memory.
+
+- Changed words or another type are a correction: the memory is closed, its successor opened.
+- Changed tags, files, importance and the like are changed in place.
+- A file without an id is new; several sections in one hand-written file are several memories.
+- A memory of the index whose file is gone is reported, and closed only when asked.
+- When the memory itself has moved on since, the file's change is reported and not made.
+
+Invariant: reading the same folder a second time changes nothing. The store's shelf keeps what each
+file said when it was last read, so a file can be edited and read again and again.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+from wellkept.core.clock import parse_moment
+from wellkept.core.codec import Json
+from wellkept.core.errors import ConflictError, UsageError
+from wellkept.core.memory import Memory, MemoryDraft, MemoryPatch
+from wellkept.core.ports.store import Progress
+from wellkept.core.records import field, record, replace
+from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.memory.edit import forget, revise
+from wellkept.memory.engine import Engine
+from wellkept.memory.exchange.markdown_document import split_sections
+from wellkept.memory.exchange.markdown_export import INDEX, markdown_files, read_text
+from wellkept.memory.exchange.markdown_memory import Entry, differences, read_entry, text_mark
+from wellkept.memory.exchange.memory_json import moment_to_json
+from wellkept.memory.exchange.passages import Passage, keep_passages
+from wellkept.memory.remember import Outcome
+
+_SHELF = "markdown-import"
+_MAX_SUCCESSORS = 1_000
+_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_OWN_ID = re.compile(rf'^id: *"?({_ID.pattern})', re.MULTILINE)
+_NOTHING = MemoryPatch()
+
+
+@record
+class FileNote:
+    """Something to tell about one file."""
+
+    path: str
+    reason: str
+
+
+@record(kw_only=True)
+class MarkdownReport:
+    """What became of the folder. `outdated` files were not applied: the memory has moved on.
+
+    `removed` are memories of the index without a file; `closed_removed` says they were closed.
+    """
+
+    new: int = 0
+    corrected: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    closed_removed: bool = False
+    outdated: tuple[FileNote, ...] = ()
+    refused: tuple[FileNote, ...] = ()
+    applied: bool = True
+
+
+def import_markdown(
+    engine: Engine,
+    folder: Path,
+    *,
+    project: str,
+    close_removed: bool = False,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> MarkdownReport:
+    """Take in what was edited, added or removed in a folder of Markdown."""
+    files = list(markdown_files(folder))
+    home = engine.store.canonical_project(project)
+    reading = _Reading(engine, project=home, dry_run=dry_run)
+    for done, (name, path) in enumerate(files, 1):
+        reading.take(name, path)
+        if progress:
+            progress(done, len(files))
+    removed = _removed(engine, folder, seen=reading.seen)
+    if removed and close_removed:
+        forget(engine, removed, keep_history=True, dry_run=dry_run)
+    return replace(
+        reading.report, removed=removed, closed_removed=close_removed, applied=not dry_run
+    )
+
+
+def _removed(engine: Engine, folder: Path, *, seen: set[str]) -> tuple[str, ...]:
+    """Open memories of the index for which no file is left."""
+    try:
+        listed = _ID.findall(read_text(folder / INDEX))
+    except UsageError:
+        return ()
+    gone = [name for name in dict.fromkeys(listed) if name not in seen]
+    return tuple(memory.id for memory in engine.store.get(gone) if memory.is_open)
+
+
+@record
+class _Base:
+    """The version of a memory that a file was last written or read against."""
+
+    id: str
+    updated_at: datetime | None
+    mark: str | None
+
+
+@record(frozen=False)
+class _Reading:
+    """The running account of one folder."""
+
+    engine: Engine
+    project: str
+    dry_run: bool
+    report: MarkdownReport = field(default_factory=MarkdownReport)
+    seen: set[str] = field(default_factory=set[str])
+
+    def take(self, name: str, path: Path) -> None:
+        """Read one file; what cannot be taken is noted and the rest goes on."""
+        try:
+            text = read_text(path)
+            # Before anything can fail: a file that cannot be read is not a removed one.
+            self.seen.update(_OWN_ID.findall(text)[:1])
+            entry = read_entry(text)
+            known = self.engine.store.get([entry.id]) if entry.id else []
+            if known:
+                self._meet(name, entry, known[0], mark=text_mark(text))
+            else:
+                self._add(name, entry)
+        except (UsageError, ConflictError) as error:
+            self._note("refused", name, str(error))
+
+    # -- Files of known memories ----------------------------------------------------------------
+
+    def _meet(self, name: str, entry: Entry, memory: Memory, *, mark: str) -> None:
+        if memory.project != self.project and memory.scope is not Scope.USER:
+            raise UsageError(f"The memory belongs to another project, {memory.project!r}.")
+        base = self._base(entry, memory)
+        if mark in (entry.fingerprint, base.mark):
+            return self._count("unchanged")
+        latest = self._latest(memory)
+        patch = differences(entry, latest)
+        if patch == _NOTHING:
+            return self._count("unchanged")
+        if not latest.is_open or latest.id != base.id:
+            return self._note("outdated", name, "the memory has a later version; export again")
+        if latest.updated_at != base.updated_at:
+            # Someone changed the fields since: only the words are surely the reader's.
+            patch = MemoryPatch(content=patch.content, type=patch.type)
+        if patch == _NOTHING:
+            return self._note("outdated", name, "its fields were changed since; export again")
+        if not self.dry_run:
+            self._remember_base(memory.id, revise(self.engine, latest.id, patch), mark=mark)
+        return self._count("corrected" if patch.content or patch.type else "updated")
+
+    def _base(self, entry: Entry, memory: Memory) -> _Base:
+        """What the shelf remembers of a file, unless the file was exported again since."""
+        known = self.engine.store.get_value(_SHELF, memory.id)
+        if isinstance(known, dict):
+            at = parse_moment(str(known["updated_at"]))
+            if entry.updated_at is None or at >= entry.updated_at:
+                return _Base(str(known["id"]), at, str(known["mark"]))
+        return _Base(memory.id, entry.updated_at, None)
+
+    def _remember_base(self, file_id: str, memory: Memory, *, mark: str) -> None:
+        value: Json = {
+            "id": memory.id,
+            "updated_at": moment_to_json(memory.updated_at),
+            "mark": mark,
+        }
+        self.engine.store.put_value(_SHELF, file_id, value)
+
+    def _latest(self, memory: Memory) -> Memory:
+        for _ in range(_MAX_SUCCESSORS):
+            found = self.engine.store.get([memory.superseded_by]) if memory.superseded_by else []
+            if not found:
+                break
+            memory = found[0]
+        return memory
+
+    # -- Files of new memories ------------------------------------------------------------------
+
+    def _add(self, name: str, entry: Entry) -> None:
+        passages = _passages(name, entry)
+        if not passages:
+            raise UsageError("There are no words in the file.")
+        for outcome in keep_passages(
+            self.engine, passages, project=self.project, dry_run=self.dry_run
+        ):
+            match outcome:
+                case Outcome.INSERTED:
+                    self._count("new")
+                case Outcome.UNCHANGED:
+                    self._count("unchanged")
+                case Outcome.MERGED | Outcome.SUPERSEDED:
+                    self._count("corrected")
+
+    # -- The account ----------------------------------------------------------------------------
+
+    def _count(self, what: str) -> None:
+        self.report = replace(self.report, **{what: getattr(self.report, what) + 1})
+
+    def _note(self, what: str, name: str, reason: str) -> None:
+        notes = (*getattr(self.report, what), FileNote(name, reason))
+        self.report = replace(self.report, **{what: notes})
+
+
+def _passages(name: str, entry: Entry) -> list[Passage]:
+    """One memory for a file, or one for each section when a hand-written file has several."""
+    told = [section for section in split_sections(entry.content) if section.body.strip()]
+    if len(told) < 2 or entry.type is not None or entry.id is not None:
+        return [_passage(name, entry, entry.content)] if entry.content else []
+    return [
+        _passage(
+            f"{name}#{section.slug}",
+            replace(entry, key=f"{entry.key}#{section.slug}" if entry.key else None),
+            "\n\n".join(part for part in (" › ".join(section.titles), section.body) if part),
+        )
+        for section in told
+    ]
+
+
+def _passage(ref: str, entry: Entry, content: str) -> Passage:
+    folder = ref.partition("/")[0] if "/" in ref else ""
+    draft = MemoryDraft(
+        content=content,
+        type=entry.type or (MemoryType(folder) if folder in set(MemoryType) else MemoryType.FACT),
+        key=entry.key or f"md:{ref}",
+        tags=entry.tags or (),
+        files=entry.files or (),
+        modules=entry.modules or (),
+        importance=entry.importance,
+        confidence=entry.confidence,
+        scope=entry.scope,
+        source=Source.IMPORTED,
+        needs_review=entry.needs_review or False,
+        pinned=entry.pinned or False,
+        citation=entry.citation,
+    )
+    return Passage(f"md:{ref}", draft)

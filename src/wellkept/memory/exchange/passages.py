@@ -1,0 +1,82 @@
+"""Keeping what documents say: each passage under a key, superseded when its text changes.
+
+Invariant: taking in an unchanged passage changes nothing, even when a person has since corrected
+the memory that came of it; the evidence remembers which text was last taken in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from wellkept.core.memory import Evidence, Memory, MemoryDraft
+from wellkept.core.ports.store import Progress
+from wellkept.core.records import record, replace
+from wellkept.core.types import EvidenceKind, Scope
+from wellkept.memory.engine import Engine
+from wellkept.memory.remember import Outcome, remember_many
+
+
+@record
+class Passage:
+    """A draft with a key, and what it stands for: a place in a document, or a commit.
+
+    A draft that cites `ref` itself is taken to stand for something that never changes.
+    """
+
+    ref: str
+    draft: MemoryDraft
+
+
+def keep_passages(
+    engine: Engine,
+    passages: Sequence[Passage],
+    *,
+    project: str,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """What became of each passage, in order: inserted, superseded or unchanged."""
+    outcomes = [_foreseen(engine, passage, project=project) for passage in passages]
+    changed = [i for i, outcome in enumerate(outcomes) if outcome is not Outcome.UNCHANGED]
+    if dry_run or not changed:
+        return outcomes
+    kept = remember_many(
+        engine,
+        [_with_evidence(passages[i]) for i in changed],
+        project=project,
+        merge_similar=False,
+        progress=progress,
+    )
+    for i, result in zip(changed, kept, strict=True):
+        outcomes[i] = result.outcome
+    return outcomes
+
+
+def fingerprint(text: str) -> str:
+    """A short mark of a text that changes whenever the text does."""
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _foreseen(engine: Engine, passage: Passage, *, project: str) -> Outcome:
+    key = passage.draft.key
+    if key is None:
+        return Outcome.INSERTED
+    user_scope = passage.draft.scope is Scope.USER
+    known = engine.store.find_key(key, project=project, user_scope=user_scope)
+    if known is None:
+        return Outcome.INSERTED
+    return Outcome.UNCHANGED if _was_taken(known, passage) else Outcome.SUPERSEDED
+
+
+def _was_taken(known: Memory, passage: Passage) -> bool:
+    mark = fingerprint(passage.draft.content)
+    return any(item.ref == passage.ref and item.note in (None, mark) for item in known.evidence)
+
+
+def _with_evidence(passage: Passage) -> MemoryDraft:
+    if any(item.ref == passage.ref for item in passage.draft.evidence):
+        return passage.draft
+    mark = fingerprint(passage.draft.content)
+    evidence = Evidence(EvidenceKind.DOCUMENT, passage.ref, mark)
+    return replace(passage.draft, evidence=(*passage.draft.evidence, evidence))

@@ -1,0 +1,132 @@
+"""Importance fades with disuse.
+
+A memory loses 5 % of its importance for each week since it was last of use, or half of it for
+each half-life when it, or its type, has one. Pinned memories do not fade. What a person verified
+fades like the rest (being right does not keep it important for ever), but pruning spares it.
+Closed and archived memories are history and stay as they are.
+
+Fading is exponential, so many small steps equal one large one. A run therefore only counts the
+time since the last run or the last access, whichever is later, and does nothing within a day of
+the last run. Confidence and `updated_at` never change here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from wellkept.core.changes import Rescore
+from wellkept.core.clock import days_between
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Progress
+from wellkept.core.types import TYPE_RULES
+from wellkept.memory.engine import Engine
+from wellkept.memory.lifecycle.report import (
+    Run,
+    UpkeepAction,
+    UpkeepItem,
+    UpkeepReport,
+    in_project,
+    item_for,
+    last_run,
+    record_run,
+    write_each,
+)
+
+WEEKLY_FACTOR = 0.95
+MIN_INTERVAL_DAYS = 1.0
+_JOB = "decay"
+_CHECKED_AT_ONCE = 200
+
+
+def faded_importance(memory: Memory, *, idle_days: float) -> float:
+    """The importance of a memory after that many days of disuse."""
+    if memory.pinned or idle_days <= 0:
+        return memory.importance
+    half_life = memory.half_life_days or TYPE_RULES[memory.type].half_life_days
+    factor = 0.5 ** (idle_days / half_life) if half_life else WEEKLY_FACTOR ** (idle_days / 7)
+    return memory.importance * factor
+
+
+def decay(
+    engine: Engine, *, project: str, dry_run: bool = False, progress: Progress | None = None
+) -> UpkeepReport:
+    """Let the open memories of a project fade for the time since the last run.
+
+    Two processes may do this at once: each records its run before it writes, reads the record
+    again after it has read the rows, and passes over rows that changed meanwhile. So no stretch of
+    time counts twice; a crash in the middle at worst lets some memories off one interval.
+    """
+    engine.store.flush()
+    now = engine.clock()
+    previous = last_run(engine.store, project=project, job=_JOB)
+    if previous is not None and days_between(previous.at, now) < MIN_INTERVAL_DAYS:
+        return _nothing_due(previous, now, dry_run=dry_run)
+    examined, items = _fading(engine, project, previous, now)
+    if dry_run:
+        return _report(items, examined, dry_run=True)
+    if last_run(engine.store, project=project, job=_JOB) != previous:
+        note = "Another process has just done this."
+        return UpkeepReport(
+            action=UpkeepAction.DECAY, dry_run=False, examined=examined, notes=(note,)
+        )
+    record_run(engine.store, Run(now), project=project, job=_JOB)
+    return _report(_write(engine, items, progress), examined, dry_run=False)
+
+
+def _fading(
+    engine: Engine, project: str, previous: Run | None, now: datetime
+) -> tuple[int, list[UpkeepItem]]:
+    examined, items = 0, list[UpkeepItem]()
+    for memory in engine.store.iterate(in_project(project)):
+        examined += 1
+        since = max(memory.accessed_at, previous.at) if previous else memory.accessed_at
+        idle_days = days_between(since, now)
+        importance = faded_importance(memory, idle_days=idle_days)
+        if importance < memory.importance:
+            items.append(_item(memory, importance, idle_days))
+    return examined, items
+
+
+def _item(memory: Memory, importance: float, idle_days: float) -> UpkeepItem:
+    half_life = memory.half_life_days or TYPE_RULES[memory.type].half_life_days
+    pace = f"half-life {half_life:g} days" if half_life else "5 % a week"
+    reason = f"unused for {idle_days:.1f} days, {pace}"
+    return item_for(memory, before=memory.importance, after=importance, rule="faded", reason=reason)
+
+
+def _write(
+    engine: Engine, items: Sequence[UpkeepItem], progress: Progress | None
+) -> list[UpkeepItem]:
+    """Rescore what still has the importance it was judged by; returns what was done."""
+    done: list[UpkeepItem] = []
+    for start in range(0, len(items), _CHECKED_AT_ONCE):
+        chunk = items[start : start + _CHECKED_AT_ONCE]
+        there = {m.id: m.importance for m in engine.store.get([item.id for item in chunk])}
+        due = [item for item in chunk if there.get(item.id) == item.before]
+        written = write_each(engine.store, [_rescore(item) for item in due])
+        done.extend(item for item in due if item.id in written)
+        if progress:
+            progress(start + len(chunk), len(items))
+    return done
+
+
+def _rescore(item: UpkeepItem) -> Rescore:
+    assert isinstance(item.after, float)
+    return Rescore(item.id, importance=item.after)
+
+
+def _report(items: Sequence[UpkeepItem], examined: int, *, dry_run: bool) -> UpkeepReport:
+    return UpkeepReport(
+        action=UpkeepAction.DECAY, dry_run=dry_run, examined=examined, items=tuple(items)
+    )
+
+
+def _nothing_due(previous: Run, now: datetime, *, dry_run: bool) -> UpkeepReport:
+    when = previous.at.strftime("%Y-%m-%d %H:%M UTC")
+    note = (
+        f"The last run is dated {when}, later than now; nothing fades until then."
+        if previous.at > now
+        else f"Already done at {when}; due once a day."
+    )
+    return UpkeepReport(action=UpkeepAction.DECAY, dry_run=dry_run, examined=0, notes=(note,))

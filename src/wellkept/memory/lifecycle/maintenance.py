@@ -1,0 +1,131 @@
+"""The upkeep of a project as one job, and the door to its parts.
+
+`run_upkeep` sweeps for deleted files, lets importance fade and prunes, in this order, so that each
+step sees what the one before it did. It is safe to start from two processes at once: every part
+passes over what the other has already changed, and the outcome is that of one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from wellkept.core.clock import days_between
+from wellkept.core.ports.store import Progress
+from wellkept.memory.engine import Engine
+from wellkept.memory.file_presence import Exists, exists_below
+from wellkept.memory.lifecycle.compaction import compact
+from wellkept.memory.lifecycle.confidence import set_confidence
+from wellkept.memory.lifecycle.decay import decay, faded_importance
+from wellkept.memory.lifecycle.pruning import (
+    OnDelete,
+    PruneRule,
+    Retention,
+    archive_work_unit,
+    prune,
+)
+from wellkept.memory.lifecycle.report import (
+    Run,
+    UpkeepAction,
+    UpkeepItem,
+    UpkeepReport,
+    joined,
+    last_run,
+    record_run,
+)
+from wellkept.memory.lifecycle.staleness import (
+    StaleReason,
+    follow_rename,
+    follow_renames,
+    outdated_recipe,
+    sweep,
+)
+from wellkept.memory.state import forget_old_sessions
+
+__all__ = [
+    "PruneRule",
+    "Retention",
+    "UpkeepAction",
+    "UpkeepItem",
+    "UpkeepReport",
+    "archive_work_unit",
+    "compact",
+    "decay",
+    "exists_below",
+    "faded_importance",
+    "follow_rename",
+    "follow_renames",
+    "outdated_recipe",
+    "prune",
+    "run_upkeep",
+    "set_confidence",
+    "sweep",
+    "upkeep_due",
+]
+
+SESSIONS_BETWEEN_RUNS = 20
+DAYS_BETWEEN_RUNS = 1.0
+_JOB = "job"
+
+
+def upkeep_due(engine: Engine, *, project: str, session_count: int | None = None) -> bool:
+    """Whether opening a project should start the job.
+
+    Due when it never ran, when it last ran at least a day ago, or when 20 sessions have passed
+    since, whichever comes first; without a count the recorded sessions are counted. Opening a
+    project many times a day costs one run.
+    """
+    previous = last_run(engine.store, project=project, job=_JOB)
+    if previous is None or days_between(previous.at, engine.clock()) >= DAYS_BETWEEN_RUNS:
+        return True
+    if session_count is not None and previous.session_count is not None:
+        return session_count - previous.session_count >= SESSIONS_BETWEEN_RUNS
+    latest = engine.store.sessions(project=project, limit=SESSIONS_BETWEEN_RUNS)
+    return sum(session.started_at >= previous.at for session in latest) >= SESSIONS_BETWEEN_RUNS
+
+
+def run_upkeep(
+    engine: Engine,
+    *,
+    project: str,
+    root: Path,
+    session_count: int | None = None,
+    exists: Exists | None = None,
+    changed_since: Callable[[str, datetime], bool] | None = None,
+    also_stale: StaleReason | None = None,
+    keep: Retention | None = None,
+    on_delete: OnDelete | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> UpkeepReport:
+    """Sweep, decay and prune one project, and record that it was done.
+
+    `changed_since(path, moment)` tells whether a file changed; with it, recipes whose files did
+    become stale. `also_stale` knows more reasons and stands in for it.
+    """
+    there = exists or exists_below(root)
+    recipes = also_stale or (outdated_recipe(changed_since) if changed_since else None)
+    if not dry_run:
+        run = Run(engine.clock(), session_count)
+        record_run(engine.store, run, project=project, job=_JOB)
+        forget_old_sessions(engine, project=project)
+    swept = sweep(
+        engine, project=project, root=root, exists=there, also_stale=recipes, dry_run=dry_run
+    )
+    faded = decay(engine, project=project, dry_run=dry_run, progress=progress)
+    pruned = prune(
+        engine,
+        project=project,
+        keep=keep,
+        exists=there,
+        forecast=_after(faded) if dry_run else None,
+        on_delete=on_delete,
+        dry_run=dry_run,
+    )
+    return joined(UpkeepAction.UPKEEP, (swept, faded, pruned), dry_run=dry_run)
+
+
+def _after(faded: UpkeepReport) -> dict[str, float]:
+    """The importances a decay would leave, for previewing what comes after it."""
+    return {item.id: item.after for item in faded.items if isinstance(item.after, float)}

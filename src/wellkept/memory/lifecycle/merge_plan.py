@@ -1,0 +1,180 @@
+"""Which of several near-duplicates gives way to which: a plan, made without touching a store.
+
+Memories are taken best first. Each takes in those of its own near-duplicates that say no more than
+it does, so everything merged is near to the very memory it went into, never only to a neighbour's
+neighbour. Invariant: every text that gives way is evidence of a survivor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeAlias
+
+from wellkept.core.memory import Evidence, Memory, Relation
+from wellkept.core.records import field, record, replace
+from wellkept.core.types import EvidenceKind, RelationType
+from wellkept.memory.lifecycle.report import UpkeepItem, item_for
+from wellkept.memory.remember import reinforced
+from wellkept.memory.text.similarity import Likeness, compare
+
+Preference: TypeAlias = tuple[bool, bool, float, float, datetime, str]
+
+_REPEATS = frozenset({Likeness.SAME, Likeness.COVERED, Likeness.PARAPHRASE})
+
+
+@record
+class Merge:
+    """One memory that gives way, the one that finally stands for it, and the report line."""
+
+    gone: Memory
+    kept_id: str
+    item: UpkeepItem
+
+
+@record
+class MergePlan:
+    """What to merge. `survivors` are as they will be, `originals` everything as it was."""
+
+    now: datetime
+    merges: tuple[Merge, ...]
+    remarks: tuple[UpkeepItem, ...]
+    survivors: Mapping[str, Memory]
+    originals: Mapping[str, Memory]
+
+
+def plan_merges(
+    memories: Mapping[str, Memory],
+    near: Mapping[str, Mapping[str, float]],
+    *,
+    now: datetime,
+) -> MergePlan:
+    """Decide about near-duplicates; `near` holds each memory's neighbours with their cosine."""
+    planner = _Planner(memories, now)
+    for memory in sorted(memories.values(), key=preference):
+        planner.consider(memory, near.get(memory.id, {}))
+    return planner.plan()
+
+
+def preference(memory: Memory) -> Preference:
+    """Sorts the memory that should survive first."""
+    return (
+        not memory.user_verified,
+        not memory.pinned,
+        -memory.confidence,
+        -memory.importance,
+        memory.created_at,
+        memory.id,
+    )
+
+
+def retargeted(
+    relations: tuple[Relation, ...], into: Mapping[str, str], *, own_id: str
+) -> tuple[Relation, ...]:
+    """Relations with targets that gave way replaced by their survivors; none to oneself, none
+    twice."""
+    turned: dict[tuple[RelationType, str | None, str | None], Relation] = {}
+    for relation in relations:
+        target_id = into.get(relation.target_id or "", relation.target_id)
+        if target_id != own_id:
+            key = (relation.type, target_id, relation.target_file)
+            turned.setdefault(key, replace(relation, target_id=target_id))
+    return tuple(turned.values())
+
+
+@record(frozen=False)
+class _Planner:
+    originals: Mapping[str, Memory]
+    now: datetime
+    standing: dict[str, Memory] = field(default_factory=dict[str, Memory])
+    into: dict[str, str] = field(default_factory=dict[str, str])
+    items: dict[str, UpkeepItem] = field(default_factory=dict[str, UpkeepItem])
+    remarks: list[UpkeepItem] = field(default_factory=list[UpkeepItem])
+    judged: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
+
+    def consider(self, memory: Memory, neighbours: Mapping[str, float]) -> None:
+        """Let a memory that still stands take in its neighbours, or give way to a fuller one."""
+        for other_id, cosine in sorted(neighbours.items(), key=lambda pair: (-pair[1], pair[0])):
+            if memory.id in self.into:
+                return
+            pair = frozenset((memory.id, other_id))
+            stands = other_id in self.originals and other_id not in self.into
+            if stands and pair not in self.judged:
+                self.judged.add(pair)
+                self._meet(memory, self.originals[other_id], cosine)
+
+    def _meet(self, better: Memory, other: Memory, cosine: float) -> None:
+        likeness = compare(better.content, other.content)
+        if obstacle := self._obstacle(better, other, likeness):
+            rule, reason = obstacle
+            self.remarks.append(
+                item_for(other, before="open", after="open", rule=rule, reason=reason)
+            )
+        elif likeness in _REPEATS:
+            self._merge(other, better, f"{likeness.value}, cosine {cosine:.2f}")
+        elif likeness is Likeness.REFINES:
+            self._merge(better, other, f"says less, cosine {cosine:.2f}")
+
+    def _obstacle(
+        self, better: Memory, other: Memory, likeness: Likeness
+    ) -> tuple[str, str] | None:
+        """The rule and the reason by which two near-duplicates both stand, if worth telling."""
+        if likeness is Likeness.DIFFERENT:
+            return None
+        if likeness is Likeness.CONTRADICTS or _in_conflict(better, other):
+            return "contradiction", f"contradicts {better.short}; settle which one holds"
+        if len({self._now(better).key, self._now(other).key} - {None}) > 1:
+            return "kept apart", f"repeats {better.short}, but each has a key of its own"
+        if likeness is Likeness.REFINES and (better.user_verified or better.pinned):
+            return "kept apart", f"says more than {better.short}, which a person vouches for"
+        return None
+
+    def _merge(self, gone: Memory, kept: Memory, why: str) -> None:
+        self.standing[kept.id] = united(self._now(kept), self._now(gone), now=self.now)
+        self.into[gone.id] = kept.id
+        self.items[gone.id] = item_for(
+            gone, before="open", after=f"merged into {kept.short}", rule="merged", reason=why
+        )
+
+    def _now(self, memory: Memory) -> Memory:
+        return self.standing.get(memory.id, memory)
+
+    def _root(self, memory_id: str) -> str:
+        while memory_id in self.into:
+            memory_id = self.into[memory_id]
+        return memory_id
+
+    def plan(self) -> MergePlan:
+        roots = {gone_id: self._root(gone_id) for gone_id in self.into}
+        survivors = {
+            m.id: replace(m, relations=retargeted(m.relations, roots, own_id=m.id))
+            for m in self.standing.values()
+            if m.id not in self.into
+        }
+        merges = tuple(
+            Merge(self.originals[item.id], roots[item.id], item) for item in self.items.values()
+        )
+        return MergePlan(self.now, merges, tuple(self.remarks), survivors, self.originals)
+
+
+def united(kept: Memory, gone: Memory, *, now: datetime) -> Memory:
+    """The survivor with what the other brings: words, links, uses and trust."""
+    stronger = reinforced(kept, gone, now=now)
+    words = Evidence(EvidenceKind.MERGED, gone.id, gone.content, now)
+    return replace(
+        stronger,
+        evidence=(*stronger.evidence, words),
+        relations=(*kept.relations, *gone.relations),
+        access_count=kept.access_count + gone.access_count,
+        accessed_at=max(kept.accessed_at, gone.accessed_at),
+        stale_at=kept.stale_at,
+    )
+
+
+def _in_conflict(left: Memory, right: Memory) -> bool:
+    pairs = ((left, right.id), (right, left.id))
+    return any(
+        relation.type is RelationType.CONFLICTS_WITH and relation.target_id == other_id
+        for memory, other_id in pairs
+        for relation in memory.relations
+    )

@@ -1,0 +1,206 @@
+"""What upkeep shares: the report every pass returns, its record on the shelf, its careful writes.
+
+Invariant: a report of a dry run lists exactly what the same call without `dry_run` would do to
+the same store at the same moment. Nothing here decides what should change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, TypeAlias
+from urllib.parse import quote
+
+from wellkept.core.changes import Delete, Mark, Rescore
+from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.codec import Json
+from wellkept.core.errors import NotFoundError
+from wellkept.core.memory import Memory
+from wellkept.core.ports.store import Progress, Shelf, Store
+from wellkept.core.query import Filter, Validity
+from wellkept.core.records import record
+from wellkept.core.text import first_line
+
+Figure: TypeAlias = float | str | None
+"""One cell of a report: a number, a word, or nothing."""
+
+SingleChange: TypeAlias = Rescore | Mark | Delete
+
+_BATCH = 200
+
+
+class UpkeepAction(StrEnum):
+    """The passes that report."""
+
+    DECAY = "decay"
+    PRUNE = "prune"
+    ARCHIVE = "archive"
+    COMPACT = "compact"
+    SWEEP = "sweep"
+    RENAME = "rename"
+    CONFIDENCE = "confidence"
+    UPKEEP = "upkeep"
+
+
+@record
+class UpkeepItem:
+    """One memory that a pass changed, would change, or chose to leave alone for a reason.
+
+    `rule` is the short name that counts go by; `reason` is the sentence for people. Equal `before`
+    and `after` mean that nothing changes. `path` holds the ids a change travelled along.
+    """
+
+    id: str
+    short: str
+    title: str
+    before: Figure
+    after: Figure
+    rule: str
+    reason: str
+    path: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether this is a change and not only a remark."""
+        return self.before != self.after
+
+
+@record(kw_only=True)
+class UpkeepReport:
+    """What a pass did, or with `dry_run` would do.
+
+    `removed` holds whole memories that are (to be) deleted, so that a caller can show, export or
+    restore them.
+    """
+
+    HEADINGS: ClassVar[tuple[str, ...]] = ("id", "memory", "before", "after", "why")
+
+    action: UpkeepAction
+    dry_run: bool
+    examined: int
+    items: tuple[UpkeepItem, ...] = ()
+    notes: tuple[str, ...] = ()
+    removed: tuple[Memory, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many items there are by rule, in order of first appearance."""
+        return dict(Counter(item.rule for item in self.items))
+
+    @property
+    def changed(self) -> int:
+        """How many memories change."""
+        return len({item.id for item in self.items if item.changes})
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The items as cells under `HEADINGS`."""
+        return [(i.short, i.title, _cell(i.before), _cell(i.after), i.reason) for i in self.items]
+
+
+def _cell(figure: Figure) -> str:
+    if figure is None or isinstance(figure, str):
+        return figure or ""
+    return f"{figure:.3f}"
+
+
+def item_for(
+    memory: Memory,
+    *,
+    before: Figure,
+    after: Figure,
+    rule: str,
+    reason: str,
+    path: tuple[str, ...] = (),
+) -> UpkeepItem:
+    """The report line of a memory."""
+    title = first_line(memory.content, limit=60)
+    return UpkeepItem(memory.id, memory.short, title, before, after, rule, reason, path)
+
+
+def joined(action: UpkeepAction, reports: Sequence[UpkeepReport], *, dry_run: bool) -> UpkeepReport:
+    """Several reports as one, in order; `examined` is the largest, as passes see the same rows."""
+    return UpkeepReport(
+        action=action,
+        dry_run=dry_run,
+        examined=max((r.examined for r in reports), default=0),
+        items=tuple(item for r in reports for item in r.items),
+        notes=tuple(note for r in reports for note in r.notes),
+        removed=tuple(memory for r in reports for memory in r.removed),
+    )
+
+
+def in_project(project: str) -> Filter:
+    """Open, unarchived memories that belong to a project.
+
+    Memories about the person are kept up with the project they were taught in, so that no two
+    projects work on the same row.
+    """
+    return Filter(project=project, include_user=False)
+
+
+def all_in_project(project: str) -> Filter:
+    """Everything a project holds: closed and archived memories too."""
+    return Filter(project=project, include_user=False, validity=Validity.ANY, archived=None)
+
+
+# -- The record of runs ---------------------------------------------------------------------------
+
+
+@record
+class Run:
+    """When a job last ran for a project, and how many sessions there were by then."""
+
+    at: datetime
+    session_count: int | None = None
+
+
+def last_run(shelf: Shelf, *, project: str, job: str) -> Run | None:
+    """The last recorded run of a job, or None when it never ran."""
+    value = shelf.get_value(_space(project), job)
+    if not isinstance(value, dict):
+        return None
+    at_ms, sessions = value.get("at_ms"), value.get("session_count")
+    if not isinstance(at_ms, int):
+        return None
+    return Run(from_ms(at_ms), sessions if isinstance(sessions, int) else None)
+
+
+def record_run(shelf: Shelf, run: Run, *, project: str, job: str) -> None:
+    """Remember that a job runs now."""
+    value: dict[str, Json] = {"at_ms": to_ms(run.at), "session_count": run.session_count}
+    shelf.put_value(_space(project), job, value)
+
+
+def _space(project: str) -> str:
+    return f"upkeep/{quote(project, safe='')}"
+
+
+# -- Careful writes -------------------------------------------------------------------------------
+
+
+def write_each(
+    store: Store, changes: Sequence[SingleChange], *, progress: Progress | None = None
+) -> set[str]:
+    """Apply independent changes in batches; returns the ids that were written.
+
+    A memory that another process deleted meanwhile is passed over, for there is nothing left to
+    keep up.
+    """
+    written: set[str] = set()
+    for start in range(0, len(changes), _BATCH):
+        written |= _write_batch(store, changes[start : start + _BATCH])
+        if progress:
+            progress(min(start + _BATCH, len(changes)), len(changes))
+    return written
+
+
+def _write_batch(store: Store, batch: Sequence[SingleChange]) -> set[str]:
+    try:
+        store.apply(batch)
+    except NotFoundError:
+        if len(batch) == 1:
+            return set()
+        return {done for change in batch for done in _write_batch(store, [change])}
+    return {change.id for change in batch}

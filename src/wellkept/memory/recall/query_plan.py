@@ -1,0 +1,120 @@
+"""A question made ready for searching: its words, what it means, whom it names, which time.
+
+The name of an author says who spoke, not what about: once the authors are known, it is taken out
+of the text that is embedded and becomes a signal of its own. Invariant: a plan never narrows what
+may be found; dates and names only change the order. Knows nothing of scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+from wellkept.core.records import record, replace
+from wellkept.core.text import STOP_WORDS, cjk_runs, fold, identifiers, query_terms, words
+from wellkept.memory.text.dates import DateWindow, parse_window
+
+MAX_QUERY_CHARS = 8_000
+MAX_TERMS = 64
+MAX_FRAGMENTS = 8
+_SHORTEST_FRAGMENT = 3
+
+_WORD = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")
+_ASKS_WHEN = re.compile(
+    r"\b(?:when|(?:what|which) (?:date|day|month|year|time|week)|how (?:long|soon|recently)"
+    r"|how many (?:days|weeks|months|years)|since when|wann|quand|cuándo)\b",
+    re.IGNORECASE,
+)
+_OF_SELF = frozenset({"i", "me", "my", "mine", "myself", "we", "our"})
+_YOU_SAID = (
+    r"\byou (?:\w+ )?(?:told|said|gave|made|wrote|suggested|recommended|mentioned|provided|listed"
+    r"|shared|explained|described|created|named|showed)\b"
+)
+_OF_WHAT_WAS_SAID = re.compile(_YOU_SAID, re.IGNORECASE)
+_FRAME = re.compile(
+    r"\bhow (?:many|much|long|often|old|far|soon|recently)\b"
+    r"|\b(?:(?:can|could|would) you )?(?:please )?(?:remind|tell) me\b"
+    r"|\bdo you (?:remember|recall)\b"
+    r"|\bour (?:previous|earlier|last|past) (?:chats?|conversations?|discussions?|talks?)\b"
+    rf"|{_YOU_SAID}",
+    re.IGNORECASE,
+)
+_PERSON_ROLES = frozenset({"user", "human"})
+_ROLES = _PERSON_ROLES | {"assistant", "system", "agent", "model", "tool", "bot", "ai"}
+
+
+@record
+class QueryPlan:
+    """What to look up, and what the question says beside its subject."""
+
+    query: str
+    terms: tuple[str, ...]
+    fragments: tuple[str, ...]
+    meaning: str
+    speakers: frozenset[str] = frozenset()
+    of_self: bool = False
+    asks_when: bool = False
+    window: DateWindow | None = None
+
+    @property
+    def may_name(self) -> bool:
+        """Whether a word is written like a name."""
+        return any(w[0].isupper() and _bare(w) not in STOP_WORDS for w in _WORD.findall(self.query))
+
+    def knowing(self, authors: Iterable[str]) -> QueryPlan:
+        """The plan once it is known who speaks in the memories that may answer.
+
+        `speakers` (folded) is set when the question singles one of them out, by name or, where
+        the person is an author, by speaking of "I" and "my". A role ("user") is no name: in a
+        question it is a word like any other.
+        """
+        known = {fold(author) for author in authors}
+        asked = {_bare(word) for word in _WORD.findall(self.query)}
+        named = {a for a in known - _ROLES if not asked.isdisjoint(a.split())}
+        speakers = named or (known & _PERSON_ROLES if self.of_self else set[str]())
+        names = {part for author in named for part in author.split()}
+        return replace(
+            self,
+            speakers=frozenset(speakers) if len(speakers) == 1 else frozenset[str](),
+            meaning=_meaning(self.query, without=names),
+        )
+
+
+def plan_query(query: str, *, now: datetime, read_dates: bool = True) -> QueryPlan:
+    """Read a question, or the beginning of a very long one."""
+    query = query[:MAX_QUERY_CHARS]
+    of_self = not _OF_SELF.isdisjoint(words(query))
+    return QueryPlan(
+        query=query,
+        terms=tuple(_terms(query))[:MAX_TERMS],
+        fragments=_fragments(query),
+        meaning=_meaning(query),
+        of_self=of_self and _OF_WHAT_WAS_SAID.search(query) is None,
+        asks_when=_ASKS_WHEN.search(query) is not None,
+        window=parse_window(query, now=now) if read_dates else None,
+    )
+
+
+def _terms(query: str) -> list[str]:
+    """The words to look up, without those that only make a question of it: "how many" stands in
+    any long text and says nothing of what is asked."""
+    found = query_terms(_FRAME.sub(" ", query))
+    return found if not STOP_WORDS.issuperset(found) else query_terms(query)
+
+
+def _fragments(query: str) -> tuple[str, ...]:
+    """What may stand inside a longer word: code names, and text written without spaces."""
+    found = [f for f in (*identifiers(query), *cjk_runs(query)) if len(f) >= _SHORTEST_FRAGMENT]
+    return tuple(dict.fromkeys(found))[:MAX_FRAGMENTS]
+
+
+def _meaning(query: str, *, without: Iterable[str] = ()) -> str:
+    """The question without names and function words: they pull a vector towards small talk."""
+    dropped = STOP_WORDS.union(without)
+    kept = [word for word in _WORD.findall(query) if _bare(word) not in dropped]
+    return " ".join(kept) or query
+
+
+def _bare(word: str) -> str:
+    return fold(word).replace("’", "'").removesuffix("'s")

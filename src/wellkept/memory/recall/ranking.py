@@ -1,0 +1,225 @@
+"""The order of a pool: weighed signals, then priors as bounded multipliers.
+
+The weights were learned listwise on conversations (see `data/fusion.json` and `bench.fusion_train`
+for where they come from). A score lies between 0 and 1: how well the question is answered at all,
+times how close a candidate comes to the best one, times its priors. Invariant: no prior takes
+more than a third (a stale memory: half) of a score, so that priors break ties and never bury a
+clear match. Equal scores are ordered by id; the same pool always gives the same order.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from wellkept.core.memory import Memory
+from wellkept.core.query import Candidate
+from wellkept.core.records import record
+from wellkept.core.text import content_words, stem
+from wellkept.core.types import Phase
+from wellkept.memory.recall.features import READ_CHARS, TOLD_BY_TEXT, Signal, SignalTable
+from wellkept.memory.recall.phase_weights import STRONGEST_PHASE_WEIGHT, phase_weight
+from wellkept.memory.recall.query_plan import QueryPlan
+from wellkept.memory.recall.requests import Part
+from wellkept.memory.recall.retrievers import Pool
+
+WEIGHTS_FILE = Path(__file__).parent / "data" / "fusion.json"
+READ_TEXTS = 32
+STALE_FACTOR = 0.5
+_SOFTNESS = 3.0
+_CLARITY_FROM = 5
+_FEWEST_WORDS = 3
+_RECENCY_MS = 30.0 * 86_400_000
+_IMPORTANCE = 0.15
+_CONFIDENCE = 0.15
+_RECENCY = 0.05
+_CLOSED = 0.8
+_UNREVIEWED = 0.95
+_PHASE_POWER = 0.25
+_LABELS = tuple(signal.label for signal in Signal)
+
+Read = Callable[[Sequence[str]], list[Memory]]
+Contents = Callable[[Sequence[str]], Mapping[str, str]]
+
+
+@record(kw_only=True)
+class Setting:
+    """What ranking needs to know beside the pool and the question."""
+
+    now_ms: int
+    read: Read
+    contents: Contents
+    near: float
+    phase: Phase | None = None
+    past: bool = False
+    weight_set: str = "hybrid"
+
+
+class Ranked(NamedTuple):
+    """A candidate with its score."""
+
+    candidate: Candidate
+    score: float
+
+
+@record
+class Ranking:
+    """Candidates, best first, with an account of each score on request."""
+
+    order: tuple[Ranked, ...]
+    parts: Callable[[str], tuple[Part, ...]]
+
+
+def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
+    """The default profile: learned weights over the signals, then the priors."""
+    weights = load_weights()[setting.weight_set]
+    table = SignalTable(pool, plan)
+    sums = table.weighed(weights)
+    contents = setting.contents(best_of(sums, READ_TEXTS))
+    table.read_texts(contents)
+    for each, told in table.weighed(weights, only=TOLD_BY_TEXT).items():
+        sums[each] += told
+    best = best_of({each: sums[each] for each in contents}, _CLARITY_FROM)
+    clarity = _clarity(plan, pool, best, setting)
+    top = max(sums.values(), default=0.0)
+
+    each = zip(sums.values(), priors(pool.candidates, setting), strict=True)
+    closeness = [math.exp((total - top) / _SOFTNESS) * prior for total, prior in each]
+
+    def parts(c: Candidate) -> tuple[Part, ...]:
+        signals = zip(_LABELS, table[c.id], weights, strict=True)
+        return (
+            Part("clarity", clarity, 1.0, clarity),
+            *(
+                Part(label, value, weight, value * weight)
+                for label, value, weight in signals
+                if value
+            ),
+            *priors_of(c, setting),
+        )
+
+    return ranking_by(pool.candidates, closeness, parts, scale=clarity)
+
+
+def best_of(sums: Mapping[str, float], count: int) -> list[str]:
+    """The ids with the highest sums, best first."""
+    best = sorted((-total, memory_id) for memory_id, total in sums.items())
+    return [memory_id for _, memory_id in best[:count]]
+
+
+def ranking_by(
+    candidates: Sequence[Candidate],
+    scores: Sequence[float],
+    parts: Callable[[Candidate], tuple[Part, ...]],
+    *,
+    scale: float = 1.0,
+) -> Ranking:
+    """Best first, ids decide between equals; `scale` applies to all and changes no order."""
+    scored = sorted((-score, c.id, c) for score, c in zip(scores, candidates, strict=True))
+    by_id = {c.id: c for c in candidates}
+    order = tuple([Ranked(c, -negative * scale) for negative, _, c in scored])
+    return Ranking(order, lambda memory_id: parts(by_id[memory_id]))
+
+
+@lru_cache(maxsize=1)
+def load_weights() -> Mapping[str, tuple[float, ...]]:
+    """The shipped weights by set, in the order of `Signal`; a signal not named weighs nothing."""
+    sets = json.loads(WEIGHTS_FILE.read_text("utf-8"))["weights"]
+    return {
+        name: tuple(float(weights.get(signal.label, 0.0)) for signal in Signal)
+        for name, weights in sets.items()
+    }
+
+
+# -- Priors ---------------------------------------------------------------------------------------
+
+
+def priors(candidates: Sequence[Candidate], setting: Setting) -> list[float]:
+    """What is known of memories before any question: products of multipliers of at most 1."""
+    now_ms = setting.now_ms
+    # Written out, because a call for each takes longer than all of this.
+    products = [
+        (1.0 - _IMPORTANCE * (1.0 - c.importance))
+        * (1.0 - _CONFIDENCE * (1.0 - c.confidence))
+        * (1.0 - _RECENCY * (1.0 - math.exp(min(0, c.valid_from_ms - now_ms) / _RECENCY_MS)))
+        for c in candidates
+    ]
+    for number, c in enumerate(candidates):
+        if setting.phase is not None or c.closed or c.needs_review or c.stale:
+            products[number] *= math.prod(part.effect for part in _special_priors(c, setting))
+    return products
+
+
+def priors_of(c: Candidate, setting: Setting) -> tuple[Part, ...]:
+    """The same multipliers one by one."""
+    recency = _recency(c, setting)
+    return (
+        Part("importance", c.importance, _IMPORTANCE, 1.0 - _IMPORTANCE * (1.0 - c.importance)),
+        Part("confidence", c.confidence, _CONFIDENCE, 1.0 - _CONFIDENCE * (1.0 - c.confidence)),
+        Part("recency", recency, _RECENCY, 1.0 - _RECENCY * (1.0 - recency)),
+        *_special_priors(c, setting),
+    )
+
+
+def _recency(c: Candidate, setting: Setting) -> float:
+    return math.exp(min(0, c.valid_from_ms - setting.now_ms) / _RECENCY_MS)
+
+
+def _special_priors(c: Candidate, setting: Setting) -> list[Part]:
+    """Those that only some memories or some questions have."""
+    found: list[Part] = []
+    if setting.phase is not None:
+        weight = phase_weight(setting.phase, c.type)
+        share = (weight / STRONGEST_PHASE_WEIGHT) ** _PHASE_POWER
+        found.append(Part(f"phase {setting.phase.value}", weight, _PHASE_POWER, share))
+    if c.closed and not setting.past:
+        found.append(Part("no longer valid", 1.0, _CLOSED, _CLOSED))
+    if c.needs_review:
+        found.append(Part("needs review", 1.0, _UNREVIEWED, _UNREVIEWED))
+    if c.stale:
+        found.append(Part("stale", 1.0, STALE_FACTOR, STALE_FACTOR))
+    return found
+
+
+# -- Clarity --------------------------------------------------------------------------------------
+
+
+def _clarity(plan: QueryPlan, pool: Pool, best: Sequence[str], setting: Setting) -> float:
+    """How well the best candidates answer at all, on a scale that does not depend on the rest.
+
+    What they say is read only where it can still tell more than the arms did.
+    """
+    wanted = {stem(word) for word in content_words(plan.meaning)}
+    one_word = 1 / max(len(wanted), 1)
+    found = max(
+        (
+            max(
+                one_word if pool.words and each in pool.words else 0.0,
+                _similarity(pool, each, near=setting.near),
+                float(any(hits and each in hits for hits in (pool.fragments, pool.links))),
+            )
+            for each in best
+        ),
+        default=0.0,
+    )
+    if found >= 1.0:
+        return found
+    return max([found, *(_overlap(wanted, memory) for memory in setting.read(best))])
+
+
+def _similarity(pool: Pool, memory_id: str, *, near: float) -> float:
+    """1 where two texts of this model would count as saying the same; falls with the square."""
+    cosine = max(0.0, (pool.meaning or {}).get(memory_id, 0.0))
+    return min(1.0, (cosine / near) ** 2) if near > 0 else 0.0
+
+
+def _overlap(wanted: set[str], memory: Memory) -> float:
+    """Shared words over the shorter side, so that a long prompt can match a short memory."""
+    text = " ".join((memory.content[:READ_CHARS], *memory.tags, memory.key or "", *memory.files))
+    held = {stem(word) for word in content_words(text)}
+    shared = len(wanted & held)
+    return shared / max(min(len(wanted), len(held)), min(_FEWEST_WORDS, len(wanted)), 1)

@@ -1,0 +1,344 @@
+"""Keeping: the one path by which a statement enters the store.
+
+A new statement meets what is known: its key, then its nearest neighbours in meaning. It is
+inserted, merged into what it repeats, or supersedes what it contradicts; `Kept` says which and
+why. What gives way is closed, never overwritten, and its words stay with the survivor as evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from wellkept.core.changes import Change, Close, IndexCard, Insert, Replace
+from wellkept.core.errors import ConflictError, UsageError
+from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation
+from wellkept.core.ports.store import Progress
+from wellkept.core.query import Filter
+from wellkept.core.records import record, replace
+from wellkept.core.text import content_words
+from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.memory.draft import compose
+from wellkept.memory.engine import Engine
+from wellkept.memory.text.similarity import Likeness, compare
+
+_NEIGHBOURS = 8
+_BATCH = 256
+# Each attempt that fails lets someone else's write through, so this is how many may be at it.
+_ATTEMPTS = 20
+_REINFORCEMENT = 0.25
+_LOG_TYPES = frozenset(
+    {
+        MemoryType.EPISODE,
+        MemoryType.TIMELINE,
+        MemoryType.WORK_UNIT_OUTCOME,
+        MemoryType.OBSERVATION,
+        MemoryType.PROMPT,
+    }
+)
+_Result = TypeVar("_Result")
+
+
+class Outcome(StrEnum):
+    """What became of a statement."""
+
+    INSERTED = "inserted"
+    MERGED = "merged"
+    SUPERSEDED = "superseded"
+    UNCHANGED = "unchanged"
+
+
+@record
+class Kept:
+    """The memory that now stands for what was said, and how it got there."""
+
+    outcome: Outcome
+    memory: Memory
+    reason: str
+    previous: Memory | None = None
+
+
+@record
+class _Decision:
+    kept: Kept
+    changes: tuple[Change, ...]
+
+
+def remember(
+    engine: Engine,
+    draft: MemoryDraft,
+    *,
+    project: str,
+    merge_similar: bool = True,
+    beside: Callable[[Memory], Sequence[Change]] | None = None,
+) -> Kept:
+    """Keep one statement. `beside` tells what else to write, about the memory that stands for it
+    then, in the same transaction."""
+    memory = _composed(engine, draft, project=project)
+    (card,) = engine.cards([memory])
+    return _keep_one(engine, memory, card, merge_similar=merge_similar, beside=beside)
+
+
+def remember_many(
+    engine: Engine,
+    drafts: Sequence[MemoryDraft],
+    *,
+    project: str,
+    merge_similar: bool = True,
+    progress: Progress | None = None,
+) -> list[Kept]:
+    """Keep several statements; all are checked before the first is written.
+
+    Each statement sees the ones before it. Those that need no comparison are written together,
+    so a large batch costs few transactions.
+    """
+    memories = [_composed(engine, draft, project=project) for draft in drafts]
+    kept: list[Kept] = []
+    for start in range(0, len(memories), _BATCH):
+        batch = memories[start : start + _BATCH]
+        kept.extend(_keep_batch(engine, batch, merge_similar=merge_similar))
+        if progress:
+            progress(len(kept), len(memories))
+    return kept
+
+
+# -- One statement against what is known ----------------------------------------------------------
+
+
+def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
+    if not project:
+        raise UsageError("A memory belongs to a project; none was given.")
+    return compose(draft, project=project, id=engine.new_id(), now=engine.clock())
+
+
+def _keep_batch(engine: Engine, memories: list[Memory], *, merge_similar: bool) -> list[Kept]:
+    """Decide in order; plain inserts wait and go together with the next write that reads."""
+    kept: list[Kept] = []
+    waiting: list[Change] = []
+    for memory, card in zip(memories, engine.cards(memories), strict=True):
+        if memory.key is None and not (merge_similar and is_mergeable(memory)):
+            waiting.append(Insert(memory, card))
+            kept.append(Kept(Outcome.INSERTED, memory, "new"))
+            continue
+        _write(engine, waiting)
+        kept.append(_keep_one(engine, memory, card, merge_similar=merge_similar))
+    _write(engine, waiting)
+    return kept
+
+
+def _write(engine: Engine, waiting: list[Change]) -> None:
+    if waiting:
+        engine.store.apply(waiting)
+        waiting.clear()
+
+
+def _keep_one(
+    engine: Engine,
+    memory: Memory,
+    card: IndexCard,
+    *,
+    merge_similar: bool,
+    beside: Callable[[Memory], Sequence[Change]] | None = None,
+) -> Kept:
+    compared = merge_similar and is_mergeable(memory)
+
+    def attempt() -> Kept:
+        since = engine.store.news_span().newest if compared else None
+        decision = _decide(engine, memory, card, merge_similar=merge_similar)
+        also = beside(decision.kept.memory) if beside is not None else ()
+        engine.store.apply([*(_unless_said(c, since) for c in decision.changes), *also])
+        return decision.kept
+
+    return retried(attempt)
+
+
+def _unless_said(change: Change, since: int | None) -> Change:
+    """What was decided on is what was known then: two who say the same at once must not both
+    insert it."""
+    return replace(change, unless_said_since=since) if isinstance(change, Insert) else change
+
+
+def retried(attempt: Callable[[], _Result]) -> _Result:
+    """Another process may change what we decided upon; then decide again on what is there now."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return attempt()
+        except ConflictError:
+            continue
+    return attempt()
+
+
+def _decide(engine: Engine, memory: Memory, card: IndexCard, *, merge_similar: bool) -> _Decision:
+    if memory.key is not None:
+        same_key = engine.store.find_key(
+            memory.key, project=memory.project, user_scope=memory.scope is Scope.USER
+        )
+        if same_key is not None:
+            return _meet_same_key(engine, same_key, memory, card)
+    if merge_similar and is_mergeable(memory):
+        for old, repeats in _near(engine, memory, card):
+            decision = _meet_similar(engine, old, memory, card, repeats=repeats)
+            if decision is not None:
+                return decision
+    return _insert(memory, card, reason="new")
+
+
+def is_mergeable(memory: Memory) -> bool:
+    """Statements are merged; the raw log of a session is kept as it happened."""
+    return memory.seq is None and memory.type not in _LOG_TYPES and memory.payload is None
+
+
+def _near(engine: Engine, memory: Memory, card: IndexCard) -> list[tuple[Memory, bool]]:
+    """Open statements of the same project and reach that are near in meaning, nearest first,
+    each with whether it is near enough to be the same statement.
+
+    Without vectors only a word-for-word repetition counts as near.
+    """
+    where = Filter(
+        project=memory.project, include_user=memory.scope is Scope.USER, scopes=(memory.scope,)
+    )
+    if card.vector is None or card.model_id is None:
+        terms = content_words(memory.content)[:24]
+        hits = engine.store.search_words(terms, where, limit=_NEIGHBOURS)
+        found = filter(is_mergeable, engine.store.get([hit.id for hit in hits]))
+        return [(m, True) for m in found if compare(m.content, memory.content) is Likeness.SAME]
+    cuts = engine.thresholds()
+    hits = engine.store.search_vectors(
+        card.vector, model_id=card.model_id, where=where, limit=_NEIGHBOURS
+    )
+    scores = {hit.id: hit.score for hit in hits if hit.score >= cuts.related}
+    found = filter(is_mergeable, engine.store.get(list(scores)))
+    return [(m, scores[m.id] >= cuts.duplicate) for m in found]
+
+
+def _meet_same_key(engine: Engine, old: Memory, new: Memory, card: IndexCard) -> _Decision:
+    if old.content == new.content and old.type is new.type and old.payload == new.payload:
+        merged = reinforced(old, new, now=engine.clock())
+        kept = Kept(Outcome.UNCHANGED, merged, f"key {new.key!r} already says so", old)
+        return _Decision(kept, (Replace(merged, None, old.updated_at),))
+    now = engine.clock()
+    new = successor(engine, old, new, now=now, keep_id=True)
+    kept = Kept(Outcome.SUPERSEDED, new, f"key {new.key!r} has a new value", old)
+    return _Decision(kept, tuple(superseding(old, new, card, now=now)))
+
+
+def _meet_similar(
+    engine: Engine, old: Memory, new: Memory, card: IndexCard, *, repeats: bool
+) -> _Decision | None:
+    likeness = compare(old.content, new.content)
+    now = engine.clock()
+    if likeness is Likeness.DIFFERENT or (old.key and new.key and old.key != new.key):
+        return None
+    if likeness is Likeness.CONTRADICTS:
+        return _meet_contradiction(engine, old, new, card, now=now)
+    if old.type is not new.type or not repeats:
+        return None
+    if likeness is Likeness.REFINES:
+        merged = replace(
+            reinforced(old, new, now=now),
+            id=new.id,
+            content=new.content,
+            created_at=now,
+            valid_from=max(new.valid_from, old.valid_from),
+            relations=(*old.relations, Relation(RelationType.SUPERSEDES, target_id=old.id)),
+            evidence=(*_united(old.evidence, new.evidence), _merged_text(old, at=now)),
+        )
+        kept = Kept(Outcome.MERGED, merged, f"says more than {old.short}", old)
+        closed = Close(old.id, _end(old, now), merged.id, old.updated_at)
+        return _Decision(kept, (closed, Insert(merged, engine.card(merged))))
+    merged = reinforced(old, new, now=now)
+    if likeness is not Likeness.SAME:
+        merged = replace(merged, evidence=(*merged.evidence, _merged_text(new, at=now)))
+    outcome = Outcome.UNCHANGED if likeness is Likeness.SAME else Outcome.MERGED
+    kept = Kept(outcome, merged, f"{old.short} already says so", old)
+    return _Decision(kept, (Replace(merged, engine.card(merged), old.updated_at),))
+
+
+def _meet_contradiction(
+    engine: Engine, old: Memory, new: Memory, card: IndexCard, *, now: datetime
+) -> _Decision:
+    """A person's word, or a correction, wins at once; otherwise both stand until reviewed."""
+    trusted = new.source is Source.USER_TAUGHT or new.type is MemoryType.CORRECTION
+    if trusted or (old.source is new.source and not old.user_verified and not old.pinned):
+        new = successor(engine, old, new, now=now, keep_id=True)
+        kept = Kept(Outcome.SUPERSEDED, new, f"contradicts {old.short}, which is now closed", old)
+        return _Decision(kept, tuple(superseding(old, new, card, now=now)))
+    doubted = replace(
+        new,
+        needs_review=True,
+        relations=(*new.relations, Relation(RelationType.CONFLICTS_WITH, target_id=old.id)),
+    )
+    return _insert(doubted, card, reason=f"conflicts with {old.short}; both need a look", old=old)
+
+
+def _insert(
+    memory: Memory, card: IndexCard, *, reason: str, old: Memory | None = None
+) -> _Decision:
+    return _Decision(Kept(Outcome.INSERTED, memory, reason, old), (Insert(memory, card),))
+
+
+# -- How memories join and follow each other ------------------------------------------------------
+
+
+def reinforced(old: Memory, new: Memory, *, now: datetime) -> Memory:
+    """The old memory with what a repetition adds: trust, tags, files, sessions, evidence."""
+    fresh = set(new.provenance_sessions) - set(old.provenance_sessions)
+    gain = _REINFORCEMENT if fresh or new.source is Source.USER_TAUGHT else 0.0
+    return replace(
+        old,
+        updated_at=max(now, old.updated_at),
+        importance=max(old.importance, new.importance),
+        confidence=max(old.confidence + (1 - old.confidence) * gain, new.confidence),
+        key=old.key or new.key,
+        tags=_united(old.tags, new.tags),
+        files=_united(old.files, new.files),
+        modules=_united(old.modules, new.modules),
+        provenance_sessions=_united(old.provenance_sessions, new.provenance_sessions),
+        evidence=_united(old.evidence, new.evidence),
+        user_verified=old.user_verified or new.user_verified,
+        pinned=old.pinned or new.pinned,
+        needs_review=old.needs_review and new.needs_review,
+        stale_at=None,
+    )
+
+
+def successor(
+    engine: Engine, old: Memory, new: Memory, *, now: datetime, keep_id: bool = False
+) -> Memory:
+    return replace(
+        new,
+        id=new.id if keep_id else engine.new_id(),
+        created_at=now,
+        updated_at=now,
+        accessed_at=now,
+        valid_from=new.valid_from if keep_id else now,
+        valid_to=None,
+        superseded_by=None,
+        stale_at=None,
+        relations=(*new.relations, Relation(RelationType.SUPERSEDES, target_id=old.id)),
+        tags=_united(old.tags, new.tags) if keep_id else new.tags,
+        key=new.key or old.key,
+    )
+
+
+def superseding(old: Memory, new: Memory, card: IndexCard, *, now: datetime) -> list[Change]:
+    """What closes a memory, as it was read, and opens its successor."""
+    return [Close(old.id, _end(old, now, new), new.id, old.updated_at), Insert(new, card)]
+
+
+def _end(old: Memory, now: datetime, new: Memory | None = None) -> datetime:
+    """When the old one stopped holding: when its successor began, but never before it began."""
+    return max(old.valid_from, min(now, new.valid_from) if new else now)
+
+
+def _merged_text(memory: Memory, *, at: datetime) -> Evidence:
+    return Evidence(EvidenceKind.MERGED, memory.id, memory.content, at)
+
+
+_Item = TypeVar("_Item")
+
+
+def _united(left: tuple[_Item, ...], right: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys((*left, *right)))

@@ -1,0 +1,60 @@
+"""A time that a question names, as a window to look in.
+
+Windows are half-open and in UTC; days, weeks and months are those of the asker's own zone (that of
+`now`). Times lie in the past unless a year says otherwise. What may not be meant as a time ("may"
+the verb, a version, a port) is left alone. Knows nothing of what is searched.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from wellkept.core.records import record
+
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+_READ_CHARS = 2_000
+# Without any of these no time is named; it settles most questions before the rules are read. Plain
+# text is looked for, because compiling one large expression takes longer than reading a question.
+_TIME_STEMS = (
+    "day night week month year hour morning januar februar march april august septem october novem"
+    " decem octobre spring summer autumn winter janvier avril juin juillet heure jour semaine mois"
+    " lundi mardi mercredi jeudi vendredi samedi dimanche automne hiver printemps l'an l’an"
+).split()
+_TIME_WORDS = frozenset(
+    "ago jan feb mar apr may jun june jul july aug sep sept oct nov dec fall hier mars mai ans"
+    " q1 q2 q3 q4".split()
+)
+_TIME_MARKS = frozenset("éèû年月日周週天昨今去先上前近春夏秋冬末")
+_TIME_NUMBER = re.compile(r"(?:19|20)\d\d|\d(?:st|nd|rd|th)\b|\d\s?an\b")
+_NO_WORD = str.maketrans(dict.fromkeys("'’\"“”.,:;!?()[]/_-。、，！？", " "))
+
+
+@record
+class DateWindow:
+    """From `since` up to, not including, `until`; `certainty` (0 to 1): how surely it is meant."""
+
+    since: datetime
+    until: datetime
+    span_text: str
+    certainty: float
+
+
+def parse_window(text: str, *, now: datetime) -> DateWindow | None:
+    """The window that the text names most surely, if it names a time at all."""
+    text = text[:_READ_CHARS]
+    if not _may_name_a_time(text.casefold()):
+        return None
+    from wellkept.memory.text.date_parser import read_window
+
+    return read_window(text, now=now if now.tzinfo else now.replace(tzinfo=UTC))
+
+
+def _may_name_a_time(folded: str) -> bool:
+    return (
+        any(stem in folded for stem in _TIME_STEMS)
+        or "un an" in folded
+        or not _TIME_WORDS.isdisjoint(folded.translate(_NO_WORD).split())
+        or not _TIME_MARKS.isdisjoint(folded)
+        or (any(map(str.isdigit, folded)) and _TIME_NUMBER.search(folded) is not None)
+    )

@@ -1,0 +1,185 @@
+"""Secrets never stored: private parts are dropped, what looks like a secret is replaced.
+
+Invariants: `redact` is idempotent, and no character of a found secret is left. Findings name the
+rule and the place in the text as it was given, never the secret. When a mark is not closed,
+everything after it is private. The rules are in `secret_rules`; this module only applies them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from wellkept.core.codec import Json
+from wellkept.core.errors import UsageError
+from wellkept.core.records import record
+from wellkept.core.text import clean
+from wellkept.memory.text.secret_rules import Found, Work, find_secrets
+from wellkept.memory.text.secret_values import MARK
+
+PRIVATE = "private"
+MAX_JSON_DEPTH = 100
+
+# The mark counts even before its ">", so that no removal can complete a new one.
+_PRIVATE_MARK = re.compile(
+    r"(?:<|&lt;|\\u003c)(?P<close>/|\\/)?private(?![\w-])(?:[^<>&\\]{0,200}(?:>|&gt;|\\u003e))?",
+    re.IGNORECASE,
+)
+_MOST_PASSES = 8
+_LABEL_CHARS = 160
+
+
+@record
+class Finding:
+    """Something taken out: by which rule, and where it stood in the text as given."""
+
+    rule: str
+    start: int
+    end: int
+
+
+@record
+class Redacted:
+    """A text without its secrets. `places` counts where rules were tried: the work done."""
+
+    text: str
+    findings: tuple[Finding, ...]
+    places: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was taken out."""
+        return bool(self.findings)
+
+
+def redact(text: str) -> Redacted:
+    """The text without private parts and secrets, and what was taken out."""
+    return _redact_label(text) if len(text) <= _LABEL_CHARS else _redact(text)
+
+
+@lru_cache(maxsize=4096)
+def _redact_label(text: str) -> Redacted:
+    """Names, paths and titles come again and again; looking them over once is enough."""
+    return _redact(text)
+
+
+def _redact(text: str) -> Redacted:
+    work = Work()
+    cut = _Cut(text, _merged(_private_spans(text)))
+    # Taking one secret out can bring another into view, so look again until nothing is found.
+    for _ in range(_MOST_PASSES):
+        found = find_secrets(cut.text, work)
+        if not found:
+            break
+        cut = _Cut(text, _merged((*cut.findings, *map(cut.to_given, found))))
+    return Redacted(cut.text, tuple(cut.findings), work.places)
+
+
+def redact_json(value: Json, *, _depth: int = 0) -> Json:
+    """A JSON value with its texts and names cleaned and without secrets.
+
+    A text under a name that speaks of secrets is judged by that name as well.
+    """
+    if _depth > MAX_JSON_DEPTH:
+        raise UsageError(
+            f"A value is nested more than {MAX_JSON_DEPTH} levels deep.", hint="Make it flatter."
+        )
+    if isinstance(value, str):
+        return redact(clean(value)).text
+    if isinstance(value, list):
+        return [redact_json(item, _depth=_depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {
+            redact(clean(name)).text: _redact_named(name, item)
+            if isinstance(item, str)
+            else redact_json(item, _depth=_depth + 1)
+            for name, item in value.items()
+        }
+    return value
+
+
+def _redact_named(name: str, value: str) -> str:
+    kept = redact(value := clean(value)).text
+    start = len(lead := f'{name}: "')
+    told = redact(f'{lead}{value}"').findings if kept == value else ()
+    rule = next((finding.rule for finding in told if finding.end > start), None)
+    return f"{MARK}{rule}]" if rule else kept
+
+
+class _Cut:
+    """The given text with some spans replaced, and the way back from a place in it."""
+
+    def __init__(self, given: str, findings: Sequence[Finding]) -> None:
+        self.findings = findings
+        pieces: list[str] = []
+        self._starts: list[int] = []
+        self._given: list[tuple[int, int, bool]] = []
+        self._length = 0
+        at = 0
+        for finding in findings:
+            self._append(pieces, given[at : finding.start], at, finding.start, kept=True)
+            stand_in = _stand_in(finding, given)
+            self._append(pieces, stand_in, finding.start, finding.end, kept=False)
+            at = finding.end
+        self._append(pieces, given[at:], at, len(given), kept=True)
+        self.text = "".join(pieces)
+
+    def _append(self, pieces: list[str], text: str, start: int, end: int, *, kept: bool) -> None:
+        pieces.append(text)
+        self._starts.append(self._length)
+        self._given.append((start, end, kept))
+        self._length += len(text)
+
+    def to_given(self, found: Found) -> Finding:
+        """The finding at its place in the given text; it takes in a replaced span it touches."""
+        start, _ = self._piece(found.start)
+        _, end = self._piece(found.end - 1)
+        return Finding(found.rule, start, end)
+
+    def _piece(self, position: int) -> tuple[int, int]:
+        """The given span behind one character."""
+        index = bisect_right(self._starts, position) - 1
+        start, end, kept = self._given[index]
+        if not kept:
+            return start, end
+        offset = start + position - self._starts[index]
+        return offset, offset + 1
+
+
+def _stand_in(finding: Finding, given: str) -> str:
+    if finding.rule != PRIVATE:
+        return f"{MARK}{finding.rule}]"
+    before, after = given[finding.start - 1 : finding.start], given[finding.end : finding.end + 1]
+    return " " if before.strip() and after.strip() else ""
+
+
+def _private_spans(text: str) -> Iterator[Finding]:
+    """The outermost private parts; a closing mark on its own is a part of its own."""
+    if PRIVATE not in text.casefold():
+        return
+    depth = start = 0
+    for mark in _PRIVATE_MARK.finditer(text):
+        if not mark["close"]:
+            start = start if depth else mark.start()
+            depth += 1
+        elif depth <= 1:
+            yield Finding(PRIVATE, start if depth else mark.start(), mark.end())
+            depth = 0
+        else:
+            depth -= 1
+    if depth:
+        yield Finding(PRIVATE, start, len(text))
+
+
+def _merged(findings: Iterable[Finding]) -> list[Finding]:
+    """Disjoint findings in order; of some that overlap, the first and longest gives the name."""
+    merged: list[Finding] = []
+    for finding in sorted(findings, key=lambda f: (f.start, -f.end)):
+        last = merged[-1] if merged else None
+        if last and finding.start < last.end:
+            merged[-1] = Finding(last.rule, last.start, max(last.end, finding.end))
+        else:
+            merged.append(finding)
+    return merged

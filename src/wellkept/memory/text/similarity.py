@@ -1,0 +1,181 @@
+"""How one statement stands to another, by their words alone.
+
+Embeddings say that two sentences are about the same thing; they cannot tell "use npm" from "use
+pnpm". This module can: before near-duplicates are merged, `compare` decides whether the new one
+repeats, extends, rephrases or contradicts the old one. When in doubt it says CONTRADICTS or
+DIFFERENT rather than let one statement swallow another.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from enum import StrEnum
+from itertools import pairwise
+
+from wellkept.core.text import STOP_WORDS, said, stem, words
+
+_NUMBER = re.compile(r"\d+")
+_NEGATIONS = frozenset(
+    """not no never none neither nor cannot can't don't doesn't didn't won't isn't aren't wasn't
+    weren't shouldn't mustn't wouldn't disable disabled disallow forbid
+    pas jamais sans aucun nicht kein keine nie ohne nunca jamás sin""".split()
+)
+_CJK_NEGATIONS = ("不", "没", "別", "别", "勿", "非", "無", "ない", "しない", "ません", "禁止")
+_AUXILIARIES = frozenset("is are was were be been being am has have had do does did".split())
+_NARROWING = frozenset(
+    """for in on at with when where under inside during before after by from until if of against
+    pour dans sur avec avant après für auf mit bei vor nach para con antes""".split()
+)
+_NUMBER_WORDS = {
+    name: str(value)
+    for value, name in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve".split(), start=1
+    )
+}
+_ENUMERATED = frozenset(
+    """step phase part note section chapter issue ticket task rule case item line milestone sprint
+    story option example figure table stage round week day étape partie règle schritt teil paso
+    parte""".split()
+)
+_SAME_MATTER = 0.8
+# On the shipped pairs, two thirds keeps contradictions out; one half let some in.
+_REWORDED = 2 / 3
+_STEM_CHARS = 3
+
+
+class Likeness(StrEnum):
+    """What the new statement is to the old one."""
+
+    SAME = "same"
+    REFINES = "refines"
+    COVERED = "covered"
+    PARAPHRASE = "paraphrase"
+    CONTRADICTS = "contradicts"
+    DIFFERENT = "different"
+
+
+def compare(old: str, new: str) -> Likeness:
+    """Judge a new statement that is known to be close in meaning to an old one."""
+    old_words, new_words = words(old), words(new)
+    if old_words == new_words and said(old) == said(new):  # `a.b` and `a b` have equal words
+        return Likeness.SAME
+    old_set, new_set = _telling(old_words), _telling(new_words)
+    if _numbers(old_words) != _numbers(new_words) or (
+        _negated(old, old_words) != _negated(new, new_words)
+    ):
+        same_matter = _overlap(old_set, new_set) >= _SAME_MATTER and not _numbers_a_list(old_words)
+        return Likeness.CONTRADICTS if same_matter else Likeness.DIFFERENT
+    if old_set == new_set:
+        exchanged = _exchanged(_telling_order(old_words), _telling_order(new_words))
+        return Likeness.CONTRADICTS if exchanged else Likeness.PARAPHRASE
+    if old_set < new_set:
+        return Likeness.REFINES
+    if new_set < old_set:
+        return Likeness.COVERED
+    swaps = _swaps(old_words, new_words)
+    if swaps:
+        return Likeness.CONTRADICTS if _swaps_the_value(old_words, swaps) else Likeness.DIFFERENT
+    reworded = _overlap(old_set, new_set) >= _REWORDED
+    return Likeness.PARAPHRASE if reworded else Likeness.DIFFERENT
+
+
+def _numbers(its_words: list[str]) -> list[str]:
+    """The numbers in order, spelled or in digits: "four in Go, two in C" is not "two, four"."""
+    named = (_NUMBER_WORDS.get(word, word) for word in its_words)
+    return [word for word in named if _NUMBER.fullmatch(word)]
+
+
+def _negated(text: str, its_words: list[str]) -> bool:
+    count = sum(word in _NEGATIONS for word in its_words)
+    count += sum(text.count(mark) for mark in _CJK_NEGATIONS)
+    return count % 2 == 1
+
+
+def _numbers_a_list(its_words: list[str]) -> bool:
+    """Whether a number says which one of several: "step 1" and "step 2" can both hold."""
+    return any(
+        before in _ENUMERATED and (_NUMBER.fullmatch(word) or word in _NUMBER_WORDS)
+        for before, word in pairwise(its_words)
+    )
+
+
+def _telling(its_words: list[str]) -> frozenset[str]:
+    return frozenset(_telling_order(its_words))
+
+
+def _telling_order(its_words: list[str]) -> list[str]:
+    skipped = STOP_WORDS | _NEGATIONS
+    return [
+        stem(w)
+        for w in its_words
+        if w not in skipped and w not in _NUMBER_WORDS and not _NUMBER.fullmatch(w)
+    ]
+
+
+def _exchanged(old: list[str], new: list[str]) -> bool:
+    """Whether two terms changed places and all else stayed: "npm, not pnpm" / "pnpm, not npm".
+
+    A term that only moved leaves more places different, and is a rewording.
+    """
+    if len(old) != len(new):
+        return False
+    places = [i for i, (left, right) in enumerate(zip(old, new, strict=True)) if left != right]
+    half = len(places) // 2
+    first, second = places[:half], places[half:]
+    return bool(first) and (
+        [old[i] for i in first] == [new[i] for i in second]
+        and [old[i] for i in second] == [new[i] for i in first]
+        and (half == 1 or second[0] > first[-1] + 1)
+    )
+
+
+def _overlap(left: frozenset[str], right: frozenset[str]) -> float:
+    return len(left & right) / min(len(left), len(right)) if left and right else 0.0
+
+
+_Span = tuple[int, int, int, int]
+
+
+def _swaps(old_words: list[str], new_words: list[str]) -> list[_Span]:
+    """Where the same sentence has other words: "use npm here" / "use pnpm here"."""
+    matcher = SequenceMatcher(a=old_words, b=new_words, autojunk=False)
+    if matcher.ratio() < 0.5:
+        return []
+    return [
+        (i1, i2, j1, j2)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag == "replace" and not _reworded(old_words[i1:i2], new_words[j1:j2])
+    ]
+
+
+def _swaps_the_value(old_words: list[str], swaps: list[_Span]) -> bool:
+    """One exchange, at the end, of a short value: "the database is mysql" for "... postgres".
+
+    After a word that narrows ("tabs for go", "tabs for python") both can be true.
+    """
+    start, end, new_start, new_end = swaps[0]
+    return (
+        len(swaps) == 1
+        and end == len(old_words)
+        and start > 0
+        and end - start <= 2
+        and new_end - new_start <= 2
+        and old_words[start - 1] not in _NARROWING
+    )
+
+
+def _reworded(old_part: list[str], new_part: list[str]) -> bool:
+    """Forms of the same words, with or without an auxiliary: "runs" / "is running"."""
+    left = [word for word in old_part if word not in _AUXILIARIES]
+    right = [word for word in new_part if word not in _AUXILIARIES]
+    return len(left) == len(right) and all(map(_inflections, left, right))
+
+
+def _inflections(left: str, right: str) -> bool:
+    """Forms of one word (deploy/deploys, run/running): a common stem or a long beginning."""
+    if stem(left) == stem(right):
+        return True
+    shortest = min(len(left), len(right))
+    common = next((i for i in range(shortest) if left[i] != right[i]), shortest)
+    return common >= _STEM_CHARS and max(len(left), len(right)) - common <= _STEM_CHARS

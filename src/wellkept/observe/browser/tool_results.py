@@ -1,0 +1,266 @@
+"""What a browser or desktop tool answers, boiled down: where the application stands, what the parts
+of its screen are called, and which known kind of trouble there was.
+
+Answers echo what was typed and quote whatever a page says. So of an answer only this is kept: names
+and titles, cut short; a kind of trouble, by a fixed word; and a sentence that says what must hold
+first, when the tool itself or an alert says it. Held against recordings of real servers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from wellkept.core.records import field, record
+from wellkept.core.text import shorten
+
+Trouble: TypeAlias = Literal[
+    "none", "failed", "stale", "ambiguous", "dialog", "closed", "key", "no_browser", "refused",
+    "covered", "read_only", "disabled", "hurried", "moving", "not_ready",
+]  # fmt: skip
+MOST_NAMES = 200
+NAME_CHARS = 60
+_SENTENCE_CHARS = 120
+_MESSAGE_CHARS = 300  # what is shorter is said by the tool; what is longer shows a page
+_HEAD_CHARS = 600
+_ALERT_LINES = 5
+
+_TROUBLES: tuple[tuple[Trouble, str], ...] = (
+    (
+        "stale",
+        r"\bref \S+ not found|\buid \S+ not found|stale (?:element|snapshot|ref)"
+        r"|not attached to the dom|no node with given id",
+    ),
+    ("ambiguous", r"strict mode violation|resolved to \d+ elements"),
+    (
+        "dialog",
+        r"does not handle the modal state|unexpected alert open|dialog is (?:already )?open",
+    ),
+    (
+        "closed",
+        r"target (?:page|closed|crashed)|browser (?:has been|was|is) (?:closed|disconnected)"
+        r"|no open pages?|no page found|session closed|execution context was destroyed",
+    ),
+    ("key", r"unknown key|valid keys are|unsupported key"),
+    ("no_browser", r"npx playwright install|executable doesn't exist|could not find chrom"),
+    ("refused", r"err_connection_refused|econnrefused|connection refused"),
+    ("hurried", r"too soon after (?:the )?(?:previous|last)"),
+    ("covered", r"intercepts pointer events|would receive the click"),
+    ("read_only", r"not editable|read-?only"),
+    ("disabled", r"not enabled|is disabled|aria-disabled"),
+    ("moving", r"not stable|(?:is|still) (?:loading|animating|opening|rendering)"),
+    ("not_ready", r"not (?:visible|attached|yet)|not become interactive|timed? ?out"),
+)
+_KNOWN_TROUBLE: tuple[tuple[Trouble, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(told, re.IGNORECASE)) for name, told in _TROUBLES
+)
+_FAILED = re.compile(
+    r"^(?:#+ ?)?(?:(?:\w*error|failed|exception)\b[ \t]*(?::|$)|(?:unable|failed) to |could not "
+    r"|\w+ not found\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+# What the Electron server puts before every answer, also before that of a failure.
+_PRAISE = re.compile(r"\A(?:✅ (?:Result|Command \w+): )+")
+_NEEDS = re.compile(
+    r"(?:log ?in|sign ?in|authentication) (?:is )?required|not (?:logged|signed) in"
+    r"|please (?:log|sign) in|unauthori[sz]ed|forbidden"
+    r"|(?:server|service|backend|app(?:lication)?) (?:is )?not (?:running|started|reachable)"
+    r"|requires? [^.]{1,80}|must (?:be|have|first) [^.]{1,80}"
+    r"|please (?:enable|start|configure|select|choose|add|connect) [^.]{1,80}"
+    r"|[^.]{1,60} (?:is|are) (?:required|needed) (?:first|before)[^.]{0,40}",
+    re.IGNORECASE,
+)
+_DIALOG = re.compile(
+    r"\bdialog with message \"([^\"\n]{1,300})"
+    r"|^# Open dialog\n\w+: ([^\n]{1,300}?)\.?$"
+    r"|\b(?:dialog|alert)\b[^\"“\n]{0,60}[\"“]([^\"”\n]{3,300})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PLACES = re.compile(
+    r"^- Page URL: (?P<a>\S+)(?:\n- Page Title: (?P<a_title>[^\n]+))?"
+    r"|RootWebArea \"(?P<b_title>[^\"\n]*)\" url=\"(?P<b>[^\"\s]+)"
+    r"|^\d+: (?P<c_title>.*) \((?P<c>\S+)\) \[selected\]$"
+    r"|Page navigated to (?P<d>\S+)"
+    r"|\b(?:url|location)\W{1,4}(?P<e>[a-z]+://\S+)"
+    r"|\A(?P<g>https?://\S+)\s*\Z"
+    r"|\btitle\W{1,4}(?P<f_title>[^\n]{1,120})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_QUOTED = r"\"(?P<name>(?:[^\"\\]|\\.)*)\""
+_ELEMENTS = re.compile(
+    rf"^ *(?:- '?[\w-]+(?: {_QUOTED})?[^\n]*\[ref=(?P<ref>\w+)\](?P<rest>[^\n]*)"
+    rf"|uid=(?P<uid>\w+) \w+ {_QUOTED.replace('name', 'words')}(?P<more>[^\n]*))$",
+    re.MULTILINE,
+)
+_BLOCKED = re.compile(r"\[(?:disabled|readonly)\]|\b(?:disabled|readonly)\b")
+_ALERT = re.compile(r"^(?P<depth> *)(?:- |uid=\w+ )(?:alert|alertdialog|status)\b(?P<rest>.*)$")
+_SAYS = re.compile(r"\"((?:[^\"\\]|\\.)+)\"|: (?!/)([^\n]+)$")
+_CODE = re.compile(r"^```js\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_LOCATED = re.compile(
+    r"getBy\w+\('((?:[^'\\]|\\.)*)'(?:, \{ name: '((?:[^'\\]|\\.)*)')?"
+    r"|locator resolved to <\w+[^<>]*>([^<>\n]{1,200})</"
+)
+_CLICKED = re.compile(
+    r"\A(?:Successfully (?:clicked element|filled input)|Failed to click element)[^\"\n]{0,160}"
+    r"\"([^\"\n]{1,200})\""
+)
+_FILE = re.compile(
+    r"(?:https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?/|(?<![\w/.:-]))"
+    r"((?:[\w.@-]+/)+[\w.-]+\.(?:tsx|jsx|ts|js|mjs|vue|svelte|astro|html|css))\b"
+)
+_HERE = re.compile(r"|localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1|.*\.(?:localhost|local|test)")
+_TAG = re.compile(r"<[^<>\n]{0,200}>?")
+_SPEAKS_TO_AGENTS = re.compile(
+    r"\b(?:ignore|disregard|override|forget)\b.{0,40}\b(?:instruct|previous|prior|above|rules?)"
+    r"|\b(?:system prompt|you are now|curl|wget|sudo|powershell|base64)\b|\w://|[|;$]\s*(?:ba|z)?sh\b",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(r"\b\d+(?:\.\d+)?(?:\s?ms|\s?s)?\b")
+
+
+@record(kw_only=True)
+class Answer:
+    """What an answer tells. `named` are the elements that the call went to, as far as it says;
+    `names` are those that can be called now, by their references."""
+
+    trouble: Trouble = "none"
+    needs: str = ""
+    dialog: str = ""
+    place: str = ""
+    title: str = ""
+    named: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    blocked: frozenset[str] = frozenset()
+    files: tuple[str, ...] = ()
+
+
+def read_answer(text: str, *, failed: bool, typed: Iterable[str] = ()) -> Answer:
+    """What a safe text tells; nothing that was `typed` gets into it."""
+    text, failed = _PRAISE.sub("", text), failed or "❌" in text[:_HEAD_CHARS]
+    failed = failed or _FAILED.search(text[:_HEAD_CHARS]) is not None
+    elements = list(_ELEMENTS.finditer(text))
+    place, title = _place(text)
+    dialog = _DIALOG.search(text) if not elements else None
+    return Answer(
+        trouble=_trouble(text) if failed else "none",
+        needs=_without(typed, _needs(text, failed=failed)),
+        dialog=_without(typed, plain(_first(dialog.groups()))) if dialog else "",
+        place=place,
+        title=_without(typed, title),
+        named=_named(text, failed=failed),
+        names=_names(elements),
+        blocked=frozenset(_ref(e) for e in elements if _is_blocked(e)),
+        files=tuple(dict.fromkeys(_FILE.findall(text)))[:3],
+    )
+
+
+def plain(text: str, *, limit: int = _SENTENCE_CHARS) -> str:
+    """Words of a page as they may be quoted: on one line, the same at every sighting, cut short;
+    nothing when they are meant for an agent that reads them."""
+    if _SPEAKS_TO_AGENTS.search(text):
+        return ""
+    told = _NUMBERS.sub("N", _TAG.sub(" ", text).replace("\\", ""))
+    told = told.replace("`", "'").replace('"', "'")
+    return shorten(" ".join(told.split()), limit=limit).strip(" .:;-#")
+
+
+def path_of(url: str) -> str:
+    """An address without its question and numbers, which differ from run to run; of this machine
+    also without the server. Nothing for a page that the browser made itself."""
+    try:
+        parts = urlsplit(url.strip("\"'<>),"))
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    if parts.scheme in ("about", "chrome-error", "data"):
+        return ""
+    routed = parts.fragment.startswith(("/", "!"))
+    path = f"/{parts.fragment.lstrip('/!')}" if routed else parts.path.rstrip(".") or "/"
+    path = re.sub(r"/[0-9a-f-]*\d[0-9a-f-]*(?=/|$)", "/N", path)
+    return plain_path(path if _HERE.fullmatch(host) else f"{host}{path}")
+
+
+def plain_path(path: str) -> str:
+    """An address as it may stand in a sentence."""
+    return "".join(path.split()).replace("`", "'").replace('"', "'")[:120]
+
+
+# -- Parts ----------------------------------------------------------------------------------------
+
+
+def _trouble(text: str) -> Trouble:
+    for name, known in _KNOWN_TROUBLE:
+        if known.search(text):
+            return name
+    return "failed"
+
+
+def _place(text: str) -> tuple[str, str]:
+    places: list[str] = []
+    titles: list[str] = []
+    for found in _PLACES.finditer(text):
+        for name, value in found.groupdict().items():
+            if value:
+                (titles if name.endswith("title") else places).append(value)
+    path = _first([path_of(place) for place in places])
+    return path, plain(titles[0].strip(" *\"',"), limit=80) if titles else ""
+
+
+def _needs(text: str, *, failed: bool) -> str:
+    """What must hold first: said by a tool that failed or says little else, or by an alert."""
+    said = text if failed or len(text) < _MESSAGE_CHARS else "\n".join(_alerts(text))
+    found = _NEEDS.search(said)
+    return plain(found[0]) if found else ""
+
+
+def _alerts(text: str) -> Iterable[str]:
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        alert = _ALERT.match(line)
+        if alert is None:
+            continue
+        told = [alert["rest"]]
+        for deeper in lines[number + 1 : number + 1 + _ALERT_LINES]:
+            if len(deeper) - len(deeper.lstrip()) <= len(alert["depth"]):
+                break
+            told.append(deeper)
+        said = (found.groups() for part in told for found in _SAYS.finditer(part))
+        yield " ".join(map(_first, said))
+
+
+def _named(text: str, *, failed: bool) -> tuple[str, ...]:
+    """The elements that a call went to, by the code that the tool says it ran."""
+    code = text if failed else "\n".join(_CODE.findall(text))
+    words = [found[2] or found[1] or found[3] for found in _LOCATED.finditer(code)]
+    if clicked := _CLICKED.match(text):
+        words = [clicked[1]]
+    return tuple(dict.fromkeys(plain(word or "", limit=NAME_CHARS) for word in words))[:8]
+
+
+def _names(elements: Iterable[re.Match[str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for element in elements:
+        after = element["rest"].rpartition(": ")[2] if element["rest"] else ""
+        name = plain(element["name"] or element["words"] or after, limit=NAME_CHARS)
+        if name and len(found) < MOST_NAMES:
+            found[_ref(element)] = name
+    return found
+
+
+def _ref(element: re.Match[str]) -> str:
+    return element["ref"] or element["uid"]
+
+
+def _is_blocked(element: re.Match[str]) -> bool:
+    told = element[0].replace(f'"{element["name"] or element["words"] or ""}"', "")
+    return _BLOCKED.search(told) is not None
+
+
+def _first(words: Iterable[str | None]) -> str:
+    return next((word for word in words if word), "")
+
+
+def _without(typed: Iterable[str], said: str) -> str:
+    return "" if any(len(word) > 2 and word in said for word in typed) else said

@@ -1,0 +1,244 @@
+"""Taking caught events in: spool -> cleaned events -> session, observations, summary.
+
+What is made of a batch of events and how far its file was read are one transaction, so each event
+counts exactly once, whoever drains and whenever it dies. An entry that cannot be taken in, neither
+with others nor alone, is set aside with its bytes and reported; it never blocks what follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import TypeAlias
+
+from wellkept.core.changes import Advance
+from wellkept.core.errors import ConflictError, UsageError
+from wellkept.core.events import Event
+from wellkept.core.ports.store import Spool
+from wellkept.core.records import field, record, replace
+from wellkept.core.sessions import ReadingMark, SpoolDamage, SpoolEntry
+from wellkept.memory.engine import Engine
+from wellkept.observe.ingest.ingest import PASSING, POISON, Obedience, Taker, TakingRules
+from wellkept.observe.model.session_summaries import Consolidated, consolidate
+from wellkept.observe.reading.environment import World
+from wellkept.observe.reading.sanitize import safe_text
+from wellkept.observe.session.builder import TURNS_BETWEEN_SUMMARIES
+
+Translate: TypeAlias = Callable[[SpoolEntry], Sequence[Event]]
+
+_BATCH_ENTRIES, _BATCH_BYTES = 100, 4 << 20
+_IDLE_SESSIONS = 50
+
+
+@record(kw_only=True)
+class DrainRules:
+    """When sessions are summed up, and how much a model may be used for it."""
+
+    turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
+    idle_minutes: float = 10.0
+    daily_model_tokens: int = 100_000
+    taken_days: int = 30
+    obey_commands: bool = True
+
+    @property
+    def taking(self) -> TakingRules:
+        """What of it concerns the events themselves."""
+        return TakingRules(
+            turns_between_summaries=self.turns_between_summaries,
+            obey=Obedience.ALL if self.obey_commands else Obedience.NONE,
+        )
+
+
+@record
+class SetAside:
+    """An entry that could not be taken in, and why."""
+
+    source: str
+    event_id: str
+    client: str
+    event: str
+    reason: str
+
+
+@record(kw_only=True)
+class DrainReport:
+    """What a drain did. `busy` means that someone else is at it and nothing was done."""
+
+    busy: bool = False
+    sources: int = 0
+    entries: int = 0
+    events: int = 0
+    repeated: int = 0
+    observations: int = 0
+    prompts: int = 0
+    damaged_bytes: int = 0
+    removed: int = 0
+    sessions: tuple[str, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
+    problems: tuple[str, ...] = ()
+    model: Consolidated | None = None
+    due: tuple[str, ...] = ()
+    vectors_due: bool = False
+
+
+def drain(
+    engine: Engine,
+    spool: Spool,
+    *,
+    translate: Translate,
+    world: World,
+    rules: DrainRules | None = None,
+) -> DrainReport:
+    """Take in everything that is there; StoreError when the store cannot take it, and then nothing
+    is lost. The caller sees to it that one process does this at a time, and asks for
+    a budget of no tokens where a model should not be waited for; `due` says who waits for it."""
+    known = rules or DrainRules()
+    taker = Taker(engine, world, known.taking)
+    return _Drain(engine, spool, translate, known, taker).run()
+
+
+@record(frozen=False)
+class _Drain:
+    engine: Engine
+    spool: Spool
+    translate: Translate
+    rules: DrainRules
+    taker: Taker
+    report: DrainReport = field(default_factory=DrainReport)
+    over: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def run(self) -> DrainReport:
+        for source in self.spool.sources():
+            self._drain_source(source)
+        self._rest_idle_sessions()
+        if self.report.entries:
+            before = self.engine.clock() - timedelta(days=self.rules.taken_days)
+            self.engine.store.forget_taken(before=before)
+        due = tuple(self.taker.due)
+        model = consolidate(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
+        counts = self.taker.counts
+        self._add(
+            events=counts.events,
+            repeated=counts.repeated,
+            observations=counts.observations,
+            prompts=counts.prompts,
+            sessions=tuple(counts.sessions),
+            problems=tuple(counts.problems),
+            model=model,
+            due=due,
+        )
+        return self.report
+
+    def _add(self, **changes: object) -> None:
+        self.report = replace(self.report, **changes)  # type: ignore[arg-type]
+
+    # -- One file ---------------------------------------------------------------------------------
+
+    def _drain_source(self, source: str) -> None:
+        mark = self._start(source)
+        if mark is None:
+            self._remove_if_empty(source)
+            return
+        self._add(sources=self.report.sources + 1)
+        for batch in _batches(self.spool.read(source, offset=mark.offset)):
+            mark = self._take(mark, batch)
+        self._remove_if_over(mark)
+
+    def _start(self, source: str) -> ReadingMark | None:
+        """Where to go on; a file that is not the one read before is read from its beginning."""
+        first = next(self.spool.read(source, offset=0), None)
+        if first is None:
+            return None
+        head = first.event_id if isinstance(first, SpoolEntry) else f"damage-{first.end}"
+        known = self.engine.store.reading_mark(source)
+        return known if known and known.head == head else ReadingMark(source, head, 0)
+
+    def _take(self, mark: ReadingMark, batch: list[SpoolEntry | SpoolDamage]) -> ReadingMark:
+        moved = replace(mark, offset=batch[-1].end)
+        damage = sum(d.end - d.start for d in batch if isinstance(d, SpoolDamage))
+        entries = [entry for entry in batch if isinstance(entry, SpoolEntry)]
+        try:
+            self._commit(moved, entries)
+        except POISON as error:
+            if isinstance(error, PASSING):
+                raise
+            if len(batch) > 1:
+                for item in batch:
+                    self._take(mark, [item])
+                return moved
+            self._set_aside(moved, entries, error)
+        self._add(
+            entries=self.report.entries + len(entries),
+            damaged_bytes=self.report.damaged_bytes + damage,
+        )
+        return moved
+
+    def _set_aside(
+        self, mark: ReadingMark, entries: Sequence[SpoolEntry], error: Exception
+    ) -> None:
+        for entry in entries:
+            self.spool.set_aside(mark.source, entry)
+            reason = safe_text(f"{type(error).__name__}: {error}"[:200])
+            told = SetAside(mark.source, entry.event_id, entry.client, entry.event, reason)
+            self._add(set_aside=(*self.report.set_aside, told))
+        self.engine.store.apply([Advance(mark)])
+
+    def _remove_if_over(self, mark: ReadingMark) -> None:
+        """Files go when they were read to their end and their session is over or quiet."""
+        ended = self.over.get(mark.source, False)
+        if (ended or self._is_quiet(mark.source)) and self.spool.remove(
+            mark.source, offset=mark.offset
+        ):
+            self.engine.store.drop_mark(mark)
+            self._add(removed=self.report.removed + 1)
+
+    def _remove_if_empty(self, source: str) -> None:
+        """A hook that was killed before its first write leaves a file with nothing in it."""
+        if self._is_quiet(source) and self.spool.remove(source, offset=0):
+            self._add(removed=self.report.removed + 1)
+
+    def _is_quiet(self, source: str) -> bool:
+        touched = self.spool.idle_since(source)
+        quiet = timedelta(minutes=self.rules.idle_minutes)
+        return touched is not None and self.engine.clock() - touched >= quiet
+
+    # -- One transaction --------------------------------------------------------------------------
+
+    def _commit(self, mark: ReadingMark, entries: Sequence[SpoolEntry]) -> None:
+        events = [event for entry in entries for event in self.translate(entry)]
+        folded = self.taker.commit(events, [mark])
+        if folded:
+            self.over[mark.source] = not any(result.session.is_open for result in folded)
+
+    # -- Sessions that went quiet -----------------------------------------------------------------
+
+    def _rest_idle_sessions(self) -> None:
+        since = self.engine.clock() - timedelta(minutes=self.rules.idle_minutes)
+        quiet = self.engine.store.sessions(
+            project=None, needs_summary=True, idle_since=since, limit=_IDLE_SESSIONS
+        )
+        for session in quiet:
+            try:
+                self.taker.rest(session)
+            except ConflictError:
+                # It is not that quiet after all.
+                continue
+            except UsageError as error:
+                problem = f"Session {session.id} could not be summed up: {error}"
+                self.taker.counts.problems.append(problem)
+
+
+def _batches(
+    items: Iterator[SpoolEntry | SpoolDamage],
+) -> Iterator[list[SpoolEntry | SpoolDamage]]:
+    """Items in order, some at a time, so that neither memory nor a transaction grows large."""
+    batch: list[SpoolEntry | SpoolDamage] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += len(item.payload) if isinstance(item, SpoolEntry) else 0
+        if len(batch) >= _BATCH_ENTRIES or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

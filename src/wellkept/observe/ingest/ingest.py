@@ -1,0 +1,180 @@
+"""Events into the store: what they make and how far their files were read, in one transaction.
+
+Whoever has events uses this one door, whether a hook process caught them a moment ago or they were
+read from an old transcript. Invariant: each event counts exactly once, whoever takes it and
+whenever the process dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from wellkept.core.changes import Advance, Change, PutScratchpad, PutSession
+from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
+from wellkept.core.events import Event
+from wellkept.core.records import field, record
+from wellkept.core.sessions import ReadingMark, SessionRecord
+from wellkept.core.types import MemoryType
+from wellkept.memory.commands.execute import keep_asked, obey
+from wellkept.memory.engine import Engine
+from wellkept.memory.text.secret_values import MARK
+from wellkept.observe.browser.facts import screen_changes
+from wellkept.observe.reading.environment import World
+from wellkept.observe.session.builder import (
+    TURNS_BETWEEN_SUMMARIES,
+    Folded,
+    Spoken,
+    fold,
+    fold_idle,
+)
+from wellkept.observe.session.memory_changes import kept_changes
+
+_ATTEMPTS = 4
+# What an event of an unforeseen shape can cause in code that reads it.
+POISON = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    WellkeptError,
+)
+# What has nothing to do with the event: it is there again at the next attempt.
+PASSING = (StoreError, ConflictError, ProviderError)
+
+
+class Obedience(Enum):
+    """Which of a person's commands to memory are followed: in words of long ago "remember" still
+    holds, but "forget" spoke of what was known then."""
+
+    NONE = "none"
+    REMEMBER = "remember"
+    ALL = "all"
+
+
+@record(kw_only=True)
+class TakingRules:
+    """When sessions are summed up, and which commands in prompts are followed."""
+
+    turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
+    obey: Obedience = Obedience.ALL
+
+
+@record(frozen=False)
+class Counts:
+    """What was taken so far."""
+
+    events: int = 0
+    repeated: int = 0
+    observations: int = 0
+    prompts: int = 0
+    redacted: int = 0
+    sessions: dict[str, None] = field(default_factory=dict[str, None])
+    problems: list[str] = field(default_factory=list[str])
+
+
+@record(frozen=False)
+class Taker:
+    """Takes events into one store; `due` are the sessions that are ready to be summed up."""
+
+    engine: Engine
+    world: World
+    rules: TakingRules = field(default_factory=TakingRules)
+    counts: Counts = field(default_factory=Counts)
+    due: dict[str, None] = field(default_factory=dict[str, None])
+    _obeyed: set[str] = field(default_factory=set[str])
+
+    def commit(self, events: Sequence[Event], marks: Sequence[ReadingMark]) -> list[Folded]:
+        """Take the events and note how far their files were read."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._commit_once(events, marks)
+            except ConflictError:
+                # Someone else wrote the session meanwhile; fold again onto what is there now.
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        raise AssertionError
+
+    def rest(self, session: SessionRecord) -> None:
+        """Tell what a session that went quiet still holds."""
+        result = fold_idle(session, world=self.world)
+        changes = kept_changes(self.engine, result)
+        self.engine.store.apply([*changes, PutSession(result.session)])
+        self.count([result], events=0)
+
+    def _commit_once(self, events: Sequence[Event], marks: Sequence[ReadingMark]) -> list[Folded]:
+        fresh = self.not_taken(events)
+        changes: list[Change] = []
+        results: list[tuple[Folded, list[Change]]] = []
+        for session_id, some in _by_session(fresh).items():
+            session = self.engine.store.get_session(session_id)
+            result = fold(
+                session,
+                some,
+                world=self.world,
+                turns_between=self.rules.turns_between_summaries,
+                pad=self.engine.store.scratchpad(session_id),
+            )
+            self._obey(result)
+            taken = tuple(event.origin.event_id for event in some)
+            kept = kept_changes(self.engine, result)
+            changes += [*kept, PutSession(result.session, taken)]
+            changes += [PutScratchpad(result.pad)] if result.pad is not None else []
+            changes += screen_changes(self.engine.store, result.session, some)
+            results.append((result, kept))
+        self.engine.store.apply([*changes, *map(Advance, marks)])
+        folded = [result for result, _ in results]
+        self.count(folded, events=len(fresh), repeated=len(events) - len(fresh))
+        return folded
+
+    def not_taken(self, events: Sequence[Event]) -> list[Event]:
+        """Those of the events that were not taken before, once each."""
+        once = {event.origin.event_id: event for event in reversed(events)}
+        known = self.engine.store.taken_events(list(once))
+        return [event for key, event in reversed(once.items()) if key not in known]
+
+    def _obey(self, result: Folded) -> None:
+        """Commands come before the commit: when it fails they are heard again, which does no harm;
+        lost they would be for good."""
+        for spoken in result.spoken if self.rules.obey is not Obedience.NONE else ():
+            if spoken.event_id not in self._obeyed:
+                self._obeyed.add(spoken.event_id)
+                self._obey_one(result, spoken)
+
+    def _obey_one(self, result: Folded, spoken: Spoken) -> None:
+        session = result.session
+        follow = obey if self.rules.obey is Obedience.ALL else keep_asked
+        try:
+            follow(
+                self.engine,
+                spoken.text,
+                project=session.project,
+                author="user",
+                session_id=session.id,
+            )
+        except UsageError as error:
+            self.counts.problems.append(
+                f"A command in session {session.id} could not be followed: {error}"
+            )
+
+    def count(self, results: Sequence[Folded], *, events: int, repeated: int = 0) -> None:
+        """Add to the counts what some events made."""
+        drafts = [draft for result in results for draft in result.drafts]
+        prompts = sum(draft.type is MemoryType.PROMPT for draft in drafts)
+        counts = self.counts
+        counts.events += events
+        counts.repeated += repeated
+        counts.prompts += prompts
+        counts.observations += len(drafts) - prompts
+        counts.redacted += sum(draft.content.count(MARK) for draft in drafts)
+        counts.sessions |= {result.session.id: None for result in results}
+        self.due |= {result.session.id: None for result in results if result.trigger}
+
+
+def _by_session(events: Sequence[Event]) -> dict[str, list[Event]]:
+    sessions: dict[str, list[Event]] = {}
+    for event in events:
+        sessions.setdefault(event.origin.session_id, []).append(event)
+    return sessions

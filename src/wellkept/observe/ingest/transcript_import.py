@@ -1,0 +1,259 @@
+"""A session's transcript taken in afterwards, by the same path as what hooks catch as it happens.
+
+Invariant: taken twice equals once, wherever it was broken off. What a transcript brings and how far
+it was read are one transaction; what a hook process caught of the same session is not taken again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TypeAlias
+
+from wellkept.core.events import Event, Origin, SessionEnded
+from wellkept.core.records import field, record, replace
+from wellkept.core.sessions import ReadingMark, SessionRecord
+from wellkept.observe.ingest.ingest import PASSING, POISON, Taker
+from wellkept.observe.ingest.transcripts import Part, Reading, Step, Transcript
+from wellkept.observe.reading.sanitize import safe_text
+from wellkept.observe.session.builder import fold
+from wellkept.observe.session.state import load_desk
+
+BATCH_EVENTS, BATCH_BYTES = 500, 16 << 20
+# The clocks of a hook and of what the client writes down differ a little.
+_SAME_MOMENT = timedelta(seconds=2)
+
+OnBytes: TypeAlias = Callable[[int], None]
+
+
+class State(StrEnum):
+    """What became of a transcript."""
+
+    NEW = "new"
+    CONTINUED = "continued"
+    UNCHANGED = "unchanged"
+    CAUGHT = "caught"
+
+
+@record
+class TakenTranscript:
+    """A transcript that was looked at. `known` counts events that hooks had caught already."""
+
+    state: State
+    events: int
+    known: int
+    reading: Reading
+
+
+def take_transcript(
+    taker: Taker,
+    transcript: Transcript,
+    *,
+    is_quiet: bool,
+    dry_run: bool = False,
+    on_bytes: OnBytes | None = None,
+) -> TakenTranscript:
+    """Take in what is new in a transcript.
+
+    `is_quiet` says that nobody writes there any more, so that its last turn and the session itself
+    are over. A dry run counts the same and writes nothing.
+    """
+    return _Take(taker, transcript, is_quiet, dry_run, on_bytes).run()
+
+
+@record(frozen=False)
+class _Take:
+    """The taking of one transcript."""
+
+    taker: Taker
+    transcript: Transcript
+    is_quiet: bool
+    dry_run: bool
+    on_bytes: OnBytes | None
+    known: int = 0
+    events: int = 0
+    reading: Reading = field(default_factory=Reading)
+    _marks: dict[str, ReadingMark] = field(default_factory=dict[str, ReadingMark])
+    _session: SessionRecord | None = None
+
+    def run(self) -> TakenTranscript:
+        store = self.taker.engine.store
+        self._session = store.get_session(self.transcript.session_id)
+        before = [self._mark(part) for part in self.transcript.parts]
+        is_read = all(m.offset >= p.size_bytes for m, p in zip(before, self._parts, strict=True))
+        if is_read and not (self.is_quiet and self._left_open()):
+            return TakenTranscript(State.UNCHANGED, 0, 0, self.reading)
+        was_known = self._session is not None
+        self._take(self._unknown(_caught_from(self._session)))
+        return TakenTranscript(self._state(was_known), self.events, self.known, self.reading)
+
+    @property
+    def _parts(self) -> tuple[Part, ...]:
+        return self.transcript.parts
+
+    def _state(self, was_known: bool) -> State:
+        if self.events:
+            return State.CONTINUED if was_known else State.NEW
+        return State.CAUGHT if self.known else State.UNCHANGED
+
+    # -- What is new ------------------------------------------------------------------------------
+
+    def _mark(self, part: Part) -> ReadingMark:
+        source = _source(self.transcript, part)
+        known = self.taker.engine.store.reading_mark(source)
+        mark = known if known and known.head == part.head else ReadingMark(source, part.head, 0)
+        self._marks[source] = mark
+        return mark
+
+    def _unknown(self, caught_from: datetime | None) -> Iterator[tuple[str, Step]]:
+        """What neither an earlier run nor a hook has taken."""
+        for source, step in self._in_order():
+            if step.final and not self.is_quiet:
+                continue
+            if caught_from is not None and step.event.origin.at >= caught_from:
+                self.known += 1
+            else:
+                yield source, step
+
+    def _in_order(self) -> Iterator[tuple[str, Step]]:
+        """The steps of all files by time, each file's own in the order in which they stand."""
+        streams = [_timed(self._steps(part), n) for n, part in enumerate(self._parts)]
+        sources = [_source(self.transcript, part) for part in self._parts]
+        for _, n, step in heapq.merge(*streams, key=lambda timed: timed[:2]):
+            yield sources[n], step
+
+    def _steps(self, part: Part) -> Iterator[Step]:
+        mark = self._marks[_source(self.transcript, part)]
+        reading, told = Reading(), 0
+        for step in part.read(reading):
+            if step.end > mark.offset:
+                yield step
+            if self.on_bytes is not None and step.end > told:
+                self.on_bytes(step.end - told)
+                told = step.end
+        if self.on_bytes is not None:
+            self.on_bytes(max(0, part.size_bytes - told))
+        self.reading.add(reading)
+
+    # -- Taking -----------------------------------------------------------------------------------
+
+    def _take(self, steps: Iterator[tuple[str, Step]]) -> None:
+        batch: list[Event] = []
+        ends: dict[str, int] = {}
+        size = 0
+        last: Origin | None = None
+        for source, step in steps:
+            batch.append(step.event)
+            last = step.event.origin if step.event.origin.agent is None else last
+            size += step.end - ends.get(source, self._marks[source].offset)
+            ends[source] = max(step.end, ends.get(source, 0))
+            if len(batch) >= BATCH_EVENTS or size >= BATCH_BYTES:
+                self._commit(batch, ends)
+                batch, size = [], 0
+        if self.is_quiet:
+            # The whole file counts as read, with whatever stands behind its last event.
+            ends = {_source(self.transcript, part): part.size_bytes for part in self._parts}
+            last = last or self._left_open()
+            if last is not None:
+                batch.append(self._ended(last))
+        if batch or ends:
+            self._commit(batch, ends)
+
+    def _left_open(self) -> Origin | None:
+        """Where a session stands that an earlier run took in but did not live to end."""
+        session = self._session
+        if session is None or not session.is_open:
+            return None
+        desk = load_desk(session.work)
+        if not desk.imported or desk.caught_from is not None:
+            return None
+        return Origin(
+            event_id="",
+            client=session.client,
+            session_id=session.id,
+            at=session.last_event_at,
+            cwd=session.cwd,
+            branch=session.branch,
+            imported=True,
+        )
+
+    def _ended(self, last: Origin) -> SessionEnded:
+        event_id = f"{self.transcript.session_id}:end:{last.at.isoformat()}"
+        return SessionEnded(origin=replace(last, event_id=event_id), reason="transcript")
+
+    def _commit(self, batch: Sequence[Event], ends: dict[str, int]) -> None:
+        marks = [
+            replace(self._marks[source], offset=max(end, self._marks[source].offset))
+            for source, end in ends.items()
+        ]
+        if self.dry_run:
+            self._foresee(batch)
+            return
+        try:
+            self.events += _told(self.taker, lambda: self.taker.commit(batch, marks))
+        except POISON as error:
+            if isinstance(error, PASSING):
+                raise
+            self._commit_singly(batch, marks)
+        self._marks |= {mark.source: mark for mark in marks}
+
+    def _commit_singly(self, batch: Sequence[Event], marks: Sequence[ReadingMark]) -> None:
+        """An event that cannot be taken in is reported and left out; those beside it are taken."""
+        for event in batch:
+            try:
+                self.events += _told(self.taker, lambda e=event: self.taker.commit([e], []))
+            except POISON as error:
+                if isinstance(error, PASSING):
+                    raise
+                told = safe_text(f"{type(error).__name__}: {error}"[:200])
+                self.taker.counts.problems.append(
+                    f"An event of session {self.transcript.session_id} was left out: {told}"
+                )
+        self.taker.commit([], marks)
+
+    def _foresee(self, batch: Sequence[Event]) -> None:
+        fresh = self.taker.not_taken(batch)
+        if fresh:
+            rules = self.taker.rules
+            folded = fold(
+                self._session,
+                fresh,
+                world=self.taker.world,
+                turns_between=rules.turns_between_summaries,
+            )
+            self._session = folded.session
+            self.taker.count([folded], events=len(fresh))
+            self.events += len(fresh)
+
+
+def _told(taker: Taker, commit: Callable[[], object]) -> int:
+    """How many events a commit really took."""
+    before = taker.counts.events
+    commit()
+    return taker.counts.events - before
+
+
+def _source(transcript: Transcript, part: Part) -> str:
+    """The name under which the reading of a file is noted, wherever the file lies."""
+    return f"import:{transcript.client}:{transcript.session_id}:{part.path.name}"
+
+
+def _timed(steps: Iterator[Step], number: int) -> Iterator[tuple[datetime, int, Step]]:
+    at: datetime | None = None
+    for step in steps:
+        own = step.event.origin.at
+        at = own if at is None or own > at else at
+        yield at, number, step
+
+
+def _caught_from(session: SessionRecord | None) -> datetime | None:
+    """Since when hooks have caught this session; None when they have not."""
+    if session is None:
+        return None
+    desk = load_desk(session.work)
+    if desk.caught_from is not None:
+        return datetime.fromisoformat(desk.caught_from) - _SAME_MOMENT
+    # A session that does not say where it comes from is of a time when there were only hooks.
+    return None if desk.imported else session.started_at - _SAME_MOMENT

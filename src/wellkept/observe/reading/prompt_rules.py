@@ -1,0 +1,137 @@
+"""What is said in a session, read by rule: what a prompt is after, decisions, and next steps.
+
+Precise before complete: a sentence counts only when its own words make it plain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from wellkept.core.text import first_line, shorten
+
+Intent: TypeAlias = Literal["fix", "feature", "refactor", "other"]
+REQUEST_CHARS = 140
+_MAX_STEPS, _MAX_DECISIONS = 4, 2
+
+_INTENTS: tuple[tuple[Intent, re.Pattern[str]], ...] = (
+    (
+        "fix",
+        re.compile(
+            r"\b(?:fix(?:es)?|bugs?|broken|crash\w*|regression|debug|hotfix|repair|wrong|error"
+            r"|fail(?:s|ing|ed)|doesn't work|does not work|not working)\b",
+            re.I,
+        ),
+    ),
+    (
+        "refactor",
+        re.compile(
+            r"\b(?:refactor\w*|rename|extract|simplif\w+|clean ?up|tidy|restructure|split up"
+            r"|reorgani[sz]e|move \w+ (?:in)?to|dedupe|deduplicate)\b",
+            re.I,
+        ),
+    ),
+    (
+        "feature",
+        re.compile(r"\b(?:add|implement|create|build|introduce|support|write|make|allow)\b", re.I),
+    ),
+)
+_MADE_BY_CLIENT = re.compile(
+    r"\s*(?:<(?:task-notification|local-command|command-(?:name|message)|system-reminder|bash-)"
+    r"|\[Request interrupted|Caveat: The messages below|Stop hook feedback:"
+    r"|Base directory for this skill:|This session is being continued from a previous)",
+    re.I,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'])|\n+")
+_DECISION = re.compile(
+    r"\b(?:(?:I|we)(?:'ve| have)?"
+    r" (?:decided (?:to|on|against)|chose|opted|settled on|went with|picked)"
+    r"|let's (?:go with|use|stick with)|(?:we|I)(?:'ll| will) go with|decision:)",
+    re.I,
+)
+_REASON = re.compile(
+    r"\b(?:because|since|instead of|rather than|over|so that|to avoid|to keep|decision:)\b", re.I
+)
+_STEPS_HEADING = re.compile(
+    r"^[#*\s]*(?:(?:recommended |possible |suggested )?next steps?|next(?: up)?(?= ?:)"
+    r"|remaining(?: work| tasks)?|to-?do|left to do|follow-?ups?|still (?:open|to do)"
+    r"|not done(?: yet)?)\b"
+    r"[^.\n:]{0,40}(?::[*\s]*(?P<rest>.*)|[*\s]*)$",
+    re.I,
+)
+_STEP_SENTENCE = re.compile(
+    r"^(?:Next[,:]? |(?:I|We) still (?:need|have) to |Still (?:needs|to do|open|missing)|Remaining:"
+    r"|What's left|(?:The )?next step is"
+    r"|I (?:have not|haven't|did not|didn't) (?:yet )?"
+    r"(?:run|test|add|update|change|touch|implement))",
+    re.I,
+)
+_TITLE = re.compile(r"^(?:implementation )?plan\s*[:–—-]\s*", re.I)
+_NOT_MADE = ("?", "...", "…", ":")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)]|\[ \])\s+(?P<text>.+)$")
+
+
+def is_from_client(text: str) -> bool:
+    """Whether a prompt was made by the client itself and not by a person."""
+    return _MADE_BY_CLIENT.match(text) is not None
+
+
+def request_of(prompt: str) -> str | None:
+    """The first words of a prompt that say what is wanted: its first line, and when that only
+    leads to a document ("Implement the following plan:"), the title of the document."""
+    first, _, rest = prompt.lstrip().partition("\n")
+    title = rest.lstrip().partition("\n")[0] if first.rstrip().endswith(":") else ""
+    if title.startswith("#"):
+        told = _TITLE.sub("", first_line(title, limit=REQUEST_CHARS))
+        return told or first_line(prompt, limit=REQUEST_CHARS)
+    return first_line(prompt, limit=REQUEST_CHARS) or None
+
+
+def intent_of(prompt: str) -> Intent:
+    """What a prompt is after, by its first lines."""
+    head = prompt[:600]
+    for intent, rule in _INTENTS:
+        if rule.search(head):
+            return intent
+    return "other"
+
+
+def decisions(text: str | None) -> list[str]:
+    """Sentences that tell a choice and why."""
+    found = [
+        plain(sentence)
+        for sentence in _sentences(text or "")
+        if _DECISION.search(sentence) and _REASON.search(sentence) and 20 <= len(sentence) <= 400
+    ]
+    # A question asks for a decision, and a quoted or open-ended sentence only shows what one is.
+    told = [s for s in found if not s.startswith(('"', "“", "'")) and not s.endswith(_NOT_MADE)]
+    return told[:_MAX_DECISIONS]
+
+
+def next_steps(message: str | None) -> list[str]:
+    """What a closing message leaves to be done."""
+    steps: list[str] = []
+    in_list = False
+    for line in (message or "").splitlines():
+        heading, bullet = _STEPS_HEADING.match(line), _BULLET.match(line)
+        if heading:
+            in_list = True
+            steps += [heading["rest"]] if heading["rest"] else []
+        elif bullet and in_list:
+            steps.append(bullet["text"])
+        elif line.strip():
+            in_list = False
+            steps += [s for s in _sentences(line) if _STEP_SENTENCE.match(s)]
+    return [shorten(plain(step), limit=160) for step in dict.fromkeys(steps)][:_MAX_STEPS]
+
+
+def plain(text: str) -> str:
+    """A sentence without the marks of lists and emphasis."""
+    return re.sub(r"\*\*|__|^[\s#>*-]+", "", " ".join(text.split())).strip()
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for part in _SENTENCE.split(text[:20_000]):
+        if part.strip():
+            yield part.strip()

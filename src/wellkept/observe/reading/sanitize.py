@@ -1,0 +1,132 @@
+"""What an event may bring in: no secret, no private part, nothing Wellkept said itself, no flood.
+
+Invariant: everything that is made of an event is made of its cleaned form. Text is bounded before
+anything else, so that an output of any size costs about the same; the cut falls between lines,
+where no secret on one line is parted.
+"""
+
+from __future__ import annotations
+
+import re
+
+from wellkept.core.events import (
+    Compacted,
+    Edit,
+    Event,
+    PromptSubmitted,
+    SubagentEnded,
+    ToolCalled,
+    TurnEnded,
+)
+from wellkept.core.records import replace
+from wellkept.core.text import clean, visible
+from wellkept.memory.context.packing import FRAME
+from wellkept.memory.text.redaction import redact
+
+MAX_PROMPT_CHARS = 64_000
+MAX_OUTPUT_CHARS = 160_000
+MAX_COMMAND_CHARS = 16_000
+_MAX_LINE_CHARS = 4_000
+_SAMPLE_CHARS = 4_096
+_BINARY_SHARE = 0.1
+
+_OPEN, _CLOSE = rf"(?:<|&lt;|\\u003c)\s*{FRAME}", rf"(?:<|&lt;|\\u003c)\\?/\s*{FRAME}"
+_OWN_FRAME = re.compile(
+    rf"{_OPEN}.*?(?:{_CLOSE}\s*(?:>|&gt;|\\u003e)?|\Z)", re.IGNORECASE | re.DOTALL
+)
+_PRIVATE = re.compile(r"private\s*(?:>|&gt;|\\u003e)")
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
+_TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_LINE_ENDS = re.compile("[\t\r\n\u2028\u2029]")
+_LONG_LINE = re.compile(rf"[^\n]{{{_MAX_LINE_CHARS},}}")
+
+
+def cleaned(event: Event, *, with_output: bool = True) -> Event:
+    """The event with safe texts of bounded size; an output that nobody reads can be left out."""
+    match event:
+        case PromptSubmitted():
+            return replace(event, text=safe_text(event.text, limit=MAX_PROMPT_CHARS))
+        case ToolCalled():
+            return _cleaned_call(event, with_output=with_output)
+        case Compacted():
+            return replace(event, summary=_optional(event.summary))
+        case TurnEnded() | SubagentEnded():
+            return replace(event, last_message=_optional(event.last_message))
+        case _:
+            return event
+
+
+def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
+    """A text that may be looked at and kept."""
+    if not text:
+        return text
+    kept = clean(_bounded(text, limit=limit))
+    if FRAME in kept.casefold():
+        kept = _OWN_FRAME.sub("", kept)
+    kept = _without_control(kept)
+    if not kept.isascii() or "\x1b" in kept:
+        kept = visible(kept)
+    shown = redact(kept).text
+    if len(shown) < _MAX_LINE_CHARS:
+        return shown
+    return _LONG_LINE.sub(lambda m: f"{m.group()[:1000]}…", shown)
+
+
+def safe_path(path: str) -> str:
+    """A file's name that may be kept; nothing for one that takes several lines or hides letters:
+    no honest file is called so, and such a name would be read as something else."""
+    kept = safe_text(path, limit=1_000)
+    is_plain = visible(path) == path and not _LINE_ENDS.search(path)
+    return kept if is_plain else ""
+
+
+def _cleaned_call(call: ToolCalled, *, with_output: bool) -> ToolCalled:
+    return ToolCalled(
+        origin=call.origin,
+        call_id=call.call_id,
+        # Servers name their tools as they like, and names are kept in a session's trail.
+        name=safe_text(call.name, limit=200),
+        kind=call.kind,
+        files=tuple(path for path in map(safe_path, call.files) if path),
+        command=call.command and safe_text(call.command, limit=MAX_COMMAND_CHARS),
+        query=call.query and safe_text(call.query, limit=MAX_COMMAND_CHARS),
+        edits=tuple(
+            Edit(path, safe_text(e.before), safe_text(e.after))
+            for e in call.edits
+            if (path := safe_path(e.path))
+        ),
+        # Everything that is read of the input stands in the fields above.
+        input="",
+        output=safe_text(call.output) if with_output else "",
+        error=_optional(call.error),
+        duration_ms=call.duration_ms,
+    )
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else safe_text(text)
+
+
+def _bounded(text: str, *, limit: int) -> str:
+    """Head and tail of a text that is too long; only the head when the cut might part a private
+    or injected piece from its mark."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit * 3 // 4]
+    head = head[: head.rfind("\n") + 1] or head
+    folded = text.lower()
+    if FRAME in folded or _PRIVATE.search(folded):
+        return head
+    tail = text[-(limit // 4) :]
+    return f"{head}[… {len(text) - limit} characters left out …]\n{tail[tail.find(chr(10)) + 1 :]}"
+
+
+def _without_control(text: str) -> str:
+    """Text without terminal codes; something that is no text at all becomes a remark."""
+    kept = _TERMINAL.sub("", text) if "\x1b" in text else text
+    if not _UNPRINTABLE.search(kept):
+        return kept
+    sample = kept[:_SAMPLE_CHARS]
+    if sample and len(_UNPRINTABLE.findall(sample)) > len(sample) * _BINARY_SHARE:
+        return f"[binary, {len(text)} characters]"
+    return _UNPRINTABLE.sub("", kept)

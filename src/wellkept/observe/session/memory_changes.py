@@ -1,0 +1,97 @@
+"""What folding gave, as changes to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wellkept.core.changes import Change, Insert, Replace
+from wellkept.core.memory import Memory, MemoryDraft
+from wellkept.core.payloads import SessionSummary
+from wellkept.core.records import replace
+from wellkept.memory.draft import compose
+from wellkept.memory.engine import Engine
+from wellkept.observe.session.builder import Folded
+from wellkept.observe.session.drafts import summary_key
+
+
+def kept_changes(engine: Engine, folded: Folded) -> list[Change]:
+    """Everything that was observed, ready to be written in one transaction with its session."""
+    project = folded.session.project
+    fresh: list[Memory] = []
+    again: list[tuple[Memory, Memory]] = []
+    for draft in _once_per_key(folded.drafts):
+        memory = _composed(engine, draft, project=project)
+        old = memory.key and engine.store.find_key(memory.key, project=project, user_scope=False)
+        if old:
+            again.append((old, rewritten(old, memory)))
+        else:
+            fresh.append(memory)
+    cards = engine.cards([*fresh, *(new for _, new in again)])
+    changes: list[Change] = [Insert(m, card) for m, card in zip(fresh, cards, strict=False)]
+    changes += [
+        Replace(new, card, old.updated_at)
+        for (old, new), card in zip(again, cards[len(fresh) :], strict=True)
+    ]
+    if folded.summary is not None:
+        on_purpose = folded.trigger is not None
+        changes += summary_changes(engine, folded.summary, project=project, on_purpose=on_purpose)
+    return changes
+
+
+def rewritten(old: Memory, new: Memory) -> Memory:
+    """A running record with what is to be said now; it keeps its id and its place in time."""
+    return replace(
+        old,
+        content=new.content,
+        payload=new.payload,
+        tags=new.tags,
+        files=new.files,
+        commit_sha=new.commit_sha,
+        work_tokens=new.work_tokens,
+        updated_at=max(new.updated_at, old.updated_at),
+        stale_at=None,
+    )
+
+
+def _once_per_key(drafts: Sequence[MemoryDraft]) -> list[MemoryDraft]:
+    """Of drafts under one key the last words, in the place of the first."""
+    kept: dict[str, MemoryDraft] = {}
+    for number, draft in enumerate(drafts):
+        name = draft.key or f"\0{number}"
+        first = kept.get(name)
+        kept[name] = (
+            draft
+            if first is None
+            else replace(draft, seq=first.seq, valid_from=first.valid_from, evidence=first.evidence)
+        )
+    return list(kept.values())
+
+
+def find_summary(engine: Engine, session_id: str, *, project: str) -> Memory | None:
+    """The summary of a session."""
+    return engine.store.find_key(summary_key(session_id), project=project, user_scope=False)
+
+
+def summary_changes(
+    engine: Engine, draft: MemoryDraft, *, project: str, on_purpose: bool
+) -> list[Change]:
+    """The change that makes a draft the one summary of its session.
+
+    A summary is a running record, so it is written again in place and keeps its id. What a model
+    wrote stays until the session is next summed up on purpose.
+    """
+    new = _composed(engine, draft, project=project)
+    old = find_summary(engine, draft.session_id or "", project=project)
+    if old is None:
+        return [Insert(new, engine.card(new))]
+    if (old.content, old.payload) == (new.content, new.payload):
+        return []
+    by_model = isinstance(old.payload, SessionSummary) and old.payload.made_by == "model"
+    if by_model and not on_purpose:
+        return []
+    again = rewritten(old, new)
+    return [Replace(again, engine.card(again), old.updated_at)]
+
+
+def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
+    return compose(draft, project=project, id=engine.new_id(), now=engine.clock())

@@ -1,0 +1,188 @@
+"""A sheet of a scratchpad while it is written on: quick to add to, bounded when it is put away.
+
+Invariant: a sheet never grows beyond its bounds, however long the session; what was used least and
+longest ago goes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from wellkept.core.records import replace
+from wellkept.core.scratchpad import (
+    Backtrack,
+    CoAccess,
+    CommitMade,
+    DeadEnd,
+    ErrorRetry,
+    FileAccess,
+    PadNote,
+    SequenceStep,
+    Sheet,
+    TimeAnomaly,
+    Validation,
+)
+from wellkept.observe import thresholds as t
+from wellkept.observe.signals.error_rules import error_signature
+
+_Key = TypeVar("_Key")
+_Signal = TypeVar("_Signal")
+
+
+class OpenSheet:
+    """What is noticed of one sub-task, as it comes."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self.files = {one.path: one for one in sheet.files}
+        self.pairs = {(one.file_a, one.file_b): one for one in sheet.pairs}
+        self.errors = {one.signature: one for one in sheet.errors}
+        self.backtracks = {backtrack_subject(one): one for one in sheet.backtracks}
+        self.dwells = {one.path: one for one in sheet.anomalies}
+        self.sequence = {(one.tool, one.what): one for one in sheet.sequence}
+        self.dead_ends = list(sheet.dead_ends)
+        self.commits = list(sheet.commits)
+        self.validations = list(sheet.validations)
+        self.notes = {one.id: one for one in sheet.notes}
+        self.decisions = dict.fromkeys(sheet.decisions)
+        self.last_step = sheet.last_step
+        self.last_edit_step = sheet.last_edit_step
+        self.edit_count = sheet.edit_count
+        self.tokens = sheet.tokens
+        self.changed = False
+
+    def touch(self, path: str, *, step: int, edited: bool) -> None:
+        """A file was read or changed."""
+        known = self.files.get(path) or FileAccess(path, 0, 0, step, step)
+        self.files[path] = FileAccess(
+            path, known.reads + (not edited), known.edits + edited, known.first_step, step
+        )
+        if edited:
+            self.edit_count += 1
+            self.last_edit_step = step
+        _trim(self.files, t.MOST_FILES)
+
+    def pair(self, seen: CoAccess) -> None:
+        """Two files were used within a few steps."""
+        key = (seen.file_a, seen.file_b)
+        if known := self.pairs.get(key):
+            seen = CoAccess(
+                *key,
+                count=known.count + 1,
+                a_first=known.a_first + seen.a_first,
+                step_delta=min(known.step_delta, seen.step_delta),
+                time_delta_ms=min(known.time_delta_ms, seen.time_delta_ms),
+                edited=known.edited or seen.edited,
+                step=seen.step,
+                both_edited=known.both_edited or seen.both_edited,
+            )
+        self.pairs[key] = seen
+        _trim(self.pairs, t.MOST_PAIRS)
+
+    def fail(self, seen: ErrorRetry, *, counts_again: bool) -> None:
+        """A command failed; one that is only work in progress counts once in a session."""
+        if known := self.errors.get(seen.signature):
+            count = known.count + counts_again
+            seen = replace(known, count=count, last_step=seen.last_step)
+        self.errors[seen.signature] = seen
+        _trim(self.errors, t.MOST_ERRORS)
+
+    def go_back(self, seen: Backtrack) -> None:
+        """An edit was made again. However often for the same reason, it is one struggle."""
+        self.backtracks[backtrack_subject(seen)] = seen
+        _trim(self.backtracks, t.MOST_BACKTRACKS)
+
+    def dwell(self, path: str, ms: int) -> None:
+        """Time was spent on a file."""
+        known = self.dwells.get(path) or TimeAnomaly(path, 0, 1)
+        self.dwells[path] = replace(known, dwell_ms=known.dwell_ms + ms)
+        _trim(self.dwells, t.MOST_FILES)
+
+    def reread(self, path: str) -> None:
+        """The same part of a file was read again."""
+        known = self.dwells.get(path) or TimeAnomaly(path, 0, 1)
+        self.dwells[path] = replace(known, read_count=known.read_count + 1)
+        _trim(self.dwells, t.MOST_FILES)
+
+    def follow(self, step: SequenceStep) -> None:
+        """A step of the work; each counts where it was first taken."""
+        if len(self.sequence) < t.MOST_STEPS:
+            self.sequence.setdefault((step.tool, step.what), step)
+
+    def validate(self, seen: Validation) -> None:
+        """Something told whether the work holds."""
+        self.validations = [*self.validations, seen][-t.MOST_VALIDATIONS :]
+
+    def commit(self, made: CommitMade) -> None:
+        """A commit was made."""
+        self.commits = [*self.commits, made][-t.MOST_COMMITS :]
+
+    def give_up(self, end: DeadEnd) -> None:
+        """An approach was given up; files that are undone one after the other are one approach."""
+        last = self.dead_ends[-1] if self.dead_ends else None
+        if last is not None and _is_one(last, end):
+            self.dead_ends[-1] = replace(
+                last,
+                files=tuple(dict.fromkeys((*last.files, *end.files)))[:8],
+                first_step=min(last.first_step, end.first_step),
+                last_step=end.last_step,
+            )
+            return
+        others = [one for one in self.dead_ends if one.files != end.files or one.said != end.said]
+        self.dead_ends = [*others, end][-t.MOST_DEAD_ENDS :]
+
+    def note(self, note: PadNote) -> None:
+        """Something that should be remembered."""
+        if len(self.notes) < t.MOST_NOTES:
+            self.notes.setdefault(note.id, note)
+
+    def closed(self) -> Sheet:
+        """The sheet inside its bounds."""
+        return replace(
+            self._sheet,
+            last_step=self.last_step,
+            last_edit_step=self.last_edit_step,
+            edit_count=self.edit_count,
+            tokens=self.tokens,
+            files=_most(self.files, t.MOST_FILES, lambda f: (f.reads + f.edits, f.last_step)),
+            pairs=_most(self.pairs, t.MOST_PAIRS, lambda p: (p.edited, p.count, p.step)),
+            errors=_most(self.errors, t.MOST_ERRORS, lambda e: (e.count, e.last_step)),
+            backtracks=_most(self.backtracks, t.MOST_BACKTRACKS, lambda b: (b.count, b.step)),
+            dead_ends=tuple(self.dead_ends),
+            anomalies=_most(self.dwells, t.MOST_FILES, lambda d: (d.read_count, d.dwell_ms)),
+            sequence=tuple(self.sequence.values()),
+            commits=tuple(self.commits),
+            validations=tuple(self.validations),
+            notes=tuple(self.notes.values()),
+            decisions=tuple(self.decisions)[: t.MOST_DECISIONS],
+            promoted=self._sheet.promoted and not self.changed,
+        )
+
+
+def backtrack_subject(back: Backtrack) -> str:
+    """What makes two steps back one: the cause, the file, and what showed it."""
+    clue = error_signature("", back.hint) if back.hint else "\n".join(back.files)
+    return f"{back.cause}\n{back.path}\n{clue}"
+
+
+def _is_one(last: DeadEnd, end: DeadEnd) -> bool:
+    is_near = end.last_step - last.last_step <= t.RE_EDIT_STEPS
+    return is_near and last.why == end.why and not (last.said or end.said)
+
+
+def _trim(signals: dict[_Key, _Signal], most: int) -> None:
+    """While a sheet is open a few more are held than are kept."""
+    if len(signals) > 4 * most:
+        del signals[next(iter(signals))]
+
+
+def _most(
+    signals: Mapping[_Key, _Signal], most: int, rank: Callable[[_Signal], tuple[int, ...]]
+) -> tuple[_Signal, ...]:
+    """The signals that weigh most, in the order in which they came."""
+    values = list(signals.values())
+    if len(values) <= most:
+        return tuple(values)
+    kept = sorted(range(len(values)), key=lambda n: rank(values[n]), reverse=True)[:most]
+    return tuple(values[n] for n in sorted(kept))

@@ -1,0 +1,83 @@
+"""Look at each embedding tier: is it there, and if not, why.
+
+Tiers, best first: a local Ollama server, an OpenAI-compatible service, MiniLM, the static model.
+Invariants: only a server on this machine is contacted, for at most 150 ms; a key is never shown;
+each answer carries a reason that a person can act on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wellkept.core.errors import ProviderError
+from wellkept.providers.embedders import ollama, openai
+from wellkept.providers.embedders.settings import (
+    BUNDLED,
+    EMBEDDERS,
+    EmbeddingChoice,
+    TierStatus,
+    chosen_model,
+)
+from wellkept.providers.http.client import NO_RETRIES, Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PROBE_TIMEOUT_S = 0.15
+_KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+def detect(choice: EmbeddingChoice, environment: Mapping[str, str]) -> list[TierStatus]:
+    """Look at every tier, best first."""
+    return [_status(tier, choice, environment) for tier in EMBEDDERS]
+
+
+def endpoint_of(tier: str, choice: EmbeddingChoice, environment: Mapping[str, str]) -> Endpoint:
+    """Where a remote tier is reached; a base URL in the settings belongs to the tier chosen."""
+    if tier == "ollama":
+        configured = choice.base_url if choice.name == "ollama" else None
+        return Endpoint(configured or ollama.server_url(environment), timeout_s=choice.timeout_s)
+    return Endpoint(
+        choice.base_url or openai.DEFAULT_URL,
+        api_key=choice.api_key or environment.get(_KEY_VARIABLE) or None,
+        timeout_s=choice.timeout_s,
+    )
+
+
+def _status(tier: str, choice: EmbeddingChoice, environment: Mapping[str, str]) -> TierStatus:
+    look = {"ollama": _look_at_ollama, "openai": _look_at_openai}.get(tier)
+    try:
+        available, reason = (
+            look(choice, environment) if look is not None else _look_at_bundled(tier)
+        )
+    except ProviderError as error:
+        available, reason = False, error.message
+    model = chosen_model(tier, choice)
+    return TierStatus(tier, available, reason, model.model_id, model.dimension)
+
+
+def _look_at_ollama(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tuple[bool, str]:
+    model = str(chosen_model("ollama", choice).model)
+    server = endpoint_of("ollama", choice, environment)
+    if not server.is_loopback:
+        return choice.name == "ollama", f"{server.shown_url} is another machine; not contacted"
+    probe = Endpoint(server.base_url, timeout_s=_PROBE_TIMEOUT_S, retries=NO_RETRIES)
+    if ollama.has_model(probe, model):
+        return True, f"the Ollama server at {server.shown_url} has {model}"
+    return False, f"the Ollama server at {server.shown_url} lacks it; run: ollama pull {model}"
+
+
+def _look_at_openai(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tuple[bool, str]:
+    if choice.api_key or (choice.name == "openai" and choice.base_url):
+        return True, "configured for Wellkept; not contacted for this check"
+    if not environment.get(_KEY_VARIABLE):
+        return False, f"no API key in the settings or in {_KEY_VARIABLE}"
+    if choice.name == "openai":
+        return True, f"chosen in the settings, with the key in {_KEY_VARIABLE}"
+    # A key meant for another program is no permission to send memories anywhere.
+    return False, f"{_KEY_VARIABLE} is set, but text leaves this machine only if openai is chosen"
+
+
+def _look_at_bundled(tier: str) -> tuple[bool, str]:
+    problem = BUNDLED[tier].problem()
+    return problem is None, problem or "the weights are installed and of the right size"

@@ -1,0 +1,93 @@
+"""What a person can ask for, and what each tier's vectors are called.
+
+Invariant: importing this loads neither numpy nor an HTTP client; a model id names its tier, its
+model and its dimension, so that a store's vectors tell which embedder made them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wellkept.core.errors import UsageError
+from wellkept.core.records import field, record
+from wellkept.providers.embedders.bundled_models import MINILM, STATIC
+
+EMBEDDERS: Final = {
+    "ollama": "wellkept.providers.embedders.ollama:OllamaEmbedder",
+    "openai": "wellkept.providers.embedders.openai:OpenAICompatibleEmbedder",
+    "minilm": "wellkept.providers.embedders.minilm:MiniLmEmbedder",
+    "static": "wellkept.providers.embedders.static:StaticEmbedder",
+}
+"""Short name -> where the class is, imported on demand; in order of preference."""
+
+CHOICES: Final = ("auto", *EMBEDDERS, "none")
+BUNDLED: Final = {"minilm": MINILM, "static": STATIC}
+DEFAULT_MODELS: Final = {"ollama": "qwen3-embedding:4b", "openai": "text-embedding-3-small"}
+DEFAULT_DIMENSION: Final = 1024
+
+
+@record
+class EmbeddingChoice:
+    """What the person asked for; None means the tier's own default."""
+
+    name: str = "auto"
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    model: str | None = None
+    timeout_s: float = 60.0
+    dimension: int = DEFAULT_DIMENSION
+
+    def __post_init__(self) -> None:
+        if self.name not in CHOICES:
+            raise UsageError(
+                f"There is no embedder called {self.name!r}.",
+                hint=f"Choose one of: {', '.join(CHOICES)}.",
+            )
+        if not 1 <= self.dimension <= 8192:
+            raise UsageError(f"An embedding of {self.dimension} dimensions makes no sense.")
+
+
+@record
+class ModelName:
+    """A tier's model: what a model id says when taken apart."""
+
+    tier: str
+    dimension: int
+    model: str | None = None
+
+    @property
+    def model_id(self) -> str:
+        """The name under which vectors are stored; changes whenever the vectors would."""
+        if self.tier in BUNDLED:
+            return BUNDLED[self.tier].model_id
+        return f"{self.tier}:{self.model}@{self.dimension}"
+
+
+@record
+class TierStatus:
+    """One tier as `wellkept doctor` shows it."""
+
+    name: str
+    available: bool
+    reason: str
+    model_id: str
+    dimension: int
+
+
+def chosen_model(tier: str, choice: EmbeddingChoice) -> ModelName:
+    """Name the model that `tier` would use for this choice."""
+    if tier in BUNDLED:
+        return ModelName(tier, BUNDLED[tier].dimension)
+    return ModelName(tier, choice.dimension, choice.model or DEFAULT_MODELS[tier])
+
+
+def parse_model_id(model_id: str) -> ModelName | None:
+    """Take a model id apart; None when no tier of this version makes such vectors."""
+    for tier, bundled in BUNDLED.items():
+        if bundled.model_id == model_id:
+            return ModelName(tier, bundled.dimension)
+    tier, _, rest = model_id.partition(":")
+    model, _, dimension = rest.rpartition("@")
+    if tier in DEFAULT_MODELS and model and dimension.isdecimal():
+        return ModelName(tier, int(dimension), model)
+    return None

@@ -1,0 +1,274 @@
+"""Who may talk to a server on this machine: whoever can read the token file, from this machine.
+
+Loopback alone keeps no other user of the machine out, and no web page that a browser has open. So
+every request needs the token, a `Host` that is this machine's (a foreign name that resolves to
+loopback is refused), and no `Origin` but the server's own; nothing ever allows another origin in.
+One guard stands before everything that is served over HTTP. What it logs names requests, never
+what they say.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import os
+import re
+import secrets
+import stat
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http import HTTPStatus
+from pathlib import Path
+from time import perf_counter
+from traceback import format_tb
+from typing import Any, Final, TypeAlias
+
+from wellkept.app.settings.paths import make_private_folder
+from wellkept.core.errors import UsageError
+from wellkept.core.records import record
+from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem
+
+TOKEN_NAME: Final = "server.token"
+LOOPBACK_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+MAX_BODY_BYTES: Final = 8 << 20
+REQUEST_ID: Final = "wellkept.request_id"
+"""Where the guard puts the request's id into the scope."""
+
+_TOKEN_BYTES = 32
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_LOG = logging.getLogger("wellkept.server")
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+# -- The token ------------------------------------------------------------------------------------
+
+
+def token_of(folder: Path) -> str:
+    """The token kept in that folder, made when there is none yet."""
+    path = folder / TOKEN_NAME
+    try:
+        make_private_folder(folder)
+        _make(path)
+        _require_private(path)
+        token = path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The token file {path} cannot be used: {error}.") from None
+    if len(token) < _TOKEN_BYTES:
+        raise UsageError(f"The token file {path} holds no token.", hint="Remove it.")
+    return token
+
+
+def _make(path: Path) -> None:
+    """Make the file with a token in it; another process may be doing the same."""
+    if path.exists():
+        return
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+        file.write(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
+    try:
+        # A link fails when the file is there, so the first of two processes wins.
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+
+
+def _require_private(path: Path) -> None:
+    if os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UsageError(
+            f"Others on this machine may read the token file {path}.",
+            hint="Remove it; a new token is made at the next start.",
+        )
+
+
+# -- The guard ------------------------------------------------------------------------------------
+
+
+@record(kw_only=True)
+class Access:
+    """What a request needs. Without a token everyone on this machine is let in; `open_paths` hold
+    nothing of anybody's memory and need none."""
+
+    token: str | None
+    hosts: frozenset[str] = LOOPBACK_HOSTS
+    open_paths: frozenset[str] = frozenset()
+    max_body_bytes: int = MAX_BODY_BYTES
+
+    def refusal(self, scope: Scope) -> Problem | None:
+        """Why a request is not let in, judged by its head alone."""
+        host = _only(scope, b"host").lower()
+        if _name_of(host) not in self.hosts:
+            hint = "`wellkept serve --allow-host NAME` lets it be called by another name."
+            return problem(
+                HTTPStatus.MISDIRECTED_REQUEST, "This server has another name.", hint=hint
+            )
+        own = {f"http://{host}", f"https://{host}"}
+        if any(origin.lower() not in own for origin in _values(scope, b"origin")):
+            return problem(HTTPStatus.FORBIDDEN, "Other web pages may not ask here.")
+        if _length_of(scope) > self.max_body_bytes:
+            return too_large(self.max_body_bytes)
+        if self.token is None or scope["path"] in self.open_paths or self._has_token(scope):
+            return None
+        return problem(
+            HTTPStatus.UNAUTHORIZED,
+            "This needs the server's token.",
+            hint=f"Send the token in {TOKEN_NAME} as `Authorization: Bearer TOKEN`.",
+        )
+
+    def _has_token(self, scope: Scope) -> bool:
+        scheme, _, given = _only(scope, b"authorization").partition(" ")
+        wanted = (self.token or "").encode()
+        same = hmac.compare_digest(given.strip().encode("latin-1"), wanted)
+        return same and scheme.lower() == "bearer"
+
+
+def too_large(limit_bytes: int) -> Problem:
+    """The problem with a body beyond the limit."""
+    return problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"A request may hold {limit_bytes:,} bytes.",
+        hint="Send less at once.",
+    )
+
+
+def mistake(error: Exception, *, request_id: str = "") -> Problem:
+    """The problem that a mistake of ours is: its kind, and nothing of its words."""
+    return problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        f"A mistake in Wellkept ({type(error).__name__}).",
+        hint="The server's log tells where, under the id of this request.",
+        request_id=request_id,
+    )
+
+
+def guarded(app: App, access: Access) -> App:
+    """The app, for requests that may come in; others get a problem and nothing else."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await app(scope, receive, send)
+        elif scope["type"] == "http":
+            await _Passage(_trimmed(scope), receive, send, access).run(app)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    return checked
+
+
+class _Passage:
+    """One request on its way through: its id, its size so far, and what was answered."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, access: Access) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._access = access
+        self._id = scope[REQUEST_ID] = _request_id(scope)
+        self._body_bytes = 0
+        self._status: int | None = None
+        self._is_too_large = False
+
+    async def run(self, app: App) -> None:
+        started = perf_counter()
+        refusal = self._access.refusal(self._scope)
+        try:
+            if refusal is not None:
+                await self._refuse(refusal)
+            else:
+                await app(self._scope, self._counted, self._marked)
+        except Exception as error:  # noqa: BLE001 - else the server below logs its words
+            # Where, but not with what: the words of an error may hold what somebody keeps.
+            where = "".join(format_tb(error.__traceback__))
+            _LOG.error("%s failed by %s\n%s", self._id, type(error).__name__, where)
+            if self._status is None:
+                await self._refuse(mistake(error))
+        finally:
+            _LOG.info(
+                "%s %s %s %s %.0f ms",
+                self._id,
+                self._scope["method"],
+                _route_of(self._scope),
+                self._status or "-",
+                (perf_counter() - started) * 1000,
+            )
+
+    async def _counted(self) -> Message:
+        """The next message; a body that grows beyond the limit ends as if the line were cut."""
+        message = await self._receive()
+        self._body_bytes += len(message.get("body", b""))
+        if self._body_bytes > self._access.max_body_bytes:
+            self._is_too_large = True
+            return {"type": "http.disconnect"}
+        return message
+
+    async def _marked(self, message: Message) -> None:
+        """Send with the request's id; whatever came of a body that was cut, the answer is 413."""
+        if message["type"] == "http.response.start":
+            if self._is_too_large and self._status is None:
+                await self._refuse(too_large(self._access.max_body_bytes))
+                return
+            self._status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *self._own_headers()]
+        elif self._is_too_large:
+            return
+        await self._send(message)
+
+    async def _refuse(self, told: Problem) -> None:
+        named = told.model_copy(update={"request_id": self._id})
+        body = named.model_dump_json().encode()
+        own = [(name.encode(), value.encode()) for name, value in headers_of(told).items()]
+        kind = (b"content-type", MEDIA_TYPE.encode())
+        size = (b"content-length", str(len(body)).encode())
+        self._status = told.status
+        headers = [kind, size, *own, *self._own_headers()]
+        await self._send({"type": "http.response.start", "status": told.status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _own_headers(self) -> Iterable[tuple[bytes, bytes]]:
+        yield b"x-request-id", self._id.encode()
+        yield b"x-content-type-options", b"nosniff"
+        yield b"referrer-policy", b"no-referrer"
+
+
+def _trimmed(scope: Scope) -> Scope:
+    """The request with header values without the white space around them: HTTP says that it is no
+    part of a value, and not every server takes it off."""
+    headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+    return {**scope, "headers": headers}
+
+
+def _request_id(scope: Scope) -> str:
+    given = _only(scope, b"x-request-id")
+    return given if _PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _route_of(scope: Scope) -> str:
+    """The route as it is declared: the path itself may name what somebody keeps."""
+    return getattr(scope.get("route"), "path", "-")
+
+
+def _name_of(host: str) -> str:
+    """A host without its port."""
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.partition(":")[0]
+
+
+def _length_of(scope: Scope) -> int:
+    given = _only(scope, b"content-length")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
+
+
+def _only(scope: Scope, name: bytes) -> str:
+    """The value of a header that may stand there once; empty when it does not or stands twice."""
+    found = _values(scope, name)
+    return found[0] if len(found) == 1 else ""
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]

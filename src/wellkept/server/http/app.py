@@ -1,0 +1,203 @@
+"""The HTTP server: the table of operations, what a page needs, live events, and MCP at `/mcp`.
+
+Everything stands behind the one guard of `access`. An error becomes a problem in one place; a
+mistake of ours says nothing but its request id, and the log tells where it was, not with what.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, Response
+from starlette.exceptions import HTTPException
+
+from wellkept import __version__
+from wellkept.core.errors import WellkeptError
+from wellkept.server.auth import REQUEST_ID, Access, App, guarded, mistake
+from wellkept.server.http.operation_routes import operation_routes
+from wellkept.server.http.routes import HEALTH_PATH, page_routes
+from wellkept.server.http.sse import Feed, Pace
+from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
+from wellkept.server.open_projects import Memories
+from wellkept.server.threads import Crossing
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+PREFIX: Final = "/api"
+OPENAPI_PATH: Final = f"{PREFIX}/openapi.json"
+OPEN_PATHS: Final = frozenset({"/", OPENAPI_PATH, f"{PREFIX}{HEALTH_PATH}"})
+"""What can be seen without a token: nothing of anybody's memory."""
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": Problem, "description": "The request cannot be done as it is."},
+    "5XX": {"model": Problem, "description": "The server cannot do it."},
+}
+# How a body that is no JSON object is told, by kind and depth: a deeper one is about a field.
+_NO_OBJECT: Final = frozenset({("json_invalid", 2), ("model_attributes_type", 1), ("missing", 1)})
+_INDEX = f"""<!doctype html>
+<meta charset="utf-8"><title>Wellkept</title>
+<h1>Wellkept {__version__}</h1>
+<p>The memory is served here. Programs ask it under <code>{PREFIX}</code> and by MCP at
+<code>/mcp</code>, with the token that <code>wellkept serve</code> names when it starts.
+<p><a href="{OPENAPI_PATH}">What can be asked</a>
+"""
+
+
+def make_http_app(
+    memories: Memories,
+    *,
+    mcp: Server[dict[str, Any]] | None = None,
+    stopping: threading.Event | None = None,
+    pace: Pace | None = None,
+) -> FastAPI:
+    """The whole application, without its guard."""
+    app = FastAPI(
+        title="Wellkept",
+        version=__version__,
+        summary="A memory for coding agents that outlives the session.",
+        openapi_url=OPENAPI_PATH,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan(mcp),
+        responses=_PROBLEMS,
+    )
+    _add_problems(app)
+    _add_index(app)
+    _complete_openapi(app)
+    crossing = Crossing(memories)
+    feed = Feed(crossing, stopping=stopping or threading.Event(), pace=pace)
+    api = APIRouter(prefix=PREFIX)
+    api.include_router(page_routes(crossing, feed))
+    api.include_router(operation_routes(crossing))
+    app.include_router(api)
+    if mcp is not None:
+        from wellkept.server.mcp.transports import mcp_app
+
+        app.router.routes.extend(mcp_app(mcp).routes)
+    return app
+
+
+def guarded_app(app: FastAPI, *, token: str | None, hosts: frozenset[str]) -> App:
+    """The application as it may be served."""
+    return guarded(app, Access(token=token, hosts=hosts, open_paths=OPEN_PATHS))
+
+
+def openapi_document() -> dict[str, Any]:
+    """What can be asked, for programs that are written against it."""
+
+    def never(folder: Path, project: str | None) -> Any:
+        raise AssertionError(f"{folder} {project} is not asked for anything")
+
+    return make_http_app(Memories(never, folder=Path())).openapi()
+
+
+def _lifespan(mcp: Server[dict[str, Any]] | None) -> Any:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        if mcp is None:
+            yield
+            return
+        async with mcp.session_manager.run():
+            yield
+
+    return lifespan
+
+
+def _add_index(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    async def index() -> HTMLResponse:
+        policy = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
+        return HTMLResponse(_INDEX, headers=policy)
+
+
+def _complete_openapi(app: FastAPI) -> None:
+    """Say in the document what the framework does not know: the token, and what problems are."""
+    made = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = made()
+        bearer = {"type": "http", "scheme": "bearer", "description": "The token of `serve`."}
+        document["components"]["securitySchemes"] = {"token": bearer}
+        document["security"] = [{"token": []}]
+        for path, methods in document["paths"].items():
+            for said in methods.values():
+                _set_media_types(said["responses"])
+                if path in OPEN_PATHS:
+                    said["security"] = []
+        return document
+
+    app.openapi = openapi
+
+
+def _set_media_types(responses: dict[str, Any]) -> None:
+    for status, response in responses.items():
+        content = response["content"]
+        real = MEDIA_TYPE if status in _PROBLEMS else "text/event-stream"
+        if real == MEDIA_TYPE or real in content:
+            schema = content.pop("application/json", None) or content[real]
+            response["content"] = {real: schema}
+
+
+def _add_problems(app: FastAPI) -> None:
+    """Every way that a request can fail, as a problem."""
+
+    @app.exception_handler(WellkeptError)
+    async def failed(request: Request, error: WellkeptError) -> Response:
+        return _response(problem_of(error, request_id=_id(request)))
+
+    @app.exception_handler(RequestValidationError)
+    async def unfit(request: Request, error: RequestValidationError) -> Response:
+        told = problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"This cannot be taken: {_words(error)}.",
+            hint=f"{OPENAPI_PATH} says what can be asked.",
+            request_id=_id(request),
+        )
+        return _response(told)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        told = problem(
+            HTTPStatus(error.status_code),
+            str(error.detail),
+            hint=f"{OPENAPI_PATH} says what can be asked.",
+            request_id=_id(request),
+        )
+        return _response(told)
+
+    @app.exception_handler(Exception)
+    async def mistaken(request: Request, error: Exception) -> Response:
+        return _response(mistake(error, request_id=_id(request)))
+
+
+def _id(request: Request) -> str:
+    return str(request.scope.get(REQUEST_ID, ""))
+
+
+def _words(error: RequestValidationError) -> str:
+    """Which field does not fit and why, without what was sent."""
+    found = error.errors()[:5]
+    if any((one["type"], len(one["loc"])) in _NO_OBJECT for one in found):
+        return "the body must be a JSON object, sent with Content-Type: application/json"
+    told = [
+        f"{'.'.join(str(part) for part in one['loc'][1:]) or one['loc'][0]}: {one['msg']}"
+        for one in found
+    ]
+    return "; ".join(told) or "it is empty"
+
+
+def _response(told: Problem) -> Response:
+    return Response(
+        told.model_dump_json(),
+        status_code=told.status,
+        media_type=MEDIA_TYPE,
+        headers=headers_of(told),
+    )

@@ -1,0 +1,235 @@
+"""What a page needs beyond the table of operations: lists, one memory, corrections, sessions,
+projects, health and events. Thin: each route is a verb of the library on the project it names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Body, Depends, Header, Path, Query
+from fastapi.responses import StreamingResponse
+
+from wellkept import __version__
+from wellkept.core.errors import UsageError
+from wellkept.server.http.operation_routes import ProjectHeader
+from wellkept.server.http.records import (
+    MAX_OFFSET,
+    Alive,
+    HealthReport,
+    MemoryEdit,
+    MemoryPage,
+    MemoryQuery,
+    MemoryRecord,
+    NewsRecord,
+    ProjectInfo,
+    Projects,
+    SessionDetail,
+    SessionInfo,
+    SessionPage,
+)
+from wellkept.server.http.sse import Feed, Subscription, read_event_id
+from wellkept.server.threads import Crossing
+
+if TYPE_CHECKING:
+    from wellkept.app import Wellkept
+    from wellkept.core.memory import Memory
+
+HEALTH_PATH = "/health"
+
+
+def _named(
+    project: Annotated[
+        str, Query(description="Another project: its name or its folder. Default: the one at hand.")
+    ] = "",
+    in_project: ProjectHeader = "",
+) -> str:
+    return project or unquote(in_project)
+
+
+Project = Annotated[str, Depends(_named)]
+Name = Annotated[str, Path(description="A full id, a short id, a prefix of one, or a key.")]
+AllProjects = Annotated[bool, Query(description="Of every project.")]
+
+
+def page_routes(crossing: Crossing, feed: Feed) -> APIRouter:
+    """Every route beyond the operations."""
+    router = APIRouter()
+    _add_memories(router, crossing)
+    _add_sessions(router, crossing)
+    _add_surroundings(router, crossing)
+    _add_events(router, feed)
+    return router
+
+
+def _add_memories(router: APIRouter, crossing: Crossing) -> None:
+    tagged = APIRouter(prefix="/memories", tags=["memories"])
+
+    @tagged.get("", operation_id="list_memories")
+    async def listed(
+        asked: Annotated[MemoryQuery, Query()], in_project: ProjectHeader = ""
+    ) -> MemoryPage:
+        """One page of memories, whole."""
+        return await crossing.ask(asked.project or unquote(in_project), lambda wk: _page(wk, asked))
+
+    @tagged.get("/{name:path}", operation_id="get_memory")
+    async def got(name: Name, project: Project) -> MemoryRecord:
+        """One memory, whole."""
+        return await crossing.ask(project, lambda wk: MemoryRecord.of(wk.get(name)))
+
+    @tagged.patch("/{name:path}", operation_id="edit_memory")
+    async def edited(
+        name: Name, edit: Annotated[MemoryEdit, Body()], project: Project
+    ) -> MemoryRecord:
+        """Change a memory; answers with the memory that stands now, which may be a successor."""
+        return await crossing.ask(project, lambda wk: MemoryRecord.of(_edit(wk, name, edit)))
+
+    @tagged.delete("/{name:path}", operation_id="forget_memory")
+    async def forgotten(
+        name: Name,
+        project: Project,
+        keep_history: Annotated[bool, Query(description="Only close it.")] = False,
+    ) -> MemoryRecord:
+        """Delete a memory for good; answers with what it was."""
+        return await crossing.ask(
+            project,
+            lambda wk: MemoryRecord.of(wk.forget(name, keep_history=keep_history)[0]),
+        )
+
+    @tagged.post("/{name:path}/confirm", operation_id="confirm_memory")
+    async def confirmed(name: Name, project: Project) -> MemoryRecord:
+        """A person vouches for a memory: it no longer waits for review."""
+        return await crossing.ask(
+            project,
+            lambda wk: MemoryRecord.of(wk.edit(name, user_verified=True, needs_review=False)),
+        )
+
+    @tagged.post("/{name:path}/flag", operation_id="flag_memory")
+    async def flagged(name: Name, project: Project) -> MemoryRecord:
+        """A person doubts a memory: nobody vouches for it and it waits for review."""
+        return await crossing.ask(
+            project,
+            lambda wk: MemoryRecord.of(wk.edit(name, user_verified=False, needs_review=True)),
+        )
+
+    router.include_router(tagged)
+
+
+def _page(wk: Wellkept, asked: MemoryQuery) -> MemoryPage:
+    page = wk.list(
+        order=asked.order.value, limit=asked.limit, cursor=asked.cursor or None, **asked.which()
+    )
+    return MemoryPage.of(page)
+
+
+def _edit(wk: Wellkept, name: str, edit: MemoryEdit) -> Memory:
+    changes = edit.changes()
+    if not changes:
+        raise UsageError("Nothing is said that shall change.", hint="Name at least one field.")
+    return wk.edit(name, if_updated_at=edit.if_updated_at, **changes)
+
+
+def _add_sessions(router: APIRouter, crossing: Crossing) -> None:
+    tagged = APIRouter(prefix="/sessions", tags=["sessions"])
+
+    @tagged.get("", operation_id="list_sessions")
+    async def listed(
+        project: Project,
+        all_projects: AllProjects = False,
+        open_only: Annotated[bool, Query(description="Only those that may go on.")] = False,
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        offset: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
+    ) -> SessionPage:
+        """Sessions, the latest active first."""
+
+        def work(wk: Wellkept) -> SessionPage:
+            wanted = None if all_projects else wk.project
+            found = wk.engine.store.sessions(
+                project=wanted, open_only=open_only, limit=offset + limit + 1
+            )
+            items = [SessionInfo.of(session) for session in found[offset : offset + limit]]
+            more = len(found) > offset + limit
+            return SessionPage(items=items, next_offset=offset + limit if more else None)
+
+        return await crossing.ask(project, work)
+
+    @tagged.get("/{name:path}", operation_id="get_session")
+    async def got(name: Name, project: Project, all_projects: AllProjects = False) -> SessionDetail:
+        """A session with its summary, prompts and observations."""
+        from wellkept.app.session_view import view_session
+
+        return await crossing.ask(
+            project,
+            lambda wk: SessionDetail.of(
+                view_session(wk, name, project=None if all_projects else wk.project)
+            ),
+        )
+
+    router.include_router(tagged)
+
+
+def _add_surroundings(router: APIRouter, crossing: Crossing) -> None:
+    tagged = APIRouter(tags=["surroundings"])
+
+    @tagged.get("/projects", operation_id="list_projects")
+    async def projects(project: Project) -> Projects:
+        """Every project that holds memories."""
+
+        def work(wk: Wellkept) -> Projects:
+            items = [
+                ProjectInfo(project=name, memories=count, here=name == wk.project)
+                for name, count in wk.projects()
+            ]
+            return Projects(items=items, here=wk.project)
+
+        return await crossing.ask(project, work)
+
+    @tagged.get("/doctor", operation_id="doctor")
+    async def doctor(
+        project: Project,
+        deep: Annotated[bool, Query(description="Read every page and every row.")] = False,
+    ) -> HealthReport:
+        """Look the store and its surroundings over; changes nothing."""
+        return await crossing.ask(project, lambda wk: HealthReport.of(wk.doctor(deep=deep)))
+
+    @tagged.get(HEALTH_PATH, operation_id="health")
+    async def health() -> Alive:
+        """Whether the server is up. Needs no token."""
+        return Alive(version=__version__)
+
+    router.include_router(tagged)
+
+
+def _add_events(router: APIRouter, feed: Feed) -> None:
+    @router.get(
+        "/events",
+        operation_id="events",
+        tags=["events"],
+        response_class=StreamingResponse,
+        responses={
+            200: {
+                "model": NewsRecord,
+                "description": "Server-sent events. `event` is the kind, `id` the number, `data` "
+                "the object below; `gap` tells that some were missed, `problem` why it ended.",
+                "content": {"text/event-stream": {}},
+            }
+        },
+    )
+    async def events(
+        project: Project,
+        all_projects: AllProjects = False,
+        after: Annotated[
+            str, Query(description="Like Last-Event-ID; 0 gives everything that is kept.")
+        ] = "",
+        last_event_id: Annotated[str, Header(description="The last event that came.")] = "",
+    ) -> StreamingResponse:
+        """What is new, as it happens: sessions that start and end, memories stored and changed."""
+        wanted = Subscription(
+            project=project,
+            all_projects=all_projects,
+            after=read_event_id(last_event_id or after),
+        )
+        lines = await feed.subscribe(wanted)
+        return StreamingResponse(
+            lines, media_type="text/event-stream", headers={"cache-control": "no-store"}
+        )

@@ -1,0 +1,73 @@
+"""What an error is over HTTP: the one table of this edge. A test checks it is complete.
+
+A problem says what went wrong and what to do, as `application/problem+json` (RFC 9457).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Final
+
+from pydantic import Field
+
+from wellkept.core import errors
+from wellkept.server.operations.inputs import Model
+
+MEDIA_TYPE: Final = "application/problem+json"
+RETRY_AFTER_S: Final = 1
+
+STATUS: Final[Mapping[type[errors.WellkeptError], HTTPStatus]] = MappingProxyType(
+    {
+        errors.UsageError: HTTPStatus.BAD_REQUEST,
+        errors.NotFoundError: HTTPStatus.NOT_FOUND,
+        errors.ConflictError: HTTPStatus.CONFLICT,
+        errors.StoreError: HTTPStatus.INTERNAL_SERVER_ERROR,
+        errors.StoreBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
+        errors.StoreReadOnlyError: HTTPStatus.FORBIDDEN,
+        errors.StoreFullError: HTTPStatus.INSUFFICIENT_STORAGE,
+        errors.StoreCorruptError: HTTPStatus.INTERNAL_SERVER_ERROR,
+        errors.StoreVersionError: HTTPStatus.NOT_IMPLEMENTED,
+        errors.ProviderError: HTTPStatus.BAD_GATEWAY,
+        errors.PluginError: HTTPStatus.INTERNAL_SERVER_ERROR,
+        errors.WellkeptError: HTTPStatus.INTERNAL_SERVER_ERROR,
+    }
+)
+
+
+class Problem(Model):
+    """Why a request was not done, and what to do about it."""
+
+    title: str = Field(description="The kind of problem, the same each time.")
+    status: int
+    detail: str
+    hint: str = Field(default="", description="What to do about it.")
+    request_id: str = Field(default="", description="Names this request in the server's log.")
+
+
+def problem(status: HTTPStatus, detail: str, *, hint: str = "", request_id: str = "") -> Problem:
+    """A problem of HTTP itself, such as a route that is not there."""
+    return Problem(
+        title=status.phrase, status=status, detail=detail, hint=hint, request_id=request_id
+    )
+
+
+def problem_of(error: errors.WellkeptError, *, request_id: str = "") -> Problem:
+    """The problem that an error is."""
+    kind = next(kind for kind in type(error).__mro__ if kind in STATUS)
+    return Problem(
+        title=kind.__name__.removesuffix("Error"),
+        status=STATUS[kind],
+        detail=error.message,
+        hint=error.hint or "",
+        request_id=request_id,
+    )
+
+
+def headers_of(told: Problem) -> dict[str, str]:
+    """The headers that go with a problem."""
+    if told.status == HTTPStatus.UNAUTHORIZED:
+        return {"www-authenticate": "Bearer"}
+    is_passing = told.status == HTTPStatus.SERVICE_UNAVAILABLE
+    return {"retry-after": str(RETRY_AFTER_S)} if is_passing else {}

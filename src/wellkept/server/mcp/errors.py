@@ -1,0 +1,36 @@
+"""What a model should do about an error: the one table of this edge. A test checks it is complete.
+
+The error's own message and hint come first; the advice says whether trying again helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from wellkept.core import errors
+
+ADVICE: Final[Mapping[type[errors.WellkeptError], str]] = MappingProxyType(
+    {
+        errors.UsageError: "Mend the arguments and call again.",
+        errors.NotFoundError: "Search for it, or go on without.",
+        errors.ConflictError: "Look at what is there now, then call again with a full id.",
+        errors.StoreError: "Go on without memory and tell the person to run `wellkept doctor`.",
+        errors.StoreBusyError: "Another process is writing. Call again once; else go on without.",
+        errors.StoreReadOnlyError: "Reading still works. Tell the person that nothing is kept.",
+        errors.StoreFullError: "The disk is full. Tell the person that nothing is kept.",
+        errors.StoreCorruptError: "Go on without memory and tell the person to run "
+        "`wellkept doctor --repair`.",
+        errors.StoreVersionError: "Go on without memory and tell the person to update Wellkept.",
+        errors.ProviderError: "Call again with plain words, or go on without.",
+        errors.PluginError: "Go on without it and tell the person which plugin failed.",
+        errors.WellkeptError: "Go on without memory.",
+    }
+)
+
+
+def told(error: errors.WellkeptError) -> str:
+    """The whole text for a model: what went wrong, and what to do."""
+    advice = next(ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE)
+    return f"{error} {advice}"

@@ -1,0 +1,55 @@
+"""Running the MCP server: over stdin and stdout, or over HTTP on loopback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+
+from wellkept.server.auth import MAX_BODY_BYTES, Access, App, guarded
+from wellkept.server.run import LOOPBACK, address_of, listening, serve_app
+
+PATH = "/mcp"
+
+
+def serve_stdio(server: Server[dict[str, Any]]) -> None:
+    """Serve one client until it closes standard input."""
+
+    async def serve() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    anyio.run(serve)
+
+
+def mcp_app(server: Server[dict[str, Any]]) -> Starlette:
+    """The server as a web application. Who may ask it is the guard's business, not its own."""
+    return server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_BODY_BYTES,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+
+
+def http_app(server: Server[dict[str, Any]], *, token: str | None) -> App:
+    """The server as a guarded web application."""
+    return guarded(mcp_app(server), Access(token=token))
+
+
+def serve_http(
+    server: Server[dict[str, Any]],
+    *,
+    port: int,
+    token: str | None,
+    on_ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve any number of clients of this machine until stopped; port 0 takes a free one."""
+    with listening(LOOPBACK, port) as listener:
+        on_ready(f"{address_of(listener)}{PATH}")
+        serve_app(http_app(server, token=token), listener, stopping=threading.Event())

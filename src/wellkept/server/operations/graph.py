@@ -1,0 +1,222 @@
+"""The operations on the code graph: what they take, what they give, and how they are done."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from wellkept.core.text import counted
+from wellkept.memory.context.packing import quoted
+from wellkept.server.operations.inputs import Input, Model
+from wellkept.server.operations.outputs import Output
+
+if TYPE_CHECKING:
+    from wellkept.app import Wellkept
+    from wellkept.core.graph import LinkedMemory, Reached, Step
+
+_LISTED = 40
+
+
+class About(Input):
+    """What is asked about."""
+
+    name: str = Field(
+        min_length=1,
+        description="A file path, path::Class.method, a symbol's name, a folder/ or module:name.",
+    )
+
+
+class ImpactOf(About):
+    """A question for what a change touches."""
+
+    max_depth: int = Field(default=3, ge=1, le=3)
+
+
+class DependenciesOf(About):
+    """A question for what something depends on."""
+
+    max_depth: int = Field(default=3, ge=1, le=3)
+    reverse: bool = Field(default=False, description="What depends on it instead.")
+
+
+class FlowFrom(About):
+    """A question for where values go."""
+
+    to: str = Field(default="", description="Only ways that lead to this file or symbol.")
+    value: str = Field(default="", description="Only this parameter, variable or field of it.")
+    max_depth: int = Field(default=3, ge=1, le=6)
+
+
+class Touched(Model):
+    """Something a walk came to."""
+
+    id: str
+    depth: int
+    score: float
+    how: str
+
+    @classmethod
+    def of(cls, reached: Reached) -> Touched:
+        """The same as the library gives it."""
+        return cls(
+            id=reached.node.id,
+            depth=reached.depth,
+            score=round(reached.score, 2),
+            how=reached.kind.value,
+        )
+
+    def line(self) -> str:
+        """One line."""
+        return f"{self.depth} {self.score:.2f} {self.how} {self.id}"
+
+
+class Tied(Model):
+    """A memory that is tied to what is touched."""
+
+    id: str
+    type: str
+    content: str
+
+    @classmethod
+    def of(cls, memory: LinkedMemory) -> Tied:
+        """The same as the library gives it."""
+        return cls(id=memory.id, type=memory.type, content=quoted(memory.text))
+
+
+class ImpactFound(Output):
+    """What a change may touch."""
+
+    target: str
+    score: float
+    touched: list[Touched]
+    reached_count: int = Field(description="All that was reached; touched lists the nearest.")
+    file_count: int
+    files: list[str]
+    tests: list[str] = Field(default_factory=list)
+    memories: list[Tied] = Field(default_factory=list[Tied])
+    e2e_observations: list[Tied] = Field(default_factory=list[Tied])
+    stale_files: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        head = (
+            f"{self.target}: impact {self.score:.2f}, {self.reached_count} reached"
+            f" in {counted(self.file_count, 'file')}"
+        )
+        lines = [head, *(item.line() for item in self.touched)]
+        lines += [f"test: {path}" for path in self.tests]
+        lines += [
+            f"[m:{m.id}] {m.type}: {m.content}" for m in (*self.memories, *self.e2e_observations)
+        ]
+        lines += [f"changed since it was read: {path}" for path in self.stale_files]
+        return "\n".join(lines)
+
+
+class DependenciesFound(Output):
+    """What something depends on, or what depends on it."""
+
+    target: str
+    touched: list[Touched]
+    reached_count: int = Field(description="All that was reached; touched lists the nearest.")
+    file_count: int
+    files: list[str]
+    stale_files: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        head = f"{self.target}: {self.reached_count} reached in {counted(self.file_count, 'file')}"
+        lines = [head, *(t.line() for t in self.touched)]
+        lines += [f"changed since it was read: {path}" for path in self.stale_files]
+        return "\n".join(lines)
+
+
+class FlowStep(Model):
+    """A value comes to a function. The line is in the function before, or for a result in this."""
+
+    id: str
+    how: str
+    line: int
+
+    @classmethod
+    def of(cls, step: Step) -> FlowStep:
+        """The same as the library gives it."""
+        return cls(id=step.node.id, how=step.how or step.kind.value, line=step.line)
+
+
+class FlowWay(Model):
+    """One way, as sure as all of its steps together."""
+
+    confidence: float
+    steps: list[FlowStep]
+
+
+class FlowFound(Output):
+    """Ways that values take."""
+
+    start: str
+    ways: list[FlowWay]
+    is_whole: bool = Field(default=True, description="Not when there was too much to follow.")
+    stale_files: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        if not self.ways:
+            return f"{self.start}: no way was found."
+        lines = [
+            f"{way.confidence:.2f} "
+            + " -> ".join([self.start, *(f"{s.id} ({s.how})" for s in way.steps)])
+            for way in self.ways
+        ]
+        lines += [] if self.is_whole else ["(more than this was not followed)"]
+        lines += [f"changed since it was read: {path}" for path in self.stale_files]
+        return "\n".join(lines)
+
+
+def analyze_impact(wk: Wellkept, asked: ImpactOf) -> ImpactFound:
+    """What a change of something may touch."""
+    found = wk.graph.impact(asked.name, depth=asked.max_depth, limit=_LISTED)
+    return ImpactFound(
+        target=found.target.id,
+        score=found.score,
+        touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
+        reached_count=found.reached_count,
+        file_count=len(found.files),
+        files=list(found.files[:_LISTED]),
+        tests=list(found.tests[:_LISTED]),
+        memories=[Tied.of(m) for m in found.memories],
+        e2e_observations=[Tied.of(m) for m in found.e2e_observations],
+        stale_files=list(found.stale_files),
+    )
+
+
+def get_dependencies(wk: Wellkept, asked: DependenciesOf) -> DependenciesFound:
+    """What something depends on, or what depends on it."""
+    ask = wk.graph.dependents if asked.reverse else wk.graph.dependencies
+    found = ask(asked.name, depth=asked.max_depth, limit=_LISTED)
+    return DependenciesFound(
+        target=found.target.id,
+        touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
+        reached_count=found.reached_count,
+        file_count=len(found.files),
+        files=list(found.files[:_LISTED]),
+        stale_files=list(found.stale_files),
+    )
+
+
+def trace_data_flow(wk: Wellkept, asked: FlowFrom) -> FlowFound:
+    """Where values go: as arguments, results and fields, and over noted flows."""
+    found = wk.graph.trace(
+        asked.name, to=asked.to or None, value=asked.value, depth=asked.max_depth
+    )
+    ways = [
+        FlowWay(
+            confidence=round(prod(step.confidence for step in path), 2),
+            steps=[FlowStep.of(step) for step in path],
+        )
+        for path in found.paths
+    ]
+    return FlowFound(
+        start=found.start.id,
+        ways=ways,
+        is_whole=found.is_whole,
+        stale_files=list(found.stale_files),
+    )

@@ -1,0 +1,191 @@
+"""The operations on what was learned: a QA verdict, and why a memory is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from wellkept.core.errors import NotFoundError
+from wellkept.core.scratchpad import QaIssue
+from wellkept.core.types import EvidenceKind
+from wellkept.memory.context.packing import quoted
+from wellkept.server.operations.inputs import Input, Model
+from wellkept.server.operations.outputs import Output
+
+if TYPE_CHECKING:
+    from wellkept.app import Wellkept
+    from wellkept.core.sessions import SessionRecord
+    from wellkept.observe.learning.promote import Skipped
+
+_MOST_ISSUES = 50
+_MOST_SKIPPED = 20
+
+
+class Issue(Model):
+    """Something that QA found."""
+
+    description: str = Field(min_length=1, max_length=4_000)
+    severity: Literal["critical", "high", "medium", "low"] = "high"
+    file: str | None = None
+    module: str | None = None
+    tried: str | None = None
+    recommendation: str | None = None
+
+
+class Judged(Input):
+    """A verdict on the work of a session."""
+
+    verdict: Literal["passed", "failed"]
+    session: str = Field(
+        default="", description="The session's id or the beginning of it; the latest without it."
+    )
+    task: str | None = Field(default=None, description="One sub-task; without it, all of the work.")
+    detail: str = Field(default="", max_length=2_000, description="What was checked and how.")
+    issues: list[Issue] = Field(default_factory=list[Issue], max_length=_MOST_ISSUES)
+    complexity: Literal["trivial", "standard", "complex"] | None = None
+
+
+class NotPromoted(Model):
+    """A conclusion that did not become a memory, and why."""
+
+    rule: str
+    subject: str
+    reason: str
+
+
+class VerdictTaken(Output):
+    """What a verdict led to."""
+
+    session: str
+    verdict: str
+    promoted: list[str] = Field(default_factory=list)
+    confirmed: list[str] = Field(default_factory=list)
+    error_patterns: list[str] = Field(default_factory=list)
+    discarded: int = 0
+    skipped: list[NotPromoted] = Field(default_factory=list[NotPromoted])
+    note: str = Field(default="", description="Why nothing could be promoted at all.")
+
+    def text(self) -> str:
+        first = (
+            f"{self.session} {self.verdict}: {len(self.promoted)} memories promoted,"
+            f" {len(self.confirmed)} confirmed, {len(self.error_patterns)} error patterns kept,"
+            f" {self.discarded} sheets discarded"
+        )
+        shown = self.skipped[:_MOST_SKIPPED]
+        left_off = len(self.skipped) - len(shown)
+        lines = [f"not promoted ({one.rule}): {one.reason}" for one in shown]
+        lines += [f"not promoted: {left_off} more"] if left_off else []
+        return "\n".join([first, *([self.note] if self.note else []), *lines])
+
+
+class Why(Input):
+    """A question for where a memory comes from."""
+
+    id: str = Field(min_length=1, description="A memory's id, short id or key.")
+
+
+class ReasonTold(Output):
+    """Why a memory is there."""
+
+    id: str
+    content: str
+    source: str
+    rule: str = ""
+    validated_by: str = ""
+    score: float | None = None
+    frequency: float | None = None
+    recency: float | None = None
+    novelty: float | None = None
+    threshold: float | None = None
+    sessions: list[str] = Field(default_factory=list)
+    signals: list[str] = Field(default_factory=list)
+    evidence: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        lines = [f"[m:{self.id}] {self.content}", f"source: {self.source}"]
+        if self.rule:
+            parts = (
+                f" (frequency {self.frequency}, recency {self.recency}, novelty {self.novelty};"
+                f" more than {self.threshold} is needed at first)"
+            )
+            score = f"; score {self.score}" if self.score else ""
+            lines.append(
+                f"rule {self.rule}, validated by {self.validated_by}{score}"
+                + (parts if self.frequency else "")
+            )
+        lines += [f"sessions: {', '.join(self.sessions)}"] if self.sessions else []
+        lines += [f"signal: {signal}" for signal in self.signals]
+        named = {f"{EvidenceKind.SESSION.value} {one}" for one in self.sessions}
+        lines += [f"evidence: {item}" for item in self.evidence if item not in named]
+        return "\n".join(lines)
+
+
+def record_verdict(wk: Wellkept, asked: Judged) -> VerdictTaken:
+    """Take a verdict in, and promote or discard accordingly."""
+    session = _session(wk, asked.session)
+    given = wk.observer.verdict(
+        session.id,
+        asked.verdict,
+        detail=asked.detail,
+        task=asked.task,
+        issues=[QaIssue(**issue.model_dump()) for issue in asked.issues],
+        complexity=asked.complexity,
+    )
+    report = given.report
+    return VerdictTaken(
+        session=session.id,
+        verdict=asked.verdict,
+        promoted=list(report.promoted) if report else [],
+        confirmed=list(report.confirmed) if report else [],
+        error_patterns=list(given.error_patterns),
+        discarded=report.discarded if report else 0,
+        skipped=[_not_promoted(one) for one in report.skipped] if report else [],
+        note=given.note,
+    )
+
+
+def _not_promoted(one: Skipped) -> NotPromoted:
+    return NotPromoted(rule=one.rule, subject=quoted(one.subject), reason=quoted(one.reason))
+
+
+def _session(wk: Wellkept, name: str) -> SessionRecord:
+    from wellkept.app.session_view import find_session
+
+    if name.strip():
+        return find_session(wk, name, project=wk.project)
+    latest = wk.engine.store.sessions(project=wk.project, limit=1)
+    if not latest:
+        raise NotFoundError(
+            "No session of this project is known, so there is nothing to judge.",
+            hint="Sessions are watched through the client's hooks: `wellkept install`.",
+        )
+    return latest[0]
+
+
+def explain_memory(wk: Wellkept, asked: Why) -> ReasonTold:
+    """Tell why a memory is there."""
+    reason = wk.observer.why(wk.get(asked.id))
+    memory, why = reason.memory, reason.explanation
+    told = ReasonTold(
+        id=memory.short,
+        content=quoted(memory.content),
+        source=memory.source.value,
+        sessions=list(memory.provenance_sessions),
+        evidence=[f"{e.kind.value} {e.ref}" for e in memory.evidence],
+    )
+    if why is None:
+        return told
+    return told.model_copy(
+        update={
+            "rule": why.rule,
+            "validated_by": why.validated_by,
+            "score": why.score,
+            "frequency": why.frequency,
+            "recency": why.recency,
+            "novelty": why.novelty,
+            "threshold": why.threshold,
+            "sessions": list(why.sessions),
+            "signals": list(why.signals),
+        }
+    )

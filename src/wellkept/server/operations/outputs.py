@@ -1,0 +1,257 @@
+"""What each operation gives: a structured answer, and the same as text that costs few tokens.
+
+Invariant: memory text stays on its own line or below its own head and cannot close the frame that
+injected text stands in. Fields that say nothing are left out of both forms.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from typing import Any
+
+from pydantic import Field
+
+from wellkept.core.codec import Json, payload_to_json
+from wellkept.core.memory import Memory
+from wellkept.core.payloads import Observation, Prompt, SessionSummary
+from wellkept.memory.context.packing import FRAME, quoted
+from wellkept.memory.recall.progressive import IndexRow
+from wellkept.server.operations.inputs import Model
+
+# Their content already says everything that their payload does.
+_TOLD_BY_CONTENT = (Observation, Prompt, SessionSummary)
+
+
+class Output(Model):
+    """An answer."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """The answer for a model to read."""
+
+    def structured(self) -> dict[str, Any]:
+        """The answer for a program, without what is not set."""
+        return self.model_dump(mode="json", exclude_defaults=True) or {}
+
+
+class Row(Model):
+    """A memory as one line: enough to decide whether to read it."""
+
+    id: str
+    type: str
+    date: str
+    tokens: int = Field(description="What reading it in full costs.")
+    title: str
+    stale: bool = False
+
+    @classmethod
+    def of(cls, row: IndexRow) -> Row:
+        """The row for a row of the index."""
+        return cls(
+            id=row.short,
+            type=row.type.value,
+            date=f"{row.at:%Y-%m-%d}",
+            tokens=row.read_tokens,
+            title=quoted(row.title),
+            stale=row.stale,
+        )
+
+    def line(self) -> str:
+        """The row as text."""
+        mark = " (stale)" if self.stale else ""
+        return f"{self.id} {self.date} {self.type} ~{self.tokens}{mark} {self.title}"
+
+
+class Rows(Output):
+    """Index rows, best or newest first, and how to get more."""
+
+    rows: list[Row] = Field(default_factory=list[Row])
+    next_cursor: str = ""
+    notes: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        head = ["id date type ~tokens title"] if self.rows else ["Nothing found."]
+        more = [f"More: cursor={self.next_cursor}"] if self.next_cursor else []
+        return "\n".join([*head, *(row.line() for row in self.rows), *self.notes, *more])
+
+
+class Neighbourhood(Output):
+    """Index rows in order of time around an anchor."""
+
+    anchor: str
+    rows: list[Row] = Field(default_factory=list[Row])
+
+    def text(self) -> str:
+        marked = (f"{'>' if r.id == self.anchor else ' '}{r.line()}" for r in self.rows)
+        return "\n".join([" id date type ~tokens title", *marked])
+
+
+class Record(Model):
+    """A memory in full."""
+
+    id: str
+    type: str
+    at: str
+    content: str
+    confidence: float
+    key: str = ""
+    tags: list[str] = Field(default_factory=list)
+    files: list[str] = Field(default_factory=list)
+    source: str = ""
+    session: str = ""
+    evidence: list[str] = Field(default_factory=list)
+    details: dict[str, Any] = Field(default_factory=dict)
+    stale: bool = False
+    closed: str = ""
+    superseded_by: str = ""
+
+    @classmethod
+    def of(cls, memory: Memory) -> Record:
+        """The record for a memory."""
+        return cls(
+            id=memory.short,
+            type=memory.type.value,
+            at=f"{memory.valid_from:%Y-%m-%dT%H:%MZ}",
+            content=quoted_lines(memory.content),
+            key=memory.key or "",
+            tags=list(memory.tags),
+            files=list(memory.files),
+            confidence=round(memory.confidence, 2),
+            source=memory.source.value,
+            session=memory.session_id or "",
+            evidence=[f"{e.kind.value} {e.ref}" for e in memory.evidence],
+            details=_details(memory),
+            stale=memory.stale_at is not None,
+            closed=f"{memory.valid_to:%Y-%m-%d}" if memory.valid_to else "",
+            superseded_by=memory.superseded_by or "",
+        )
+
+    def text(self) -> str:
+        """The record as a head and its content."""
+        facts = (
+            ("key", self.key),
+            ("files", ", ".join(self.files)),
+            ("tags", ", ".join(self.tags)),
+            ("evidence", "; ".join(self.evidence)),
+            ("no longer believed since", self.closed),
+            ("superseded by", self.superseded_by),
+        )
+        told = [f"{name}: {quoted(value)}" for name, value in facts if value]
+        mark = ["stale: its files are gone"] if self.stale else []
+        known = [self.type, self.at[:10], f"confidence {self.confidence:g}", *mark, *told]
+        extra = [json.dumps(self.details, ensure_ascii=False)] if self.details else []
+        return "\n".join([f"[m:{self.id}] {' | '.join(known)}", self.content, *extra])
+
+
+class Records(Output):
+    """Memories in full, in the order they were asked for."""
+
+    records: list[Record] = Field(default_factory=list[Record])
+    missing: list[str] = Field(default_factory=list, description="Names that fit no memory.")
+
+    def text(self) -> str:
+        missing = [f"Not found: {', '.join(self.missing)}"] if self.missing else []
+        return "\n\n".join([*(record.text() for record in self.records), *missing])
+
+
+class Hit(Model):
+    """A memory that answers."""
+
+    id: str
+    type: str
+    date: str
+    content: str
+    score: float
+    stale: bool = False
+
+
+class Hits(Output):
+    """Memories that answer a question, best first."""
+
+    hits: list[Hit] = Field(default_factory=list[Hit])
+    next_offset: int | None = None
+    notes: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        lines = [
+            f"- {hit.content} [m:{hit.id}, {hit.type}, {hit.date}{', stale' if hit.stale else ''}]"
+            for hit in self.hits
+        ]
+        more = [f"More: offset={self.next_offset}"] if self.next_offset else []
+        return "\n".join([*(lines or ["Nothing found."]), *self.notes, *more])
+
+
+class Stored(Output):
+    """What became of a statement."""
+
+    id: str
+    outcome: str = Field(description="inserted, merged, superseded, unchanged or noted")
+    reason: str
+    previous: str = ""
+
+    def text(self) -> str:
+        if self.outcome == "noted":
+            return f"noted: {self.reason}"
+        instead = f" in place of m:{self.previous}" if self.previous else ""
+        return f"{self.outcome}: m:{self.id}{instead} ({self.reason})"
+
+
+class Forgotten(Output):
+    """What was deleted, or would be."""
+
+    done: bool = False
+    rows: list[Row] = Field(default_factory=list[Row])
+
+    def text(self) -> str:
+        head = "Forgotten:" if self.done else "Nothing is deleted yet. This would be:"
+        ask = [] if self.done else ["If the person wants that, call again with confirm=true."]
+        return "\n".join([head, *(row.line() for row in self.rows), *ask])
+
+
+class Pack(Output):
+    """Text to put before a model, and the ids of what it says."""
+
+    context: str = ""
+    ids: list[str] = Field(default_factory=list)
+    skills: list[str] = Field(default_factory=list, description="Skills it names.")
+    used_tokens: int = 0
+
+    def text(self) -> str:
+        return self.context or "Nothing worth saying is known."
+
+
+class Counts(Output):
+    """How much is known."""
+
+    project: str
+    total: int
+    by_type: dict[str, int] = Field(default_factory=dict)
+    by_source: dict[str, int] = Field(default_factory=dict)
+    stale: int = 0
+    needs_review: int = 0
+    oldest: str = ""
+    newest: str = ""
+
+    def text(self) -> str:
+        kinds = ", ".join(f"{name} {count}" for name, count in self.by_type.items())
+        lines = [f"Memories in {self.project}: {self.total}", kinds]
+        if self.oldest:
+            lines.append(f"{self.oldest} to {self.newest}")
+        if self.stale or self.needs_review:
+            lines.append(f"stale {self.stale}, waiting for review {self.needs_review}")
+        return "\n".join(filter(None, lines))
+
+
+def quoted_lines(text: str) -> str:
+    """Memory text that keeps its lines and cannot close the frame it may end up in."""
+    # Only a line that names the frame is touched: code keeps its spacing.
+    return "\n".join(
+        quoted(line) if FRAME in line.casefold() else line for line in text.splitlines()
+    )
+
+
+def _details(memory: Memory) -> dict[str, Json]:
+    if memory.payload is None or isinstance(memory.payload, _TOLD_BY_CONTENT):
+        return {}
+    return {name: value for name, value in payload_to_json(memory.payload).items() if value}

@@ -1,0 +1,114 @@
+"""The operations that an agent uses while it works: recipes for a task, and notes on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from wellkept.core.ids import short_id
+from wellkept.core.text import counted
+from wellkept.core.types import parse_type
+from wellkept.memory.context.packing import quoted
+from wellkept.server.operations import inputs, memory, outputs
+from wellkept.server.operations.inputs import Input, Model
+from wellkept.server.operations.outputs import Output
+
+if TYPE_CHECKING:
+    from wellkept.app import Wellkept
+    from wellkept.app.observer.recipes import FoundRecipe
+    from wellkept.core.sessions import SessionRecord
+
+
+class Task(Input):
+    """What is to be done."""
+
+    task: str = Field(min_length=1, max_length=4_000, description="The task in a sentence or two.")
+    limit: int = Field(default=2, ge=1, le=10)
+
+
+class Step(Model):
+    """One step of a recipe."""
+
+    description: str
+    file: str = ""
+
+
+class Recipe(Model):
+    """A recipe that fits."""
+
+    id: str
+    task: str
+    steps: list[Step]
+    succeeded: int
+    failed: int
+    last_validated: str = ""
+    confidence: float
+    stale: str = Field(default="", description="Why not to rely on it as it is.")
+
+    @classmethod
+    def of(cls, found: FoundRecipe) -> Recipe:
+        """The same as the library gives it."""
+        recipe = found.recipe
+        return cls(
+            id=found.memory.short,
+            task=quoted(recipe.task_pattern),
+            steps=[
+                Step(description=quoted(step.description), file=step.canonical_file or "")
+                for step in recipe.steps
+            ],
+            succeeded=recipe.success_count,
+            failed=recipe.failure_count,
+            last_validated=(recipe.last_validated_at or "")[:10],
+            confidence=round(found.memory.confidence, 2),
+            stale=found.stale_reason or "",
+        )
+
+    def lines(self) -> list[str]:
+        """The recipe as text."""
+        failed = f", failed {self.failed}" if self.failed else ""
+        held = f"worked {counted(self.succeeded, 'time')}{failed}"
+        head = f"[m:{self.id}] {self.task} ({held})"
+        warning = [f"may be out of date: {self.stale}"] if self.stale else []
+        steps = [
+            f"  {n}. {step.description}{f' ({step.file})' if step.file else ''}"
+            for n, step in enumerate(self.steps, start=1)
+        ]
+        return [head, *warning, *steps]
+
+
+class Recipes(Output):
+    """What such work took here before."""
+
+    recipes: list[Recipe] = Field(default_factory=list[Recipe])
+
+    def text(self) -> str:
+        if not self.recipes:
+            return "No recipe fits. One is learned when the same steps worked in three sessions."
+        return "\n".join(line for recipe in self.recipes for line in recipe.lines())
+
+
+def get_workflow_recipe(wk: Wellkept, asked: Task) -> Recipes:
+    """The recipes that fit a task, best first."""
+    found = wk.observer.recipes(asked.task, limit=asked.limit)
+    return Recipes(recipes=[Recipe.of(one) for one in found])
+
+
+def remember_this(wk: Wellkept, asked: inputs.Statement) -> outputs.Stored:
+    """Note something for this session, to be kept once its work has held up; what a person said,
+    what has a key, and what comes from no known session, is kept at once."""
+    session = _open_session(wk, asked.session)
+    personal = asked.said_by_person or asked.about_person or asked.key
+    if session is None or personal:
+        return memory.store(wk, asked)
+    note = wk.observer.note(session, asked.content, type=parse_type(asked.type), files=asked.files)
+    if note is None:
+        return memory.store(wk, asked)
+    reason = "told to this session at once; kept for later ones when its work has held up"
+    return outputs.Stored(id=short_id(note.id), outcome="noted", reason=reason)
+
+
+def _open_session(wk: Wellkept, name: str) -> SessionRecord | None:
+    session = wk.engine.store.get_session(name) if name.strip() else None
+    same_project = session is not None and session.project == wk.project
+    return session if session is not None and same_project and session.is_open else None

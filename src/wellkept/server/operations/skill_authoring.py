@@ -1,0 +1,273 @@
+"""The operations on skills that the page writes with: editing, looking over, and skills from
+sessions with their review.
+
+None of them is for agents: a yes to a skill that a session gave is a person's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from wellkept.core.errors import UsageError
+from wellkept.server.operations.inputs import Input, Model
+from wellkept.server.operations.outputs import Output
+from wellkept.server.operations.skill_records import SkillName, SkillRecord, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wellkept.app import Wellkept
+    from wellkept.app.skills.generation import Passed
+    from wellkept.app.skills.library import KeptView
+    from wellkept.core.generated_skills import GeneratedSkill
+    from wellkept.core.skills import SkillFinding
+    from wellkept.skills.authoring.edit_fields import Value
+    from wellkept.skills.authoring.validate import Validated
+
+MAX_TEXT_CHARS = 1 << 20
+
+# -- What is asked --------------------------------------------------------------------------------
+
+
+class SkillEdit(SkillName):
+    """Fields of a skill's document to be set."""
+
+    fields: dict[str, str | bool | int | list[str] | dict[str, str] | None] = Field(
+        default_factory=dict, description="By name; null removes a field."
+    )
+    body: str | None = Field(default=None, max_length=MAX_TEXT_CHARS)
+
+
+class SkillCheck(Input):
+    """Which skills to look over."""
+
+    name: str = Field(default="", max_length=200, description="Empty: all of them.")
+    strict: bool = False
+
+
+class MadeAsked(Input):
+    """Which skills that were made from sessions are meant."""
+
+    name: str = Field(default="", max_length=200, description="Empty: all, without their texts.")
+
+
+class SkillsAsked(Input):
+    """Sessions to make skills of."""
+
+    session: str = Field(default="", max_length=200, description="Empty: the recent ones.")
+    dry_run: bool = False
+
+
+class SkillReviewed(SkillName):
+    """What a person says of a skill that was made from sessions."""
+
+    answer: Literal["accept", "reject", "edit"]
+    text: str | None = Field(
+        default=None, max_length=MAX_TEXT_CHARS, description="With edit: the whole SKILL.md."
+    )
+
+
+class SkillRefining(SkillName):
+    """A skill to be made anew from all good sessions that used or resemble it."""
+
+    dry_run: bool = False
+    replace_edits: bool = Field(default=False, description="Also when it was edited by hand.")
+
+
+# -- What is given --------------------------------------------------------------------------------
+
+
+class SkillProblem(Model):
+    """One thing that is wrong with a document."""
+
+    severity: str
+    code: str
+    message: str
+    line: int | None = None
+    path: str = ""
+
+    @classmethod
+    def of(cls, found: SkillFinding) -> SkillProblem:
+        """The same as the library gives it."""
+        return cls(
+            severity=found.severity.value,
+            code=found.code,
+            message=one_line(found.message),
+            line=found.line,
+            path=str(found.path or ""),
+        )
+
+
+class SkillChecked(Model):
+    """One document that was looked over."""
+
+    name: str = ""
+    path: str = ""
+    is_valid: bool
+    problems: list[SkillProblem] = Field(default_factory=list[SkillProblem])
+
+    @classmethod
+    def of(cls, seen: Validated) -> SkillChecked:
+        """The same as the library gives it."""
+        return cls(
+            name=seen.skill.name if seen.skill else "",
+            path=str(seen.path or ""),
+            is_valid=seen.is_valid,
+            problems=[SkillProblem.of(found) for found in seen.findings],
+        )
+
+
+class SkillsChecked(Output):
+    """What is wrong with skills."""
+
+    checked: list[SkillChecked]
+
+    def text(self) -> str:
+        lines = [
+            f"{one.name or one.path}: {found.severity} {found.code}: {found.message}"
+            for one in self.checked
+            for found in one.problems
+        ]
+        return "\n".join(lines) or "Nothing is wrong."
+
+
+class MadeSkill(Model):
+    """A skill that was made from sessions, and how it fares."""
+
+    name: str
+    review: str
+    enabled: bool
+    note: str = ""
+    origin: str
+    made_by: str
+    sessions: list[str] = Field(default_factory=list)
+    created_at: str
+    updated_at: str
+    document: str = Field(default="", description="The whole SKILL.md; not in lists.")
+    uses: int = 0
+    judged: int = 0
+    success_rate: float | None = Field(default=None, description="Null while nothing was judged.")
+
+    @classmethod
+    def of(cls, skill: GeneratedSkill, *, with_text: bool = True) -> MadeSkill:
+        """One without its record."""
+        return cls(
+            name=skill.name,
+            review=skill.review.value,
+            enabled=skill.enabled,
+            note=one_line(skill.note or ""),
+            origin=skill.origin.value,
+            made_by=skill.made_by,
+            sessions=list(skill.session_ids),
+            created_at=skill.created_at.isoformat(),
+            updated_at=skill.updated_at.isoformat(),
+            document=skill.text if with_text else "",
+        )
+
+    @classmethod
+    def viewed(cls, view: KeptView, *, with_text: bool = False) -> MadeSkill:
+        """One with its record."""
+        seen = view.record
+        known = {
+            "uses": seen.uses,
+            "judged": seen.judged,
+            "success_rate": round(seen.success_rate, 4) if seen.judged else None,
+        }
+        return cls.of(view.skill, with_text=with_text).model_copy(update=known)
+
+    def line(self) -> str:
+        """The skill as text."""
+        return f"{self.name}: {self.review}, {'on' if self.enabled else 'off'} {self.note}".rstrip()
+
+
+class PassedSession(Model):
+    """A session that no skill was made of."""
+
+    session: str
+    title: str = ""
+    reason: str
+
+    @classmethod
+    def of(cls, passed: Passed) -> PassedSession:
+        """The same as the library gives it."""
+        title = one_line(passed.title or "")
+        return cls(session=passed.session_id, title=title, reason=one_line(passed.reason))
+
+
+class MadeSkills(Output):
+    """Skills that were made from sessions, and the sessions that gave none."""
+
+    skills: list[MadeSkill] = Field(default_factory=list[MadeSkill])
+    passed: list[PassedSession] = Field(default_factory=list[PassedSession])
+
+    def text(self) -> str:
+        made = [skill.line() for skill in self.skills] or ["No skills."]
+        return "\n".join([*made, *(f"{one.session}: {one.reason}" for one in self.passed)])
+
+
+class OneMadeSkill(Output):
+    """One skill that was made from sessions; `before` is what it said until now."""
+
+    skill: MadeSkill
+    before: str = ""
+
+    def text(self) -> str:
+        return f"{self.skill.line()}\n\n{self.skill.document}"
+
+
+# -- How it is done -------------------------------------------------------------------------------
+
+
+def skill_edit(wk: Wellkept, asked: SkillEdit) -> SkillRecord:
+    """Set fields or the text of a skill's document."""
+    if not asked.fields and asked.body is None:
+        raise UsageError("Nothing is to be changed.", hint="Give fields, or a body.")
+    changes: Mapping[str, Value | None] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in asked.fields.items()
+    }
+    return SkillRecord.of(wk.skills.edit(asked.name, changes, body=asked.body))
+
+
+def skill_validate(wk: Wellkept, asked: SkillCheck) -> SkillsChecked:
+    """Look over one skill by name, or all; never a path, which is for the command line."""
+    skills = wk.skills
+    if not asked.name:
+        return SkillsChecked(checked=[SkillChecked.of(one) for one in skills.validate()])
+    skill = skills.get(asked.name)
+    seen = skills.validate(skill.path or skill.name, strict=asked.strict)
+    return SkillsChecked(checked=[SkillChecked.of(one) for one in seen])
+
+
+def skill_generate(wk: Wellkept, asked: SkillsAsked) -> MadeSkills:
+    """Make skills of sessions that went well."""
+    done = wk.skills.generate(asked.session or None, dry_run=asked.dry_run)
+    return MadeSkills(
+        skills=[MadeSkill.of(skill) for skill in done.made],
+        passed=[PassedSession.of(one) for one in done.passed],
+    )
+
+
+def skill_generated(wk: Wellkept, asked: MadeAsked) -> MadeSkills:
+    """Kept skills with how they fared; the text only of one that is named."""
+    library = wk.skills.library
+    if asked.name:
+        return MadeSkills(skills=[MadeSkill.viewed(library.view(asked.name), with_text=True)])
+    return MadeSkills(skills=[MadeSkill.viewed(view) for view in library.views()])
+
+
+def skill_review(wk: Wellkept, asked: SkillReviewed) -> OneMadeSkill:
+    """Say yes or no to a kept skill, or put another text in its place."""
+    wk.skills.review(asked.name, asked.answer, text=asked.text)
+    view = wk.skills.library.view(asked.name)
+    return OneMadeSkill(skill=MadeSkill.viewed(view, with_text=True))
+
+
+def skill_refine(wk: Wellkept, asked: SkillRefining) -> OneMadeSkill:
+    """Make a kept skill anew from several sessions."""
+    done = wk.skills.workshop.refine(
+        asked.name, dry_run=asked.dry_run, replace_edits=asked.replace_edits
+    )
+    return OneMadeSkill(skill=MadeSkill.of(done.skill), before=done.before)

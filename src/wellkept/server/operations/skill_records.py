@@ -1,0 +1,283 @@
+"""What the operations on skills take and give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from wellkept.core.skills import Skill
+from wellkept.core.text import shorten
+from wellkept.memory.context.packing import quoted
+from wellkept.server.operations.inputs import Input, Model, Texts
+from wellkept.server.operations.outputs import Output
+
+if TYPE_CHECKING:
+    from wellkept.app.skills.commands import CommandResult
+    from wellkept.skills.commands.table import Command
+
+PROMPT_ARGUMENT = "arguments"
+_LINE_CHARS = 240
+_MAX_ARGUMENT_CHARS = 64_000
+
+
+def one_line(text: str) -> str:
+    """A text as one short line that cannot close the frame it may stand in."""
+    return shorten(quoted(text), limit=_LINE_CHARS)
+
+
+# -- What is asked --------------------------------------------------------------------------------
+
+
+class SkillQuery(Input):
+    """A question for skills."""
+
+    query: str = Field(
+        default="",
+        max_length=20_000,
+        description="The task at hand. Empty: those that this project calls for.",
+    )
+    limit: int = Field(default=5, ge=1, le=50)
+    tags: Texts = Field(default_factory=list, description="Only with one of these tags.")
+
+
+class SkillCall(Input):
+    """A skill to run."""
+
+    name: str = Field(min_length=1, max_length=200, description="Name or alias.")
+    arguments: str = Field(
+        default="",
+        max_length=_MAX_ARGUMENT_CHARS,
+        description='What follows the name; quote a word with spaces: fix "a b".',
+    )
+    session: str = ""
+
+
+class SkillName(Input):
+    """One skill."""
+
+    name: str = Field(min_length=1, max_length=200, description="Name, alias or id.")
+
+
+class SkillListing(Input):
+    """Which skills to list."""
+
+    source: Literal["", "builtin", "external", "mcp", "plugin", "generated", "user", "project"] = ""
+    enabled_only: bool = False
+
+
+class SkillSwitch(SkillName):
+    """A skill to be switched on or off in this project."""
+
+    on: bool
+
+
+class SkillRemoval(SkillName):
+    """A skill to be removed from disk."""
+
+    confirm: bool = Field(default=False, description="Without it nothing is removed, only shown.")
+
+
+class SkillDraftInput(Input):
+    """A skill to be made."""
+
+    name: str = Field(min_length=1, max_length=64)
+    description: str = Field(min_length=1, max_length=1024)
+    body: str = Field(min_length=1, max_length=1 << 20)
+    tags: Texts = Field(default_factory=list)
+    folder: str = Field(default=".skills", description=".skills, .claude/skills, ... or user.")
+
+
+class NoDetails(Input):
+    """Nothing but the project."""
+
+
+# -- What is given --------------------------------------------------------------------------------
+
+
+class SkillRow(Model):
+    """A skill in a line."""
+
+    name: str
+    description: str
+    source: str
+    enabled: bool = True
+    tags: list[str] = Field(default_factory=list)
+    argument_hint: str = ""
+    why: str = Field(default="", description="Why it fits.")
+    score: float | None = None
+    findings: int = Field(default=0, description="How many things are wrong with its document.")
+
+    @classmethod
+    def of(cls, skill: Skill, *, why: str = "", score: float | None = None) -> SkillRow:
+        """The row of a skill."""
+        return cls(
+            name=skill.name,
+            description=one_line(skill.description),
+            source=f"{skill.source.kind.value}:{skill.source.name}",
+            enabled=skill.enabled,
+            tags=list(skill.tags),
+            argument_hint=one_line(skill.invocation.argument_hint or ""),
+            why=one_line(why),
+            score=None if score is None else round(score, 2),
+            findings=len(skill.findings),
+        )
+
+    def line(self) -> str:
+        """The row as text."""
+        hint = f" {self.argument_hint}" if self.argument_hint else ""
+        why = f" ({self.why})" if self.why else ""
+        return f"{self.name}{hint}: {self.description}{why}"
+
+
+class SkillRows(Output):
+    """Skills, best first or highest priority first."""
+
+    skills: list[SkillRow] = Field(default_factory=list[SkillRow])
+    clashes: list[str] = Field(default_factory=list, description="Names that several skills have.")
+    notes: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        lines = [skill.line() for skill in self.skills] or ["No skill fits."]
+        return "\n".join([*lines, *self.notes])
+
+
+class SkillText(Output):
+    """What a command came to: instructions to follow, or an answer."""
+
+    name: str
+    kind: Literal["prompt", "local"]
+    content: str
+    is_cut: bool = False
+    allowed_tools: list[str] = Field(default_factory=list, description="Empty: all.")
+    model: str = ""
+    context: Literal["main", "fork"] = "main"
+    agent: str = ""
+
+    @classmethod
+    def of(cls, done: CommandResult) -> SkillText:
+        """The same as the library gives it."""
+        prompt = done.prompt
+        if prompt is None:
+            return cls(name=done.command.name, kind="local", content=done.text)
+        return cls(
+            name=done.command.name,
+            kind="prompt",
+            content=done.text,
+            is_cut=prompt.is_cut,
+            allowed_tools=list(prompt.allowed_tools),
+            model=prompt.model or "",
+            context=prompt.context.value,
+            agent=prompt.agent or "",
+        )
+
+    def text(self) -> str:
+        head = [f"[{', '.join(self._wishes())}]"] if self._wishes() else []
+        return "\n".join([*head, self.content])
+
+    def _wishes(self) -> list[str]:
+        tools = [f"tools: {' '.join(self.allowed_tools)}"] if self.allowed_tools else []
+        model = [f"model: {self.model}"] if self.model else []
+        fork = [f"in an agent of its own: {self.agent or 'any'}"] if self.context == "fork" else []
+        return [*tools, *model, *fork]
+
+
+class SkillRecord(Output):
+    """One skill, whole."""
+
+    skill: SkillRow
+    id: str
+    body: str
+    path: str = ""
+    version: str = ""
+    aliases: list[str] = Field(default_factory=list)
+    when_to_use: str = ""
+    hooks: int = 0
+    problems: list[str] = Field(default_factory=list)
+    covers: list[str] = Field(default_factory=list)
+
+    @classmethod
+    def of(cls, skill: Skill, *, covers: Sequence[str] = ()) -> SkillRecord:
+        """The record of a skill."""
+        return cls(
+            skill=SkillRow.of(skill),
+            id=skill.id,
+            body=skill.body,
+            path=str(skill.path or ""),
+            version=skill.version or "",
+            aliases=list(skill.invocation.aliases),
+            when_to_use=skill.when_to_use or "",
+            hooks=len(skill.hooks),
+            problems=[f"{one.severity.value}: {one.message}" for one in skill.findings],
+            covers=list(covers),
+        )
+
+    def text(self) -> str:
+        return f"{self.skill.line()}\n\n{self.body}"
+
+
+class CommandRow(Model):
+    """A command in a line."""
+
+    name: str
+    kind: Literal["prompt", "local"]
+    source: str
+    usage: str
+    description: str
+    use_score: float = 0.0
+
+    @classmethod
+    def of(cls, command: Command, score: float) -> CommandRow:
+        """The row of a command."""
+        return cls(
+            name=command.name,
+            kind=command.kind.value,
+            source=command.source,
+            usage=one_line(command.usage),
+            description=one_line(command.description),
+            use_score=round(score, 4),
+        )
+
+
+class CommandRows(Output):
+    """Commands, the most used first."""
+
+    commands: list[CommandRow]
+
+    def text(self) -> str:
+        return "\n".join(f"{row.usage}: {row.description}" for row in self.commands)
+
+
+class SkillOverview(Output):
+    """How many skills there are, from where, and what is wrong."""
+
+    total: int
+    enabled: int
+    by_kind: dict[str, int]
+    errors: int
+    warnings: int
+
+    def text(self) -> str:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in self.by_kind.items())
+        return f"{self.total} skills, {self.enabled} on ({kinds}); {self.errors} errors"
+
+
+class SkillRemoved(Output):
+    """What was removed, or would be."""
+
+    name: str
+    done: bool
+    files: list[str] = Field(default_factory=list)
+
+    def text(self) -> str:
+        return "\n".join(["Removed:" if self.done else "Would be removed:", *self.files])
+
+
+class SkillPrompts(Output):
+    """The skills that a person may pick in a client."""
+
+    prompts: list[SkillRow]
+
+    def text(self) -> str:
+        return "\n".join(row.line() for row in self.prompts)

@@ -1,0 +1,74 @@
+"""Listening on a port and running a web application on it until the process is told to end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING, cast
+
+from wellkept.core.errors import UsageError
+from wellkept.server.auth import App
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGIApplication
+
+LOOPBACK = "127.0.0.1"
+END_WITHIN_S = 3
+_WAITING_LINES = 128
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        listener.close()
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"Port {port} of {host} cannot be used: {why}.",
+            hint="Choose another with --port; 0 takes a free one.",
+        ) from None
+    listener.listen(_WAITING_LINES)
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """The address under which a listening socket is reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve_app(app: App, listener: socket.socket, *, stopping: threading.Event) -> None:
+    """Serve until SIGINT or SIGTERM; `stopping` is set first, so that endless answers can end."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            stopping.set()
+            super().handle_exit(sig, frame)
+
+    config = uvicorn.Config(
+        cast("ASGIApplication", app),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=END_WITHIN_S,
+    )
+    # Once it has ended, the server raises the signal again; by then there is nothing to interrupt.
+    known = {number: signal.signal(number, _ended) for number in _ENDING}
+    try:
+        Server(config).run(sockets=[listener])
+    finally:
+        stopping.set()
+        for number, handler in known.items():
+            signal.signal(number, handler)
+
+
+def _ended(number: int, frame: FrameType | None) -> None:
+    pass

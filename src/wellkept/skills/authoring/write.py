@@ -1,0 +1,218 @@
+"""Making, changing, removing and copying skills on disk.
+
+Invariant: a file is changed whole or not at all; nothing that exists is written over; what is
+removed lies inside the source it was found in. What comes with Wellkept, with a plugin or with a
+list is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from wellkept.core.errors import ConflictError, UsageError
+from wellkept.core.skills import Skill, SkillFormat, SkillKind
+from wellkept.skills.authoring.edit_fields import Value, edited, new_document
+from wellkept.skills.documents.atomic_write import write_new, write_whole
+from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
+from wellkept.skills.documents.reader import read_skill
+from wellkept.skills.documents.spec_rules import (
+    MAX_DESCRIPTION_CHARS,
+    MAX_NAME_CHARS,
+    is_specified_name,
+)
+from wellkept.skills.safe_paths import is_inside
+from wellkept.skills.sources.locations import OWN_NAME
+from wellkept.skills.sources.scanner import SKILL_FILES, read_file
+
+MAX_COPIED_FILES: Final = 2_000
+MAX_COPIED_BYTES: Final = 64 << 20
+
+
+def create_skill(
+    folder: Path,
+    name: str,
+    *,
+    description: str,
+    body: str,
+    tags: tuple[str, ...] = (),
+    fields: Mapping[str, Value] | None = None,
+) -> Path:
+    """Make `folder/name/SKILL.md`; UsageError when it would break the specification."""
+    if not is_specified_name(name):
+        raise UsageError(
+            f"The name {name[:80]!r} cannot be used.",
+            hint="Use 1-64 lower-case letters and digits, with single hyphens between them.",
+        )
+    if not 0 < len(description.strip()) <= MAX_DESCRIPTION_CHARS:
+        raise UsageError(
+            "A description has 1 to 1,024 characters.",
+            hint="Say what the skill does and when to use it.",
+        )
+    said: dict[str, Value] = {"name": name, "description": description.strip()}
+    if tags:
+        said["tags"] = tags
+    data = new_document(said | dict(fields or {}), body=body).encode()
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
+    path = folder / name / SKILL_FILES[0]
+    write_new(path, data)
+    return path
+
+
+def edit_skill(
+    skill: Skill, changes: Mapping[str, Value | None], *, body: str | None = None
+) -> Path:
+    """Change fields of a skill's file; everything else stays byte for byte. What would break a rule
+    that the document keeps now is refused."""
+    path = own_file(skill)
+    data, status = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)
+    if sha256(data).hexdigest() != skill.sha256:
+        raise ConflictError(f"{path} was changed meanwhile.", hint="Try again.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not UTF-8.", hint="Save it as UTF-8 first.") from None
+    new = edited(text, changes, body=body).encode()
+    if len(new) > MAX_DOCUMENT_BYTES:
+        raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
+    _require_no_new_error(skill, new, path)
+    # Through a link, so that the link stays one.
+    write_whole(path.resolve(), new, mode=status.st_mode & 0o7777)
+    return path
+
+
+def _require_no_new_error(skill: Skill, new: bytes, path: Path) -> None:
+    is_full = skill.format is SkillFormat.FULL
+    read = read_skill(
+        new,
+        source=skill.source,
+        format=skill.format,
+        name=path.parent.name if is_full else path.name.removesuffix(".md"),
+        path=path,
+        base_dir=path.parent,
+    )
+    known = {found.code for found in skill.findings}
+    broken = next((one for one in read.findings if one.is_error and one.code not in known), None)
+    if broken is not None:
+        raise UsageError(
+            f"That would break a rule: {broken.message}",
+            hint="Nothing was changed; `wellkept skill validate` tells the rules.",
+        )
+
+
+def files_to_remove(skill: Skill) -> list[Path]:
+    """What removing a skill would remove: its folder with all files, or its one file."""
+    path = own_file(skill, verb="removed")
+    if skill.format is not SkillFormat.FULL:
+        return [path]
+    folder = path.parent
+    if folder.is_symlink():
+        return [folder]
+    root = skill.source.root
+    if root is None or folder == root or not folder.is_relative_to(root):
+        return [path]
+    return [folder, *sorted(inner for inner in folder.rglob("*") if not inner.is_dir())]
+
+
+def remove_skill(skill: Skill) -> list[Path]:
+    """Remove a skill from disk for good; a link goes, what it leads to stays."""
+    files = files_to_remove(skill)
+    first = files[0]
+    if first.is_symlink() or not first.is_dir():
+        first.unlink()
+    else:
+        shutil.rmtree(first)
+    return files
+
+
+def is_own(skill: Skill) -> bool:
+    """Whether a skill lies in a folder of this project or of this person, and not in a list, among
+    the copies of remote ones, in a plugin or in Wellkept itself."""
+    source = skill.source
+    in_home = source.name.startswith("~/") or source.name == OWN_NAME
+    return source.kind is SkillKind.PROJECT or (source.kind is SkillKind.USER and in_home)
+
+
+def own_file(skill: Skill, *, verb: str = "changed") -> Path:
+    """The file of a skill that may be touched; UsageError for all others."""
+    if skill.path is None or not is_own(skill):
+        raise UsageError(
+            f"{skill.name!r} comes from {skill.source.kind.value}:{skill.source.name} "
+            f"and cannot be {verb} here.",
+            hint="Switch it off with `wellkept skill disable`, or export a copy of it.",
+        )
+    if skill.format is SkillFormat.CONVENTION and verb == "removed":
+        raise UsageError(
+            f"{skill.path} is the project's own document.", hint="Remove the file yourself."
+        )
+    return skill.path
+
+
+def export_skill(
+    skill: Skill, folder: Path, *, overwrite: bool = False, document: str | None = None
+) -> Path:
+    """Copy a skill to `folder/name/`, with its files, as a full SKILL.md whatever it was;
+    `document` is the text of one that is in no file."""
+    target = folder / _exported_name(skill)
+    if os.path.lexists(target):
+        if not overwrite:
+            raise ConflictError(f"{target} is already there.", hint="Give --overwrite.")
+        if target.is_symlink() or not (target / SKILL_FILES[0]).is_file():
+            raise ConflictError(f"{target} is no skill.", hint="Choose another folder.")
+    has_folder = skill.path is not None and skill.path.name in SKILL_FILES
+    own = skill.path.parent if skill.path and has_folder else None
+    data = _document(skill) if document is None else document.encode()
+    files = _companions(own) if own else []
+    copies = [(file, target / file.relative_to(own or file)) for file in files]
+    if any(not is_inside(copy, target) for _, copy in copies):
+        raise ConflictError(
+            f"A link in {target} leads out of it.", hint="Remove that folder first."
+        )
+    target.mkdir(parents=True, exist_ok=True)
+    for file, copy in copies:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+        shutil.copymode(file, copy)
+    write_whole(target / SKILL_FILES[0], data, mode=0o644)
+    return target
+
+
+def _exported_name(skill: Skill) -> str:
+    """A name that keeps the rules and can be a folder's: `docs/CLAUDE` becomes `docs-claude`."""
+    return re.sub(r"[\W_]+", "-", skill.name).strip("-").lower()[:MAX_NAME_CHARS].strip("-")
+
+
+def _document(skill: Skill) -> bytes:
+    """The document as it is on disk if it is a full one, else one with name and description."""
+    if skill.path is not None and skill.format is SkillFormat.FULL:
+        return read_file(str(skill.path), limit_bytes=MAX_DOCUMENT_BYTES)[0]
+    said: dict[str, Value] = {
+        "name": _exported_name(skill),
+        "description": skill.description[:MAX_DESCRIPTION_CHARS] or skill.name,
+    }
+    if skill.tags:
+        said["tags"] = skill.tags
+    return new_document(said, body=skill.body).encode()
+
+
+def _companions(folder: Path) -> list[Path]:
+    """The other files of a skill's folder; links are left out, and a huge folder is refused."""
+    found: list[Path] = []
+    total = 0
+    for file in sorted(folder.rglob("*")):
+        if file.is_symlink() or not file.is_file() or file.name in SKILL_FILES:
+            continue
+        found.append(file)
+        total += file.stat().st_size
+        if len(found) > MAX_COPIED_FILES or total > MAX_COPIED_BYTES:
+            raise UsageError(
+                f"{folder} is too large to copy.",
+                hint=f"At most {MAX_COPIED_FILES:,} files and 64 MiB are copied.",
+            )
+    return found

@@ -1,0 +1,176 @@
+"""Front matter as typed values: texts, switches, lists and numbers under any spelling of a key.
+
+`allowed-tools`, `allowed_tools` and `allowedTools` are one field. A value of the wrong shape is a
+finding and counts as not given; a field that nobody knows is kept as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from wellkept.core.skills import SkillFinding
+from wellkept.skills.documents.finding_codes import finding
+from wellkept.skills.documents.yaml_nodes import Entry, Mapping, Node, Scalar, Sequence, as_text
+
+SPECIFIED: Final = frozenset(
+    ("name", "description", "license", "compatibility", "metadata", "allowed_tools")
+)
+"""The fields of the Agent Skills specification."""
+
+KNOWN: Final = SPECIFIED | frozenset(
+    """version when_to_use tags user_invocable disable_model_invocation argument_hint aliases model
+    context agent base_dir hooks detect inject_into priority reminders sparse_reminder
+    normal_reminder detailed_reminder globs paths""".split()
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_TOOL = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+_GLOB = re.compile(r"(?:[^\s,{}]|\{[^{}]*\})+")
+_YES: Final = frozenset(("true", "yes", "on", "1"))
+_NO: Final = frozenset(("false", "no", "off", "0"))
+
+
+@lru_cache(maxsize=1024)
+def canonical(key: str) -> str:
+    """The one spelling of a key: lower case, words joined by underscores."""
+    return _CAMEL.sub("_", key.strip()).replace("-", "_").replace(" ", "_").lower()
+
+
+class Fields:
+    """The fields of one front matter; `findings` grows while they are read."""
+
+    def __init__(self, mapping: Mapping, lines: list[str]) -> None:
+        self.findings: list[SkillFinding] = []
+        self._lines = lines
+        self._known: dict[str, Entry] = {}
+        self._unknown: list[Entry] = []
+        for entry in mapping.entries:
+            name = canonical(entry.key)
+            if name not in KNOWN:
+                self._unknown.append(entry)
+                continue
+            earlier = self._known.get(name)
+            if earlier is not None and earlier.key != entry.key:
+                self.report(
+                    "field-twice", f"{entry.key!r} is {earlier.key!r} again.", line=entry.line
+                )
+            self._known[name] = entry
+
+    def report(self, code: str, message: str, *, line: int | None) -> None:
+        """Note what is wrong."""
+        self.findings.append(finding(code, message, line=line))
+
+    def extra(self) -> tuple[tuple[str, str], ...]:
+        """Unknown keys with their values, both as written."""
+        return tuple((entry.key, self.raw(entry)) for entry in self._unknown)
+
+    def unknown(self) -> Iterator[Entry]:
+        """The entries that no format knows."""
+        return iter(self._unknown)
+
+    def entries(self) -> Iterator[tuple[str, Entry]]:
+        """The known entries by their field names."""
+        return iter(self._known.items())
+
+    def raw(self, entry: Entry) -> str:
+        """What stands after the colon of a top-level entry, as it was written."""
+        first, *rest = self._lines[entry.first : entry.last + 1]
+        after = first[first.index(entry.key) + len(entry.key) :] if entry.key in first else first
+        return "\n".join([after.partition(":")[2].strip(), *rest]).rstrip()
+
+    def has_any(self, names: frozenset[str]) -> bool:
+        """Whether any of those fields is there; most documents have only a few."""
+        return not names.isdisjoint(self._known)
+
+    def line(self, name: str) -> int | None:
+        """Where a field stands."""
+        entry = self._known.get(name)
+        return entry.line if entry else None
+
+    def node(self, name: str) -> Node | None:
+        """The value of a field; None when it is not there or says nothing."""
+        entry = self._known.get(name)
+        if entry is None or (isinstance(entry.value, Scalar) and entry.value.is_null):
+            return None
+        return entry.value
+
+    def text(self, name: str) -> str | None:
+        """The value of a field that is text."""
+        node = self.node(name)
+        if node is None or isinstance(node, Scalar):
+            return node.text.strip() if node else None
+        self._wrong(name, node, "text")
+        return None
+
+    def text_as_written(self, name: str) -> str | None:
+        """Like `text`, but `[file]` is text too: people write hints that look like lists."""
+        node = self.node(name)
+        if node is None or isinstance(node, Scalar):
+            return node.text.strip() if node else None
+        return self.raw(self._known[name])
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """The value of a field that is a switch."""
+        text = self.text(name)
+        if text is None:
+            return default
+        if text.lower() in _YES | _NO:
+            return text.lower() in _YES
+        self.report(
+            "field-value", f"{name} is true or false, not {text[:40]!r}.", line=self.line(name)
+        )
+        return default
+
+    def number(self, name: str) -> int | None:
+        """The value of a field that is a whole number."""
+        text = self.text(name)
+        if text is None or re.fullmatch(r"[-+]?[0-9]{1,9}", text):
+            return int(text) if text else None
+        self.report("field-value", f"{name} is a number, not {text[:40]!r}.", line=self.line(name))
+        return None
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """The value of a field that is a list; one text is split at commas, else at spaces."""
+        node = self.node(name)
+        if isinstance(node, Mapping):
+            self._wrong(name, node, "a list")
+            return ()
+        if isinstance(node, Scalar):
+            parts = node.text.split("," if "," in node.text else None)
+            return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+        return items_as_text(node)
+
+    def globs(self, name: str) -> tuple[str, ...]:
+        """Like `words`, but a comma inside braces does not part two patterns."""
+        node = self.node(name)
+        if isinstance(node, Scalar):
+            return tuple(dict.fromkeys(_GLOB.findall(node.text)))
+        return self.words(name)
+
+    def tools(self, name: str) -> tuple[str, ...]:
+        """Like `words`, but `Bash(git add *)` is one of them."""
+        node = self.node(name)
+        if isinstance(node, Scalar):
+            return tuple(dict.fromkeys(_TOOL.findall(node.text)))
+        return self.words(name)
+
+    def mapping(self, name: str) -> Mapping | None:
+        """The value of a field that is a mapping."""
+        node = self.node(name)
+        if node is None or isinstance(node, Mapping):
+            return node
+        self._wrong(name, node, "a mapping")
+        return None
+
+    def _wrong(self, name: str, node: Node, wanted: str) -> None:
+        self.report("field-kind", f"{name} must be {wanted}.", line=node.line)
+
+
+def items_as_text(node: Node | None) -> tuple[str, ...]:
+    """The items of a list as texts, without empty ones and repeats; a text is a list of one."""
+    if isinstance(node, Sequence):
+        texts = (as_text(item).strip() for item in node.items)
+        return tuple(dict.fromkeys(text for text in texts if text))
+    return (node.text.strip(),) if isinstance(node, Scalar) and not node.is_null else ()

@@ -1,0 +1,111 @@
+"""How a document is laid out: the front matter between its fences, and the body below.
+
+Invariant: the parts of a layout, put together again, are the document byte for byte; reading takes
+a copy with plain line ends. Knows nothing of what the front matter says.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+
+from wellkept.core.records import record
+from wellkept.core.skills import SkillFinding
+from wellkept.core.text import clean
+from wellkept.skills.documents.finding_codes import finding
+
+MAX_DOCUMENT_BYTES: Final = 1 << 20
+MAX_HEAD_CHARS: Final = 64 << 10
+_OPEN = re.compile(r"\s*---[ \t]*\r?\n")
+_CLOSE = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+_WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@record
+class Layout:
+    """A document in its parts. Without front matter `opening`, `head` and `closing` are empty."""
+
+    mark: str
+    opening: str
+    head: str
+    closing: str
+    body: str
+    findings: tuple[SkillFinding, ...] = ()
+
+    @property
+    def has_head(self) -> bool:
+        """Whether there is a front matter, even an empty one."""
+        return bool(self.opening)
+
+    @property
+    def text(self) -> str:
+        """The whole document again."""
+        return self.mark + self.opening + self.head + self.closing + self.body
+
+    @property
+    def newline(self) -> str:
+        """How lines end in this document."""
+        return "\r\n" if "\r\n" in (self.opening + self.body[:4096]) else "\n"
+
+    @property
+    def head_lines(self) -> list[str]:
+        """The lines of the front matter, without their ends."""
+        return self.head.replace("\r\n", "\n").removesuffix("\n").split("\n") if self.head else []
+
+    @property
+    def head_line(self) -> int:
+        """The number of the first line of the front matter."""
+        return 1 + self.opening.count("\n")
+
+    @property
+    def body_line(self) -> int:
+        """The number of the first line of the body."""
+        above = self.opening + self.head + self.closing
+        return 1 + above.count("\n")
+
+    @property
+    def plain_body(self) -> str:
+        """The body for reading: plain line ends, no empty lines around it."""
+        body = self.body.replace("\r\n", "\n") if "\r" in self.body else self.body
+        return body.strip()
+
+
+def decode(data: bytes) -> tuple[str, list[SkillFinding]]:
+    """The text of a file; what is not UTF-8 is a finding and is read as well as it can be."""
+    if data.startswith(_WIDE_MARKS):
+        text = data.decode("utf-16", errors="replace")
+        return clean(text), [finding("encoding", "The file is UTF-16; save it as UTF-8.", line=1)]
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = 1 + data.count(b"\n", 0, error.start)
+        message = f"Byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8."
+        return clean(data.decode("utf-8", errors="replace")), [
+            finding("encoding", message, line=line)
+        ]
+    if "\0" in text:
+        line = 1 + text.count("\n", 0, text.index("\0"))
+        return clean(text), [finding("encoding", "There is a NUL in the text.", line=line)]
+    return text, []
+
+
+def lay_out(text: str) -> Layout:
+    """Find the fences. A front matter that is not closed, or is huge, counts as body."""
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    opening = _OPEN.match(text, len(mark))
+    if opening is None:
+        return Layout(mark, "", "", "", text[len(mark) :])
+    closing = _CLOSE.search(text, opening.end())
+    if closing is None:
+        return _headless(mark, text, "fence", "The front matter has no closing `---` line.")
+    if closing.start() - opening.end() > MAX_HEAD_CHARS:
+        message = f"The front matter is longer than {MAX_HEAD_CHARS:,} characters; it is not read."
+        return _headless(mark, text, "head-size", message)
+    end = closing.end() + text.startswith("\n", closing.end())
+    head = text[opening.end() : closing.start()]
+    return Layout(mark, opening.group(), head, text[closing.start() : end], text[end:])
+
+
+def _headless(mark: str, text: str, code: str, message: str) -> Layout:
+    return Layout(mark, "", "", "", text[len(mark) :], (finding(code, message, line=1),))

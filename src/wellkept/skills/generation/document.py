@@ -1,0 +1,235 @@
+"""A learned procedure in words: name, description and the body of a SKILL.md.
+
+Invariant: whatever was asked or done, the words are one-line prose and code spans, so that nothing
+in them can become a heading, a fence, front matter, hidden text or a place for arguments.
+Knows nothing of sessions or of how steps were found.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from wellkept.core.text import clean, content_words, shorten
+from wellkept.skills.documents.spec_rules import (
+    MAX_DESCRIPTION_CHARS,
+    MAX_NAME_CHARS,
+    is_specified_name,
+)
+from wellkept.skills.generation.procedure import Pitfall, Procedure, ProcedureStep
+
+MAX_TITLE_CHARS: Final = 100
+_NAME_WORDS: Final = 6
+_SHOWN_FILES: Final = 4
+_REDACTED = re.compile(r"\[redacted[^\]]*\]?", re.IGNORECASE)
+_NO_PROSE = re.compile(r"[\x00-\x1f\x7f-\x9f`<>\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
+_PLACE = re.compile(r"(?<!\\)\$(?=ARGUMENTS|[1-9]|\{[A-Za-z_])")
+_TICKS = re.compile(r"`+")
+_LANGUAGES: Final = {
+    ".py": "python", ".ts": "typescript", ".tsx": "typescript", ".js": "javascript",
+    ".jsx": "javascript", ".go": "go", ".rs": "rust", ".java": "java", ".kt": "kotlin",
+    ".rb": "ruby", ".php": "php", ".cs": "csharp", ".c": "c", ".cpp": "cpp", ".swift": "swift",
+    ".sql": "sql", ".sh": "shell", ".css": "css", ".html": "html", ".md": "docs",
+    ".tf": "terraform",
+}  # fmt: skip
+_PURPOSES: Final = {"test": "tests", "migrate": "database", "install": "dependencies"}
+
+
+# -- Pieces of text -------------------------------------------------------------------------------
+
+
+def prose(text: str, *, limit: int) -> str:
+    """Foreign words as one line of plain text."""
+    plain = _NO_PROSE.sub(" ", clean(text))
+    line = " ".join(plain.split()).lstrip("#>*-+=|~ ")
+    return _PLACE.sub(r"\\$", shorten(line, limit=limit))
+
+
+def code(text: str) -> str:
+    """Foreign text as a code span that it cannot end."""
+    line = " ".join(_PLACE.sub(r"\\$", clean(text)).split()) or "?"
+    longest = max(map(len, _TICKS.findall(line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if longest else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def instruction(text: str, *, limit: int) -> str:
+    """Somebody's sentence as one line; its code spans stay where they are closed."""
+    kept = [prose(part, limit=limit) for part in clean(text).split("`")]
+    if len(kept) % 2 == 0:
+        return prose(text, limit=limit)
+    spans = [code(part) if n % 2 and part else part for n, part in enumerate(kept)]
+    return shorten(" ".join(part for part in spans if part), limit=limit)
+
+
+def names_of(files: Sequence[str]) -> str:
+    """Some file names, and how many more there are."""
+    shown = ", ".join(code(PurePosixPath(file).name) for file in files[:_SHOWN_FILES])
+    more = len(files) - _SHOWN_FILES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Texts as code spans: a, b and c."""
+    spans = [code(text) for text in texts]
+    return f"{', '.join(spans[:-1])} and {spans[-1]}" if len(spans) > 1 else "".join(spans)
+
+
+# -- Name and description -------------------------------------------------------------------------
+
+
+def name_for(title: str, steps: Procedure, *, taken: Collection[str]) -> str:
+    """A name that keeps the rules and that nobody has: from what was asked, else from what was
+    done."""
+    wanted = _hyphened(_latin_words(title)[:_NAME_WORDS])
+    if len(wanted) < 4 or "-" not in wanted:
+        wanted = _hyphened([*wanted.split("-"), *_work_words(steps)][:_NAME_WORDS])
+    return free_name(wanted, taken=taken)
+
+
+def free_name(wanted: str, *, taken: Collection[str]) -> str:
+    """The wanted name, or with the first number after it that is free."""
+    base = wanted if is_specified_name(wanted) else "learned-procedure"
+    number, name = 1, base
+    while name in taken:
+        number += 1
+        ending = f"-{number}"
+        name = base[: MAX_NAME_CHARS - len(ending)].rstrip("-") + ending
+    return name
+
+
+def _latin_words(text: str) -> list[str]:
+    """Telling words in plain letters; accents go, other alphabets are left to the files."""
+    flat = unicodedata.normalize("NFKD", _REDACTED.sub(" ", text))
+    ascii_only = re.sub(r"[^a-zA-Z0-9]+", " ", "".join(c for c in flat if ord(c) < 128))
+    return [word for word in content_words(ascii_only) if word.isascii() and word.isalnum()]
+
+
+def _work_words(steps: Procedure) -> list[str]:
+    folders = [PurePosixPath(pattern).parent.name for pattern in steps.patterns]
+    programs = [(step.command or "").split()[:1] for step in steps.steps if step.does == "run"]
+    found = ["work-on", *folders[:1], *[word for words in programs[:1] for word in words]]
+    return [word for text in found for word in _latin_words(text) or ["procedure"]]
+
+
+def _hyphened(words: Sequence[str]) -> str:
+    name = ""
+    for word in words:
+        longer = f"{name}-{word.lower()}" if name else word.lower()[:MAX_NAME_CHARS]
+        if not word or len(longer) > MAX_NAME_CHARS:
+            continue
+        name = longer
+    return name
+
+
+def description_for(title: str, steps: Procedure) -> str:
+    """What the skill does and when to use it, in one paragraph."""
+    asked = prose(title, limit=MAX_TITLE_CHARS) or "work like this"
+    did = _in_short(steps)
+    where = ", ".join(prose(pattern, limit=80) for pattern in steps.patterns[:3])
+    how = f'How "{asked}" was done in this project' + (f": {did}." if did else ".")
+    use = "Use when asked for the same or something like it"
+    use += f", or to work on {where}." if where else "."
+    return shorten(f"{how} {use}", limit=MAX_DESCRIPTION_CHARS)
+
+
+def _in_short(steps: Procedure) -> str:
+    done = [_verb(step) for step in steps.steps if step.does != "look"]
+    return ", then ".join(dict.fromkeys(word for word in done if word))
+
+
+def _verb(step: ProcedureStep) -> str:
+    if step.does in ("edit", "create"):
+        return f"{step.does} {len(step.files)} file{'s' * (len(step.files) != 1)}"
+    words = {"test": "run the tests", "check": "check", "install": "install", "commit": "commit"}
+    return words.get(step.purpose, "migrate" if step.purpose == "migrate" else "run commands")
+
+
+def tags_for(steps: Procedure) -> tuple[str, ...]:
+    """Languages and kinds of work, at most five."""
+    written = [file for step in steps.steps if step.does != "look" for file in step.files]
+    suffixes = [PurePosixPath(file).suffix.lower() for file in written]
+    languages = [_LANGUAGES[suffix] for suffix in suffixes if suffix in _LANGUAGES]
+    kinds = [_PURPOSES[step.purpose] for step in steps.steps if step.purpose in _PURPOSES]
+    return tuple(dict.fromkeys([*languages, *kinds]))[:5]
+
+
+# -- Body -----------------------------------------------------------------------------------------
+
+
+def body_for(title: str, requests: Sequence[str], steps: Procedure, *, sessions: int) -> str:
+    """The instructions in Markdown."""
+    parts = [
+        f"# {(prose(title, limit=MAX_TITLE_CHARS) or 'Learned procedure').rstrip('.:')}",
+        _origin(sessions),
+        _section("When to use", _occasions(requests, steps)),
+        _section("Steps", _numbered([step_text(s, sessions=sessions) for s in steps.steps])),
+        _section("Pitfalls", [pitfall_text(pitfall) for pitfall in steps.pitfalls]),
+        _section("Files", _files(steps)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def step_text(step: ProcedureStep, *, sessions: int = 1) -> str:
+    """One step as a sentence."""
+    often = f" ({step.seen} of {sessions} sessions)" if sessions > 1 and step.does != "look" else ""
+    return f"{_instruction(step)}{often}"
+
+
+def pitfall_text(pitfall: Pitfall) -> str:
+    """What failed and what helped, as a list item."""
+    why = f" with {code(shorten(pitfall.error, limit=200))}" if pitfall.error else ""
+    helped = prose(pitfall.helped, limit=240)
+    return f"- {code(shorten(pitfall.command, limit=160))} failed{why}. What helped: {helped}."
+
+
+def _instruction(step: ProcedureStep) -> str:
+    command = code(step.command or "")
+    if step.does == "look":
+        return f"Read {listed(step.files)} first."
+    if step.does in ("edit", "create"):
+        verb = "Create files like" if step.does == "create" else "Edit"
+        return f"{verb} {listed(step.patterns)} (here {names_of(step.files)})."
+    if step.does == "tool":
+        return f"Call the tool {command}."
+    said = {
+        "test": f"Run the tests: {command}. They must pass.",
+        "check": f"Check the result: {command}.",
+        "install": f"Install what is needed: {command}.",
+        "migrate": f"Migrate the database: {command}.",
+        "commit": f"Commit: {command}.",
+    }
+    return said.get(step.purpose, f"Run {command}.")
+
+
+def _origin(sessions: int) -> str:
+    of = "a session" if sessions == 1 else f"{sessions} sessions"
+    return f"Learned from {of} that went well. The steps are in the form that worked."
+
+
+def _occasions(requests: Sequence[str], steps: Procedure) -> list[str]:
+    said = dict.fromkeys(prose(request, limit=200) for request in requests)
+    asked = [f'- A request like "{text}"' for text in said if text][:3]
+    where = [f"- Work on {listed(steps.patterns[:4])}"] if steps.patterns else []
+    return asked + where
+
+
+def _files(steps: Procedure) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for step in steps.steps:
+        for pattern in step.patterns:
+            inside = [f for f in step.files if PurePosixPath(f).match(pattern) or f == pattern]
+            found.setdefault(pattern, []).extend(f for f in inside if f not in found[pattern])
+    return [f"- {code(pattern)}: {names_of(files)}" for pattern, files in found.items() if files]
+
+
+def _numbered(lines: Sequence[str]) -> list[str]:
+    return [f"{number}. {line}" for number, line in enumerate(lines, start=1)]
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return f"## {title}\n\n" + "\n".join(lines) if lines else ""

@@ -1,0 +1,85 @@
+"""Whether there is a skill for that already: by meaning where there is an embedder, else by words.
+
+Compared is what a skill is for, not how it is worded: of one made here its heading, the requests
+that it answers and its files, of any other its name, description and tags. A cut-off for cosines
+belongs to a model and is handed in; words have one of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from wellkept.core.errors import ProviderError
+from wellkept.core.records import record
+from wellkept.core.skills import Skill
+from wellkept.core.text import content_words, jaccard, stem
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.store import Embedder, Vector
+
+WORDS_CUTOFF: Final = 0.5
+_HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
+_REQUEST = re.compile(r'^- A request like "(.+)"$', re.MULTILINE)
+
+
+@record
+class Likeness:
+    """The skill that is most like another, how much, and from where on that means the same."""
+
+    skill: Skill
+    score: float
+    cutoff: float
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the two are for the same purpose."""
+        return self.score >= self.cutoff
+
+
+def nearest(
+    skill: Skill, others: Sequence[Skill], *, embedder: Embedder | None, cutoff: float
+) -> Likeness | None:
+    """The other skill that is most like this one; None when there are no others."""
+    if not others:
+        return None
+    texts = [essence(other) for other in others]
+    scores = _cosines(essence(skill), texts, embedder) if embedder is not None else []
+    limit = cutoff if scores else WORDS_CUTOFF
+    scores = scores or [_shared(essence(skill), text) for text in texts]
+    best = max(range(len(others)), key=lambda number: scores[number])
+    return Likeness(others[best], scores[best], limit)
+
+
+def essence(skill: Skill) -> str:
+    """What a skill is for, in few words."""
+    if ("generated-by", "wellkept") not in skill.metadata:
+        name = skill.name.replace("-", " ").replace("_", " ")
+        parts = (name, skill.description, skill.when_to_use or "", " ".join(skill.tags))
+        return " ".join(part for part in parts if part)
+    heading = _HEADING.search(skill.body)
+    requests = _REQUEST.findall(skill.body)
+    return " ".join(dict.fromkeys([heading[1] if heading else skill.name, *requests, *skill.globs]))
+
+
+def _shared(left: str, right: str) -> float:
+    def stems(text: str) -> set[str]:
+        return {stem(word) for word in content_words(text)}
+
+    return jaccard(stems(left), stems(right))
+
+
+def _cosines(text: str, texts: Sequence[str], embedder: Embedder) -> list[float]:
+    try:
+        vectors = embedder.embed_documents([text, *texts])
+    except ProviderError:
+        return []
+    return [_cosine(vectors[0], vector) for vector in vectors[1:]]
+
+
+def _cosine(left: Vector, right: Vector) -> float:
+    """Vectors are of unit length, so that the product is the cosine."""
+    import numpy as np
+
+    return float(np.frombuffer(left, dtype="<f4") @ np.frombuffer(right, dtype="<f4"))

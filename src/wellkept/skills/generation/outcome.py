@@ -1,0 +1,145 @@
+"""Whether a session went well, by rule, from nothing but what is kept of it.
+
+In this order, and the first that holds decides:
+1. the person said that it does not work, and no test, commit or thanks came after that: failure;
+2. the work was taken back, or its last commit is gone: failure;
+3. tests or checks failed and no run of them that is as wide passed later, or the last command
+   of all failed: failure;
+4. tests or checks passed after the last edit: success;
+5. a commit was made and stays: success;
+6. the person said that it works: success;
+7. some command worked after the last edit and none was left failing: success;
+8. nothing tells: unproven, which is not good enough to learn from.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from wellkept.core.records import record
+from wellkept.core.session_steps import TrailStep
+from wellkept.skills.generation.procedure import covers, standing_steps
+from wellkept.skills.generation.session_story import WorkStory
+
+_LOOKED_AT_CHARS: Final = 600
+_BAD: Final = re.compile(
+    r"\b(?:(?:does|did|do|is|was)(?:n['’]?t| not) (?:work|fix|help|right|correct|what i)\w*"
+    r"|still (?:fail|broken|wrong|not|crash|the same|get)\w*|not working|broke(?:n)? (?:it|the|now)"
+    r"|(?:that|this|it)(?:['’]s| is) wrong|revert (?:that|this|it|the|your)|undo (?:that|this|it)"
+    r"|roll (?:it |that )?back|funktioniert nicht|geht (?:immer noch )?nicht|immer noch kaputt"
+    r"|no funciona|sigue fallando|ne (?:marche|fonctionne) pas|não funciona|не работает)\b"
+    r"|動かない|動きません|直っていない|不行|不工作|没用|没有用|还是(?:失败|报错|不)|작동하지 않",
+    re.IGNORECASE,
+)
+_GOOD: Final = re.compile(
+    r"\b(?:(?:that |it |this |now |all )?works?(?: now| fine| great| well| perfectly)?[.!]*$"
+    r"|works (?:now|fine|great|well|perfectly|like a charm)|it works|perfect|great(?: job| work)"
+    r"|(?:looks|all) good|well done|thank(?:s| you)|awesome|excellent|lgtm|ship it|nice work"
+    r"|danke|super|funktioniert|geht jetzt|gracias|perfecto|funciona|merci|parfait|ça marche"
+    r"|obrigad[oa]|спасибо|отлично|работает)\b"
+    r"|ありがとう|完璧|動きました|谢谢|完美|可以了|好的，谢谢|감사합니다",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class Verdict(StrEnum):
+    """How a session ended."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    UNPROVEN = "unproven"
+
+
+@record
+class Outcome:
+    """A verdict and the reason for it, in words."""
+
+    verdict: Verdict
+    reason: str
+
+    @property
+    def is_success(self) -> bool:
+        """Whether there is something to learn from."""
+        return self.verdict is Verdict.SUCCESS
+
+
+def judge(story: WorkStory) -> Outcome:
+    """How a session ended, by the first rule that applies."""
+    trail = story.trail
+    for verdict, reason in (
+        (Verdict.FAILURE, _complaint(story)),
+        (Verdict.FAILURE, _taken_back(story)),
+        (Verdict.FAILURE, _left_failing(trail)),
+        (Verdict.SUCCESS, _proven(trail)),
+        (Verdict.SUCCESS, _committed(trail)),
+        (Verdict.SUCCESS, _praised(story)),
+        (Verdict.SUCCESS, _nothing_failing(trail)),
+    ):
+        if reason is not None:
+            return Outcome(verdict, reason)
+    return Outcome(Verdict.UNPROVEN, "nothing tells whether it worked")
+
+
+def _complaint(story: WorkStory) -> str | None:
+    """The last complaint, unless a test, a commit or thanks came after it. The first prompt is
+    none: it tells what is broken to begin with."""
+    later = list(enumerate(story.prompts[1:], 2))
+    at = max((number for number, said in later if _says(_BAD, said)), default=0)
+    proofs = ("test", "commit")
+    is_proven = any(s.prompt >= at and s.ok and s.purpose in proofs for s in story.trail)
+    is_praised = any(number > at and _says(_GOOD, said) for number, said in later)
+    is_open = at > 0 and not (is_proven or is_praised)
+    return "the person said that it does not work" if is_open else None
+
+
+def _says(rule: re.Pattern[str], text: str) -> bool:
+    return rule.search(text[:_LOOKED_AT_CHARS]) is not None
+
+
+def _taken_back(story: WorkStory) -> str | None:
+    if story.is_commit_lost:
+        return "its commit is on no branch any more"
+    edited = any(step.is_edit and step.ok for step in story.trail)
+    if edited and not any(step.is_edit for step in standing_steps(story.trail)):
+        return "its edits were taken back"
+    return None
+
+
+def _left_failing(trail: tuple[TrailStep, ...]) -> str | None:
+    failing: list[TrailStep] = []
+    for step in trail:
+        if step.kind == "run" and step.purpose in ("test", "check"):
+            failing = [one for one in failing if not covers(step, one)]
+            failing += [] if step.ok else [step]
+    if failing:
+        return "its last tests or checks fail"
+    runs = [step for step in trail if step.kind in ("run", "tool")]
+    return "its last command failed" if runs and not runs[-1].ok else None
+
+
+def _since_last_edit(trail: tuple[TrailStep, ...]) -> tuple[TrailStep, ...]:
+    last = max((n for n, step in enumerate(trail) if step.is_edit), default=-1)
+    return trail[last + 1 :]
+
+
+def _proven(trail: tuple[TrailStep, ...]) -> str | None:
+    ran = [s for s in _since_last_edit(trail) if s.ok and s.purpose in ("test", "check")]
+    return f"{ran[-1].purpose}s passed after the last edit" if ran else None
+
+
+def _committed(trail: tuple[TrailStep, ...]) -> str | None:
+    made = [s for s in standing_steps(trail) if s.purpose == "commit" and s.ok]
+    return "a commit was made and stays" if made else None
+
+
+def _praised(story: WorkStory) -> str | None:
+    later = story.prompts[1:][-2:]
+    said = any(_says(_GOOD, prompt) for prompt in later)
+    return "the person said that it works" if said else None
+
+
+def _nothing_failing(trail: tuple[TrailStep, ...]) -> str | None:
+    ran = [s for s in _since_last_edit(trail) if s.kind in ("run", "tool") and s.purpose != "look"]
+    return "its last command worked" if ran and ran[-1].ok else None

@@ -1,0 +1,350 @@
+"""From a trail to the procedure in it: what stands, in the form that worked, and what went wrong.
+
+Edits that were taken back go, and so do commands that failed; a command that failed and worked
+later is a pitfall with what helped. Edits in a row are one step, a command that came again counts
+where it came last, and files become patterns.
+Invariant: the same trail always gives the same procedure. Knows nothing of how it is written down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+from typing import Final, Literal, TypeAlias
+
+from wellkept.core.records import record
+from wellkept.core.session_steps import StepPurpose, TrailStep
+from wellkept.skills.generation.session_story import WorkStory, portable
+
+MAX_STEPS: Final = 15
+MAX_PITFALLS: Final = 5
+MAX_FILES_TO_READ: Final = 5
+COMMIT_COMMAND: Final = 'git commit -m "<what changed and why>"'
+_WORD = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
+_GIT_BACK = re.compile(
+    r"\bgit\s+(?:-\S+\s+)*(?P<verb>stash|checkout|restore|reset|revert|clean)\b(?P<rest>[^&|;]*)"
+)
+_SELECTS = re.compile(r"::|/|^tests$|\.(?:py|js|jsx|ts|tsx|rb|go|rs|java|kt|php|exs)\b")
+_RUNNERS: Final = frozenset("python python3 uv poetry pipenv hatch pdm run exec npx".split())
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_GLOB_CHARS: Final = frozenset("*?[]{}")
+_EVERYTHING: Final = "."
+
+Does: TypeAlias = Literal["look", "edit", "create", "run", "tool"]
+
+
+@record(kw_only=True)
+class ProcedureStep:
+    """One step that worked. `files` are examples of what `patterns` stand for; `seen` counts the
+    sessions that took it."""
+
+    does: Does
+    purpose: StepPurpose = "other"
+    command: str | None = None
+    patterns: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    seen: int = 1
+
+    @property
+    def key(self) -> str:
+        """The same step in other sessions: what is run, or where is edited."""
+        if self.command is None:
+            return f"{self.does}:{','.join(sorted(self.patterns))}"
+        return f"{self.does}:{self.purpose}:{_subject_of(self.command, self.purpose)}"
+
+
+@record
+class Pitfall:
+    """Something that failed on the way, and what helped."""
+
+    command: str
+    error: str | None
+    helped: str
+
+
+@record(kw_only=True)
+class Procedure:
+    """The steps of a session that stand, and what went wrong before they did."""
+
+    steps: tuple[ProcedureStep, ...] = ()
+    pitfalls: tuple[Pitfall, ...] = ()
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The files that it writes, as patterns."""
+        return tuple(dict.fromkeys(p for step in self.steps for p in step.patterns))
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether there is more than one step that does something."""
+        return sum(step.does != "look" for step in self.steps) > 1
+
+
+def procedure(story: WorkStory) -> Procedure:
+    """What a session did that stands."""
+    kept = standing_steps(story.trail)
+    worked = [step for step in kept if step.ok and step.kind != "skill" and step.purpose != "look"]
+    steps = _grouped(_last_of_each(worked), roots=story.roots)
+    if len(steps) > MAX_STEPS:
+        # The end is what was proven; the beginning of a long session is often looking around.
+        steps = steps[-MAX_STEPS:]
+    return Procedure(
+        steps=(*_reading(story), *steps), pitfalls=tuple(_pitfalls(story.trail, story.roots))
+    )
+
+
+def subject(step: TrailStep) -> str:
+    """What a step is about, so that another try at it is recognised."""
+    return _subject_of(step.what, step.purpose) if step.kind == "run" else step.what
+
+
+def _subject_of(command: str, purpose: str) -> str:
+    """Tests and checks are known by their program; of anything else the whole line counts."""
+    if purpose == "commit":
+        return purpose
+    return f"{purpose} {_program(command)}" if purpose in ("test", "check") else command
+
+
+def covers(worked: TrailStep, failed: TrailStep) -> bool:
+    """Whether a run proves that what failed before works: it is as wide, and the same program."""
+    if subject(worked) != subject(failed):
+        return False
+    wide, narrow = _chosen(worked.what), _chosen(failed.what)
+    if not narrow:
+        return not wide or worked.purpose != "test"
+    return not wide or all(any(one.startswith(w) for w in wide) for one in narrow)
+
+
+def _chosen(command: str) -> list[str]:
+    """The tests that a command line picks out: files, folders, names."""
+    return [word for word in _WORD.findall(command)[1:] if _SELECTS.search(word)]
+
+
+# -- What stands ----------------------------------------------------------------------------------
+
+
+def standing_steps(trail: Sequence[TrailStep]) -> list[TrailStep]:
+    """The steps without those that were taken back later."""
+    kept: list[TrailStep] = []
+    for number, step in enumerate(trail):
+        if step.kind == "run" and step.ok and (back := _GIT_BACK.search(step.what)):
+            is_kept_aside = back["verb"] == "stash" and _comes_back(trail[number + 1 :])
+            if not is_kept_aside and _take_back(kept, back["verb"], back["rest"]):
+                continue
+        if step.is_edit and _is_nothing(step):
+            continue
+        if step.is_edit and (start := _undone_from(kept, step)) is not None:
+            dropped = {id(s) for s in kept[start:] if s.is_edit and s.what == step.what}
+            kept = [s for s in kept if id(s) not in dropped]
+            continue
+        kept.append(step)
+    return kept
+
+
+def _is_nothing(step: TrailStep) -> bool:
+    """Whether an edit leaves its text as it found it."""
+    before, _, after = step.mark.partition(">")
+    return bool(after) and before == after
+
+
+def _comes_back(later: Sequence[TrailStep]) -> bool:
+    return any(re.search(r"\bgit\s+stash\s+(?:pop|apply)\b", step.what) for step in later)
+
+
+def _take_back(kept: list[TrailStep], verb: str, rest: str) -> bool:
+    """Take from the steps what a git command took back; tells whether it was anything."""
+    words = [word.strip("'\"") for word in rest.split()]
+    if verb == "stash" and words[:1] not in ([], ["push"], ["save"], ["-u"]):
+        return True
+    if verb == "revert" or (verb == "reset" and any(w.startswith("HEAD~") for w in words)):
+        return _drop_since(kept, _commit_before_last(kept))
+    if verb == "stash" or (verb == "reset" and "--hard" in words):
+        return _drop_since(kept, _last_commit(kept))
+    if verb in ("checkout", "restore") and "--staged" not in words:
+        has_dropped = _drop_files(kept, [w for w in words if not w.startswith("-")])
+        return has_dropped or "--" in words
+    return False
+
+
+def _last_commit(kept: Sequence[TrailStep]) -> int:
+    made = [n for n, step in enumerate(kept) if step.purpose == "commit" and step.ok]
+    return made[-1] if made else -1
+
+
+def _commit_before_last(kept: Sequence[TrailStep]) -> int:
+    return _last_commit(kept[: max(0, _last_commit(kept))])
+
+
+def _drop_since(kept: list[TrailStep], commit: int) -> bool:
+    """Drop edits and commits after a commit; what else was run still happened."""
+    kept[commit + 1 :] = [
+        step for step in kept[commit + 1 :] if not step.is_edit and step.purpose != "commit"
+    ]
+    return True
+
+
+def _drop_files(kept: list[TrailStep], names: Sequence[str]) -> bool:
+    since = _last_commit(kept) + 1
+
+    def is_named(step: TrailStep) -> bool:
+        return step.is_edit and any(
+            name in (_EVERYTHING, step.what) or step.what.startswith(f"{name.rstrip('/')}/")
+            for name in names
+        )
+
+    rest = [step for step in kept[since:] if not is_named(step)]
+    has_changed = len(rest) < len(kept) - since
+    kept[since:] = rest
+    return has_changed
+
+
+def _undone_from(kept: Sequence[TrailStep], step: TrailStep) -> int | None:
+    """Where the edits of a file begin that an edit leads back to before; None when it is new."""
+    before, _, after = step.mark.partition(">")
+    if not after:
+        return None
+    for number in range(len(kept) - 1, -1, -1):
+        earlier = kept[number]
+        if not (earlier.is_edit and earlier.what == step.what):
+            continue
+        began, _, ended = earlier.mark.partition(">")
+        if ended != before:
+            return None
+        if began == after:
+            return number
+        before = began
+    return None
+
+
+# -- From steps to a procedure --------------------------------------------------------------------
+
+
+def _last_of_each(steps: Sequence[TrailStep]) -> list[TrailStep]:
+    """Each command and tool where it came last; edits stay where they are."""
+    last = {_again(step): number for number, step in enumerate(steps) if not step.is_edit}
+    return [
+        step for number, step in enumerate(steps) if step.is_edit or last[_again(step)] == number
+    ]
+
+
+def _again(step: TrailStep) -> tuple[str, str, str]:
+    return step.kind, step.purpose, subject(step)
+
+
+def _grouped(steps: Sequence[TrailStep], *, roots: tuple[str, ...]) -> list[ProcedureStep]:
+    """Edits in a row become one step; a file counts where it was first written."""
+    made: list[ProcedureStep] = []
+    edits: list[TrailStep] = []
+    seen: set[str] = set()
+    for step in steps:
+        if step.is_edit:
+            if step.what not in seen:
+                edits.append(step)
+            seen.add(step.what)
+            continue
+        made += _edit_steps(edits)
+        edits = []
+        made.append(_command_step(step, roots))
+    return [*made, *_edit_steps(edits)]
+
+
+def _edit_steps(edits: Sequence[TrailStep]) -> list[ProcedureStep]:
+    """New files and changed ones, each as one step, in the order in which they came."""
+    by_kind: dict[Does, list[str]] = {}
+    for step in edits:
+        by_kind.setdefault("create" if step.kind == "create" else "edit", []).append(step.what)
+    return [
+        ProcedureStep(does=does, patterns=patterns_of(files), files=tuple(files))
+        for does, files in by_kind.items()
+    ]
+
+
+def _command_step(step: TrailStep, roots: tuple[str, ...]) -> ProcedureStep:
+    if step.kind == "tool":
+        return ProcedureStep(does="tool", command=step.what)
+    is_commit = step.purpose == "commit"
+    command = COMMIT_COMMAND if is_commit else portable(step.what, roots=roots)
+    return ProcedureStep(does="run", purpose=step.purpose, command=command)
+
+
+def patterns_of(files: Iterable[str]) -> tuple[str, ...]:
+    """Files as patterns: the folder and the ending, with `test_` and its like kept."""
+    return tuple(dict.fromkeys(_pattern(file) for file in files))
+
+
+def _pattern(file: str) -> str:
+    path = PurePosixPath(file)
+    has_folder = path.parent != PurePosixPath(_EVERYTHING)
+    if not has_folder or not path.suffix or path.name.startswith(".") or _GLOB_CHARS & set(file):
+        return file
+    stem = path.stem
+    for begin in ("test_", "test-"):
+        if stem.startswith(begin):
+            return str(path.parent / f"{begin}*{path.suffix}")
+    for end in (".test", ".spec", "_test", "_spec", "-test"):
+        if stem.endswith(end):
+            return str(path.parent / f"*{end}{path.suffix}")
+    return str(path.parent / f"*{path.suffix}")
+
+
+def _reading(story: WorkStory) -> list[ProcedureStep]:
+    """What was read and not written: the ground that the work stands on."""
+    written = {step.what for step in story.trail if step.is_edit}
+    read = [file for file in story.files_read if file not in written][-MAX_FILES_TO_READ:]
+    return [ProcedureStep(does="look", files=tuple(read))] if read else []
+
+
+# -- Pitfalls -------------------------------------------------------------------------------------
+
+
+def _pitfalls(trail: Sequence[TrailStep], roots: tuple[str, ...]) -> list[Pitfall]:
+    """Commands that failed first, each once, with what was done until they worked."""
+    found: dict[str, Pitfall] = {}
+    for number, step in enumerate(trail):
+        if step.ok or step.kind != "run":
+            continue
+        again = _worked_later(trail[number + 1 :], step)
+        name = f"{_program(step.what)}:{step.error}"
+        if again is None or name in found:
+            continue
+        between = trail[number + 1 : number + 1 + again]
+        helped = _what_helped(step, between, trail[number + 1 + again], roots)
+        error = None if step.error is None else portable(step.error, roots=roots)
+        found[name] = Pitfall(portable(step.what, roots=roots), error, helped)
+    return list(found.values())[-MAX_PITFALLS:]
+
+
+def _worked_later(later: Sequence[TrailStep], failed: TrailStep) -> int | None:
+    for number, step in enumerate(later):
+        if not (step.ok and step.kind == "run" and step.purpose == failed.purpose):
+            continue
+        is_proof = failed.purpose in ("test", "check") and covers(step, failed)
+        is_retry = failed.purpose not in ("test", "check") and _program(step.what) == _program(
+            failed.what
+        )
+        if is_proof or is_retry:
+            return number
+    return None
+
+
+def _program(command: str) -> str:
+    found = [word for word in _WORD.findall(command) if not _ASSIGNMENT.match(word)]
+    plain = [word for word in found if not word.startswith("-")]
+    while len(plain) > 1 and plain[0] in _RUNNERS:
+        plain = plain[1:]
+    return " ".join([*plain[:1], *(word for word in plain[1:2] if not _SELECTS.search(word))])
+
+
+def _what_helped(
+    failed: TrailStep, between: Sequence[TrailStep], worked: TrailStep, roots: tuple[str, ...]
+) -> str:
+    stands = standing_steps(between)
+    commands = [s.what for s in stands if s.kind == "run" and s.ok and s.purpose != "look"]
+    files = [step.what for step in stands if step.is_edit]
+    parts = [f"ran {portable(command, roots=roots)}" for command in commands[-1:]]
+    if files:
+        parts.append(f"changed {', '.join(dict.fromkeys(files[-3:]))}")
+    if worked.what != failed.what and not (files or commands):
+        parts.append(f"ran {portable(worked.what, roots=roots)} instead")
+    return " and ".join(parts) or "tried again"

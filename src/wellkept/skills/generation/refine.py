@@ -1,0 +1,123 @@
+"""One skill out of several sessions that did the same: steps counted, in the order most took.
+
+A step belongs when at least half of the sessions took it, and says how many did. Files are unions
+of what was touched, a command is the form that most used, and pitfalls of all are kept.
+Invariant: merging one story gives that story's own procedure; the order of stories decides only
+ties. Knows nothing of storage.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from wellkept.core.records import record, replace
+from wellkept.core.text import first_line
+from wellkept.skills.generation.generate import Safe, SkillDraft, compose, safe_story, title_of
+from wellkept.skills.generation.procedure import (
+    MAX_PITFALLS,
+    MAX_STEPS,
+    Pitfall,
+    Procedure,
+    ProcedureStep,
+    patterns_of,
+    procedure,
+)
+from wellkept.skills.generation.session_story import WorkStory
+
+MIN_SESSIONS: Final = 2
+_MAX_FILES: Final = 12
+
+
+@record
+class _Seen:
+    """One step of one session: where in it, from 0 to 1."""
+
+    step: ProcedureStep
+    session: int
+    place: float
+
+
+def refine_skill(stories: Sequence[WorkStory], *, name: str, safe: Safe) -> SkillDraft:
+    """The skill that several sessions give together, under a name that stays."""
+    told = tuple(safe_story(story, safe=safe) for story in stories)
+    steps = merged([procedure(story) for story in told])
+    return compose(
+        title_of(told[0], steps),
+        steps,
+        name=name,
+        requests=[first_line(s.prompts[0], limit=200) for s in told if s.prompts],
+        stories=told,
+    )
+
+
+def merged(procedures: Sequence[Procedure]) -> Procedure:
+    """The procedure that most of several have in common."""
+    if len(procedures) == 1:
+        return procedures[0]
+    groups: dict[str, list[_Seen]] = {}
+    for session, one in enumerate(procedures):
+        steps = [part for step in one.steps for part in _parts(step)]
+        for number, step in enumerate(steps):
+            seen = _Seen(step, session, number / max(1, len(steps) - 1))
+            groups.setdefault(_key(step), []).append(seen)
+    needed = (len(procedures) + 1) // 2
+    common = [g for g in groups.values() if len({one.session for one in g}) >= needed]
+    common.sort(key=lambda group: sum(one.place for one in group) / len(group))
+    return Procedure(
+        steps=tuple(_joined([_one(group) for group in common])[-MAX_STEPS:]),
+        pitfalls=_pitfalls(procedures),
+    )
+
+
+def _parts(step: ProcedureStep) -> list[ProcedureStep]:
+    """Edits pattern by pattern, since sessions differ in what else they touched."""
+    if len(step.patterns) < 2:
+        return [step]
+    by_pattern: dict[str, list[str]] = {}
+    for file in step.files:
+        by_pattern.setdefault(patterns_of([file])[0], []).append(file)
+    return [
+        replace(step, patterns=(pattern,), files=tuple(files))
+        for pattern, files in by_pattern.items()
+    ]
+
+
+def _key(step: ProcedureStep) -> str:
+    """Reading is one step, whatever is read."""
+    return "look" if step.does == "look" else step.key
+
+
+def _one(group: Sequence[_Seen]) -> ProcedureStep:
+    """One step for all sessions that took it."""
+    steps = [one.step for one in group]
+    commands = Counter(step.command for step in reversed(steps))
+    files = dict.fromkeys(file for step in steps for file in step.files)
+    return ProcedureStep(
+        does=steps[0].does,
+        purpose=steps[0].purpose,
+        command=commands.most_common(1)[0][0],
+        patterns=steps[0].patterns,
+        files=tuple(files)[:_MAX_FILES],
+        seen=len({one.session for one in group}),
+    )
+
+
+def _joined(steps: Sequence[ProcedureStep]) -> list[ProcedureStep]:
+    """Edits that follow each other and were seen as often are one step again."""
+    made: list[ProcedureStep] = []
+    for step in steps:
+        last = made[-1] if made else None
+        alike = last is not None and (last.does, last.seen) == (step.does, step.seen)
+        if last is not None and alike and step.patterns and last.patterns:
+            patterns = dict.fromkeys((*last.patterns, *step.patterns))
+            made[-1] = replace(last, patterns=tuple(patterns), files=(*last.files, *step.files))
+        else:
+            made.append(step)
+    return made
+
+
+def _pitfalls(procedures: Sequence[Procedure]) -> tuple[Pitfall, ...]:
+    found = {(p.command, p.error): p for one in procedures for p in one.pitfalls}
+    return tuple(found.values())[-MAX_PITFALLS:]

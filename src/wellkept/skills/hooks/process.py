@@ -1,0 +1,143 @@
+"""Running one shell command of a hook, so that whatever it does, whoever called goes on.
+
+Invariants: it ends by its time-out, and with it every process of its group; no more than
+`MAX_OUTPUT_BYTES` of each stream is kept, however much is printed; of the environment it sees a
+short list; nothing here raises because of what the command does. Knows nothing of trust: whoever
+calls has asked the person.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Final
+
+from wellkept.core.records import record
+
+MAX_OUTPUT_BYTES: Final = 64 << 10
+_CHUNK_BYTES: Final = 1 << 16
+_AFTER_THE_END_S: Final = 1.0
+_PASSED_ON = re.compile(
+    r"""PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|TMPDIR|XDG_RUNTIME_DIR
+    |SYSTEMROOT|SYSTEMDRIVE|COMSPEC|PATHEXT|WINDIR|TEMP|TMP|USERPROFILE|APPDATA|LOCALAPPDATA""",
+    re.VERBOSE,
+)
+
+
+@record(kw_only=True)
+class HookRun:
+    """How a command ended. Exactly one of `exit_code`, `timed_out` and `problem` says so."""
+
+    exit_code: int | None = None
+    timed_out: bool = False
+    problem: str | None = None
+    stdout: str = ""
+    stderr: str = ""
+    is_cut: bool = False
+
+
+def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that a hook sees: no keys, no tokens, no settings of ours."""
+    return {name: text for name, text in environment.items() if _PASSED_ON.fullmatch(name.upper())}
+
+
+def run_command(
+    command: str, *, cwd: Path, environment: Mapping[str, str], stdin: bytes, timeout_s: float
+) -> HookRun:
+    """Run a shell command in a folder until it ends or its time is over."""
+    with TemporaryFile() as given:
+        # From a file, since a command that does not read would block whoever writes to a pipe.
+        given.write(stdin)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                command,
+                shell=True,
+                cwd=cwd,
+                env=dict(environment),
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=sys.platform != "win32",
+            )
+        except (OSError, ValueError) as error:
+            return HookRun(problem=_told(error))
+    return _waited(process, timeout_s)
+
+
+def _told(error: OSError | ValueError) -> str:
+    if not isinstance(error, OSError):
+        return f"it could not be started: {error}"
+    where = f" ({error.filename})" if error.filename else ""
+    return f"it could not be started: {error.strerror or error}{where}"
+
+
+def _waited(process: subprocess.Popen[bytes], timeout_s: float) -> HookRun:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out, err = _Kept(process.stdout), _Kept(process.stderr)
+    try:
+        exit_code = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        exit_code = None
+    finally:
+        # What the command left running goes with it; else it would hold the streams, and pile up.
+        _end_group(process)
+    is_cut = out.finish() | err.finish()
+    return HookRun(
+        exit_code=exit_code,
+        timed_out=exit_code is None,
+        stdout=out.text,
+        stderr=err.text,
+        is_cut=is_cut,
+    )
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    if sys.platform == "win32":
+        if process.poll() is None:
+            tree = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+            subprocess.run(tree, capture_output=True, check=False)
+    else:
+        # Nobody may be left, or only what became somebody else's.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+class _Kept:
+    """Reads a stream to its end in a thread, and keeps its beginning."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._kept = bytearray()
+        self._is_cut = False
+        self._thread = threading.Thread(target=self._read, name="wellkept-hook", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._stream:
+            while chunk := os.read(self._stream.fileno(), _CHUNK_BYTES):
+                room = MAX_OUTPUT_BYTES - len(self._kept)
+                self._kept += chunk[: max(0, room)]
+                self._is_cut |= len(chunk) > room
+
+    def finish(self) -> bool:
+        """Wait for the end, but not for a process that fled with the stream; tells if cut."""
+        self._thread.join(_AFTER_THE_END_S)
+        return self._is_cut or self._thread.is_alive()
+
+    @property
+    def text(self) -> str:
+        """What was kept, as text."""
+        return bytes(self._kept).decode("utf-8", "replace").replace("\0", "\ufffd")

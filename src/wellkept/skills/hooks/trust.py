@@ -1,0 +1,118 @@
+"""Which hooks a person said yes to: what a yes is bound to, and the file that keeps it.
+
+A yes holds for one skill in one project folder, as its files are now. It is kept beside the
+person's own data and never in a store: a store may be shared by a team, and nobody can agree for
+another. Invariant: anything that is changed, unreadable or too large to look through counts as not
+trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, cast
+
+from wellkept.core.errors import UsageError
+from wellkept.core.skills import Skill, SkillFormat
+from wellkept.skills.documents.atomic_write import write_whole
+
+MAX_FILES: Final = 2_000
+MAX_BYTES: Final = 64 << 20
+_MAX_TRUST_BYTES: Final = 4 << 20
+
+
+def fingerprint(skill: Skill) -> str | None:
+    """What changes when the document or any file of the skill's folder does; None when there is
+    more than can be looked through, or something cannot be read."""
+    digest = sha256(skill.sha256.encode())
+    if skill.format is SkillFormat.FULL and skill.path is not None:
+        try:
+            for part in _parts(skill.path.parent):
+                digest.update(part)
+        except OSError:
+            return None
+    return digest.hexdigest()
+
+
+def _parts(folder: Path) -> Iterator[bytes]:
+    """Every file by name, kind and content, in a fixed order; links by what they lead to."""
+    room, count = MAX_BYTES, 0
+    for place, folders, names in os.walk(folder, onerror=_raise):
+        folders.sort()
+        linked = [name for name in folders if Path(place, name).is_symlink()]
+        for name in sorted((*names, *linked)):
+            path, count = Path(place, name), count + 1
+            data = _content(path, limit_bytes=room)
+            room -= len(data)
+            if count > MAX_FILES or room < 0:
+                raise OSError("too much to look through")
+            yield f"\0{path.relative_to(folder).as_posix()}\0".encode("utf-8", "surrogateescape")
+            yield sha256(data).digest()
+
+
+def _content(path: Path, *, limit_bytes: int) -> bytes:
+    if path.is_symlink():
+        leads_to = str(path.readlink()).encode("utf-8", "surrogateescape")
+        if not path.is_file():
+            return leads_to
+        return leads_to + b"\0" + _read(path, limit_bytes)
+    return _read(path, limit_bytes)
+
+
+def _read(path: Path, limit_bytes: int) -> bytes:
+    if not stat.S_ISREG(path.stat().st_mode):
+        return b""  # a pipe or a device has no content of its own
+    with path.open("rb") as file:
+        return file.read(limit_bytes + 1)
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+class TrustFile:
+    """The `HookTrust` port over a JSON file that only its owner can write."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def trusted(self, root: Path) -> Mapping[str, str]:
+        """Skill key -> fingerprint, for a project's folder; a broken file trusts nothing."""
+        return self._read().get(str(root.resolve()), {})
+
+    def trust(self, root: Path, key: str, fingerprint: str | None) -> None:
+        """Note a yes; None takes it back."""
+        known = self._read()
+        here = known.setdefault(str(root.resolve()), {})
+        here.pop(key, None)
+        if fingerprint is not None:
+            here[key] = fingerprint
+        kept = {place: keys for place, keys in known.items() if keys}
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            data = json.dumps(kept, indent=1, sort_keys=True).encode()
+            write_whole(self._path, data, mode=0o600)
+        except OSError as error:
+            raise UsageError(
+                f"{self._path} cannot be written: {error.strerror}.", hint="Mend its permissions."
+            ) from None
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        try:
+            with self._path.open("rb") as file:
+                said = json.loads(file.read(_MAX_TRUST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        if not isinstance(said, dict):
+            return {}
+        folders = cast("dict[str, object]", said)
+        return {root: _texts(keys) for root, keys in folders.items()}
+
+
+def _texts(said: object) -> dict[str, str]:
+    pairs = cast("dict[str, object]", said) if isinstance(said, dict) else {}
+    return {key: text for key, text in pairs.items() if isinstance(text, str)}

@@ -1,0 +1,125 @@
+"""Which skills a project calls for by itself: by files that are there and patterns in them.
+
+A rule holds when one of its files is there and, if it has patterns, one of them stands in one of
+those files. Patterns are plain text, compared without regard to case. A skill that only says which
+files it is about (`globs`) is detected when such a file is there; that is a weaker sign.
+Invariant: the same project and skills give the same answer, highest priority first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from wellkept.core.records import record
+from wellkept.core.skills import InjectionPhase, Skill, SkillDetection
+from wellkept.skills.selection.project_files import ProjectFiles
+
+MANIFESTS = (
+    "package.json",
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.py",
+    "Cargo.toml",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "Gemfile",
+    "composer.json",
+    "pubspec.yaml",
+    "mix.exs",
+    "CMakeLists.txt",
+)
+"""Where patterns are looked for when a rule names no files."""
+
+BY_RULE, BY_GLOB = 1.0, 0.5
+_FILES_FOR_A_RULE = 20
+
+
+@record
+class Detected:
+    """A skill that the project calls for, and why. `strength` is 1 for a rule, less for globs."""
+
+    skill: Skill
+    reason: str
+    files: tuple[str, ...]
+    patterns: tuple[str, ...] = ()
+    strength: float = BY_RULE
+
+
+def detect_skills(
+    skills: Iterable[Skill], project: ProjectFiles, *, phase: InjectionPhase | None = None
+) -> tuple[Detected, ...]:
+    """The enabled skills that apply to a project, highest priority first."""
+    texts = _Texts(project)
+    found = (
+        _detected(skill, project, texts)
+        for skill in skills
+        if skill.enabled and allows_phase(skill, phase)
+    )
+    return tuple(
+        sorted(
+            (one for one in found if one is not None),
+            key=lambda one: (-one.skill.priority, -one.strength, one.skill.name),
+        )
+    )
+
+
+def allows_phase(skill: Skill, phase: InjectionPhase | None) -> bool:
+    """Whether a skill may be used in a phase; one that names no phase may be in each."""
+    allowed = skill.inject_into
+    wanted = (phase, InjectionPhase.ALWAYS)
+    return (
+        phase in (None, InjectionPhase.ALWAYS) or not allowed or any(p in allowed for p in wanted)
+    )
+
+
+def has_rule(skill: Skill) -> bool:
+    """Whether a skill says in which projects it applies."""
+    rule = skill.detection
+    return rule is not None and bool(rule.files or rule.patterns)
+
+
+class _Texts:
+    """Files read once for all rules, folded for comparing."""
+
+    def __init__(self, project: ProjectFiles) -> None:
+        self._read = project.read
+        self._known: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        if path not in self._known:
+            self._known[path] = self._read(path).casefold()
+        return self._known[path]
+
+
+def _detected(skill: Skill, project: ProjectFiles, texts: _Texts) -> Detected | None:
+    if skill.detection is not None and has_rule(skill):
+        return _by_rule(skill, skill.detection, project, texts)
+    files = tuple(path for glob in skill.globs for path in project.table.fitting(glob, limit=1))
+    if not files:
+        return None
+    return Detected(skill, f"the project has {files[0]}", files, strength=BY_GLOB)
+
+
+def _by_rule(
+    skill: Skill, rule: SkillDetection, project: ProjectFiles, texts: _Texts
+) -> Detected | None:
+    files = _present(rule.files or MANIFESTS, project)
+    if not files:
+        return None
+    if not rule.patterns:
+        return Detected(skill, f"the project has {files[0]}", files[:5])
+    for path in files:
+        held = tuple(p for p in rule.patterns if p and p.casefold() in texts.of(path))
+        if held:
+            return Detected(skill, f"{path} holds {held[0]}", (path,), held)
+    return None
+
+
+def _present(wanted: Sequence[str], project: ProjectFiles) -> tuple[str, ...]:
+    """Those of the wanted files that are there, nearest to the project's folder first."""
+    found = dict.fromkeys(
+        path for name in wanted for path in project.table.fitting(name, limit=_FILES_FOR_A_RULE)
+    )
+    return tuple(sorted(found, key=lambda path: (path.count("/"), path)))[:_FILES_FOR_A_RULE]

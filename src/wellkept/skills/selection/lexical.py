@@ -1,0 +1,159 @@
+"""Words that a prompt and a skill share: two ways to count them.
+
+`WordIndex` is BM25 over weighted fields, made once for a set of skills and asked for every prompt.
+`document_scores` is the formula of the source documents: 4.0 for a word in the name, 2.5 in the
+description, 2.0 in the tags, 1.0 in the body, over the square root of the body's word count.
+Invariant: scores depend on nothing but the skills and the text; no score is negative.
+Knows nothing of projects, vectors or budgets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from wellkept.core.records import record
+from wellkept.core.skills import Skill
+from wellkept.core.text import STOP_WORDS, identifiers, split_identifier, stem, words
+from wellkept.skills.selection.synonyms import everyday_stems, other_words
+
+FIELD_WEIGHTS: Mapping[str, float] = {
+    "name": 4.0,
+    "description": 2.5,
+    "when to use": 2.5,
+    "tags": 2.0,
+    "body": 1.0,
+}
+DOCUMENT_WEIGHTS: Mapping[str, float] = {
+    "name": 4.0,
+    "description": 2.5,
+    "tags": 2.0,
+    "body": 1.0,
+}
+SHARE_OF_OTHER_WORDS = 0.6
+SHARE_OF_EVERYDAY = 0.25
+_SATURATION = 1.2
+_LENGTH = 0.5
+_TOLD_WORDS = 5
+_MAX_BODY_CHARS = 40_000
+
+
+@record
+class WordMatch:
+    """How well one skill shares the words of a prompt; `gains` is what each word added, negated."""
+
+    score: float
+    gains: tuple[tuple[float, str], ...]
+
+    @property
+    def detail(self) -> str:
+        """The words that told most."""
+        return ", ".join(word for _, word in sorted(self.gains)[:_TOLD_WORDS])
+
+
+def field_texts(skill: Skill) -> dict[str, str]:
+    """The texts of a skill by field; a very long body is read up to a limit."""
+    return {
+        "name": skill.name.replace("-", " ").replace("_", " "),
+        "description": skill.description,
+        "when to use": skill.when_to_use or "",
+        "tags": " ".join(skill.tags),
+        "body": skill.body[:_MAX_BODY_CHARS],
+    }
+
+
+class WordIndex:
+    """BM25 over the fields of skills, each field with its weight.
+
+    A score is told in units of a word that only one skill has, so that it means the same in a
+    library of ten and of a thousand skills. Everyday words, which look rare in a small library,
+    count for less.
+    """
+
+    def __init__(self, skills: Sequence[Skill]) -> None:
+        self._size = len(skills)
+        self._rarest = math.log(1 + (self._size - 0.5) / 1.5) if skills else 1.0
+        self._postings = self._made([_field_counts(skill) for skill in skills])
+
+    def match(self, text: str) -> dict[int, WordMatch]:
+        """The skills, by their place, that share a word with the text."""
+        scores: defaultdict[int, float] = defaultdict(float)
+        shared: defaultdict[int, list[tuple[float, str]]] = defaultdict(list)
+        for term, (word, share) in query_words(text).items():
+            posting = self._postings.get(term, ())
+            rarity = self._rarity(term, len(posting)) * share
+            for place, frequency in posting:
+                gain = rarity * frequency * (_SATURATION + 1) / (frequency + _SATURATION)
+                scores[place] += gain
+                shared[place].append((-gain, word))
+        return {place: WordMatch(score, tuple(shared[place])) for place, score in scores.items()}
+
+    def _rarity(self, term: str, holders: int) -> float:
+        plain = math.log(1 + (self._size - holders + 0.5) / (holders + 0.5)) / self._rarest
+        return plain * (SHARE_OF_EVERYDAY if term in everyday_stems() else 1.0)
+
+    @staticmethod
+    def _made(counted: Sequence[Mapping[str, Counter[str]]]) -> dict[str, list[tuple[int, float]]]:
+        usual = {
+            field: max(1.0, _mean(sum(fields[field].values()) for fields in counted))
+            for field in FIELD_WEIGHTS
+        }
+        postings: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+        for place, fields in enumerate(counted):
+            weights: defaultdict[str, float] = defaultdict(float)
+            for field, counts in fields.items():
+                length = 1 - _LENGTH + _LENGTH * sum(counts.values()) / usual[field]
+                for term, count in counts.items():
+                    weights[term] += FIELD_WEIGHTS[field] * count / length
+            for term, weight in weights.items():
+                postings[term].append((place, weight))
+        return dict(postings)
+
+
+def query_words(text: str) -> dict[str, tuple[str, float]]:
+    """The stems to look up, each with the word it stands for and how much it counts.
+
+    Identifiers count in their parts too; words that mean what was typed count for less.
+    """
+    parts = (part for name in identifiers(text) for part in split_identifier(name))
+    found: dict[str, tuple[str, float]] = {}
+    for word in (*words(text), *parts):
+        if word not in STOP_WORDS:
+            found.setdefault(stem(word), (word, 1.0))
+    for meant in other_words(text):
+        for word in words(meant):
+            found.setdefault(stem(word), (word, SHARE_OF_OTHER_WORDS))
+    return found
+
+
+def document_scores(skills: Sequence[Skill], text: str) -> list[float]:
+    """The formula of the source documents, for each skill in turn."""
+    asked = set(words(text))
+    return [_document_score(skill, asked) for skill in skills]
+
+
+def _document_score(skill: Skill, asked: set[str]) -> float:
+    texts = field_texts(skill)
+    body = words(texts["body"])
+    total = sum(
+        weight * len(asked.intersection(body if field == "body" else words(texts[field])))
+        for field, weight in DOCUMENT_WEIGHTS.items()
+    )
+    return total / math.sqrt(max(1, len(body)))
+
+
+def _field_counts(skill: Skill) -> dict[str, Counter[str]]:
+    texts = field_texts(skill)
+    # Other names are what people call it: they count like tags.
+    texts["tags"] = " ".join((texts["tags"], *skill.invocation.aliases))
+    return {field: Counter(_stems(text)) for field, text in texts.items()}
+
+
+def _stems(text: str) -> Iterable[str]:
+    return (stem(word) for word in words(text) if word not in STOP_WORDS)
+
+
+def _mean(values: Iterable[int]) -> float:
+    every = list(values)
+    return sum(every) / len(every) if every else 0.0

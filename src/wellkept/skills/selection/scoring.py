@@ -1,0 +1,171 @@
+"""Named ways to turn what speaks for a skill into one score.
+
+`default` adds up words, meaning, files at hand and detection; its weights were chosen on the
+development half of bench/data/skills (docs/decisions/skill-selection.md). `document` is the order
+of the source documents: every detected skill first, then by their word formula.
+Invariant: a score explains itself: it is the sum of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Final
+
+from wellkept.core.errors import UsageError
+from wellkept.core.ports.store import Embedder
+from wellkept.core.records import record
+from wellkept.core.skills import Skill
+from wellkept.skills.globs import fits_any
+from wellkept.skills.selection.detection import Detected, has_rule
+from wellkept.skills.selection.embeddings import MeaningIndex
+from wellkept.skills.selection.lexical import WordIndex, WordMatch, document_scores
+
+DEFAULT_PROFILE: Final = "default"
+
+WORDS, MEANING, FILES, DETECTED, OTHER_PROJECT = 1.0, 4.8, 1.25, 1.0, -1.0
+_DETECTED_FIRST = 1_000.0
+_NOTHING: Mapping[int, WordMatch] = MappingProxyType({})
+
+
+@record
+class ScorePart:
+    """One term of a score: what was found, how much of it, its weight."""
+
+    name: str
+    value: float
+    weight: float
+    detail: str = ""
+
+    @property
+    def effect(self) -> float:
+        """What the part adds."""
+        return self.value * self.weight
+
+
+class SkillSearch:
+    """The skills to choose from, indexed by words and, where an embedder is there, by meaning."""
+
+    def __init__(self, skills: Sequence[Skill], *, embedder: Embedder | None = None) -> None:
+        self.skills = tuple(skills)
+        self.meaning = MeaningIndex(self.skills, embedder)
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """The word index, made on first use."""
+        return WordIndex(self.skills)
+
+
+@record
+class Question:
+    """What skills are chosen for: the prompt, files at hand, and what the project calls for.
+
+    `detected` is None when nobody looked at a project.
+    """
+
+    prompt: str
+    files: tuple[str, ...] = ()
+    detected: Mapping[str, Detected] | None = None
+
+
+@record
+class Ranking:
+    """Scores by the place of a skill, and what each of them is made of, told on request."""
+
+    scores: Mapping[int, float]
+    parts: Callable[[int], tuple[ScorePart, ...]]
+
+
+@record
+class Profile:
+    """A way to score, and from which score on a skill is worth injecting.
+
+    `min_score_words` holds where no vectors took part.
+    """
+
+    name: str
+    rank: Callable[[SkillSearch, Question], Ranking]
+    min_score: float
+    min_score_words: float
+
+
+def rank_fused(search: SkillSearch, question: Question) -> Ranking:
+    """Words, meaning, files and detection, added up."""
+    prompt = question.prompt.strip()
+    matches = search.words.match(prompt) if prompt else _NOTHING
+    cosines = search.meaning.cosines(prompt) if prompt else []
+
+    def parts(place: int) -> tuple[ScorePart, ...]:
+        match = matches.get(place)
+        words = () if match is None else (ScorePart("words", match.score, WORDS, match.detail),)
+        cosine = cosines[place] if cosines else 0.0
+        meaning = (ScorePart("meaning", cosine, MEANING),) if cosine > 0 else ()
+        return (*words, *meaning, *_project_parts(search.skills[place], question))
+
+    scores = {
+        place: sum(part.effect for part in _project_parts(skill, question))
+        + (matches[place].score * WORDS if place in matches else 0.0)
+        + (max(0.0, cosines[place]) * MEANING if cosines else 0.0)
+        for place, skill in enumerate(search.skills)
+    }
+    return Ranking(scores, parts)
+
+
+def _project_parts(skill: Skill, question: Question) -> tuple[ScorePart, ...]:
+    """A file at hand that the skill is about; a project that calls for it, or for others."""
+    parts: list[ScorePart] = []
+    for path in question.files if skill.globs else ():
+        glob = fits_any(path, skill.globs)
+        if glob is not None:
+            parts.append(ScorePart("files", 1.0, FILES, f"{path} fits {glob}"))
+            break
+    if question.detected:
+        found = question.detected.get(skill.name)
+        if found is not None:
+            parts.append(ScorePart("detected", found.strength, DETECTED, found.reason))
+        elif has_rule(skill):
+            parts.append(ScorePart("another kind of project", 1.0, OTHER_PROJECT))
+    return tuple(parts)
+
+
+def rank_as_documented(search: SkillSearch, question: Question) -> Ranking:
+    """Detected ones first, by priority; then the word formula of the documents."""
+    words = document_scores(search.skills, question.prompt)
+    detected = question.detected or {}
+
+    def parts(place: int) -> tuple[ScorePart, ...]:
+        skill = search.skills[place]
+        first = (
+            ScorePart(
+                "detected", 1.0, _DETECTED_FIRST + skill.priority, detected[skill.name].reason
+            )
+            if skill.name in detected
+            else None
+        )
+        by_words = ScorePart("words", words[place], 1.0)
+        return (first, by_words) if first else (by_words,)
+
+    scores = {
+        place: words[place] + (_DETECTED_FIRST + s.priority if s.name in detected else 0.0)
+        for place, s in enumerate(search.skills)
+    }
+    return Ranking(scores, parts)
+
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, rank_fused, 2.9, 1.65),
+        "document": Profile("document", rank_as_documented, 1.0, 1.0),
+    }
+)
+
+
+def profile_named(name: str) -> Profile:
+    """The profile of that name."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise UsageError(
+            f"Unknown skill profile {name!r}.", hint=f"Choose one of: {', '.join(PROFILES)}."
+        ) from None

@@ -1,0 +1,166 @@
+"""Choosing the few skills that help with a prompt, with the reasons.
+
+Invariant: never more than the policy's limit; tags are honoured; a skill that is switched off,
+empty, or that its author keeps for people is never chosen; the same input gives the same answer.
+Knows nothing of sources, files or budgets for text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from wellkept.core.errors import UsageError
+from wellkept.core.records import record
+from wellkept.core.skills import InjectionPhase, Skill, SkillFormat
+from wellkept.core.text import fold
+from wellkept.skills.globs import mentioned_paths
+from wellkept.skills.selection.detection import Detected, allows_phase
+from wellkept.skills.selection.scoring import (
+    DEFAULT_PROFILE,
+    Profile,
+    Question,
+    ScorePart,
+    SkillSearch,
+    profile_named,
+)
+
+DEFAULT_LIMIT = 3
+MAX_PROMPT_CHARS = 20_000
+"""What lies further on is not read: a pasted log says nothing about what is wanted."""
+
+
+@record(kw_only=True)
+class SelectionPolicy:
+    """How many skills, from which score on, and with which tags.
+
+    `min_score` None means what the profile was measured with; 0 lists whatever matches at all.
+    `for_people` also finds what only people may invoke, and convention files, which clients read
+    by themselves.
+    """
+
+    limit: int = DEFAULT_LIMIT
+    min_score: float | None = None
+    include_tags: tuple[str, ...] = ()
+    exclude_tags: tuple[str, ...] = ()
+    phase: InjectionPhase | None = None
+    profile: str = DEFAULT_PROFILE
+    for_people: bool = False
+
+
+@record
+class SkillChoice:
+    """A skill that was chosen: how strongly, why in words, and what the score is made of."""
+
+    skill: Skill
+    score: float
+    reasons: tuple[str, ...]
+    parts: tuple[ScorePart, ...]
+
+
+@record
+class SkillSelection:
+    """The answer: the chosen ones, best first; how many were considered; honest remarks."""
+
+    choices: tuple[SkillChoice, ...]
+    considered: int
+    notes: tuple[str, ...] = ()
+
+
+def select_skills(
+    search: SkillSearch,
+    prompt: str,
+    *,
+    policy: SelectionPolicy | None = None,
+    files: Sequence[str] = (),
+    detected: Iterable[Detected] | None = None,
+) -> SkillSelection:
+    """The skills for a prompt. `files` are files at hand besides those that the prompt names;
+    `detected` is what the project calls for, None when nobody looked."""
+    policy = policy or SelectionPolicy()
+    _check(policy)
+    profile = profile_named(policy.profile)
+    by_name = None if detected is None else {one.skill.name: one for one in detected}
+    prompt = prompt[:MAX_PROMPT_CHARS]
+    at_hand = (path.replace("\\", "/") for path in files)
+    question = Question(prompt, (*at_hand, *mentioned_paths(prompt)), by_name)
+    ranking = profile.rank(search, question)
+    open_to = _Allowed(policy)
+    places = [place for place, skill in enumerate(search.skills) if open_to.has(skill)]
+    least = _least(policy, profile, search) if prompt.strip() else 0.0
+    worth = [place for place in places if ranking.scores[place] >= least]
+    worth.sort(
+        key=lambda p: (-ranking.scores[p], -search.skills[p].priority, search.skills[p].name)
+    )
+    choices = (
+        _choice(search.skills[place], ranking.scores[place], ranking.parts(place))
+        for place in worth[: policy.limit]
+        if ranking.scores[place] > 0
+    )
+    return SkillSelection(tuple(choices), len(places), _notes(search))
+
+
+def _check(policy: SelectionPolicy) -> None:
+    if policy.limit < 0:
+        raise UsageError(f"{policy.limit} skills cannot be chosen.", hint="Give 0 or more.")
+    both = _folded(policy.include_tags) & _folded(policy.exclude_tags)
+    if both:
+        raise UsageError(
+            f"The tag {min(both)!r} is both wanted and unwanted.", hint="Leave one of the two out."
+        )
+
+
+def _least(policy: SelectionPolicy, profile: Profile, search: SkillSearch) -> float:
+    if policy.min_score is not None:
+        return policy.min_score
+    return profile.min_score if search.meaning.is_usable else profile.min_score_words
+
+
+class _Allowed:
+    """Which skills a policy lets in."""
+
+    def __init__(self, policy: SelectionPolicy) -> None:
+        self._policy = policy
+        self._wanted = _folded(policy.include_tags)
+        self._unwanted = _folded(policy.exclude_tags)
+
+    def has(self, skill: Skill) -> bool:
+        policy = self._policy
+        if not (skill.enabled and allows_phase(skill, policy.phase)):
+            return False
+        if not policy.for_people and not is_offered_to_agents(skill):
+            return False
+        if not self._wanted and not self._unwanted:
+            return True
+        tags = _folded(skill.tags)
+        return (not self._wanted or bool(tags & self._wanted)) and not tags & self._unwanted
+
+
+def is_offered_to_agents(skill: Skill) -> bool:
+    """Whether a skill may come into an agent's context unasked. A convention file may not: the
+    client reads it by itself, and twice is once too often."""
+    return (
+        skill.is_usable
+        and not skill.invocation.disable_model_invocation
+        and skill.format is not SkillFormat.CONVENTION
+    )
+
+
+def _choice(skill: Skill, score: float, parts: tuple[ScorePart, ...]) -> SkillChoice:
+    strongest = sorted(parts, key=lambda part: -part.effect)
+    reasons = tuple(_reason(part) for part in strongest if part.effect > 0)
+    return SkillChoice(skill, round(score, 6), reasons, parts)
+
+
+def _reason(part: ScorePart) -> str:
+    if part.name == "words":
+        return f"shares the words {part.detail}" if part.detail else "shares words with the prompt"
+    return part.detail or "is near in meaning"
+
+
+def _folded(tags: Iterable[str]) -> frozenset[str]:
+    return frozenset(fold(tag).strip() for tag in tags)
+
+
+def _notes(search: SkillSearch) -> tuple[str, ...]:
+    problem = search.meaning.problem
+    return (f"Chosen by words alone: {problem}",) if problem else ()

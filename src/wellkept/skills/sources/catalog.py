@@ -1,0 +1,149 @@
+"""All skills of one place put together: one for each name, and everything that was in the way.
+
+Invariant: what is not there any more, or changed, is never served: each `index` asks every source
+whether it is as it was. When all are, the very same `SkillIndex` comes back. A file that is reached
+in two ways counts once. Knows nothing of which project is open.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from wellkept.core.ports.skills import SkillSwitches
+from wellkept.core.records import replace
+from wellkept.core.skills import Skill, SkillClash, SkillFinding, SkillIndex
+from wellkept.skills.documents.finding_codes import finding
+from wellkept.skills.sources.scanner import Scanned, ScanResult
+
+
+class Scanner(Protocol):
+    """A source that can be asked again and again; an unchanged answer is the same object."""
+
+    def scan(self) -> ScanResult: ...
+
+    def forget(self) -> None: ...
+
+
+class SkillCatalogue:
+    """The skills of some sources, with the switches that somebody set."""
+
+    def __init__(
+        self, scanners: Sequence[Scanner], *, switches: SkillSwitches | None = None
+    ) -> None:
+        self._scanners = scanners
+        self._switches = switches
+        self._lock = threading.Lock()
+        self._results: list[ScanResult] = []
+        self._merged = SkillIndex()
+        self._switched: Mapping[str, bool] = {}
+        self._index: SkillIndex | None = None
+
+    def index(self) -> SkillIndex:
+        """All skills as they are now. Servers ask from several threads, so one looks at a time."""
+        with self._lock:
+            return self._looked()
+
+    def _looked(self) -> SkillIndex:
+        results = [scanner.scan() for scanner in self._scanners]
+        switched: Mapping[str, bool] = self._switches.switched() if self._switches else {}
+        is_same = [*map(id, results)] == [*map(id, self._results)]
+        if self._index is not None and is_same and switched == self._switched:
+            return self._index
+        if self._index is None or not is_same:
+            self._merged = merge(results)
+        self._results, self._switched = results, dict(switched)
+        self._index = _with_switches(self._merged, switched)
+        return self._index
+
+    def add(self, scanner: Scanner) -> None:
+        """Look through one more source from now on."""
+        with self._lock:
+            self._scanners = [*self._scanners, scanner]
+
+    def forget(self) -> None:
+        """Read everything anew next time."""
+        with self._lock:
+            for scanner in self._scanners:
+                scanner.forget()
+            self._index = None
+
+
+def merge(results: Iterable[ScanResult]) -> SkillIndex:
+    """One index of several scans: highest priority first, one skill for each name."""
+    results = list(results)
+    by_name: dict[str, list[Skill]] = {}
+    for skill in _distinct(results):
+        by_name.setdefault(skill.name, []).append(skill)
+    clashes = [
+        SkillClash(name, skills[0], tuple(skills[1:]))
+        for name, skills in by_name.items()
+        if len(skills) > 1
+    ]
+    winners = _with_alias_findings([skills[0] for skills in by_name.values()], by_name)
+    findings = [found for result in results for found in result.findings]
+    findings += [_clash_finding(clash) for clash in clashes]
+    sources = dict.fromkeys(source for result in results for source in result.sources)
+    return SkillIndex(tuple(winners), tuple(clashes), tuple(findings), tuple(sources))
+
+
+def _distinct(results: list[ScanResult]) -> list[Skill]:
+    """Every skill once, highest priority first; a file that was read twice counts once."""
+    scanned = [one for result in results for one in result.skills]
+    scanned.sort(key=_rank)
+    seen: set[tuple[int, int]] = set()
+    distinct: list[Skill] = []
+    for one in scanned:
+        if one.file_id is None or one.file_id not in seen:
+            distinct.append(one.skill)
+        if one.file_id is not None:
+            seen.add(one.file_id)
+    return distinct
+
+
+def _rank(one: Scanned) -> tuple[int, str, str]:
+    skill = one.skill
+    return -skill.priority, skill.name, str(skill.path or "")
+
+
+def _clash_finding(clash: SkillClash) -> SkillFinding:
+    covered = ", ".join(f"{one.source.kind.value}:{one.source.name}" for one in clash.covered)
+    winner = clash.winner.source
+    message = (
+        f"{clash.name!r} is taken from {winner.kind.value}:{winner.name} "
+        f"and covers the one of {covered}."
+    )
+    return replace(finding("clash", message), path=clash.covered[0].path)
+
+
+def _with_alias_findings(winners: list[Skill], names: Mapping[str, object]) -> list[Skill]:
+    """Note where an alias leads elsewhere: a name goes first, then the higher priority."""
+    taken: dict[str, str] = {}
+    noted: list[Skill] = []
+    for skill in winners:
+        lost: list[str] = []
+        for alias in skill.invocation.aliases:
+            if alias != skill.name and (alias in names or alias in taken):
+                lost.append(alias)
+            else:
+                taken[alias] = skill.name
+        notes = [_alias_finding(alias, taken.get(alias, alias), skill) for alias in lost]
+        noted.append(replace(skill, findings=(*skill.findings, *notes)) if notes else skill)
+    return noted
+
+
+def _alias_finding(alias: str, owner: str, skill: Skill) -> SkillFinding:
+    message = f"The alias {alias!r} stands for the skill {owner!r}."
+    return replace(finding("alias-taken", message), path=skill.path)
+
+
+def _with_switches(index: SkillIndex, switched: Mapping[str, bool]) -> SkillIndex:
+    if not switched:
+        return index
+    skills = tuple(_switched(skill, switched.get(skill.key)) for skill in index.skills)
+    return SkillIndex(skills, index.clashes, index.findings, index.sources)
+
+
+def _switched(skill: Skill, on: bool | None) -> Skill:
+    return skill if on is None or on == skill.enabled else replace(skill, enabled=on)

@@ -1,0 +1,197 @@
+"""Skills that a file lists: `external-skills.json`, and a person's or a project's `skills.json`.
+
+Both are read as they are in the wild. The first maps names to skills inside named sources; the
+second is a list of skills with a path or an address. Each skill says what detects it, when it is
+put in, and its priority. A file that came with a project can only name what lies in that project.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from wellkept.core.records import record, replace
+from wellkept.core.skills import (
+    PRIORITY_RANGES,
+    InjectionPhase,
+    SkillDetection,
+    SkillFinding,
+    SkillKind,
+    SkillSource,
+)
+from wellkept.core.text import clean
+from wellkept.skills.documents.finding_codes import finding
+from wellkept.skills.documents.spec_rules import usable_name
+from wellkept.skills.safe_paths import is_inside
+from wellkept.skills.sources.locations import EXTERNAL_PRIORITY, LISTED_USER_PRIORITY
+
+MAX_LIST_BYTES: Final = 1 << 20
+_KINDS: Final = {"builtin": SkillKind.BUILTIN, "user": SkillKind.USER, "local": SkillKind.USER}
+
+
+@record(kw_only=True)
+class ListedSkill:
+    """One skill of a list: in a folder, or at an address that was agreed to or not."""
+
+    name: str
+    source: SkillSource
+    priority: int
+    folder: Path | None = None
+    url: str | None = None
+    detection: SkillDetection | None = None
+    inject_into: tuple[InjectionPhase, ...] = ()
+
+
+@record
+class SkillList:
+    """What a file lists, and what is wrong with it."""
+
+    skills: tuple[ListedSkill, ...] = ()
+    findings: tuple[SkillFinding, ...] = ()
+
+
+def read_list(data: bytes, *, path: Path, fence: Path | None) -> SkillList:
+    """The skills that a list names. Paths in it start from its folder; with a fence they must stay
+    inside it, links followed."""
+    reader = _ListReader(path, fence)
+    skills = tuple(reader.read(data))
+    return SkillList(skills, tuple(replace(found, path=path) for found in reader.findings))
+
+
+class _ListReader:
+    def __init__(self, path: Path, fence: Path | None) -> None:
+        self.findings: list[SkillFinding] = []
+        self._folder = path.parent
+        self._fence = fence
+        self._sources: Mapping[str, object] = {}
+
+    def read(self, data: bytes) -> Iterator[ListedSkill]:
+        try:
+            whole: object = json.loads(data.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            self._report("source-broken", f"This is not JSON: {str(error)[:120]}.")
+            return
+        table = _table(whole)
+        skills = table.get("skills") if table is not None else None
+        if isinstance(skills, list):
+            yield from self._by_list(cast("list[object]", skills))
+        elif table is not None and isinstance(skills, dict):
+            self._sources = _table(table.get("sources")) or {}
+            yield from self._by_name(cast("dict[str, object]", skills))
+        else:
+            self._report("source-broken", 'There is no "skills".')
+
+    def _by_list(self, skills: list[object]) -> Iterator[ListedSkill]:
+        """`skills.json`: each item has a name and a path or a url."""
+        source = SkillSource(SkillKind.USER, "skills.json", LISTED_USER_PRIORITY, self._folder)
+        for item in skills:
+            entry = _table(item)
+            name = _text(entry, "name") if entry else None
+            if entry is None or name is None:
+                self._report("source-broken", "A skill in the list has no name.")
+                continue
+            yield from self._skill(name, entry, source, _text(entry, "path"), _text(entry, "url"))
+
+    def _by_name(self, skills: dict[str, object]) -> Iterator[ListedSkill]:
+        """`external-skills.json`: a name, a source, and a path inside that source."""
+        for name, value in skills.items():
+            entry = _table(value)
+            label = (_text(entry, "source") if entry else None) or ""
+            source = _table(self._sources.get(label))
+            if entry is None or source is None:
+                self._report("source-broken", f"The skill {name[:60]!r} names no known source.")
+                continue
+            inner = _text(entry, "skill_path") or "."
+            base, url = _text(source, "path"), _text(source, "url")
+            path = f"{base}/{inner}" if base else None
+            yield from self._skill(name, entry, _source(label, source, self._folder), path, url)
+
+    def _skill(
+        self,
+        name: str,
+        entry: Mapping[str, object],
+        source: SkillSource,
+        path: str | None,
+        url: str | None,
+    ) -> Iterator[ListedSkill]:
+        usable = usable_name(name)
+        folder = self._inside(path) if path else None
+        if not usable or (folder is None and not url):
+            if not path:
+                self._report("source-broken", f"The skill {name[:60]!r} has no path and no url.")
+            return
+        detect = _table(entry.get("detect"))
+        yield ListedSkill(
+            name=usable,
+            source=source,
+            priority=self._priority(entry, source),
+            folder=folder,
+            url=None if folder else url,
+            detection=SkillDetection(_texts(detect, "files"), _texts(detect, "patterns"))
+            if detect
+            else None,
+            inject_into=self._phases(entry),
+        )
+
+    def _inside(self, text: str) -> Path | None:
+        """The folder of a skill; None when it leads out of the fence."""
+        path = Path(text)
+        if self._fence is None:
+            return self._folder / _expanded(path)
+        below = self._folder / path
+        if "\0" not in text and not path.is_absolute() and is_inside(below, self._fence):
+            return below
+        self._report("path-unsafe", f"The path {text[:60]!r} leads out of the project.")
+        return None
+
+    def _priority(self, entry: Mapping[str, object], source: SkillSource) -> int:
+        given = entry.get("priority")
+        if not isinstance(given, int) or isinstance(given, bool):
+            return source.priority
+        low, high = PRIORITY_RANGES[source.kind]
+        if not low <= given <= high:
+            message = f"Priorities of {source.kind.value} skills go from {low} to {high}."
+            self._report("priority-range", message)
+        return min(max(given, low), high)
+
+    def _phases(self, entry: Mapping[str, object]) -> tuple[InjectionPhase, ...]:
+        known = {phase.value: phase for phase in InjectionPhase}
+        texts = _texts(entry, "inject_into")
+        for text in texts:
+            if text not in known:
+                self._report("field-value", f"inject_into knows no {text[:40]!r}.")
+        return tuple(known[text] for text in texts if text in known)
+
+    def _report(self, code: str, message: str) -> None:
+        self.findings.append(finding(code, message))
+
+
+def _source(label: str, source: Mapping[str, object], folder: Path) -> SkillSource:
+    kind = _KINDS.get(_text(source, "type") or "", SkillKind.EXTERNAL)
+    usual = {SkillKind.EXTERNAL: EXTERNAL_PRIORITY, SkillKind.USER: LISTED_USER_PRIORITY}
+    return SkillSource(kind, label, usual.get(kind, PRIORITY_RANGES[kind][1]), folder)
+
+
+def _expanded(path: Path) -> Path:
+    """A path below the home folder, where one is known."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def _table(value: object) -> dict[str, object] | None:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
+def _text(table: Mapping[str, object], name: str) -> str | None:
+    value = table.get(name)
+    return clean(value.strip()) or None if isinstance(value, str) else None
+
+
+def _texts(table: Mapping[str, object], name: str) -> tuple[str, ...]:
+    value = table.get(name)
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    return tuple(clean(item) for item in items if isinstance(item, str) and item.strip())

@@ -1,0 +1,94 @@
+"""Where people keep skills, and which place covers which.
+
+The lists are data: a path below the project or below the home folder, how skills lie there, and a
+priority inside the range of its kind. Knows nothing of what is in the folders.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from wellkept.core.records import record
+from wellkept.core.skills import SkillKind, SkillSource
+
+BUILTIN_FOLDER: Final = Path(__file__).parent / "builtin"
+
+
+class Shape(StrEnum):
+    """How skills lie in a place."""
+
+    FOLDERS = "folders"
+    """One folder for each, with SKILL.md inside."""
+    MIXED = "mixed"
+    """Folders, or Markdown files of their own."""
+    ONE = "one"
+    """The folder is itself a skill."""
+    CONVENTIONS = "conventions"
+    """CLAUDE.md and its like, in the project's folders."""
+
+
+@record
+class Place:
+    """A folder to look through. Links may lead anywhere below `fence`; without one, anywhere."""
+
+    source: SkillSource
+    folder: Path
+    shape: Shape
+    fence: Path | None = None
+
+
+_PROJECT: Final = (
+    (".skills", Shape.MIXED, 240),
+    (".claude/skills", Shape.FOLDERS, 230),
+    (".agents/skills", Shape.FOLDERS, 220),
+    (".opencode/skills", Shape.FOLDERS, 210),
+)
+_HOME: Final = (
+    (".claude/skills", Shape.FOLDERS, 160),
+    (".agents/skills", Shape.FOLDERS, 150),
+    (".config/opencode/skills", Shape.FOLDERS, 140),
+)
+CONVENTION_PRIORITY: Final = 205
+OWN_PRIORITY: Final = 180
+OWN_NAME: Final = "wellkept"
+LISTED_USER_PRIORITY: Final = 150
+EXTERNAL_PRIORITY: Final = 75
+MCP_PRIORITY: Final = 60
+PLUGIN_PRIORITY: Final = 85
+GENERATED_PRIORITY: Final = 95
+BUILTIN_PRIORITY: Final = 25
+
+
+def project_places(root: Path) -> tuple[Place, ...]:
+    """The places of a project. A checkout may be a stranger's: links stay inside it."""
+    folders = (
+        Place(SkillSource(SkillKind.PROJECT, name, priority, root / name), root / name, shape, root)
+        for name, shape, priority in _PROJECT
+    )
+    conventions = SkillSource(SkillKind.PROJECT, "conventions", CONVENTION_PRIORITY, root)
+    return (*folders, Place(conventions, root, Shape.CONVENTIONS, root))
+
+
+def user_places(home: Path, own_folder: Path) -> tuple[Place, ...]:
+    """The places of a person; `own_folder` is where Wellkept keeps this person's settings."""
+    own = own_folder / "skills"
+    places = (
+        Place(SkillSource(SkillKind.USER, f"~/{name}", priority, home / name), home / name, shape)
+        for name, shape, priority in _HOME
+    )
+    mine = SkillSource(SkillKind.USER, OWN_NAME, OWN_PRIORITY, own)
+    return (Place(mine, own, Shape.MIXED), *places)
+
+
+def builtin_place() -> Place:
+    """What comes with Wellkept."""
+    source = SkillSource(SkillKind.BUILTIN, "wellkept", BUILTIN_PRIORITY, BUILTIN_FOLDER)
+    return Place(source, BUILTIN_FOLDER, Shape.FOLDERS)
+
+
+def plugin_place(name: str, folder: Path) -> Place:
+    """The skills of one installed plugin."""
+    source = SkillSource(SkillKind.PLUGIN, name, PLUGIN_PRIORITY, folder)
+    return Place(source, folder / "skills", Shape.FOLDERS, folder)

@@ -1,0 +1,330 @@
+"""Looking through one place: every skill in it, and what was in the way.
+
+Invariant: whatever a folder holds - loops, links that lead out, files that vanish, pipes, folders
+that may not be entered - costs at most that one skill, and is a finding. A scan remembers what it
+looked at, so that a second one costs a `stat` for each, and reads only what changed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from wellkept.core.records import record, replace
+from wellkept.core.skills import Skill, SkillFinding, SkillFormat, SkillSource
+from wellkept.core.text import clean
+from wellkept.skills.documents import skill_toml
+from wellkept.skills.documents.finding_codes import finding
+from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
+from wellkept.skills.documents.reader import read_skill
+from wellkept.skills.safe_paths import is_inside
+from wellkept.skills.sources.fingerprints import GONE, Stamp, look, settled, stamp_of, unchanged
+from wellkept.skills.sources.locations import Place, Shape
+
+SKILL_FILES: Final = ("SKILL.md", "skill.md")
+CONVENTION_FILES: Final = frozenset(
+    ("CLAUDE.md", "AGENTS.md", "AGENT.md", "SKILLS.md", "COPILOT.md", "GEMINI.md", "SOUL.md")
+)
+IGNORED_FOLDERS: Final = frozenset(
+    """target node_modules dist build coverage __pycache__ venv vendor site-packages
+    bower_components Pods DerivedData""".split()
+)
+MAX_DEPTH: Final = 6
+MAX_CONVENTION_DEPTH: Final = 3
+MAX_FOLDERS: Final = 20_000
+MAX_CONVENTION_FOLDERS: Final = 1_000
+MAX_DOCUMENTS: Final = 20_000
+MAX_PLACE_CHARS: Final = 128 << 20
+"""Of all documents of a place together: whatever a checkout holds, it must fit into memory."""
+_ON_WINDOWS: Final = os.name == "nt"
+Marks: TypeAlias = tuple[tuple[str, Stamp], ...]
+"""Paths that were looked at, with their stamps."""
+
+
+@record
+class Scanned:
+    """A skill and the file it was read from, by device and inode."""
+
+    skill: Skill
+    file_id: tuple[int, int] | None = None
+
+
+@record
+class ScanResult:
+    """What one place holds; `marks` are the paths that were looked at, with their stamps."""
+
+    skills: tuple[Scanned, ...] = ()
+    findings: tuple[SkillFinding, ...] = ()
+    marks: Marks = ()
+    sources: tuple[SkillSource, ...] = ()
+
+
+@record
+class _Reading:
+    """One document as it was read, with the stamps of everything that it was read from."""
+
+    scanned: Scanned
+    marks: Marks
+    with_interface: bool
+
+
+class PlaceScanner:
+    """Looks through one place, again and again."""
+
+    def __init__(self, place: Place, *, max_chars: int = MAX_PLACE_CHARS) -> None:
+        self.place = place
+        self._max_chars = max_chars
+        self._last: ScanResult | None = None
+        self._read: dict[str, _Reading] = {}
+
+    def scan(self) -> ScanResult:
+        """What the place holds now; the very same object as before when nothing changed."""
+        if self._last is None or not unchanged(self._last.marks):
+            self._last = _Scan(self.place, self._read, max_chars=self._max_chars).run()
+        return self._last
+
+    def forget(self) -> None:
+        """Read everything anew next time."""
+        self._last = None
+        self._read.clear()
+
+
+class _Scan:
+    """One walk through one place."""
+
+    def __init__(self, place: Place, known: dict[str, _Reading], *, max_chars: int) -> None:
+        self._place = place
+        self._known = known
+        self._seen_ns = time.time_ns()
+        self._skills: list[Scanned] = []
+        self._findings: list[SkillFinding] = []
+        self._marks: list[tuple[str, Stamp]] = []
+        self._folders: set[tuple[int, int]] = set()
+        self._fence = place.fence
+        self._room_chars = max_chars
+
+    def run(self) -> ScanResult:
+        folder = str(self._place.folder)
+        if look(folder) == GONE:
+            return ScanResult(marks=((folder, GONE),))
+        if self._may_enter(folder):
+            self._walk(folder, depth=0)
+        return ScanResult(
+            tuple(self._skills),
+            tuple(self._findings),
+            tuple(self._marks),
+            (self._place.source,),
+        )
+
+    # -- Folders --------------------------------------------------------------------------------
+
+    def _walk(self, folder: str, *, depth: int) -> None:
+        entries = self._list(folder)
+        if entries is None:
+            return
+        names = {entry.name: entry for entry in entries}
+        if self._place.shape is Shape.CONVENTIONS:
+            for name in sorted(CONVENTION_FILES & names.keys()):
+                self._take(names[name], SkillFormat.CONVENTION, self._convention_name(folder, name))
+        else:
+            own = next((names[name] for name in SKILL_FILES if name in names), None)
+            if own is not None:
+                name = os.path.basename(folder)  # noqa: PTH119 - once a skill: a Path costs 5 us
+                self._take(own, SkillFormat.FULL, name, names=names.keys())
+                if depth or self._place.shape is Shape.ONE:
+                    return  # what lies below belongs to this skill
+            elif self._place.shape is Shape.MIXED:
+                self._take_light(entries)
+        if self._place.shape is not Shape.ONE:
+            self._descend(entries, depth=depth)
+
+    def _list(self, folder: str) -> list[os.DirEntry[str]] | None:
+        """The entries of a folder by name; None when it cannot be entered or was already."""
+        try:
+            status = os.stat(folder)  # noqa: PTH116
+            identity = (status.st_dev, status.st_ino)
+            if identity in self._folders:
+                self._note("loop", folder, "This folder was already looked through.")
+                return None
+            self._folders.add(identity)
+            self._marks.append((folder, settled(stamp_of(status), seen_ns=self._seen_ns)))
+            with os.scandir(folder) as listing:
+                return sorted(listing, key=lambda entry: entry.name)
+        except (OSError, ValueError) as error:
+            self._refused(folder, error)
+            return None
+
+    def _descend(self, entries: list[os.DirEntry[str]], *, depth: int) -> None:
+        conventions = self._place.shape is Shape.CONVENTIONS
+        if depth >= (MAX_CONVENTION_DEPTH if conventions else MAX_DEPTH):
+            return
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in IGNORED_FOLDERS:
+                continue
+            if conventions and entry.is_symlink():
+                continue  # a link inside a project leads to what is found without it
+            if not _is_folder(entry):
+                continue
+            if len(self._folders) >= (MAX_CONVENTION_FOLDERS if conventions else MAX_FOLDERS):
+                self._full(f"{len(self._folders):,} folders")
+                return
+            if self._is_plain(entry) or self._may_enter(entry.path):
+                self._walk(entry.path, depth=depth + 1)
+
+    def _is_plain(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry lies where it seems to; on Windows there are links of other kinds."""
+        return not entry.is_symlink() and not _ON_WINDOWS
+
+    def _may_enter(self, path: str) -> bool:
+        if self._fence is None or is_inside(Path(path), self._fence):
+            return True
+        self._note("outside", path, f"This leads out of {self._fence}; it is not followed.")
+        return False
+
+    def _full(self, what: str) -> None:
+        if not any(found.code == "too-many" for found in self._findings):
+            message = f"Only the first {what} were looked through."
+            self._note("too-many", str(self._place.folder), message)
+
+    # -- Files ----------------------------------------------------------------------------------
+
+    def _convention_name(self, folder: str, name: str) -> str:
+        """CLAUDE, or packages/api/CLAUDE below the root: no folder covers another."""
+        below = Path(folder).relative_to(self._place.folder).as_posix()
+        stem = name.removesuffix(".md")
+        return stem if below == "." else clean(f"{below}/{stem}")
+
+    def _take_light(self, entries: list[os.DirEntry[str]]) -> None:
+        for entry in entries:
+            name = entry.name
+            if not name.endswith(".md") or name.startswith(".") or name.lower() == "readme.md":
+                continue
+            is_convention = name in CONVENTION_FILES
+            kind = SkillFormat.CONVENTION if is_convention else SkillFormat.LIGHT
+            if not _is_folder(entry):
+                self._take(entry, kind, name.removesuffix(".md"))
+
+    def _take(
+        self,
+        entry: os.DirEntry[str],
+        kind: SkillFormat,
+        name: str,
+        *,
+        names: Collection[str] = (),
+    ) -> None:
+        """Read one document, unless it is as it was when it was read last."""
+        if len(self._skills) >= MAX_DOCUMENTS or self._room_chars <= 0:
+            self._full(f"{len(self._skills):,} documents")
+            return
+        reading = self._known.get(entry.path)
+        with_interface = skill_toml.FILE_NAME in names
+        if (
+            reading is None
+            or reading.with_interface != with_interface
+            or not unchanged(reading.marks)
+        ):
+            reading = self._read(entry, kind, name, with_interface=with_interface)
+            if reading is None:
+                return
+            self._known[entry.path] = reading
+        self._skills.append(reading.scanned)
+        self._room_chars -= len(reading.scanned.skill.body)
+        self._marks += reading.marks
+
+    def _read(
+        self, entry: os.DirEntry[str], kind: SkillFormat, name: str, *, with_interface: bool
+    ) -> _Reading | None:
+        path = entry.path
+        if not self._is_plain(entry) and not self._may_enter(path):
+            self._marks.append((path, look(path)))
+            return None
+        try:
+            data, status = read_file(path, limit_bytes=MAX_DOCUMENT_BYTES)
+        except (OSError, ValueError) as error:
+            self._refused(path, error)
+            return None
+        mark = (path, settled(stamp_of(status), seen_ns=self._seen_ns))
+        if len(data) > MAX_DOCUMENT_BYTES:
+            self._marks.append(mark)
+            self._note("too-large", path, f"It has {status.st_size:,} bytes; 1 MiB is the limit.")
+            return None
+        file = Path(path)
+        skill = read_skill(
+            data,
+            source=self._place.source,
+            format=kind,
+            name=name,
+            path=file,
+            base_dir=file.parent,
+            modified_ns=status.st_mtime_ns,
+        )
+        marks: Marks = ()
+        if with_interface:
+            skill, marks = self._with_interface(skill, file.parent)
+        scanned = Scanned(skill, (status.st_dev, status.st_ino))
+        return _Reading(scanned, (mark, *marks), with_interface)
+
+    def _with_interface(self, skill: Skill, folder: Path) -> tuple[Skill, Marks]:
+        """The skill with what SKILL.toml beside it says."""
+        path = folder / skill_toml.FILE_NAME
+        try:
+            if not is_inside(path, folder):
+                raise OSError("it is a link that leads out of the skill")
+            data, status = read_file(str(path), limit_bytes=skill_toml.MAX_TOML_BYTES)
+        except (OSError, ValueError) as error:
+            note = finding("toml-broken", f"{skill_toml.FILE_NAME} cannot be read: {error}.")
+            return replace(skill, findings=(*skill.findings, replace(note, path=path))), ()
+        shown, findings = skill_toml.read_interface(data, folder=folder)
+        marks = [(str(path), settled(stamp_of(status), seen_ns=self._seen_ns))]
+        marks += [(str(folder / skill_toml.ASSETS), look(str(folder / skill_toml.ASSETS)))]
+        changed = replace(skill, interface=shown, findings=(*skill.findings, *findings))
+        return changed, tuple(marks)
+
+    # -- Findings -------------------------------------------------------------------------------
+
+    def _refused(self, path: str, error: OSError | ValueError) -> None:
+        """Something could not be read; it is looked at again next time."""
+        if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
+            self._note("vanished", path, "It was removed while its folder was looked through.")
+            self._marks.append((path, GONE))
+            return
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        self._note("unreadable", path, f"It cannot be read: {reason}.")
+        self._marks.append((path, look(path)))
+
+    def _note(self, code: str, path: str, message: str) -> None:
+        self._findings.append(replace(finding(code, message), path=Path(path)))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def read_file(path: str, *, limit_bytes: int) -> tuple[bytes, os.stat_result]:
+    """The beginning of a file, one byte past the limit at most; OSError when it is no plain file.
+
+    It is opened without waiting, since a pipe would keep its reader for ever.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is no plain file")
+        parts = list(_chunks(handle, limit_bytes + 1))
+        return (parts[0] if len(parts) == 1 else b"".join(parts)), status
+    finally:
+        os.close(handle)
+
+
+def _chunks(handle: int, limit_bytes: int) -> Iterator[bytes]:
+    left = limit_bytes
+    while left > 0 and (data := os.read(handle, min(left, 1 << 18))):
+        left -= len(data)
+        yield data

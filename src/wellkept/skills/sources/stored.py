@@ -1,0 +1,94 @@
+"""Skills that come through a port and not from a file: kept in a store, or prompts of a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Final
+
+from wellkept.core.ports.skills import KeptDocument, KeptSkills, PromptDefinition, PromptShelf
+from wellkept.core.records import replace
+from wellkept.core.skills import Skill, SkillFormat, SkillInvocation, SkillKind, SkillSource
+from wellkept.core.text import clean
+from wellkept.skills.documents.reader import read_skill
+from wellkept.skills.documents.spec_rules import usable_name
+from wellkept.skills.sources.locations import GENERATED_PRIORITY, MCP_PRIORITY
+from wellkept.skills.sources.scanner import Scanned, ScanResult
+
+GENERATED: Final = SkillSource(SkillKind.GENERATED, "store", GENERATED_PRIORITY)
+
+
+class KeptScanner:
+    """Skills in a store as a place."""
+
+    def __init__(self, kept: KeptSkills) -> None:
+        self._kept = kept
+        self._documents: Sequence[KeptDocument] = ()
+        self._last = ScanResult()
+
+    def scan(self) -> ScanResult:
+        """Every kept document; the same object as before when they are the same."""
+        documents = tuple(self._kept.documents())
+        if documents != self._documents:
+            self._documents = documents
+            skills = tuple(Scanned(_kept_skill(document)) for document in documents)
+            self._last = ScanResult(skills, sources=(GENERATED,))
+        return self._last
+
+    def forget(self) -> None:
+        """Read everything anew next time."""
+        self._documents, self._last = (), ScanResult()
+
+
+def _kept_skill(document: KeptDocument) -> Skill:
+    skill = read_skill(
+        document.text.encode("utf-8", errors="replace"),
+        source=GENERATED,
+        format=SkillFormat.FULL,
+        name=document.name,
+        modified_ns=document.modified_ns,
+    )
+    return replace(skill, name=document.name, enabled=document.enabled, note=document.note)
+
+
+class PromptScanner:
+    """Prompts of MCP servers as a place; their texts are asked for when they are run."""
+
+    def __init__(self, shelf: PromptShelf) -> None:
+        self._shelf = shelf
+        self._prompts: Sequence[PromptDefinition] = ()
+        self._last = ScanResult()
+
+    def scan(self) -> ScanResult:
+        """Every prompt; the same object as before when they are the same."""
+        prompts = tuple(self._shelf.prompts())
+        if prompts != self._prompts:
+            self._prompts = prompts
+            skills = tuple(Scanned(_prompt_skill(prompt)) for prompt in prompts)
+            sources = dict.fromkeys(scanned.skill.source for scanned in skills)
+            self._last = ScanResult(skills, sources=tuple(sources))
+        return self._last
+
+    def forget(self) -> None:
+        """Read everything anew next time."""
+        self._prompts, self._last = (), ScanResult()
+
+
+def _prompt_skill(prompt: PromptDefinition) -> Skill:
+    """A prompt by the name `server:prompt`, with its arguments as the hint."""
+    hint = " ".join(f"<{a.name}>" if a.required else f"[{a.name}]" for a in prompt.arguments)
+    said = [prompt.server, prompt.name, prompt.description]
+    said += [f"{a.name}={a.description}={a.required}" for a in prompt.arguments]
+    digest = sha256(json.dumps(said).encode()).hexdigest()
+    source = SkillSource(SkillKind.MCP, clean(prompt.server), MCP_PRIORITY)
+    return Skill(
+        name=usable_name(f"{prompt.server}:{prompt.name}") or "unnamed",
+        description=clean(prompt.description.strip()),
+        body="",
+        source=source,
+        priority=source.priority,
+        format=SkillFormat.PROMPT,
+        sha256=digest,
+        invocation=SkillInvocation(argument_hint=clean(hint) or None),
+    )

@@ -1,0 +1,154 @@
+"""Storage engines behind `wellkept.core.ports.store`. Knows nothing of ranking, clients or models.
+
+Importing this package costs nothing, because the hook process does it for the spool: the engine is
+loaded by the function that opens it, and numpy only by the first vector search.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Literal
+
+    from wellkept.core.clock import Clock
+    from wellkept.core.ports.code_search import CodeTexts
+    from wellkept.core.ports.graph import GraphStore
+    from wellkept.core.ports.store import Progress, Store
+    from wellkept.core.query import Finding, StoreContents
+    from wellkept.store.sqlite.maintenance.restore import Replaced
+
+__all__ = [
+    "look_into_sqlite",
+    "look_over_derived",
+    "open_sqlite",
+    "open_sqlite_code_texts",
+    "open_sqlite_graph",
+    "restore_sqlite",
+    "verify_sqlite_backup",
+]
+
+
+def open_sqlite(
+    path: "Path | str",
+    *,
+    busy_timeout_ms: int = 5_000,
+    durability: "Literal['normal', 'full']" = "normal",
+    read_only: bool = False,
+    clock: "Clock | None" = None,
+) -> "Store":
+    """Open the SQLite store in a file, making or migrating it as needed.
+
+    A committed write survives the death of any process, `kill -9` included. With `normal`
+    durability a power cut may undo the last commits (never half of one, never a damaged file);
+    `full` waits for the disk at every commit.
+
+    A file that cannot be written is still opened for reading: each write then raises
+    StoreReadOnlyError. `read_only` asks for that and leaves the file as it is.
+    """
+    from pathlib import Path
+
+    from wellkept.core.clock import system_clock
+    from wellkept.store.sqlite.store import SqliteStore
+
+    return SqliteStore.open(
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        durability=durability,
+        read_only=read_only,
+        clock=clock or system_clock,
+    )
+
+
+def open_sqlite_graph(
+    path: "Path | str",
+    *,
+    busy_timeout_ms: int = 5_000,
+    read_only: bool = False,
+    clock: "Clock | None" = None,
+) -> "GraphStore":
+    """Open the code graphs in an SQLite file, making or migrating it as needed."""
+    from pathlib import Path
+
+    from wellkept.core.clock import system_clock
+    from wellkept.store.sqlite.graph.store import SqliteGraph
+
+    return SqliteGraph.open(
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        clock=clock or system_clock,
+        read_only=read_only,
+    )
+
+
+def open_sqlite_code_texts(
+    path: "Path | str",
+    *,
+    busy_timeout_ms: int = 5_000,
+    read_only: bool = False,
+    clock: "Clock | None" = None,
+) -> "CodeTexts":
+    """Open the words of source trees in an SQLite file, making it as needed."""
+    from pathlib import Path
+
+    from wellkept.core.clock import system_clock
+    from wellkept.store.sqlite.graph.code_search import SqliteCodeTexts
+
+    return SqliteCodeTexts.open(
+        Path(path),
+        busy_timeout_ms=busy_timeout_ms,
+        clock=clock or system_clock,
+        read_only=read_only,
+    )
+
+
+def look_over_derived(path: "Path", *, deep: bool) -> "Finding | None":
+    """What is wrong with a file of code graphs (`.graph.db`) or of code words (`.words.db`), whose
+    content can be made again from source; None when nothing is. Changes nothing."""
+    from wellkept.store.sqlite.graph import code_search, schema
+    from wellkept.store.sqlite.opening import look_over
+
+    kind = code_search if path.name.endswith(".words.db") else schema
+    return look_over(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)
+
+
+def look_into_sqlite(path: "Path") -> "StoreContents":
+    """What a database file holds, whatever its schema. Changes nothing."""
+    from wellkept.store.sqlite.maintenance.restore import look_into
+
+    return look_into(path)
+
+
+def verify_sqlite_backup(source: "Path", path: "Path") -> "StoreContents":
+    """What a backup for the database at a path holds. Changes nothing.
+
+    StoreError when it is damaged, of another program or of a newer Wellkept.
+    """
+    from wellkept.store.sqlite.maintenance.restore import verify
+
+    return verify(source, path)
+
+
+def restore_sqlite(
+    source: "Path",
+    path: "Path",
+    *,
+    busy_timeout_ms: int = 5_000,
+    durability: "Literal['normal', 'full']" = "normal",
+    clock: "Clock | None" = None,
+    progress: "Progress | None" = None,
+) -> "Replaced":
+    """Put a backup in the place of a database, whatever state that is in.
+
+    No method of a store, because a damaged database cannot be opened as one. What was there is
+    copied beside it first. It happens whole or not at all, also for processes that have it open.
+    """
+    from wellkept.core.clock import system_clock
+    from wellkept.store.sqlite.maintenance.restore import restore
+
+    return restore(
+        source,
+        path,
+        busy_timeout_ms=busy_timeout_ms,
+        durability=durability,
+        clock=clock or system_clock,
+        progress=progress,
+    )

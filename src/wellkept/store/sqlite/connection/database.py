@@ -1,0 +1,237 @@
+"""Connections to one SQLite file: borrowed for one piece of work, then given back.
+
+A connection serves one thread at a time but is tied to none, so readers in several threads run
+beside each other and no thread that ends leaves a connection behind; a forked child opens its own.
+Writes are short `BEGIN IMMEDIATE` transactions: threads of this store queue on a lock, other
+processes on SQLite's busy time-out. Invariant: a connection in the pool is outside any
+transaction.
+
+A file that another was put in the place of, or that was removed, is not used any further: what is
+written to it would be lost, and its log would be read into the other.
+
+Durability: in WAL mode a commit survives the death of the process with synchronous NORMAL, and
+a loss of power with FULL.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from wellkept.core.errors import StoreError, StoreReadOnlyError
+from wellkept.store.sqlite.connection import sql_functions
+from wellkept.store.sqlite.connection.errors import translated
+
+Durability: TypeAlias = Literal["normal", "full"]
+SqlValue: TypeAlias = str | int | float | bytes | None
+Connection: TypeAlias = sqlite3.Connection
+_FileId: TypeAlias = tuple[int, int]
+
+OLDEST_SQLITE = (3, 37, 0)
+_IDLE_CONNECTIONS = 4
+_CACHE_KIB = 32_768
+# Reading through a map saves a copy and a system call for each page that is not in the cache.
+_MAPPED_BYTES = 1 << 30
+_LOG_BYTES = 16 * 1024 * 1024
+
+
+def require_sqlite(version: tuple[int, int, int]) -> None:
+    """Refuse an SQLite library that lacks what the schema needs."""
+    if version < OLDEST_SQLITE:
+        found = ".".join(map(str, version))
+        raise StoreError(
+            f"Wellkept needs SQLite 3.37 or newer; this Python was built with {found}.",
+            hint="Use a newer Python or upgrade the system's SQLite library.",
+        )
+
+
+class Database:
+    """A pool of connections to one file."""
+
+    def __init__(
+        self, path: Path, *, busy_timeout_ms: int, durability: Durability, uri_query: str = ""
+    ) -> None:
+        self.path = path
+        self._busy_timeout_ms = busy_timeout_ms
+        self._durability = durability
+        self._uri_query = uri_query
+        self._idle: list[Connection] = []
+        self._idle_lock = threading.Lock()
+        self._write_lock = threading.RLock()
+        self._closed = False
+        self._process = os.getpid()
+        self._inherited: list[Connection] = []
+        self._file: _FileId | None = None
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the file was opened for reading only."""
+        return "mode=ro" in self._uri_query
+
+    @property
+    def closed(self) -> bool:
+        """Whether the pool was closed."""
+        return self._closed
+
+    @property
+    def was_replaced(self) -> bool:
+        """Whether the path names another file than the one that was opened, or none."""
+        try:
+            found = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return self._file is not None
+        except OSError:
+            return False
+        now = (found.st_dev, found.st_ino)
+        if self._file is None:
+            self._file = now
+        return now != self._file
+
+    def use_wal(self) -> None:
+        """Switch the file to a write-ahead log, which readers and a writer can share."""
+        with self._write_lock, self.reading() as db:
+            if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                db.execute("PRAGMA journal_mode = WAL")
+
+    @contextmanager
+    def alone(self) -> Generator[Connection, None, None]:
+        """A connection for work that cannot run inside a transaction."""
+        self._require_writable()
+        with self._write_lock, self.reading() as db:
+            yield db
+
+    @contextmanager
+    def reading(self) -> Generator[Connection, None, None]:
+        """A connection for queries; each statement sees one consistent state."""
+        with translated(self.path):
+            connection = self._borrow()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+
+    @contextmanager
+    def snapshot(self) -> Generator[Connection, None, None]:
+        """A connection whose queries all see the same state."""
+        with self.reading() as db:
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self, *, busy_timeout_ms: int | None = None) -> Generator[Connection, None, None]:
+        """One write transaction: committed at the end, undone by any exception.
+
+        It waits for other processes as long as the store was told to, or for a time of its own.
+        """
+        self._require_writable()
+        with self._write_lock, self.reading() as db:
+            if busy_timeout_ms is not None:
+                db.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+            try:
+                yield from _transaction(db)
+            finally:
+                if busy_timeout_ms is not None:
+                    db.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
+
+    def close(self) -> None:
+        """Close every connection; those in use are closed when they come back."""
+        with self._idle_lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _connect(self) -> Connection:
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}{self._uri_query}",
+            timeout=self._busy_timeout_ms / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            uri=True,
+        )
+        try:
+            self._set_up(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _require_writable(self) -> None:
+        if self.read_only:
+            raise StoreReadOnlyError(
+                f"The database {self.path} is open for reading only.",
+                hint="Check the permissions of the file and of its folder.",
+            )
+
+    def _set_up(self, connection: Connection) -> None:
+        sql_functions.install(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+
+    def _borrow(self) -> Connection:
+        with self._idle_lock:
+            if os.getpid() != self._process:
+                self._let_go_after_fork()
+            if self._closed:
+                raise StoreError(f"The store {self.path} is closed.", hint="Open it again.")
+            self._require_same_file()
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _require_same_file(self) -> None:
+        if self.was_replaced:
+            raise StoreError(
+                f"The database {self.path} was replaced or removed while it was open.",
+                hint="End this process and start it again.",
+            )
+
+    def _let_go_after_fork(self) -> None:
+        """SQLite forbids a child to use or close its parent's connections: keep them aside."""
+        self._process = os.getpid()
+        self._inherited, self._idle = self._idle, []
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._idle_lock:
+            if not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+def _transaction(db: Connection) -> Generator[Connection, None, None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield db
+        db.execute("COMMIT")
+    except BaseException:
+        # SQLite undoes the transaction by itself on some errors, such as a full disk.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def bindable(text: str) -> str:
+    """Text to look up: a lone surrogate, which no stored text can hold, becomes U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def placeholders(values: Sequence[object]) -> str:
+    """`?,?,?` for an IN list."""
+    return ",".join("?" * len(values))

@@ -1,0 +1,90 @@
+"""Keyset pages: a cursor names the last row seen, so pages have no gaps while rows are added.
+
+Invariant: every order is total, since ties break by id in the direction of the order.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from wellkept.core.errors import UsageError
+from wellkept.core.query import Order
+from wellkept.store.sqlite.connection.database import Connection
+from wellkept.store.sqlite.tables.filters import Condition
+from wellkept.store.sqlite.tables.memory_rows import COLUMNS, SELECTED, Row
+
+
+class Place(NamedTuple):
+    """Where in an order a row stands."""
+
+    value: float
+    id: str
+
+
+class _Sorting(NamedTuple):
+    column: str
+    descending: bool = True
+
+
+_SORTINGS: Mapping[Order, _Sorting] = MappingProxyType(
+    {
+        Order.NEWEST: _Sorting("created_ms"),
+        Order.OLDEST: _Sorting("created_ms", descending=False),
+        Order.UPDATED: _Sorting("updated_ms"),
+        Order.IMPORTANCE: _Sorting("importance"),
+        Order.ACCESSED: _Sorting("accessed_ms"),
+        Order.EVENT: _Sorting("valid_from_ms", descending=False),
+        Order.EVENT_LATEST: _Sorting("valid_from_ms"),
+    }
+)
+
+
+def fetch(
+    db: Connection, fits: Condition, *, order: Order, after: Place | None, limit: int
+) -> list[Row]:
+    """The next rows in an order."""
+    sorting = _SORTINGS[order]
+    direction, beyond = ("DESC", "<") if sorting.descending else ("ASC", ">")
+    follows = "" if after is None else f"AND (m.{sorting.column}, m.id) {beyond} (?, ?)"
+    ordered = f"ORDER BY m.{sorting.column} {direction}, m.id {direction}"
+    # The page is chosen by narrow rows first, so that only its own memories are read whole.
+    return db.execute(
+        f"SELECT {SELECTED} FROM memories m WHERE m.row IN"
+        f" (SELECT m.row FROM memories m WHERE {fits.sql} {follows} {ordered} LIMIT ?) {ordered}",
+        (*fits.params, *(after or ()), limit),
+    ).fetchall()
+
+
+def place_of(row: Row, *, order: Order) -> Place:
+    """Where a row stands in an order."""
+    return Place(row[COLUMNS.index(_SORTINGS[order].column)], row[0])
+
+
+def encode(row: Row, *, order: Order) -> str:
+    """The cursor that continues after a row."""
+    place = place_of(row, order=order)
+    text = json.dumps([order.value, place.value, place.id], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode(cursor: str, *, order: Order) -> Place:
+    """The place a cursor names; UsageError when it is damaged or from another order."""
+    bad = UsageError(
+        f"The cursor {cursor!r} does not belong to a listing in the order {order.value}.",
+        hint="Start again without a cursor.",
+    )
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        parts = cast("object", json.loads(base64.b64decode(padded, altchars=b"-_", validate=True)))
+    except (ValueError, binascii.Error, RecursionError):
+        raise bad from None
+    match parts:
+        case [str(name), int() | float() as value, str(id)] if name == order.value:
+            return Place(value, id)
+        case _:
+            raise bad

@@ -1,0 +1,228 @@
+"""What can be wrong with a file, one small question each. Changes nothing.
+
+The quick checks look at counts and samples; the deep ones read every page and every row.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from wellkept.core.errors import StoreCorruptError
+from wellkept.core.query import Finding, Severity
+from wellkept.store.sqlite.connection.database import Connection
+from wellkept.store.sqlite.search.fulltext import quote
+from wellkept.store.sqlite.tables.memory_rows import SELECTED, to_memory
+
+_SAMPLE = 400
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_TEXT_INDEXES = ("words", "fragments")
+
+
+def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
+    """Every finding; a file so damaged that a question cannot be asked is a finding too."""
+    step = 1 if deep else _sampling_step(db)
+    questions: list[Callable[[Connection], Iterator[Finding]]] = [
+        lambda db: _damage(db, deep=deep),
+        _orphans,
+        _index_counts,
+        _index_samples,
+        lambda db: _labels(db, step=step),
+        _dimensions,
+        _homes,
+        lambda db: _shorts(db, step=step),
+        _successors,
+    ]
+    if deep:
+        questions.append(_unreadable)
+        if may_write:
+            questions.append(_index_integrity)
+    return [finding for ask in questions for finding in _asked(db, ask)]
+
+
+def unfinished_copies(paths: Sequence[Path]) -> Iterator[Finding]:
+    """Copies beside the file that a killed process left behind."""
+    if paths:
+        message = (
+            f"{len(paths)} files of unfinished copies lie beside the database: {paths[0].name}."
+        )
+        yield Finding("copies", message, Severity.WARNING, repairable=True, count=len(paths))
+
+
+def _sampling_step(db: Connection) -> int:
+    """Every how manieth row a quick check looks at; a damaged file is looked at row by row."""
+    try:
+        (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
+    except sqlite3.DatabaseError:
+        return 1
+    return max(1, int(newest) // _SAMPLE)
+
+
+def _asked(db: Connection, ask: Callable[[Connection], Iterator[Finding]]) -> Sequence[Finding]:
+    try:
+        return list(ask(db))
+    except sqlite3.DatabaseError as error:
+        return [_error("damage", f"The file cannot be read: {error}.", repairable=False)]
+
+
+def _error(check: str, message: str, *, repairable: bool = True, count: int = 1) -> Finding:
+    return Finding(check, message, Severity.ERROR, repairable, count)
+
+
+def _damage(db: Connection, *, deep: bool) -> Iterator[Finding]:
+    pragma = "integrity_check" if deep else "quick_check"
+    messages = [text for (text,) in db.execute(f"PRAGMA {pragma}") if text != "ok"]
+    if messages:
+        only_indexes = all(" index " in text for text in messages)
+        yield _error(
+            "damage", f"SQLite found damage: {messages[0]}.",
+            repairable=only_indexes, count=len(messages),
+        )  # fmt: skip
+
+
+def _orphans(db: Connection) -> Iterator[Finding]:
+    counts: dict[str, int] = {}
+    for table, *_ in db.execute("PRAGMA foreign_key_check"):
+        counts[table] = counts.get(table, 0) + 1
+    for table, count in counts.items():
+        yield _error(
+            "orphans", f"{count} rows of {table} belong to no memory or model.", count=count
+        )
+
+
+def _index_counts(db: Connection) -> Iterator[Finding]:
+    (rows,) = db.execute("SELECT count(*) FROM memories").fetchone()
+    for index in _TEXT_INDEXES:
+        (entries,) = db.execute(f"SELECT count(*) FROM {index}_docsize").fetchone()
+        if entries != rows:
+            yield _error(
+                index, f"The index {index} holds {entries} entries for {rows} memories.",
+                count=abs(entries - rows),
+            )  # fmt: skip
+
+
+def _index_samples(db: Connection) -> Iterator[Finding]:
+    """Whether sampled memories are found by their own text."""
+    rows = db.execute(
+        "SELECT row, content FROM memories WHERE row % ? = 0", (_sampling_step(db),)
+    ).fetchall()
+    for index, probe in (("words", _word_probe), ("fragments", _fragment_probe)):
+        lost = sum(not _is_found(db, index, row, probe(content)) for row, content in rows)
+        if lost:
+            yield _error(index, f"The index {index} misses text of {lost} memories.", count=lost)
+
+
+def _is_found(db: Connection, index: str, row: int, probe: str | None) -> bool:
+    if probe is None:
+        return True
+    return bool(
+        db.execute(
+            f"SELECT 1 FROM {index} WHERE {index} MATCH ? AND rowid = ?",
+            (probe, row),
+        ).fetchone()
+    )
+
+
+def _word_probe(content: str) -> str | None:
+    """A word of the text that stands between spaces, so that it is a token of its own."""
+    words = (w for w in content.split() if _ASCII_WORD.fullmatch(w))
+    return next((f"content : {quote(w)}" for w in words), None)
+
+
+def _fragment_probe(content: str) -> str | None:
+    head = content[:3]
+    return quote(head) if len(head) == 3 and "\0" not in head else None
+
+
+def _index_integrity(db: Connection) -> Iterator[Finding]:
+    """FTS5's own comparison of an index with the rows. It is asked as a write, then undone."""
+    for index in _TEXT_INDEXES:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            db.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
+        except sqlite3.DatabaseError:
+            yield _error(index, f"The index {index} does not agree with the memories.")
+        finally:
+            db.execute("ROLLBACK")
+
+
+def expected_labels(*, step: int) -> str:
+    """A query for the labels that the rows call for, of every so manieth row."""
+    parts = (
+        f"SELECT '{kind}', j.value, m.row FROM memories m, json_each(m.{column}) j"
+        f" WHERE m.{column} <> '[]' AND m.row % {step} = 0"
+        for kind, column in (("tag", "tags"), ("file", "files"), ("module", "modules"))
+    )
+    return " UNION ALL ".join(parts)
+
+
+def _labels(db: Connection, *, step: int) -> Iterator[Finding]:
+    expected = expected_labels(step=step)
+    actual = f"SELECT * FROM labels WHERE memory % {step} = 0"
+    (missing,) = db.execute(
+        f"SELECT count(*) FROM (SELECT * FROM ({expected}) EXCEPT {actual})"
+    ).fetchone()
+    (extra,) = db.execute(
+        f"SELECT count(*) FROM ({actual} EXCEPT SELECT * FROM ({expected}))"
+    ).fetchone()
+    if missing or extra:
+        yield _error(
+            "labels", f"The label index lacks {missing} entries and has {extra} too many.",
+            count=missing + extra,
+        )  # fmt: skip
+
+
+def _dimensions(db: Connection) -> Iterator[Finding]:
+    (wrong,) = db.execute(
+        "SELECT count(*) FROM vectors v JOIN models d ON d.model = v.model"
+        " WHERE length(v.codes) <> d.dimension"
+    ).fetchone()
+    if wrong:
+        yield _error("dimensions", f"{wrong} vectors do not fit their model.", count=wrong)
+
+
+def _homes(db: Connection) -> Iterator[Finding]:
+    (wrong,) = db.execute(
+        "SELECT count(*) FROM vectors v JOIN memories m ON m.row = v.memory WHERE v.home <> m.home"
+    ).fetchone()
+    if wrong:
+        yield _error("homes", f"{wrong} vectors stand under the wrong project.", count=wrong)
+
+
+def _shorts(db: Connection, *, step: int) -> Iterator[Finding]:
+    (wrong,) = db.execute(
+        "SELECT count(*) FROM memories WHERE row % ? = 0 AND short IS NOT short_of(id)", (step,)
+    ).fetchone()
+    if wrong:
+        yield _error("short ids", f"{wrong} memories carry a wrong short id.", count=wrong)
+
+
+def _successors(db: Connection) -> Iterator[Finding]:
+    (broken,) = db.execute(
+        "SELECT count(*) FROM memories m WHERE m.superseded_by IS NOT NULL"
+        " AND NOT EXISTS (SELECT 1 FROM memories s WHERE s.id = m.superseded_by)"
+    ).fetchone()
+    if broken:
+        yield Finding(
+            "successors",
+            f"{broken} closed memories name a successor that is not here.",
+            Severity.WARNING,
+            repairable=False,
+            count=broken,
+        )
+
+
+def _unreadable(db: Connection) -> Iterator[Finding]:
+    broken: list[str] = []
+    for row in db.execute(f"SELECT {SELECTED} FROM memories m"):
+        try:
+            to_memory(row)
+        except StoreCorruptError:
+            broken.append(str(row[0]))
+    if broken:
+        yield _error(
+            "rows", f"{len(broken)} memories cannot be read, the first is {broken[0]}.",
+            repairable=False, count=len(broken),
+        )  # fmt: skip

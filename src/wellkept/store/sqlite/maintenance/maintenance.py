@@ -1,0 +1,96 @@
+"""Checking, mending and copying: the `Upkeep` port.
+
+Invariant: `check` changes nothing; `repair` only rewrites what is derived from the rows, each part
+in one transaction. A damaged row is reported and left to a person.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wellkept.core.errors import UsageError
+from wellkept.store.sqlite.connection.component import Part
+from wellkept.store.sqlite.maintenance.backup import copy_database, remove_unfinished, unfinished
+from wellkept.store.sqlite.migrations import schema_version
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.store import Progress
+    from wellkept.core.query import Finding
+    from wellkept.store.sqlite.search.vectors import VectorSearch
+
+
+class SqliteUpkeep(Part):
+    """Looks after a whole file."""
+
+    _vector_search: VectorSearch
+
+    def check(self, *, deep: bool = False) -> list[Finding]:
+        from wellkept.store.sqlite.maintenance import checks
+
+        with self._database.reading() as db:
+            found = checks.run(db, deep=deep, may_write=not self._database.read_only)
+        return [*found, *checks.unfinished_copies(unfinished(self._database.path.parent))]
+
+    def repair(self, *, progress: Progress | None = None) -> list[Finding]:
+        from wellkept.store.sqlite.maintenance import repair as mending
+
+        before = self.check(deep=True)
+        for done, mend in enumerate(mending.MENDS):
+            if progress is not None:
+                progress(done, len(mending.MENDS))
+            with self._database.writing() as db:
+                mend(db)
+        self._vector_search.forget()
+        remove_unfinished(self._database.path.parent)
+        if progress is not None:
+            progress(len(mending.MENDS), len(mending.MENDS))
+        left = {finding.check for finding in self.check(deep=True)}
+        return [f for f in before if f.repairable and f.check not in left]
+
+    def backup(self, target: Path, *, progress: Progress | None = None) -> None:
+        if target.exists():
+            raise UsageError(
+                f"{target} already exists; a backup never overwrites.", hint="Choose another name."
+            )
+        with self._database.snapshot() as db:
+            # A snapshot, so that writers meanwhile do not make the copy start again.
+            db.execute("SELECT 1 FROM memories LIMIT 1")
+            copy_database(db, target, progress=_told(progress))
+
+    def compact_storage(self) -> None:
+        with self._database.writing() as db:
+            db.execute("INSERT INTO words (words) VALUES ('optimize')")
+            db.execute("INSERT INTO fragments (fragments) VALUES ('optimize')")
+        with self._database.alone() as db:
+            db.execute("VACUUM")
+            db.execute("PRAGMA optimize = 0x10002")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size_bytes(self) -> int:
+        path = self._database.path
+        files = (path, path.with_name(path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def describe(self) -> dict[str, str]:
+        with self._database.reading() as db:
+            (journal,) = db.execute("PRAGMA journal_mode").fetchone()
+            version = schema_version(db)
+        return {
+            "engine": "SQLite",
+            "version": sqlite3.sqlite_version,
+            "schema": str(version),
+            "location": str(self._database.path),
+            "journal": str(journal),
+            "access": "read only" if self._database.read_only else "read and write",
+        }
+
+
+def _told(progress: Progress | None) -> Callable[[int, int, int], None]:
+    def tell(_status: int, remaining: int, total: int) -> None:
+        if progress is not None:
+            progress(total - remaining, total)
+
+    return tell

@@ -1,0 +1,71 @@
+"""Rebuilding what is derived from the rows. Each function runs in its own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wellkept.store.sqlite.connection.database import Connection
+from wellkept.store.sqlite.maintenance.checks import expected_labels
+from wellkept.store.sqlite.schema import FRAGMENTS_TABLE, WORDS_TABLE
+
+
+def _drop_orphans(db: Connection) -> None:
+    db.execute("DELETE FROM vectors WHERE memory NOT IN (SELECT row FROM memories)")
+    db.execute("DELETE FROM vectors WHERE model NOT IN (SELECT model FROM models)")
+
+
+def _drop_misfits(db: Connection) -> None:
+    """A vector of the wrong length cannot be mended, only made again by a re-index."""
+    db.execute(
+        "DELETE FROM vectors WHERE length(codes) <>"
+        " (SELECT dimension FROM models d WHERE d.model = vectors.model)"
+    )
+
+
+def _mend_homes(db: Connection) -> None:
+    db.execute(
+        "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
+        " SELECT v.memory, v.model, m.home, v.scale, v.codes FROM vectors v"
+        " JOIN memories m ON m.row = v.memory WHERE v.home <> m.home"
+    )
+
+
+def _mend_shorts(db: Connection) -> None:
+    db.execute("UPDATE memories SET short = short_of(id) WHERE short IS NOT short_of(id)")
+
+
+def _rebuild_indexes(db: Connection) -> None:
+    db.execute("REINDEX")
+
+
+def _rebuild_labels(db: Connection) -> None:
+    db.execute("DELETE FROM labels")
+    db.execute(f"INSERT OR IGNORE INTO labels {expected_labels(step=1)}")
+
+
+def _rebuild_words(db: Connection) -> None:
+    # Made anew rather than rebuilt in place: that also mends a table FTS5 refuses to read.
+    db.execute("DROP TABLE words")
+    db.execute(WORDS_TABLE)
+    db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+    db.execute("UPDATE text_edits SET count = count + 1")
+    # A jump in the numbers: every text may have changed.
+    db.execute("INSERT INTO edited_texts SELECT coalesce(max(number), 0) + 2, 0 FROM edited_texts")
+
+
+def _rebuild_fragments(db: Connection) -> None:
+    db.execute("DROP TABLE fragments")
+    db.execute(FRAGMENTS_TABLE)
+    db.execute("INSERT INTO fragments (fragments) VALUES ('rebuild')")
+
+
+MENDS: tuple[Callable[[Connection], None], ...] = (
+    _rebuild_indexes,
+    _drop_orphans,
+    _drop_misfits,
+    _mend_homes,
+    _mend_shorts,
+    _rebuild_labels,
+    _rebuild_words,
+    _rebuild_fragments,
+)

@@ -1,0 +1,250 @@
+"""Putting a backup in the place of a database: all of it or nothing of it.
+
+The pages go through SQLite's own backup into the file that is there, as one transaction. So a
+process that is killed or finds the disk full leaves what was there before, readers see one or the
+other, and processes that have the file open notice by its schema counter. A file that SQLite cannot
+open any more is replaced by a whole new one; a process that still has it open has to be started
+again.
+
+Invariant: what was there is copied beside it before it goes, by the same process and with the lock
+already held, so that nothing can be written in between. The backup is only read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from wellkept.core.clock import Clock, from_ms
+from wellkept.core.errors import StoreBusyError, StoreCorruptError, StoreError, UsageError
+from wellkept.core.query import StoreContents
+from wellkept.store.sqlite.connection.database import Connection, Database, Durability
+from wellkept.store.sqlite.maintenance.backup import copy_bytes, copy_database, staging_name
+from wellkept.store.sqlite.migrations import APPLICATION_ID, pending, schema_version
+from wellkept.store.sqlite.opening import open_file
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.store import Progress
+
+_PAGES = 2_048
+_LOGS = ("-wal", "-journal")
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_ANOTHER = "Name another backup."
+_NO_USE = f"Nothing was changed. {_ANOTHER}"
+
+
+class Replaced(NamedTuple):
+    """Where the copy of what was there is, if there was anything; and whether the file stayed."""
+
+    kept: Path | None
+    in_place: bool
+
+
+def look_into(path: Path) -> StoreContents:
+    """What a file of Wellkept's holds, whatever its schema. Changes nothing."""
+    with _opened(path) as db:
+        return _contents(db, path)
+
+
+def verify(source: Path, path: Path) -> StoreContents:
+    """What a backup holds, once it is known that it can be put there. Reads all of it."""
+    _require_another(source, path)
+    try:
+        with _opened(source) as backup:
+            return _verified(backup, source)
+    except StoreCorruptError as error:  # the hint must be about the backup, not about the store
+        raise StoreCorruptError(error.message, hint=_NO_USE) from error
+
+
+def restore(
+    source: Path,
+    path: Path,
+    *,
+    busy_timeout_ms: int,
+    durability: Durability,
+    clock: Clock,
+    progress: Progress | None = None,
+) -> Replaced:
+    """Put a backup in the place of a database and bring it to this release's schema."""
+    _require_another(source, path)
+    kept = _free_name(path, clock)
+    with _opened(source) as backup:
+        _verified(backup, source)
+        database = Database(path, busy_timeout_ms=busy_timeout_ms, durability=durability)
+        try:
+            _require_readable(path)
+            done = _restore_in_place(backup, database, kept, progress)
+        except StoreCorruptError:
+            database.close()
+            _keep_as_it_is(path, kept)
+            _restore_instead(backup, path)
+            done = Replaced(kept, in_place=False)
+        finally:
+            database.close()
+    open_file(
+        path, busy_timeout_ms=busy_timeout_ms, durability=durability, clock=clock
+    ).close()  # takes the steps that an older backup lacks
+    return done
+
+
+# -- The backup -----------------------------------------------------------------------------------
+
+
+def _require_another(source: Path, path: Path) -> None:
+    if path.exists() and source.exists() and path.samefile(source):
+        raise UsageError(f"{source} is the database itself.", hint=_ANOTHER)
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[Connection, None, None]:
+    """One state of a file. Without side files nobody uses it, and none are made beside it."""
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}.", hint=_ANOTHER)
+    in_use = any(path.with_name(path.name + end).exists() for end in (*_LOGS, "-shm"))
+    query = "?mode=ro" if in_use else "?mode=ro&immutable=1"
+    database = Database(path, busy_timeout_ms=1_000, durability="normal", uri_query=query)
+    try:
+        with database.snapshot() as db:
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # the state begins here
+            yield db
+    finally:
+        database.close()
+
+
+def _verified(db: Connection, path: Path) -> StoreContents:
+    try:
+        pending(db)  # refuses what is ahead of this release
+        (said,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+        contents = _contents(db, path)
+    except (StoreCorruptError, sqlite3.DatabaseError) as error:
+        said = error.message if isinstance(error, StoreCorruptError) else str(error)
+        raise _unfit(path, said) from error
+    if said != "ok":
+        raise _unfit(path, f"SQLite found damage: {said}")
+    return contents
+
+
+def _unfit(path: Path, why: str) -> StoreCorruptError:
+    return StoreCorruptError(f"{path} is no healthy backup: {why.rstrip('.')}.", hint=_NO_USE)
+
+
+def _contents(db: Connection, path: Path) -> StoreContents:
+    version = schema_version(db)
+    if version == 0:
+        raise StoreCorruptError(f"{path} is empty.", hint=_ANOTHER)
+    total, first, last = db.execute(
+        "SELECT count(*), min(created_ms), max(created_ms) FROM memories"
+    ).fetchone()
+    projects = db.execute(
+        "SELECT project, count(*) AS held FROM memories GROUP BY project"
+        " ORDER BY held DESC, project"
+    ).fetchall()
+    return StoreContents(
+        schema=version,
+        size_bytes=path.stat().st_size,
+        memories=total,
+        oldest_at=None if first is None else from_ms(first),
+        newest_at=None if last is None else from_ms(last),
+        projects=tuple((name, held) for name, held in projects),
+    )
+
+
+# -- What is there --------------------------------------------------------------------------------
+
+
+def _free_name(path: Path, clock: Clock) -> Path:
+    stem = f"{path.name}.before-restore-{clock():%Y%m%dT%H%M%SZ}"
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    return next(free for name in names if not (free := path.with_name(name)).exists())
+
+
+def _require_readable(path: Path) -> None:
+    """Find out by reading: opened for writing, a damaged file loses its log at once."""
+    if not path.exists():
+        return
+    try:
+        with _opened(path):
+            pass
+    except StoreCorruptError:
+        raise
+    except StoreError:
+        return  # such as a journal to be played back, which opening for writing does
+
+
+def _restore_in_place(
+    backup: Connection, database: Database, kept: Path, progress: Progress | None
+) -> Replaced:
+    with database.alone() as db:
+        has_content = _has_content(db, database.path)
+        is_kept = not has_content
+        _agree_on_pages(backup, db, database.path, is_new=not has_content)
+        db.execute("PRAGMA journal_mode = WAL")
+        total = int(backup.execute("PRAGMA page_count").fetchone()[0])
+
+        def tell(status: int, remaining: int, total: int) -> None:
+            nonlocal is_kept
+            if status in _BUSY:  # SQLite has waited as long as it was told to
+                raise StoreBusyError(
+                    f"The database {database.path} is locked by another process.",
+                    hint="Nothing was changed. Try again, or end the process that holds it.",
+                )
+            if not is_kept:
+                with database.reading() as former:
+                    copy_database(former, kept)
+                is_kept = True
+            if progress is not None:
+                progress(total - remaining, total)
+
+        # The first step takes the lock and leaves a page, so that it is not yet the last.
+        backup.backup(db, pages=max(1, min(_PAGES, total - 1)), progress=tell)
+    return Replaced(kept if has_content else None, in_place=True)
+
+
+def _has_content(db: Connection, path: Path) -> bool:
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (owner,) = db.execute("PRAGMA application_id").fetchone()
+    if tables and owner != APPLICATION_ID:
+        raise UsageError(
+            f"{path} is a database of another program, which is left alone.",
+            hint="Choose another path for the database.",
+        )
+    return bool(tables)
+
+
+def _agree_on_pages(backup: Connection, db: Connection, path: Path, *, is_new: bool) -> None:
+    """SQLite cannot put pages of one size into a log of another."""
+    (wanted,) = backup.execute("PRAGMA page_size").fetchone()
+    if is_new:
+        db.execute(f"PRAGMA page_size = {wanted}")
+    elif db.execute("PRAGMA page_size").fetchone()[0] != wanted:
+        raise StoreError(
+            f"The backup has pages of {wanted} bytes, other than {path}.",
+            hint="End the processes that use the database, move it away and restore again.",
+        )
+
+
+def _keep_as_it_is(path: Path, kept: Path) -> None:
+    for end in ("", *_LOGS):
+        if (part := path.with_name(path.name + end)).exists():
+            copy_bytes(part, kept.with_name(kept.name + end))
+
+
+def _restore_instead(backup: Connection, path: Path) -> None:
+    """A new file for one that cannot be read. Its logs go first: they belong to the old one."""
+    staged = staging_name(path)
+    copy_database(backup, staged)
+    try:
+        for end in (*_LOGS, "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        staged.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            staged.unlink(missing_ok=True)
+        raise StoreError(
+            f"{path} cannot be replaced: {error.strerror}.",
+            hint="End the processes that use it, and check the permissions of its folder.",
+        ) from error

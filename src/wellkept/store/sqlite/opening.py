@@ -1,0 +1,121 @@
+"""Opening an SQLite file of Wellkept's: for writing where that is possible, else for reading.
+
+A file is made or migrated as its steps say. One that is ahead of this code, or of another program,
+raises and is left as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from wellkept.core.clock import Clock
+from wellkept.core.errors import StoreBusyError, StoreError, StoreReadOnlyError, StoreVersionError
+from wellkept.core.query import Finding, Severity
+from wellkept.store.sqlite.connection.database import Database, Durability, require_sqlite
+from wellkept.store.sqlite.migrations import APPLICATION_ID, STEPS, Step, migrate, pending
+
+_READING = ("?mode=ro", "?mode=ro&immutable=1")
+
+
+def open_file(
+    path: Path,
+    *,
+    busy_timeout_ms: int,
+    clock: Clock,
+    durability: Durability = "normal",
+    read_only: bool = False,
+    steps: Sequence[Step] = STEPS,
+    application_id: int = APPLICATION_ID,
+) -> Database:
+    """Open a file, making or migrating it as needed."""
+    require_sqlite(sqlite3.sqlite_version_info)
+    if read_only or not _may_write(path):
+        return _open_for_reading(path, busy_timeout_ms, steps, application_id)
+    _make_folder(path)
+    database = Database(path, busy_timeout_ms=busy_timeout_ms, durability=durability)
+    try:
+        database.use_wal()
+        migrate(database, clock=clock, steps=steps, application_id=application_id)
+    except StoreReadOnlyError:
+        database.close()
+        return _open_for_reading(path, busy_timeout_ms, steps, application_id)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def look_over(
+    path: Path, *, steps: Sequence[Step], application_id: int, deep: bool
+) -> Finding | None:
+    """What is wrong with a file that can be made again; nothing in it is changed."""
+    pragma = "integrity_check" if deep else "quick_check"
+    try:
+        database = _open_for_reading(path, 1_000, steps, application_id)
+    except StoreError as error:
+        return _finding(path, error.message)
+    try:
+        with database.reading() as db:
+            said = [str(text) for (text,) in db.execute(f"PRAGMA {pragma}(1)").fetchall()]
+    except (StoreError, sqlite3.DatabaseError) as error:
+        return _finding(path, str(error))
+    finally:
+        database.close()
+    return None if said == ["ok"] else _finding(path, f"SQLite found damage: {said[0]}.")
+
+
+def _finding(path: Path, message: str) -> Finding:
+    return Finding(path.name, message, Severity.WARNING, repairable=False)
+
+
+def _may_write(path: Path) -> bool:
+    return not path.exists() or os.access(path, os.W_OK)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"The folder {path.parent} cannot be made: {error.strerror}.",
+            hint="Choose another path for the database.",
+        ) from error
+
+
+def _open_for_reading(
+    path: Path, busy_timeout_ms: int, steps: Sequence[Step], application_id: int
+) -> Database:
+    """Reading a WAL file needs its side files; where these cannot be made, the file alone is read.
+
+    That last resort is right for read-only media, where nobody can be writing.
+    """
+    if not path.exists():
+        raise StoreError(f"There is no database at {path}.", hint="Check the path.")
+    refused: StoreError | None = None
+    for query in _READING:
+        database = Database(
+            path, busy_timeout_ms=busy_timeout_ms, durability="normal", uri_query=query
+        )
+        try:
+            with database.reading() as db:
+                waiting = pending(db, steps, application_id)
+        except (StoreBusyError, StoreVersionError):
+            # Somebody is writing, or wrote what we do not know: the file alone would not tell.
+            database.close()
+            raise
+        except StoreError as error:
+            database.close()
+            refused = refused or error
+            continue
+        if not waiting:
+            return database
+        database.close()
+        refused = StoreReadOnlyError(
+            f"The database {path} has an older schema and cannot be written.",
+            hint="Open it once with write permission so that it can be migrated.",
+        )
+    assert refused is not None
+    raise refused

@@ -1,0 +1,90 @@
+"""The derived indexes: the `SearchIndex` port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from wellkept.core.errors import UsageError
+from wellkept.core.query import Candidate, Filter, Hit, Place
+from wellkept.store.sqlite.connection.component import Part, require_limit
+from wellkept.store.sqlite.connection.database import SqlValue, bindable
+from wellkept.store.sqlite.search import fulltext, trigrams
+from wellkept.store.sqlite.tables.filters import condition
+from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
+
+if TYPE_CHECKING:
+    from wellkept.core.ports.store import Vector
+    from wellkept.store.sqlite.search.candidates import Facts
+    from wellkept.store.sqlite.search.term_cache import FrequentTerms
+    from wellkept.store.sqlite.search.vectors import VectorSearch
+
+
+class SqliteSearch(Part):
+    """Finds memories by words, fragments, vectors and links."""
+
+    _facts: Facts
+    _frequent: FrequentTerms
+    _sizes: fulltext.ProjectSizes
+    _vector_search: VectorSearch
+
+    def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+        require_limit(limit)
+        with self._database.snapshot() as db:
+            return fulltext.search_words(
+                db,
+                terms,
+                where,
+                limit=limit,
+                facts=self._facts,
+                frequent=self._frequent,
+                sizes=self._sizes,
+            )
+
+    def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+        require_limit(limit)
+        with self._database.snapshot() as db:
+            return trigrams.search_fragments(db, fragments, where, limit=limit, facts=self._facts)
+
+    def search_vectors(
+        self, vector: Vector, *, model_id: str, where: Filter, limit: int
+    ) -> list[Hit]:
+        require_limit(limit)
+        with self._database.snapshot() as db:
+            return self._vector_search.nearest(
+                db, vector, model_id=model_id, where=where, limit=limit, facts=self._facts
+            )
+
+    def similarities(
+        self, vector: Vector, *, model_id: str, ids: Sequence[str]
+    ) -> dict[str, float]:
+        with self._database.snapshot() as db:
+            return self._vector_search.similarities(
+                db, vector, model_id=model_id, ids=ids, facts=self._facts
+            )
+
+    def search_links(
+        self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
+        require_limit(limit)
+        ties = [*(("file", f) for f in files), *(("module", m) for m in modules)]
+        if not ties:
+            return []
+        pairs = ",".join(["(?, ?)"] * len(ties))
+        flat: list[SqlValue] = [bindable(part) for tie in ties for part in tie]
+        fits = condition(where)
+        with self._database.reading() as db:
+            rows = db.execute(
+                f"SELECT {SELECTED_CANDIDATE}, l.ties FROM (SELECT memory, count(*) AS ties"
+                f" FROM labels WHERE (kind, value) IN (VALUES {pairs}) GROUP BY memory) l"
+                f" CROSS JOIN memories m ON m.row = l.memory WHERE {fits.sql}"
+                " ORDER BY l.ties DESC, m.row DESC LIMIT ?",
+                (*flat, *fits.params, limit),
+            ).fetchall()
+        return [Hit(to_candidate(row), float(row[-1])) for row in rows]
+
+    def around(self, places: Sequence[Place], where: Filter, *, span: int) -> list[Candidate]:
+        if span < 0:
+            raise UsageError(f"span must be at least 0, not {span}.")
+        with self._database.snapshot() as db:
+            return self._facts.around(db, places, where, span=span)

@@ -1,0 +1,266 @@
+"""The changes as SQL, inside a transaction that someone else opened.
+
+Invariant: labels, words and fragments are written with their memory's row; triggers keep words and
+fragments in step with later changes. A constraint that fails is told in terms of what the caller
+asked for.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from wellkept.core.changes import (
+    Advance,
+    Announce,
+    Change,
+    Close,
+    Delete,
+    ForgetSessions,
+    IndexCard,
+    Insert,
+    Mark,
+    PutExplanation,
+    PutScratchpad,
+    PutSession,
+    PutSightings,
+    Replace,
+    Rescore,
+)
+from wellkept.core.clock import to_ms
+from wellkept.core.errors import ConflictError, NotFoundError, StoreError, UsageError
+from wellkept.core.memory import Memory
+from wellkept.core.text import said
+from wellkept.core.types import Scope
+from wellkept.store.sqlite.connection.database import Connection, SqlValue
+from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
+from wellkept.store.sqlite.search import quantization
+from wellkept.store.sqlite.tables.activity import news_of, write_news
+from wellkept.store.sqlite.tables.memory_rows import COLUMNS, require_unit, to_row
+from wellkept.store.sqlite.tables.scratchpad_rows import put_observed
+from wellkept.store.sqlite.tables.session_rows import drop_sessions, put_mark, put_session
+
+if TYPE_CHECKING:
+    from wellkept.store.sqlite.tables.activity import Told
+
+_INSERT = (
+    f"INSERT INTO memories ({', '.join(COLUMNS)}, extra) "
+    f"VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"
+)
+_REPLACE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in COLUMNS)} WHERE row = ?"
+
+
+def make_change(db: Connection, change: Change) -> None:
+    """Make one change."""
+    match change:
+        case Insert(memory, card, since):
+            _insert(db, memory, card, since)
+        case Replace(memory, card, expected):
+            _replace(db, memory, card, expected)
+        case Close():
+            _close(db, change)
+        case Rescore(id, importance, confidence):
+            _rescore(db, id, importance, confidence)
+        case Mark(id, what, at):
+            moment = None if at is None else to_ms(at)
+            _update(db, id, f"{_mark_column(what)} = ?", moment)
+        case Delete(id):
+            _delete(db, id)
+        case PutSession(session, taken):
+            put_session(db, session, taken)
+        case ForgetSessions(project):
+            drop_sessions(db, project)
+        case Advance(mark):
+            put_mark(db, mark)
+        case PutScratchpad() | PutSightings() | PutExplanation():
+            put_observed(db, change)
+        case Announce(kind, project, subject):
+            if not (project and subject):
+                raise UsageError(f"News of {kind.value} need a project and a subject.")
+
+
+def put_card(db: Connection, row: int, card: IndexCard) -> None:
+    """Set the extra text and the vector of a memory; a card without a vector takes all away.
+
+    Vectors of other models stay: a re-index fills a new model while the old one still serves.
+    """
+    db.execute(
+        "UPDATE memories SET extra = :extra WHERE row = :row AND extra IS NOT :extra",
+        {"extra": card.extra, "row": row},
+    )
+    if card.vector is None:
+        db.execute("DELETE FROM vectors WHERE memory = ?", (row,))
+    else:
+        put_vector(db, row, card)
+
+
+def put_vector(db: Connection, row: int, card: IndexCard) -> None:
+    """Set the vector of a memory for the card's model."""
+    if card.vector is None or card.model_id is None:
+        raise UsageError("A vector needs the id of the model that made it.")
+    quantization.require_packed(card.vector)
+    model = _model(db, card.model_id, dimension=len(card.vector) // 4)
+    scale, packed = quantization.pack(card.vector)
+    db.execute(
+        "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
+        " SELECT row, ?, home, ?, ? FROM memories WHERE row = ?",
+        (model, scale, packed, row),
+    )
+
+
+def find_row(db: Connection, id: str) -> int:
+    """The row of an id, or NotFoundError."""
+    found = db.execute("SELECT row FROM memories WHERE id = ?", (id,)).fetchone()
+    if found is None:
+        raise NotFoundError(f"There is no memory with the id {id}.")
+    return int(found[0])
+
+
+def _require_unsaid(db: Connection, memory: Memory, since: int) -> None:
+    """What was written since then is named by its news; when some of those are gone already, what
+    they named counts as a repetition."""
+    oldest = db.execute("SELECT coalesce(min(number), 0) FROM news").fetchone()[0]
+    home = "" if memory.scope is Scope.USER else memory.project
+    news = db.execute(
+        "SELECT content FROM news JOIN memories AS m ON m.id = memory_id WHERE number > ?"
+        " AND m.home = ? AND m.scope = ? AND m.valid_to_ms IS NULL",
+        (since, home, memory.scope.value),
+    )
+    if oldest > since + 1 or any(said(row[0]) == said(memory.content) for row in news):
+        raise ConflictError(
+            "Someone else has just written the same.", hint="Look at what is known, and try again."
+        )
+
+
+def _insert(db: Connection, memory: Memory, card: IndexCard, since: int | None) -> None:
+    if since is not None:
+        _require_unsaid(db, memory, since)
+    try:
+        row = db.execute(_INSERT, (*to_row(memory), card.extra)).lastrowid
+    except sqlite3.IntegrityError as error:
+        raise _refusal(error, memory) from error
+    if row is None:
+        raise StoreError(f"The memory {memory.id} was not written.")
+    db.execute(INDEX_WORDS, (row, memory.content, card.extra))
+    db.execute(INDEX_FRAGMENTS, (row, memory.content))
+    put_labels(db, row, memory)
+    if card.vector is not None:
+        put_vector(db, row, card)
+
+
+def _replace(
+    db: Connection, memory: Memory, card: IndexCard | None, expected: datetime | None
+) -> None:
+    row = find_row(db, memory.id)
+    if expected is not None:
+        _require_unchanged(db, row, memory.id, expected)
+    try:
+        db.execute(_REPLACE, (*to_row(memory), row))
+    except sqlite3.IntegrityError as error:
+        raise _refusal(error, memory) from error
+    db.execute("DELETE FROM labels WHERE memory = ?", (row,))
+    put_labels(db, row, memory)
+    if card is not None:
+        # Another model's vector was made of the old content.
+        db.execute("DELETE FROM vectors WHERE memory = ?", (row,))
+        put_card(db, row, card)
+
+
+def _close(db: Connection, change: Close) -> None:
+    if change.expected_updated_at is not None:
+        row = find_row(db, change.id)
+        _require_unchanged(db, row, change.id, change.expected_updated_at, is_open=True)
+    _update(
+        db, change.id,
+        "valid_to_ms = ?, updated_ms = max(updated_ms, ?), superseded_by = ?",
+        to_ms(change.at), to_ms(change.at), change.superseded_by,
+    )  # fmt: skip
+
+
+def _require_unchanged(
+    db: Connection, row: int, id: str, expected: datetime, *, is_open: bool = False
+) -> None:
+    found = db.execute(
+        "SELECT updated_ms, valid_to_ms FROM memories WHERE row = ?", (row,)
+    ).fetchone()
+    # One that was closed within the same millisecond still bears the moment that was read.
+    if found[0] != to_ms(expected) or (is_open and found[1] is not None):
+        raise ConflictError(
+            f"The memory {id} was changed by someone else meanwhile.",
+            hint="Read it again and repeat the change.",
+        )
+
+
+def put_labels(db: Connection, row: int, memory: Memory) -> None:
+    """Write the labels of a memory that has none yet."""
+    labels = [
+        *(("tag", value, row) for value in memory.tags),
+        *(("file", value, row) for value in memory.files),
+        *(("module", value, row) for value in memory.modules),
+    ]
+    if labels:
+        db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
+
+
+def _rescore(db: Connection, id: str, importance: float | None, confidence: float | None) -> None:
+    for name, value in (("importance", importance), ("confidence", confidence)):
+        if value is not None:
+            require_unit(name, value)
+    _update(
+        db, id, "importance = coalesce(?, importance), confidence = coalesce(?, confidence)",
+        importance, confidence,
+    )  # fmt: skip
+
+
+def _mark_column(what: str) -> str:
+    columns = {"stale": "stale_ms", "archived": "archived_ms"}
+    if what not in columns:
+        raise UsageError(f"A memory cannot be marked {what!r}.", hint="Use stale or archived.")
+    return columns[what]
+
+
+def _delete(db: Connection, id: str) -> None:
+    db.execute("DELETE FROM memories WHERE row = ?", (find_row(db, id),))
+    db.execute("UPDATE memories SET superseded_by = NULL WHERE superseded_by = ?", (id,))
+
+
+def _update(db: Connection, id: str, assignments: str, *values: SqlValue) -> None:
+    row = find_row(db, id)
+    db.execute(f"UPDATE memories SET {assignments} WHERE row = {row}", values)
+
+
+def _model(db: Connection, model_id: str, *, dimension: int) -> int:
+    found = db.execute(
+        "SELECT model, dimension FROM models WHERE model_id = ?", (model_id,)
+    ).fetchone()
+    if found is None:
+        made = db.execute(
+            "INSERT INTO models (model_id, dimension) VALUES (?, ?) RETURNING model",
+            (model_id, dimension),
+        )
+        return int(made.fetchone()[0])
+    quantization.require_dimension(model_id, stored=int(found[1]), given=dimension)
+    return int(found[0])
+
+
+def _refusal(error: sqlite3.IntegrityError, memory: Memory) -> ConflictError | UsageError:
+    text = str(error)
+    if "memories.id" in text:
+        return ConflictError(f"There is already a memory with the id {memory.id}.")
+    if "memories.key" in text:
+        return ConflictError(
+            f"The key {memory.key!r} already belongs to another open memory.",
+            hint="Close or replace that one, or choose another key.",
+        )
+    return UsageError(f"The memory {memory.id} cannot be stored: {text}.")
+
+
+def make_changes(db: Connection, changes: Sequence[Change], *, at_ms: int) -> None:
+    """Make changes in order, and note what is new by them."""
+    told: list[Told] = []
+    for change in changes:
+        told += news_of(db, change)
+        make_change(db, change)
+    write_news(db, told, at_ms=at_ms)

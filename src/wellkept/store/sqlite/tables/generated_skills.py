@@ -1,0 +1,175 @@
+"""Skills made from sessions, their earlier texts and their runs: the `SkillLibrary` port."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, cast
+
+from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.errors import ConflictError, NotFoundError, UsageError
+from wellkept.store.sqlite.connection.component import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wellkept.core.generated_skills import GeneratedSkill, SkillEdition, SkillRun
+    from wellkept.store.sqlite.connection.database import Connection, SqlValue
+
+_COLUMNS: Final = (
+    "id, project, name, text, created_ms, updated_ms, origin, made_by, review, reviewed_ms,"
+    " enabled, note, session_ids, observation_ids, commit_sha, revision"
+)
+
+
+class SqliteSkillLibrary(Part):
+    """The `SkillLibrary` port."""
+
+    def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
+        with self._database.reading() as db:
+            rows = db.execute(
+                f"SELECT {_COLUMNS} FROM skill_library WHERE :project IS NULL OR project = :project"
+                " ORDER BY created_ms, id",
+                {"project": project},
+            ).fetchall()
+        return [_to_skill(row) for row in rows]
+
+    def put_generated(self, skill: GeneratedSkill) -> None:
+        from wellkept.core.activity import NewsKind
+        from wellkept.core.changes import Announce
+        from wellkept.store.sqlite.tables.activity import news_of, write_news
+
+        if not (skill.id and skill.project and skill.name and skill.text):
+            raise UsageError("A kept skill needs an id, a project, a name and a text.")
+        with self._database.writing() as db:
+            self._keep_edition(db, skill)
+            values = _values(skill)
+            marks = ", ".join("?" * len(values))
+            db.execute(
+                f"INSERT INTO skill_library ({_COLUMNS}) VALUES ({marks})"
+                " ON CONFLICT (id) DO UPDATE SET"
+                f" {', '.join(f'{c} = excluded.{c}' for c in _COLUMNS.split(', ')[1:])}",
+                values,
+            )
+            if skill.revision == 0:
+                told = Announce(NewsKind.SKILL_GENERATED, skill.project, skill.name)
+                write_news(db, news_of(db, told), at_ms=to_ms(self._clock()))
+
+    def remove_generated(self, skill_id: str) -> bool:
+        with self._database.writing() as db:
+            return db.execute("DELETE FROM skill_library WHERE id = ?", (skill_id,)).rowcount > 0
+
+    def skill_editions(self, skill_id: str) -> list[SkillEdition]:
+        from wellkept.core.generated_skills import SkillEdition
+
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT revision, text, made_by, until_ms FROM skill_editions WHERE skill = ?"
+                " ORDER BY revision DESC",
+                (skill_id,),
+            ).fetchall()
+        return [SkillEdition(n, text, made_by, from_ms(ms)) for n, text, made_by, ms in rows]
+
+    def put_skill_run(self, run: SkillRun) -> None:
+        if not (run.session_id and run.used_by):
+            raise UsageError("A run of a skill needs a session and someone who used it.")
+        outcome = None if run.succeeded is None else int(run.succeeded)
+        with self._database.writing() as db:
+            if not _known(db, run.skill_id):
+                raise NotFoundError(f"There is no kept skill with the id {run.skill_id}.")
+            db.execute(
+                "INSERT INTO skill_runs VALUES (?, ?, ?, ?, ?) ON CONFLICT (skill, session_id)"
+                " DO UPDATE SET succeeded = coalesce(excluded.succeeded, succeeded)",
+                (run.skill_id, run.session_id, run.used_by, to_ms(run.at), outcome),
+            )
+
+    def skill_runs(
+        self, *, skill_ids: Sequence[str] | None = None, session_id: str | None = None
+    ) -> list[SkillRun]:
+        from wellkept.core.generated_skills import SkillRun
+
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT skill, session_id, used_by, at_ms, succeeded FROM skill_runs"
+                " WHERE (:skills IS NULL OR skill IN (SELECT value FROM json_each(:skills)))"
+                " AND (:session IS NULL OR session_id = :session)"
+                " ORDER BY at_ms, skill, session_id",
+                {
+                    "skills": None if skill_ids is None else json.dumps(list(skill_ids)),
+                    "session": session_id,
+                },
+            ).fetchall()
+        return [
+            SkillRun(
+                skill_id=skill,
+                session_id=session,
+                used_by=used_by,
+                at=from_ms(at_ms),
+                succeeded=None if succeeded is None else bool(succeeded),
+            )
+            for skill, session, used_by, at_ms, succeeded in rows
+        ]
+
+    def _keep_edition(self, db: Connection, skill: GeneratedSkill) -> None:
+        """Check the revision, and put the former text aside where it changes."""
+        before = db.execute(
+            "SELECT revision, text, made_by FROM skill_library WHERE id = ?", (skill.id,)
+        ).fetchone()
+        if (before[0] if before else 0) != skill.revision:
+            raise ConflictError(f"The skill {skill.name!r} was changed meanwhile.")
+        if before is not None and before[1] != skill.text:
+            db.execute(
+                "INSERT INTO skill_editions VALUES (?, ?, ?, ?, ?)",
+                (skill.id, *before, to_ms(skill.updated_at)),
+            )
+
+
+def _known(db: Connection, skill_id: str) -> bool:
+    found = db.execute("SELECT 1 FROM skill_library WHERE id = ?", (skill_id,)).fetchone()
+    return found is not None
+
+
+def _values(skill: GeneratedSkill) -> tuple[SqlValue, ...]:
+    return (
+        skill.id,
+        skill.project,
+        skill.name,
+        skill.text,
+        to_ms(skill.created_at),
+        to_ms(skill.updated_at),
+        skill.origin.value,
+        skill.made_by,
+        skill.review.value,
+        None if skill.reviewed_at is None else to_ms(skill.reviewed_at),
+        int(skill.enabled),
+        skill.note,
+        json.dumps(skill.session_ids),
+        json.dumps(skill.observation_ids),
+        skill.commit_sha,
+        skill.revision + 1,
+    )
+
+
+def _to_skill(row: tuple[SqlValue, ...]) -> GeneratedSkill:
+    from wellkept.core.generated_skills import GeneratedSkill, MadeBy, SkillOrigin, SkillReview
+
+    created, updated, reviewed = row[4], row[5], row[9]
+    assert isinstance(created, int)
+    assert isinstance(updated, int)
+    return GeneratedSkill(
+        id=str(row[0]),
+        project=str(row[1]),
+        name=str(row[2]),
+        text=str(row[3]),
+        created_at=from_ms(created),
+        updated_at=from_ms(updated),
+        origin=SkillOrigin(str(row[6])),
+        made_by=cast("MadeBy", row[7]),
+        review=SkillReview(str(row[8])),
+        reviewed_at=from_ms(reviewed) if isinstance(reviewed, int) else None,
+        enabled=bool(row[10]),
+        note=None if row[11] is None else str(row[11]),
+        session_ids=tuple(json.loads(str(row[12]))),
+        observation_ids=tuple(json.loads(str(row[13]))),
+        commit_sha=None if row[14] is None else str(row[14]),
+        revision=int(cast("int", row[15])),
+    )

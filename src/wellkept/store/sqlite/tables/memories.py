@@ -1,0 +1,179 @@
+"""The canonical rows: the `MemoryRows` port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError, WellkeptError
+from wellkept.core.ids import is_full_id, normalise_short
+from wellkept.core.memory import Memory
+from wellkept.core.query import Filter, Order, Page, Stats
+from wellkept.store.sqlite.connection import pagination as paging
+from wellkept.store.sqlite.connection.component import Part, require_limit
+from wellkept.store.sqlite.connection.database import Connection, SqlValue
+from wellkept.store.sqlite.tables.access_counts import Access, write_accesses
+from wellkept.store.sqlite.tables.filters import condition
+from wellkept.store.sqlite.tables.memory_rows import BY_IDS, SELECTED, as_list, to_memory
+
+if TYPE_CHECKING:
+    from wellkept.core.changes import Change
+    from wellkept.store.sqlite.search.candidates import Facts
+
+_STREAM_ROWS = 500
+_RESOLVED = 10
+_PREFIX_CHARS = 4
+_FLUSH_PATIENCE_MS = 200
+_LATER = (StoreBusyError, StoreReadOnlyError, StoreFullError)
+
+
+class SqliteRows(Part):
+    """Reads and writes memories whole."""
+
+    _facts: Facts
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        from wellkept.store.sqlite.tables.apply_changes import make_changes
+
+        accesses = self._accesses.take()
+        try:
+            with self._database.writing() as db:
+                make_changes(db, changes, at_ms=to_ms(self._clock()))
+                write_accesses(db, accesses)
+        except WellkeptError:
+            self._accesses.add(accesses.items())
+            raise
+
+    def get(self, ids: Sequence[str]) -> list[Memory]:
+        with self._database.reading() as db:
+            rows = db.execute(f"SELECT {SELECTED} FROM {BY_IDS}", (as_list(ids),)).fetchall()
+        found = {memory.id: memory for memory in map(to_memory, rows)}
+        return [found[full_id] for full_id in ids if full_id in found]
+
+    def contents(self, ids: Sequence[str]) -> dict[str, str]:
+        with self._database.snapshot() as db:
+            rows = list(self._facts.rows_of(db, ids).values())
+            found = db.execute(
+                "SELECT m.id, m.content FROM json_each(?) j CROSS JOIN memories m"
+                " ON m.row = j.value",
+                (str(rows),),
+            )
+            return dict(found.fetchall())
+
+    def resolve(self, text: str, *, project: str | None) -> list[str]:
+        wanted = text.strip().lower().removeprefix("m:")
+        short = normalise_short(text)
+        if len(short) < _PREFIX_CHARS or not wanted.isprintable():
+            return []
+        reach, params = _reach(project)
+        with self._database.reading() as db:
+            if is_full_id(wanted):
+                return _ids(db, f"m.id = ? AND {reach}", (wanted, *params))
+            return _ids(db, f"m.short = ? AND {reach}", (short, *params)) or _ids(
+                db,
+                f"(m.short BETWEEN ? AND ? OR m.id BETWEEN ? AND ?) AND {reach}",
+                (short, short + "~", wanted, wanted + "~", *params),
+            )
+
+    def find_key(self, key: str, *, project: str, user_scope: bool) -> Memory | None:
+        reach, params = ("m.scope = 'user'", ()) if user_scope else (
+            "m.project = ? AND m.scope <> 'user'", (project,)
+        )  # fmt: skip
+        with self._database.reading() as db:
+            row = db.execute(
+                f"SELECT {SELECTED} FROM memories m"
+                f" WHERE m.key = ? AND m.valid_to_ms IS NULL AND {reach}",
+                (key, *params),
+            ).fetchone()
+        return None if row is None else to_memory(row)
+
+    def list(
+        self,
+        where: Filter,
+        *,
+        order: Order = Order.NEWEST,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Memory]:
+        require_limit(limit, least=1)
+        place = None if cursor is None else paging.decode(cursor, order=order)
+        fits = condition(where)
+        with self._database.snapshot() as db:
+            (total,) = db.execute(
+                f"SELECT count(*) FROM memories m WHERE {fits.sql}", fits.params
+            ).fetchone()
+            rows = paging.fetch(db, fits, order=order, after=place, limit=limit + 1)
+        items = tuple(map(to_memory, rows[:limit]))
+        more = len(rows) > limit
+        return Page(items, total, paging.encode(rows[limit - 1], order=order) if more else None)
+
+    def iterate(self, where: Filter) -> Iterator[Memory]:
+        fits = condition(where)
+        place: paging.Place | None = None
+        while True:
+            with self._database.reading() as db:
+                rows = paging.fetch(db, fits, order=Order.OLDEST, after=place, limit=_STREAM_ROWS)
+            yield from map(to_memory, rows)
+            if len(rows) < _STREAM_ROWS:
+                return
+            place = paging.place_of(rows[-1], order=Order.OLDEST)
+
+    def stats(self, where: Filter) -> Stats:
+        fits = condition(where)
+        with self._database.reading() as db:
+            groups = db.execute(
+                "SELECT type, scope, source, count(*), count(valid_to_ms), count(stale_ms),"
+                " count(archived_ms), sum(needs_review), sum(pinned),"
+                " min(created_ms), max(created_ms)"
+                f" FROM memories m WHERE {fits.sql} GROUP BY type, scope, source",
+                fits.params,
+            ).fetchall()
+        return Stats(
+            total=sum(g[3] for g in groups),
+            by_type=_count_by(groups, 0),
+            by_scope=_count_by(groups, 1),
+            by_source=_count_by(groups, 2),
+            closed=sum(g[4] for g in groups),
+            stale=sum(g[5] for g in groups),
+            archived=sum(g[6] for g in groups),
+            needs_review=sum(g[7] for g in groups),
+            pinned=sum(g[8] for g in groups),
+            oldest=from_ms(min(g[9] for g in groups)) if groups else None,
+            newest=from_ms(max(g[10] for g in groups)) if groups else None,
+        )
+
+    def touch(self, ids: Sequence[str], *, at: datetime) -> None:
+        access = Access(1, to_ms(at))
+        self._accesses.add((full_id, access) for full_id in ids)
+
+    def flush(self) -> None:
+        """Write what `touch` has buffered; a store that cannot be written now keeps it."""
+        accesses = self._accesses.take()
+        if not accesses:
+            return
+        try:
+            with self._database.writing(busy_timeout_ms=_FLUSH_PATIENCE_MS) as db:
+                write_accesses(db, accesses)
+        except _LATER:
+            self._accesses.add(accesses.items())
+
+
+def _reach(project: str | None) -> tuple[str, tuple[SqlValue, ...]]:
+    return ("1", ()) if project is None else ("+m.home IN (?, '')", (project,))
+
+
+def _ids(db: Connection, where: str, params: Sequence[SqlValue]) -> list[str]:
+    rows = db.execute(
+        f"SELECT m.id FROM memories m WHERE {where} ORDER BY m.id LIMIT {_RESOLVED}", params
+    )
+    return [full_id for (full_id,) in rows]
+
+
+def _count_by(groups: Sequence[Sequence[str | int]], column: int) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for group in groups:
+        name = str(group[column])
+        counts[name] = counts.get(name, 0) + int(group[3])
+    return counts

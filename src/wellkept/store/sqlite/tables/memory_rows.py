@@ -1,0 +1,252 @@
+"""A `Memory` as a row and back, exactly.
+
+Lists and nested records are JSON in their own columns. Invariant: `to_memory(to_row(m)) == m` for
+every storable memory. Knows nothing of queries.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeAlias, cast
+
+from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.codec import Json, Payload, payload_from_json, payload_to_json
+from wellkept.core.errors import StoreCorruptError, UsageError
+from wellkept.core.ids import is_full_id, short_id
+from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
+from wellkept.core.query import Candidate
+from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.store.sqlite.connection.database import SqlValue
+
+Row: TypeAlias = Sequence[Any]
+"""What the driver hands back: column values in the order they were asked for."""
+
+COLUMNS = (
+    "id", "short", "project", "type", "scope", "source", "session_id", "seq", "author",
+    "importance", "confidence", "created_ms", "updated_ms", "valid_from_ms", "valid_to_ms",
+    "accessed_ms", "access_count", "stale_ms", "archived_ms", "needs_review", "user_verified",
+    "pinned", "key", "superseded_by", "content_chars", "tags", "files", "modules",
+    "provenance_sessions", "commit_sha", "work_unit", "relations", "evidence", "graph_node",
+    "half_life_days", "citation", "work_tokens", "payload", "content",
+)  # fmt: skip
+SELECTED = ", ".join(f"m.{name}" for name in COLUMNS)
+
+_CANDIDATE_COLUMNS = (
+    "id", "type", "session_id", "seq", "author", "importance", "confidence", "valid_from_ms",
+    "accessed_ms", "access_count", "content_chars", "stale_ms IS NOT NULL",
+    "valid_to_ms IS NOT NULL", "needs_review",
+)  # fmt: skip
+SELECTED_CANDIDATE = ", ".join(f"m.{name}" for name in _CANDIDATE_COLUMNS)
+
+# However many ids there are, the statement is the same, so that it is prepared only once.
+BY_IDS = "json_each(?) j CROSS JOIN memories m ON m.id = j.value"
+
+
+def as_list(ids: Sequence[str]) -> str:
+    """Ids as the parameter of `BY_IDS`, each once."""
+    return json.dumps(list(dict.fromkeys(ids)))
+
+
+# -- Writing ------------------------------------------------------------------------------------
+
+
+def to_row(memory: Memory) -> tuple[SqlValue, ...]:
+    """The values of `COLUMNS`; UsageError for a memory that no row can hold."""
+    require_storable(memory)
+    return (
+        memory.id, short_id(memory.id), memory.project, memory.type.value, memory.scope.value,
+        memory.source.value, memory.session_id, memory.seq, memory.author,
+        memory.importance, memory.confidence, to_ms(memory.created_at), to_ms(memory.updated_at),
+        to_ms(memory.valid_from), _ms(memory.valid_to),
+        to_ms(memory.accessed_at), memory.access_count, _ms(memory.stale_at),
+        _ms(memory.archived_at), memory.needs_review, memory.user_verified,
+        memory.pinned, memory.key, memory.superseded_by, len(memory.content),
+        dump(memory.tags), dump(memory.files), dump(memory.modules),
+        dump(memory.provenance_sessions), memory.commit_sha, _dump_work_unit(memory.work_unit),
+        dump([_relation_json(item) for item in memory.relations]),
+        dump([_evidence_json(item) for item in memory.evidence]), memory.graph_node,
+        memory.half_life_days, memory.citation, memory.work_tokens, _dump_payload(memory.payload),
+        memory.content,
+    )  # fmt: skip
+
+
+def require_storable(memory: Memory) -> None:
+    """Refuse what would break an invariant of the rows, before anything is written."""
+    if not is_full_id(memory.id):
+        raise UsageError(f"{memory.id!r} is not a memory id.", hint="Ids are lower-case UUIDs.")
+    if not memory.project:
+        raise UsageError(f"The memory {memory.id} names no project.")
+    require_unit("importance", memory.importance)
+    require_unit("confidence", memory.confidence)
+    if memory.half_life_days is not None and not math.isfinite(memory.half_life_days):
+        raise UsageError(f"half_life_days must be a finite number, not {memory.half_life_days}.")
+    if any("\0" in label for label in (*memory.tags, *memory.files, *memory.modules)):
+        # SQLite's JSON reads a text only up to there, so the labels could not be rebuilt.
+        raise UsageError(f"A tag, file or module of the memory {memory.id} holds a NUL.")
+    if memory.access_count < 0:
+        raise UsageError(f"access_count cannot be negative, as {memory.access_count} is.")
+
+
+def require_unit(name: str, value: float) -> None:
+    """UsageError unless the value lies between 0 and 1; NaN lies nowhere."""
+    if not 0.0 <= value <= 1.0:
+        raise UsageError(f"{name} must lie between 0 and 1, not {value}.")
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def dump(value: object) -> str:
+    """Compact JSON that keeps every character as it is; NaN has no place in it."""
+    if value in ((), []):
+        return "[]"
+    try:
+        return _JSON.encode(value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"A value cannot be kept as JSON: {error}.") from error
+
+
+def _ms(moment: datetime | None) -> int | None:
+    return None if moment is None else to_ms(moment)
+
+
+def _dump_work_unit(ref: WorkUnitRef | None) -> str | None:
+    return None if ref is None else dump([ref.methodology, ref.hierarchy, ref.label])
+
+
+def _relation_json(item: Relation) -> list[Json]:
+    return [
+        item.type.value, item.target_id, item.target_file, item.confidence, item.auto_extracted
+    ]  # fmt: skip
+
+
+def _evidence_json(item: Evidence) -> list[Json]:
+    return [item.kind.value, item.ref, item.note, _ms(item.at)]
+
+
+def _dump_payload(payload: Payload | None) -> str | None:
+    return None if payload is None else dump(payload_to_json(payload))
+
+
+# -- Reading ------------------------------------------------------------------------------------
+
+
+_TYPES = {member.value: member for member in MemoryType}
+_SCOPES = {member.value: member for member in Scope}
+_SOURCES = {member.value: member for member in Source}
+
+
+def to_memory(row: Row) -> Memory:
+    """The memory that a row of `COLUMNS` stands for."""
+    try:
+        return _build(row)
+    except (ValueError, KeyError, TypeError, UsageError) as error:
+        raise _unreadable(row[0], error) from error
+
+
+def _unreadable(full_id: str, why: object) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"The memory {full_id} cannot be read: {why}.",
+        hint="Put a backup in place with `wellkept restore`, or delete that memory.",
+    )
+
+
+def _build(row: Row) -> Memory:
+    (
+        full_id, _, project, type_name, scope, source, session_id, seq, author,
+        importance, confidence, created_ms, updated_ms, valid_from_ms, valid_to_ms,
+        accessed_ms, access_count, stale_ms, archived_ms, needs_review, user_verified,
+        pinned, key, superseded_by, _, tags, files, modules,
+        provenance_sessions, commit_sha, work_unit, relations, evidence, graph_node,
+        half_life_days, citation, work_tokens, payload, content,
+    ) = row  # fmt: skip
+    kind = _TYPES[type_name]
+    return Memory(
+        id=full_id,
+        project=project,
+        type=kind,
+        content=content,
+        created_at=from_ms(created_ms),
+        updated_at=from_ms(updated_ms),
+        valid_from=from_ms(valid_from_ms),
+        accessed_at=from_ms(accessed_ms),
+        key=key,
+        tags=_strings(tags),
+        files=_strings(files),
+        modules=_strings(modules),
+        importance=importance,
+        confidence=confidence,
+        scope=_SCOPES[scope],
+        source=_SOURCES[source],
+        author=author,
+        session_id=session_id,
+        seq=seq,
+        provenance_sessions=_strings(provenance_sessions),
+        commit_sha=commit_sha,
+        work_unit=_work_unit(work_unit),
+        relations=_relations(relations),
+        evidence=_evidence(evidence),
+        graph_node=graph_node,
+        half_life_days=half_life_days,
+        needs_review=bool(needs_review),
+        user_verified=bool(user_verified),
+        pinned=bool(pinned),
+        citation=citation,
+        work_tokens=work_tokens,
+        payload=_payload(kind, payload),
+        valid_to=_moment(valid_to_ms),
+        superseded_by=superseded_by,
+        stale_at=_moment(stale_ms),
+        archived_at=_moment(archived_ms),
+        access_count=access_count,
+    )
+
+
+def to_candidate(row: Row) -> Candidate:
+    """The candidate that a row stands for, which begins with `SELECTED_CANDIDATE`."""
+    kind = _TYPES.get(row[1])  # looked up rather than called, for it is asked for all the time
+    if kind is None:
+        raise _unreadable(row[0], f"{row[1]!r} is no type of memory")
+    return Candidate(row[0], kind, *row[2:11], *map(bool, row[11:14]))
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else from_ms(value)
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else tuple(cast("list[str]", json.loads(text)))
+
+
+def _work_unit(text: str | None) -> WorkUnitRef | None:
+    if text is None:
+        return None
+    methodology, hierarchy, label = json.loads(text)
+    return WorkUnitRef(methodology, tuple(hierarchy), label)
+
+
+def _relations(text: str) -> tuple[Relation, ...]:
+    if text == "[]":
+        return ()
+    return tuple(Relation(RelationType(kind), *rest) for kind, *rest in json.loads(text))
+
+
+def _evidence(text: str) -> tuple[Evidence, ...]:
+    if text == "[]":
+        return ()
+    return tuple(
+        Evidence(EvidenceKind(kind), ref, note, _moment(at))
+        for kind, ref, note, at in json.loads(text)
+    )
+
+
+def _payload(kind: MemoryType, text: str | None) -> Payload | None:
+    if text is None:
+        return None
+    shape = TYPE_RULES[kind].payload
+    if shape is None:
+        raise ValueError(f"a {kind} carries no payload")
+    return payload_from_json(shape, json.loads(text))

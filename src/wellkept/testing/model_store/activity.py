@@ -1,0 +1,89 @@
+"""The part of the model store that keeps news."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+
+from wellkept.core.activity import (
+    KEPT_NEWS,
+    News,
+    NewsKind,
+    NewsSpan,
+    memory_news,
+    place_in_write,
+    session_news,
+)
+from wellkept.core.changes import Announce, Change, Close, Delete, Insert, Mark, PutSession, Replace
+from wellkept.core.errors import UsageError
+from wellkept.core.records import replace
+from wellkept.core.types import Scope
+from wellkept.testing.model_store.data import ModelData, make_change
+
+
+class ModelNews(ABC):
+    """The `NewsBook` port over a plain list."""
+
+    @property
+    @abstractmethod
+    def _data(self) -> ModelData: ...
+
+    def news(self, *, after: int, project: str | None, limit: int) -> list[News]:
+        if limit < 0:
+            raise UsageError(f"limit must be at least 0, not {limit}.")
+        seen = (
+            n for n in self._data.news if project is None or n.everywhere or n.project == project
+        )
+        return [n for n in seen if n.number > after][:limit]
+
+    def news_span(self) -> NewsSpan:
+        kept = self._data.news
+        return NewsSpan(kept[0].number, kept[-1].number) if kept else NewsSpan(0, 0)
+
+
+def make_changes(data: ModelData, changes: Sequence[Change], *, at: datetime) -> None:
+    """Make changes in order, and note what is new by them."""
+    told: list[News] = []
+    for change in changes:
+        told += _news_of(data, change, at)
+        make_change(data, change)
+    told.sort(key=lambda news: place_in_write(news.kind))
+    last = data.news[-1].number if data.news else 0
+    numbered = [replace(news, number=last + nth) for nth, news in enumerate(told, start=1)]
+    data.news = [*data.news, *numbered][-KEPT_NEWS:]
+
+
+def _news_of(data: ModelData, change: Change, at: datetime) -> list[News]:
+    if isinstance(change, PutSession):
+        before = data.sessions.get(change.session.id)
+        kinds = session_news(change.session, was_open=before is not None and before.is_open)
+        about = change.session
+        return [
+            News(number=0, kind=kind, at=at, project=about.project, session_id=about.id)
+            for kind in kinds
+        ]
+    if isinstance(change, Announce):
+        about, kind = change.subject, change.kind
+        return [News(number=0, kind=kind, at=at, project=change.project, subject=about)]
+    kind = memory_news(change)
+    return [] if kind is None else _of_memory(data, change, kind, at)
+
+
+def _of_memory(data: ModelData, change: Change, kind: NewsKind, at: datetime) -> list[News]:
+    assert isinstance(change, (Insert, Replace, Close, Delete, Mark))
+    known = isinstance(change, (Insert, Replace))
+    memory = change.memory if known else data.memories.get(change.id)
+    if memory is None:
+        return []
+    return [
+        News(
+            number=0,
+            kind=kind,
+            at=at,
+            project=memory.project,
+            everywhere=memory.scope is Scope.USER,
+            memory_id=memory.id,
+            session_id=memory.session_id,
+        )
+    ]
