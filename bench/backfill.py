@@ -18,15 +18,15 @@ from pathlib import Path
 import wellkept
 from bench.report import finish, machine, parser, table
 from bench.transcripts import write_transcripts
-from wellkept.app.imports.transcripts import BackfillReport, Wanted, import_transcripts
-from wellkept.clients.hook_spec import Places
+from wellkept.app.imports.transcripts import TranscriptFilter, TranscriptReport, import_transcripts
+from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.registry import transcripts
 from wellkept.core.codec import Json
 from wellkept.core.events import Event
 from wellkept.core.records import record
-from wellkept.observe.ingest.transcripts import Reading, Transcript
-from wellkept.observe.reading.environment import Place, World
-from wellkept.observe.session.builder import fold
+from wellkept.observe.ingest.transcripts import ReadStats, Transcript
+from wellkept.observe.reading.environment import Environment, ProjectLocation
+from wellkept.observe.session.builder import build_session
 
 ROUNDS = 5
 TARGET_MB_PER_S = 20.0
@@ -95,7 +95,9 @@ def figures(
 
 
 def _found(folder: Path) -> list[Transcript]:
-    where = Places(home=folder, project=folder, environment={"CLAUDE_CONFIG_DIR": str(folder)})
+    where = ClientFolders(
+        home=folder, project=folder, environment={"CLAUDE_CONFIG_DIR": str(folder)}
+    )
     return [t for t in transcripts("claude-code", where=where) if isinstance(t, Transcript)]
 
 
@@ -108,26 +110,31 @@ def _parsed(folder: Path) -> int:
 
 
 def _read(found: list[Transcript]) -> int:
-    return sum(1 for t in found for part in t.parts for _ in part.read(Reading()))
+    return sum(1 for t in found for part in t.parts for _ in part.read(ReadStats()))
 
 
 def _folded(found: list[Transcript]) -> int:
-    world = World(place=lambda _: Place("name:bench"))
+    world = Environment(place=lambda _: ProjectLocation("name:bench"))
     count = 0
     for transcript in found:
-        events: list[Event] = [s.event for part in transcript.parts for s in part.read(Reading())]
-        count += len(fold(None, events, world=world).drafts)
+        events: list[Event] = [s.event for part in transcript.parts for s in part.read(ReadStats())]
+        count += len(build_session(None, events, world=world).drafts)
     return count
 
 
-def _taken_in(folder: Path, *, learn: bool) -> tuple[Took, BackfillReport]:
+def _taken_in(folder: Path, *, learn: bool) -> tuple[Took, TranscriptReport]:
     home = folder / "home"
     shutil.rmtree(home, ignore_errors=True)
     with wellkept.open(home / "memory.db", project="bench", environment={}) as wk:
         wk.engine.store.describe()
         wall, cpu = time.perf_counter(), time.process_time()
         report = import_transcripts(
-            wk, "claude-code", _found(folder), wanted=Wanted(), environment={}, learn=learn
+            wk,
+            "claude-code",
+            _found(folder),
+            wanted=TranscriptFilter(),
+            environment={},
+            learn=learn,
         )
         took = Took(time.process_time() - cpu, time.perf_counter() - wall)
     return took, report
@@ -147,7 +154,7 @@ def _least(took: list[Took]) -> Took:
 
 
 def _lines(
-    size: float, shares: dict[str, float], stages: dict[str, Took], report: BackfillReport
+    size: float, shares: dict[str, float], stages: dict[str, Took], report: TranscriptReport
 ) -> list[str]:
     rows = [
         [name, f"{t.cpu_s:.2f}", f"{size / t.cpu_s:.1f}", f"{t.wall_s:.2f}"]

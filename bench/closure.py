@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench.report import Timing, finish, machine, parser, say, table, timed, timed_each
-from wellkept.codegraph.query.traversal import Map
+from wellkept.codegraph.query.traversal import GraphSnapshot
 from wellkept.core.codec import Json
 from wellkept.core.ports.graph import EdgeTable, NodeTable
 
@@ -148,7 +148,7 @@ class InMemory:
             numbers=every, files=every, tests=bytes(self._nodes),
             paths=tuple(map(str, range(self._nodes))), modules=("",) * self._nodes,
         )  # fmt: skip
-        self._map = Map(edges, nodes)
+        self._map = GraphSnapshot(edges, nodes)
 
     def update(self) -> None:
         """Write the edges of one file and read all again."""

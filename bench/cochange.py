@@ -29,7 +29,7 @@ from bench.report import finish, machine, parser, say
 from wellkept.app.projects.commits import read_past
 from wellkept.codegraph.history.co_change import FEWEST, MOST, SIGNALS, WEIGHTS, CoChange
 from wellkept.codegraph.history.commits import FileNumbers, PastCommit
-from wellkept.codegraph.online_ranker import Learner, Table
+from wellkept.codegraph.online_ranker import OnlineRanker, Table
 from wellkept.core.codec import Json
 
 TOP = 5
@@ -134,7 +134,7 @@ def measured(commits: Sequence[PastCommit], weights: Sequence[float]) -> dict[st
 # -- Training -------------------------------------------------------------------------------------
 
 
-class _Recording(Learner):
+class _Recording(OnlineRanker):
     """Keeps every choice instead of learning from it."""
 
     def __init__(self, weights: Sequence[float]) -> None:
@@ -159,7 +159,7 @@ def choices_of(commits: Sequence[PastCommit]) -> list[Choice]:
 def trained(choices: Sequence[Choice], *, seed: int = 0) -> tuple[float, ...]:
     """Weights from choices in random order, several times over."""
     rng = np.random.default_rng(seed)
-    learner = Learner([0.0] * len(SIGNALS), pull_back=1e-4, caution=1e-6)
+    learner = OnlineRanker([0.0] * len(SIGNALS), pull_back=1e-4, caution=1e-6)
     for _ in range(EPOCHS):
         for place in map(int, rng.permutation(len(choices))):
             table, right = choices[place]

@@ -22,7 +22,7 @@ from bench.crash_scene import Scene, wait_until
 from wellkept.app.observer.ingest import spool_status
 from wellkept.app.processes import running_processes
 from wellkept.app.settings.model import Settings
-from wellkept.core.activity import NewsKind
+from wellkept.core.activity import ActivityKind
 from wellkept.core.codec import Json
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Validity
@@ -281,7 +281,11 @@ def _miscounted(ledger: Ledger, sessions: Mapping[str, SessionRecord]) -> list[s
 
 def _told_twice(store: Store) -> tuple[str, ...]:
     """Beginnings that those who follow the news were told more than once."""
-    once = {NewsKind.SESSION_STARTED, NewsKind.OBSERVATION_STORED, NewsKind.MEMORY_STORED}
+    once = {
+        ActivityKind.SESSION_STARTED,
+        ActivityKind.OBSERVATION_STORED,
+        ActivityKind.MEMORY_STORED,
+    }
     told: Counter[str] = Counter()
     after = 0
     while page := store.news(after=after, project=None, limit=_NEWS_AT_ONCE):

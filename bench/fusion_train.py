@@ -31,7 +31,7 @@ from wellkept.core.query import Filter
 from wellkept.memory.recall.features import TOLD_BY_TEXT, Signal, SignalTable
 from wellkept.memory.recall.query_plan import plan_query
 from wellkept.memory.recall.ranking import READ_TEXTS, WEIGHTS_FILE, best_of, load_weights
-from wellkept.memory.recall.retrievers import ARM_CAP, Pool, QueryVector, gather
+from wellkept.memory.recall.retrievers import ARM_CAP, CandidateSet, QueryVector, gather
 
 RIDGE = 3.0
 BY_HAND: dict[str, float] = {"fragments": 2.0, "links": 2.0, "causal": 1.0}
@@ -127,11 +127,11 @@ def signals_of(memory: Wellkept, query: str) -> tuple[list[str], Numbers]:
     return list(_ids(pool)), _rows(memory, pool, SignalTable(pool, plan))
 
 
-def _ids(pool: Pool) -> list[str]:
+def _ids(pool: CandidateSet) -> list[str]:
     return [candidate.id for candidate in pool.candidates]
 
 
-def _rows(memory: Wellkept, pool: Pool, signals: SignalTable) -> Numbers:
+def _rows(memory: Wellkept, pool: CandidateSet, signals: SignalTable) -> Numbers:
     """The signals of a pool; as in use, only the texts of the best are read."""
     best = best_of(signals.weighed(load_weights()["hybrid"]), READ_TEXTS)
     signals.read_texts(memory.engine.store.contents(best))

@@ -22,7 +22,7 @@ from wellkept.codegraph.index.source_files import list_files
 from wellkept.codegraph.index.update_plan import is_wanted
 from wellkept.codegraph.languages import language_of
 from wellkept.codegraph.parse.grammars import grammar
-from wellkept.codegraph.query.queries import Questions
+from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.clock import system_clock
 from wellkept.core.codec import Json
 from wellkept.core.graph import BuildReport, FileState, NodeKind
@@ -114,7 +114,7 @@ def update_times(store: GraphStore, root: Path, *, count: int) -> tuple[Timing, 
 
 def impact_times(store: GraphStore, *, count: int) -> tuple[Timing, Timing]:
     """Depth-3 impacts of random nodes, and of the nodes with the most dependents."""
-    questions = Questions(store, _TREE)
+    questions = GraphQueries(store, _TREE)
     nodes = [n.id for n in store.all_nodes(_TREE) if n.kind is not NodeKind.DIRECTORY]
     table = store.edge_table(_TREE)
     counts: dict[int, int] = {}

@@ -23,10 +23,10 @@ from bench.corpus import Corpus, is_asked
 from bench.report import Target, Timing, finish, machine, parser, ratio, say, table
 from wellkept.app.projects.resolver import resolve_project
 from wellkept.clients import hook
-from wellkept.clients.answers.answer import Answerer
+from wellkept.clients.answers.answer import HookResponder
 from wellkept.clients.answers.context_source import MemoryContext, existing_memory
 from wellkept.clients.answers.server import AnswerServer
-from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.changes import Insert
 from wellkept.core.codec import Json
 from wellkept.memory.engine import Engine
@@ -127,7 +127,7 @@ def measure(stage: Stage, rounds: int) -> dict[str, list[Run]]:
     context = MemoryContext(
         lambda folder: existing_memory(folder, environment=stage.environment, busy_timeout_ms=1_000)
     )
-    answers = Answerer(context, shown=ShownBook(stage.home))
+    answers = HookResponder(context, shown=ShownItems(stage.home))
     for number in range(rounds + 1):
         took = {"reference": run([*PYTHON, "-c", "pass"], b"", stage.environment)}
         took["capture"] = _hook(stage, "PostToolUse", "capture", number)

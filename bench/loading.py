@@ -7,7 +7,7 @@ from time import perf_counter
 
 from bench.corpus import Corpus, Vectors, packed
 from bench.peers import PlainText
-from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
 from wellkept.memory.engine import Engine
@@ -37,7 +37,7 @@ def load(
 def inserts(engine: Engine, memories: Sequence[Memory], vectors: Vectors) -> list[Insert]:
     """The changes that add memories, with the shipped index cards and the corpus's vectors."""
     return [
-        Insert(memory, IndexCard(card.extra, MODEL_ID, packed(vector)))
+        Insert(memory, IndexEntry(card.extra, MODEL_ID, packed(vector)))
         for memory, card, vector in zip(
             memories, engine.cards(list(memories)), vectors, strict=True
         )

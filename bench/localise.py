@@ -34,10 +34,16 @@ from bench.queries import Query, read_queries
 from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
 from wellkept.app.projects.commits import read_past
-from wellkept.codegraph.history.commits import FileNumbers, PastCommit, Status
-from wellkept.codegraph.online_ranker import Learner, Table
-from wellkept.codegraph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS, Evidence, Finder
-from wellkept.codegraph.search.term_index import WordBook
+from wellkept.codegraph.history.commits import ChangeStatus, FileNumbers, PastCommit
+from wellkept.codegraph.online_ranker import OnlineRanker, Table
+from wellkept.codegraph.search.file_search import (
+    SET_BY_HAND,
+    SIGNALS,
+    WEIGHTS,
+    CandidateSignals,
+    FileSearch,
+)
+from wellkept.codegraph.search.term_index import TermIndex
 from wellkept.codegraph.search.tokens import words
 from wellkept.core.codec import Json
 
@@ -57,7 +63,7 @@ class Walk:
         self._blobs = Blobs(repo)
         self.words = Words(folder)
         self._files = FileNumbers()
-        self._book = WordBook(self.words.texts, TREE, root=repo)
+        self._book = TermIndex(self.words.texts, TREE, root=repo)
         self.finder = self.words.finder(weights)
 
     def existing(self, commit: PastCommit) -> set[str]:
@@ -68,9 +74,9 @@ class Walk:
         """Go on to the state after a commit."""
         self._files.follow(commit)
         self._book.take_history([commit])
-        gone = (Status.DELETED, Status.RENAMED)
+        gone = (ChangeStatus.DELETED, ChangeStatus.RENAMED)
         self.words.drop([c.old for c in commit.changes if c.status in gone])
-        there = [c.new for c in commit.changes if c.status is not Status.DELETED]
+        there = [c.new for c in commit.changes if c.status is not ChangeStatus.DELETED]
         bodies = {path: self._blobs.text(commit.sha, path) for path in there}
         self.words.put(bodies, stamp=commit.sha)
 
@@ -99,7 +105,7 @@ class Tally:
         self.hits: Counter[str] = Counter()
         self._seconds = 0.0
 
-    def ask(self, request: str, files: Set[str], *, words: Words, finder: Finder) -> None:
+    def ask(self, request: str, files: Set[str], *, words: Words, finder: FileSearch) -> None:
         """One question to both."""
         before = process_time()
         named = {found.path for found in finder.find(request, limit=TOP)}
@@ -191,7 +197,7 @@ def choices_of(repo: Path, commits: Sequence[PastCommit]) -> list[Choice]:
     return made
 
 
-def _choice(evidence: Evidence, files: set[str]) -> Choice:
+def _choice(evidence: CandidateSignals, files: set[str]) -> Choice:
     return evidence.table, np.array([path in files for path in evidence.paths], dtype=np.bool_)
 
 
@@ -199,7 +205,7 @@ def trained(choices: Sequence[Choice]) -> tuple[float, ...]:
     """Weights from choices in random order, several times over; those set by hand stay."""
     learned = np.array([name not in SET_BY_HAND for name in SIGNALS])
     rng = np.random.default_rng(0)
-    learner = Learner([0.0] * len(SIGNALS), pull_back=1e-4, caution=1e-6)
+    learner = OnlineRanker([0.0] * len(SIGNALS), pull_back=1e-4, caution=1e-6)
     for _ in range(EPOCHS):
         for place in map(int, rng.permutation(len(choices))):
             table, right = choices[place]

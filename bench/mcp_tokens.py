@@ -87,7 +87,7 @@ def fill_with_sessions(wk: Wellkept, *, observations: int) -> None:
         own = sentences[number * _SENTENCES_EACH : (number + 1) * _SENTENCES_EACH]
         verbs.store_observation(
             wk,
-            inputs.Seen.model_validate(
+            inputs.ObservationInput.model_validate(
                 {
                     "kind": _KINDS[number % len(_KINDS)],
                     "title": own[0][:100],
@@ -131,19 +131,19 @@ def ask(wk: Wellkept, query: str, about: Memory, spent: Spent, *, rows: int) -> 
         spent.add("three layers", cost(answer.text()))
         spent.add("layers structured", cost(json.dumps(answer.structured(), ensure_ascii=False)))
 
-    found = verbs.search(wk, inputs.Search(query=query, limit=rows))
+    found = verbs.search(wk, inputs.SearchInput(query=query, limit=rows))
     ids = [row.id for row in found.rows]
     spent.questions += 1
     spent.found += about.short in ids
     wanted = about.short if about.short in ids or not ids else ids[0]
     count("search", found)
-    around = verbs.timeline(wk, inputs.Around(anchor=wanted, before=_DEPTH, after=_DEPTH))
+    around = verbs.timeline(wk, inputs.TimelineInput(anchor=wanted, before=_DEPTH, after=_DEPTH))
     count("timeline", around)
-    count("get", verbs.get(wk, inputs.Ids(ids=[wanted])))
+    count("get", verbs.get(wk, inputs.GetInput(ids=[wanted])))
     few = list(dict.fromkeys([wanted, *ids]))[:_OPENED]
-    more = cost(verbs.get(wk, inputs.Ids(ids=few)).text())
+    more = cost(verbs.get(wk, inputs.GetInput(ids=few)).text())
     spent.add("three layers, three read", cost(found.text()) + cost(around.text()) + more)
-    spent.add("all texts", cost(verbs.get(wk, inputs.Ids(ids=ids or [wanted])).text()))
+    spent.add("all texts", cost(verbs.get(wk, inputs.GetInput(ids=ids or [wanted])).text()))
     for name in ids or [wanted]:
         record = json.dumps(memory_to_json(wk.get(name)), ensure_ascii=False)
         spent.add("all records", cost(record))

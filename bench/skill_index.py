@@ -21,9 +21,9 @@ import yaml
 
 from bench.report import Target, finish, machine, parser, ratio, table
 from wellkept.core.codec import Json
-from wellkept.skills.sources.catalog import SkillCatalogue
+from wellkept.skills.sources.catalog import SkillCatalog
 from wellkept.skills.sources.locations import project_places
-from wellkept.skills.sources.scanner import PlaceScanner
+from wellkept.skills.sources.scanner import FolderScanner
 
 _ROUNDS = 9
 _COLD_LIMIT_MS, _WARM_LIMIT_MS = 100.0, 5.0
@@ -87,8 +87,8 @@ def measure(count: int) -> dict[str, float]:
         root = Path(folder)
         files = write_skills(root, count)
 
-        def made() -> SkillCatalogue:
-            return SkillCatalogue([PlaceScanner(place) for place in project_places(root)])
+        def made() -> SkillCatalog:
+            return SkillCatalog([FolderScanner(place) for place in project_places(root)])
 
         catalogue = made()
         if len(catalogue.index()) != count or catalogue.index().findings:

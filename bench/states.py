@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 
 from bench.plain_bm25 import PlainBm25
 from wellkept.app.projects.commits import read_past
-from wellkept.codegraph.search.embeddings import Meaning
-from wellkept.codegraph.search.file_search import WEIGHTS, Finder
-from wellkept.codegraph.search.term_index import WordBook, file_text, is_worth_reading, readable
+from wellkept.codegraph.search.embeddings import CodeEmbeddings
+from wellkept.codegraph.search.file_search import WEIGHTS, FileSearch
+from wellkept.codegraph.search.term_index import TermIndex, file_text, is_worth_reading, readable
 from wellkept.codegraph.search.tokens import words
 from wellkept.core.clock import system_clock
 from wellkept.providers.embedders.bundled_models import STATIC
 from wellkept.providers.embedders.static import StaticEmbedder
-from wellkept.store.sqlite.graph.code_search import SqliteCodeTexts
+from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
 
 TREE = "bench"
 _ALL_COMMITS = 1_000_000
@@ -62,17 +62,19 @@ class Words:
     """What the finder and its peer know of files, kept alike."""
 
     def __init__(self, folder: Path) -> None:
-        self.texts = SqliteCodeTexts.open(
+        self.texts = SqliteCodeSearch.open(
             folder / "words.db", busy_timeout_ms=1000, clock=system_clock
         )
         self._peer = PlainBm25()
         self._bodies: dict[str, str] = {}
 
-    def finder(self, weights: Sequence[float] = WEIGHTS) -> Finder:
+    def finder(self, weights: Sequence[float] = WEIGHTS) -> FileSearch:
         """A finder on these words, with meaning where the bundled model is installed."""
         embedder = None if STATIC.problem() else _static()
-        meaning = embedder and Meaning(self.texts, TREE, embedder=embedder, read=self._bodies.get)
-        return Finder(self.texts, TREE, meaning=meaning, weights=weights)
+        meaning = embedder and CodeEmbeddings(
+            self.texts, TREE, embedder=embedder, read=self._bodies.get
+        )
+        return FileSearch(self.texts, TREE, meaning=meaning, weights=weights)
 
     def put(self, read: Mapping[str, str | None], *, stamp: str) -> None:
         """Keep the words of files, as far as they can be read, for what was kept of them."""
@@ -122,7 +124,7 @@ class State:
         if self._at and not self._is_behind(self._at, sha):
             self._end()
             self._begin()
-        book = WordBook(self.words.texts, TREE, root=self._repo)
+        book = TermIndex(self.words.texts, TREE, root=self._repo)
         past = read_past(self._repo, limit=_ALL_COMMITS, after=self._at, upto=sha) or []
         self.commits += book.take_history(past)
         self._take_files(sha)

@@ -21,11 +21,11 @@ from wellkept.core.changes import Delete
 from wellkept.core.codec import Json
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.ports.store import Embedder, Store, Vector
-from wellkept.core.query import Candidate, Filter, Hit
+from wellkept.core.query import Candidate, Filter, RetrieverHit
 from wellkept.core.text import query_terms
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import Mode, RecallRequest
+from wellkept.memory.recall.requests import RecallRequest, SearchMode
 from wellkept.memory.recall.retrievers import ARM_CAP, SPAN, WITH_NEIGHBOURS
 from wellkept.memory.remember import remember
 from wellkept.providers.embedders.static import StaticEmbedder
@@ -67,7 +67,7 @@ class Warm:
         self.embedder = CorpusEmbedder(StaticEmbedder())
         self.engine = Engine(store=store, embedder=lambda: self.embedder)
 
-    def ask(self, query: Query, *, mode: Mode = Mode.HYBRID) -> list[str]:
+    def ask(self, query: Query, *, mode: SearchMode = SearchMode.HYBRID) -> list[str]:
         """The ids that the shipped recall gives."""
         self.embedder.next_vector = packed(query.vector)
         request = RecallRequest(query=query.text, where=WHERE, limit=LIMIT, mode=mode)
@@ -91,8 +91,8 @@ class Warm:
         return first | self.timings(
             {
                 "hybrid": self.ask,
-                "words": lambda query: self.ask(query, mode=Mode.WORDS),
-                "vectors": lambda query: self.ask(query, mode=Mode.VECTORS),
+                "words": lambda query: self.ask(query, mode=SearchMode.WORDS),
+                "vectors": lambda query: self.ask(query, mode=SearchMode.VECTORS),
             }
         )
 
@@ -113,11 +113,11 @@ class Warm:
             parts[name] = timed_each(action, asked, budget_s=self._budget_s).as_json()
         return parts
 
-    def by_words(self, query: Query) -> list[Hit]:
+    def by_words(self, query: Query) -> list[RetrieverHit]:
         """What the words arm finds."""
         return self.store.search_words(query_terms(query.text), WHERE, limit=ARM_CAP)
 
-    def by_vector(self, query: Query) -> list[Hit]:
+    def by_vector(self, query: Query) -> list[RetrieverHit]:
         """What the vectors arm finds."""
         return self.store.search_vectors(
             packed(query.vector), model_id=MODEL_ID, where=WHERE, limit=ARM_CAP
@@ -152,7 +152,7 @@ class Warm:
         return list({hit.id: hit.candidate for hit in hits}.values())
 
 
-def rows_of(hits: Sequence[Hit]) -> Json:
+def rows_of(hits: Sequence[RetrieverHit]) -> Json:
     """The best hits as rows of the corpus."""
     return [row_of(hit.id) for hit in hits[:LIMIT]]
 

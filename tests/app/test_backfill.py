@@ -11,13 +11,13 @@ import pytest
 
 import wellkept
 from tests.app.opening import open_in
-from wellkept.app.imports.transcripts import BackfillReport, Wanted, import_transcripts
-from wellkept.clients.hook_spec import Places
+from wellkept.app.imports.transcripts import TranscriptFilter, TranscriptReport, import_transcripts
+from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.registry import transcripts
 from wellkept.core.events import Origin, PromptSubmitted, SessionStarted
 from wellkept.core.query import Filter
-from wellkept.observe.ingest.ingest import Taker
-from wellkept.observe.reading.environment import Place, World
+from wellkept.observe.ingest.ingest import EventIngester
+from wellkept.observe.reading.environment import Environment, ProjectLocation
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C7")
@@ -55,11 +55,14 @@ def session(folder: Path, name: str, *, cwd: Path, turns: int = 3, key: str = "h
 
 
 def take(
-    wk: wellkept.Wellkept, *paths: Path, wanted: Wanted | None = None, dry_run: bool = False
-) -> BackfillReport:
-    where = Places(home=paths[0], project=paths[0], environment={})
+    wk: wellkept.Wellkept,
+    *paths: Path,
+    wanted: TranscriptFilter | None = None,
+    dry_run: bool = False,
+) -> TranscriptReport:
+    where = ClientFolders(home=paths[0], project=paths[0], environment={})
     found = transcripts("claude-code", where=where, paths=paths)
-    wish = wanted or Wanted()
+    wish = wanted or TranscriptFilter()
     return import_transcripts(
         wk, "claude-code", found, wanted=wish, dry_run=dry_run, environment={}
     )
@@ -145,7 +148,7 @@ def test_a_session_that_hooks_caught_is_not_doubled(tmp_path: Path, shop: Path) 
     origin = Origin(event_id="e1", client="claude-code", session_id="s-1", at=start, cwd=str(shop))
     said = Origin(event_id="e2", client="claude-code", session_id="s-1", at=start, cwd=str(shop))
     with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
-        taker = Taker(wk.engine, World(place=lambda _: Place("name:demo")))
+        taker = EventIngester(wk.engine, Environment(place=lambda _: ProjectLocation("name:demo")))
         caught = PromptSubmitted(origin=said, text="Please fix parser 0")
         taker.commit([SessionStarted(origin=origin), caught], [])
         before = contents(wk)
@@ -174,8 +177,8 @@ def test_other_projects_and_older_sessions_are_left_out_when_asked(
 ) -> None:
     session(tmp_path / "kept", "s-1", cwd=shop)
     with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
-        elsewhere = take(wk, tmp_path / "kept", wanted=Wanted(project="name:another"))
-        older = take(wk, tmp_path / "kept", wanted=Wanted(since=NOW))
+        elsewhere = take(wk, tmp_path / "kept", wanted=TranscriptFilter(project="name:another"))
+        older = take(wk, tmp_path / "kept", wanted=TranscriptFilter(since=NOW))
         assert (elsewhere.other_projects, older.too_old) == (1, 1)
         assert contents(wk) == []
 

@@ -17,8 +17,8 @@ from tests.app.opening import open_in
 from tests.app.test_backfill import NOW, contents, session, shop, take
 from tests.app.test_backfill_sources import CLAUDE_MEM, said
 from tests.app.test_backfill_sources import take as take_source
-from wellkept.app.imports.transcripts import Wanted, import_transcripts
-from wellkept.clients.hook_spec import Places
+from wellkept.app.imports.transcripts import TranscriptFilter, import_transcripts
+from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.jsonl_records import MAX_LINE_BYTES
 from wellkept.clients.transcripts.registry import transcripts
 from wellkept.core.errors import UsageError
@@ -34,15 +34,15 @@ _IMPORT = """
 import sys
 from pathlib import Path
 import wellkept, wellkept.observe.ingest.transcript_import as backfill
-from wellkept.app.imports.transcripts import Wanted, import_transcripts
+from wellkept.app.imports.transcripts import TranscriptFilter, import_transcripts
 from wellkept.clients.transcripts.registry import transcripts
-from wellkept.clients.hook_spec import Places
+from wellkept.clients.hook_spec import ClientFolders
 backfill.BATCH_EVENTS = 7
 kept, database = Path(sys.argv[1]), sys.argv[2]
 with wellkept.open(database, project="demo", embedder="none", environment={}) as wk:
-    where = Places(home=kept, project=kept, environment={})
+    where = ClientFolders(home=kept, project=kept, environment={})
     found = transcripts("claude-code", where=where, paths=[kept])
-    import_transcripts(wk, "claude-code", found, wanted=Wanted(), environment={})
+    import_transcripts(wk, "claude-code", found, wanted=TranscriptFilter(), environment={})
 """
 _COUNTED = ("prompt_count", "turn_count", "tool_count", "observation_count", "ended_at")
 
@@ -162,11 +162,13 @@ def test_a_file_without_leave_to_read_is_named(tmp_path: Path, shop: Path) -> No
 
 def test_a_transcript_that_goes_away_meanwhile_is_named(tmp_path: Path, shop: Path) -> None:
     gone, _ = (session(tmp_path / "kept", name, cwd=shop) for name in ("s-1", "s-2"))
-    where = Places(home=tmp_path, project=tmp_path, environment={})
+    where = ClientFolders(home=tmp_path, project=tmp_path, environment={})
     found = list(transcripts("claude-code", where=where, paths=[tmp_path / "kept"]))
     gone.unlink()
     with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
-        report = import_transcripts(wk, "claude-code", found, wanted=Wanted(), environment={})
+        report = import_transcripts(
+            wk, "claude-code", found, wanted=TranscriptFilter(), environment={}
+        )
     assert report.new == 1
     assert [one.path for one in report.unread] == [gone]
 

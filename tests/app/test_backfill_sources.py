@@ -12,7 +12,7 @@ import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from wellkept.app.imports.notes import NotesReport
-from wellkept.app.imports.sources import SOURCES, Asked, import_source
+from wellkept.app.imports.sources import SOURCES, SourceRequest, import_source
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter
 from wellkept.core.types import Scope
@@ -23,7 +23,9 @@ pytestmark = pytest.mark.feature("C7")
 def take(
     wk: wellkept.Wellkept, name: str, *paths: Path, everything: bool = False, dry_run: bool = False
 ) -> NotesReport:
-    asked = Asked(wk=wk, home=wk.root / "home", environment={}, paths=paths, everything=everything)
+    asked = SourceRequest(
+        wk=wk, home=wk.root / "home", environment={}, paths=paths, everything=everything
+    )
     return import_source(name, asked, dry_run=dry_run)
 
 

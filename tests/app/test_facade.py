@@ -11,12 +11,12 @@ import pytest
 import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import FailingEmbedder, open_in
-from wellkept.app.projects.delete import Cleared
+from wellkept.app.projects.delete import DeletedCounts
 from wellkept.app.settings.model import Settings
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, StoreError, UsageError
 from wellkept.core.payloads import Decision
 from wellkept.core.types import MemoryType, Scope, Source
-from wellkept.memory.remember import Outcome
+from wellkept.memory.remember import RememberOutcome
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 
@@ -59,7 +59,7 @@ def test_everything_said_about_a_memory_is_kept(tmp_path: Path) -> None:
             payload={"rationale": "no server", "alternatives": ["files"]},
         )
         found = wk.get("engine")
-    assert kept.outcome is Outcome.INSERTED
+    assert kept.outcome is RememberOutcome.INSERTED
     assert found == kept.memory
     assert (found.type, found.scope, found.source) == (
         MemoryType.DECISION,
@@ -139,7 +139,7 @@ def test_a_new_value_for_a_key_takes_the_place_of_the_old_one_and_history_stays(
         wk.remember("port 8080", key="port")
         clock.advance(days=30)
         kept = wk.remember("port 9090", key="port")
-        assert kept.outcome is Outcome.SUPERSEDED
+        assert kept.outcome is RememberOutcome.SUPERSEDED
         assert [m.content for m in wk.list().items] == ["port 9090"]
         assert [m.content for m in wk.list(as_of="20d").items] == ["port 8080"]
 
@@ -197,7 +197,7 @@ def test_clearing_a_project_leaves_other_projects_alone(tmp_path: Path) -> None:
         wk.remember("stays")
     with open_in(tmp_path) as wk:
         wk.remember("goes")
-        assert wk.clear_project(dry_run=True) == Cleared(memories=1, sessions=0)
+        assert wk.clear_project(dry_run=True) == DeletedCounts(memories=1, sessions=0)
         assert wk.clear_project().memories == 1
         assert wk.projects() == [("name:other", 1)]
 
@@ -315,7 +315,7 @@ def test_an_export_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_what_is_said_is_kept_even_when_the_embedder_fails(tmp_path: Path) -> None:
     with open_in(tmp_path, embedder=FailingEmbedder(texts=0)) as wk:
         kept = wk.remember("still kept")
-        assert kept.outcome is Outcome.INSERTED
+        assert kept.outcome is RememberOutcome.INSERTED
         assert wk.embedding_problem == "The server went away."
         assert [hit.memory.content for hit in wk.recall("kept")] == ["still kept"]
 

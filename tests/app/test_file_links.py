@@ -12,9 +12,9 @@ import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from wellkept.app.graph.co_change import co_access, learn_prefetch, link_sessions
-from wellkept.core.changes import PutSightings
+from wellkept.core.changes import PutSignals
 from wellkept.core.module_names import module_of
-from wellkept.core.scratchpad import Sighting, SightingKind, pair_subject
+from wellkept.core.scratchpad import SessionSignal, SignalKind, pair_subject
 from wellkept.core.types import MemoryType, Phase
 from wellkept.testing.fakes import ManualClock
 
@@ -27,9 +27,9 @@ def show(wk: wellkept.Wellkept, session: int, *paths: str, project: str | None =
     at = ManualClock()() + timedelta(hours=session)
     name = f"session-{session}"
     seen = [
-        Sighting(
+        SessionSignal(
             project=home,
-            kind=SightingKind.FILE_ACCESS,
+            kind=SignalKind.FILE_ACCESS,
             subject=path,
             session_id=name,
             at=at,
@@ -39,9 +39,9 @@ def show(wk: wellkept.Wellkept, session: int, *paths: str, project: str | None =
         for path in paths
     ]
     seen += [
-        Sighting(
+        SessionSignal(
             project=home,
-            kind=SightingKind.CO_ACCESS,
+            kind=SignalKind.CO_ACCESS,
             subject=pair_subject(a, b),
             session_id=name,
             at=at,
@@ -49,8 +49,8 @@ def show(wk: wellkept.Wellkept, session: int, *paths: str, project: str | None =
         )
         for a, b in pairwise(paths)
     ]
-    kinds = (SightingKind.FILE_ACCESS, SightingKind.CO_ACCESS)
-    wk.engine.store.apply([PutSightings(home, name, kinds, tuple(seen))])
+    kinds = (SignalKind.FILE_ACCESS, SignalKind.CO_ACCESS)
+    wk.engine.store.apply([PutSignals(home, name, kinds, tuple(seen))])
 
 
 def weight(wk: wellkept.Wellkept, a: str, b: str) -> float:

@@ -20,7 +20,7 @@ from wellkept.core.memory import WorkUnitRef
 from wellkept.core.payloads import PrefetchPattern, WorkState
 from wellkept.core.records import replace
 from wellkept.core.types import Phase
-from wellkept.observe.ingest.ingest import Taker
+from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D5", "D8", "D10", "B8")
@@ -37,7 +37,7 @@ def repository(tmp_path: Path) -> GitRepository:
 
 def take(wk: wellkept.Wellkept, events: list[Event]) -> None:
     """Take events in and do what follows a drain."""
-    taker = Taker(wk.engine, machine_world(wk.engine.store, {}))
+    taker = EventIngester(wk.engine, machine_world(wk.engine.store, {}))
     for event in events:
         taker.commit([event], [])
     wk.observer.learn(list(taker.due), daily_model_tokens=0)

@@ -18,7 +18,7 @@ from tests.codegraph.trees import write
 from wellkept.app import Wellkept
 from wellkept.app.file_locks import lock, open_lock
 from wellkept.core.errors import NotFoundError, StoreCorruptError, StoreVersionError
-from wellkept.core.graph import BuildProgress, Stage
+from wellkept.core.graph import BuildProgress, BuildStage
 
 pytestmark = pytest.mark.feature("E2")
 
@@ -89,18 +89,18 @@ def test_a_second_build_waits_and_a_question_does_not(
     wk: Wellkept, root: Path, tmp_path: Path
 ) -> None:
     write(root, {"b.py": "def f():\n    pass\n\n\ndef g():\n    pass\n"})
-    seen: list[Stage] = []
+    seen: list[BuildStage] = []
     held = open_lock(tmp_path / "locks", wk.graph.tree)
     assert lock(held)
     assert wk.graph.node("b.py").end_line == 2  # as the graph has it: somebody else is at work
 
     def tell(at: BuildProgress) -> None:
         seen.append(at.stage)
-        if at.stage is Stage.WAIT:
+        if at.stage is BuildStage.WAIT:
             held.close()
 
     assert wk.graph.build(workers=1, progress=tell).reanalysed == 1
-    assert seen[0] is Stage.WAIT
+    assert seen[0] is BuildStage.WAIT
 
 
 def test_a_build_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None:

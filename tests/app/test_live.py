@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 import wellkept
-from wellkept.app.background import Live, LivePace
+from wellkept.app.background import BackgroundWorker, WorkerIntervals
 from wellkept.app.observer.ingest import sum_up, take_waiting
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.model import Settings
@@ -43,13 +43,15 @@ class Scene:
             cwd=folder, embedder="none", settings=Settings(), environment=self.environment
         )
 
-    def live(self, *, drain_every_s: float = 3600.0, look_every_s: float = 0.01) -> Live:
-        return Live(
+    def live(
+        self, *, drain_every_s: float = 3600.0, look_every_s: float = 0.01
+    ) -> BackgroundWorker:
+        return BackgroundWorker(
             self.open_in,
             folder=self.work,
             translate=events_of,
             environment=self.environment,
-            pace=LivePace(look_every_s=look_every_s, drain_every_s=drain_every_s),
+            pace=WorkerIntervals(look_every_s=look_every_s, drain_every_s=drain_every_s),
             on_error=self.note,
         )
 

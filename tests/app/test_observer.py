@@ -14,7 +14,7 @@ from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
 from wellkept.app.facade import Wellkept
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter
-from wellkept.core.scratchpad import PadState, QaIssue
+from wellkept.core.scratchpad import QaIssue, ScratchpadStatus
 from wellkept.core.types import MemoryType, Source
 from wellkept.observe.thresholds import MOST_SHEETS
 from wellkept.server.operations.table import BY_NAME
@@ -55,7 +55,9 @@ def test_scratchpads_of_settled_work_go_after_a_week(wk: Wellkept) -> None:
     worked(wk, 8, proof=False)
     wk.observer.learn([])
     left = wk.engine.store.scratchpads(project=None)
-    assert [(pad.session_id, pad.state) for pad in left] == [("session-008", PadState.WAITING)]
+    assert [(pad.session_id, pad.state) for pad in left] == [
+        ("session-008", ScratchpadStatus.WAITING)
+    ]
 
 
 def test_why_tells_rule_sessions_signals_and_score(wk: Wellkept) -> None:
@@ -159,7 +161,7 @@ def test_a_verdict_of_passed_promotes_at_once(wk: Wellkept) -> None:
         Filter(project=PROJECT, types=(MemoryType.CAUSAL_DEPENDENCY,)), limit=5
     )
     assert len(found.items) == 1
-    assert pad_of(wk.engine, "session-003").state is PadState.PROMOTED
+    assert pad_of(wk.engine, "session-003").state is ScratchpadStatus.PROMOTED
     with pytest.raises(UsageError, match="complexity"):
         wk.observer.verdict("session-001", "passed", complexity="huge")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.app.opening import FailingEmbedder, open_in
 from wellkept.app.maintenance.reindex import PAGE, index_version, reindex, set_index_version
-from wellkept.core.changes import IndexCard
+from wellkept.core.changes import IndexEntry
 from wellkept.core.errors import ProviderError
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import Json
@@ -121,7 +121,7 @@ def test_texts_of_another_index_version_are_made_anew(tmp_path: Path) -> None:
         memory = wk.remember("nothing telling", tags=["zebra"]).memory
         store = wk.engine.store
         vector = WordEmbedder().embed_query("nothing telling")
-        store.put_cards([(memory.id, IndexCard("", "words-256", vector))])
+        store.put_cards([(memory.id, IndexEntry("", "words-256", vector))])
         store.put_value("index", "version", INDEX_VERSION + 7)
         assert wk.list(limit=1).total == 1
         assert store.search_words(["zebra"], _here(wk.project), limit=5) == []

@@ -11,7 +11,7 @@ from tests.app.opening import open_in
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
 from wellkept.app import Wellkept
-from wellkept.codegraph.query.related import Named, Ranking, fused
+from wellkept.codegraph.query.related import FileRanking, NamedFile, fused
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import FileLink
 
@@ -100,8 +100,8 @@ def test_files_that_are_gone_are_not_named(wk: Wellkept, tmp_path: Path) -> None
 
 def test_a_file_that_several_sources_name_comes_first() -> None:
     rankings = [
-        Ranking(1.0, [Named("x", ("p",)), Named("y", ("q",))]),
-        Ranking(0.5, [Named("y", ("r", "q")), Named("gone", ())]),
+        FileRanking(1.0, [NamedFile("x", ("p",)), NamedFile("y", ("q",))]),
+        FileRanking(0.5, [NamedFile("y", ("r", "q")), NamedFile("gone", ())]),
     ]
     found = fused(rankings, is_there=lambda path: path != "gone", limit=5)
     assert [(file.path, file.reasons) for file in found] == [("y", ("q", "r")), ("x", ("p",))]

@@ -10,10 +10,10 @@ import pytest
 from tests.app.opening import open_in
 from tests.codegraph.trees import write
 from tests.observe.telling import START, Teller
-from wellkept.app.observer.browser_sources import ScreenSources, labels
+from wellkept.app.observer.browser_sources import BrowserSources, labels
 from wellkept.app.observer.ingest import machine_world
 from wellkept.core.events import ToolKind
-from wellkept.observe.ingest.ingest import Taker
+from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D8")
@@ -31,9 +31,9 @@ FILES = {
 
 
 @pytest.fixture
-def sources(tmp_path: Path) -> ScreenSources:
+def sources(tmp_path: Path) -> BrowserSources:
     write(tmp_path, FILES)
-    return ScreenSources(str(tmp_path))
+    return BrowserSources(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def sources(tmp_path: Path) -> ScreenSources:
     ],
 )
 def test_what_was_acted_on_is_looked_for_in_the_source(
-    sources: ScreenSources, about: str, files: tuple[str, ...]
+    sources: BrowserSources, about: str, files: tuple[str, ...]
 ) -> None:
     assert sources.files_of("", about, ()) == files
 
 
-def test_the_page_and_what_the_tool_named_count_too(sources: ScreenSources) -> None:
+def test_the_page_and_what_the_tool_named_count_too(sources: BrowserSources) -> None:
     found = sources.files_of("/orders", "click `Export everything`", ())
     assert found == ("src/panels/ExportPanel.tsx", "src/pages/orders.tsx")
     named = sources.files_of("/orders", "click `Export everything`", ("src/a.tsx",))
@@ -64,7 +64,7 @@ def test_the_page_and_what_the_tool_named_count_too(sources: ScreenSources) -> N
 
 def test_a_folder_that_is_gone_ties_nothing(tmp_path: Path) -> None:
     for folder in (None, "", "bad\0name", str(tmp_path / "gone")):
-        assert ScreenSources(folder).files_of("/orders", "click `Export everything`", ()) == ()
+        assert BrowserSources(folder).files_of("/orders", "click `Export everything`", ()) == ()
 
 
 def test_labels_are_told_from_roles_and_selectors() -> None:
@@ -85,7 +85,7 @@ def test_what_a_browser_showed_comes_with_the_impact_of_its_component(tmp_path: 
     )
     events = [say.start(), say.prompt("QA the orders"), click, say.turn_end("Ok."), say.end()]
     with open_in(tmp_path, project=None, clock=ManualClock(START)) as wk:
-        taker = Taker(wk.engine, machine_world(wk.engine.store, {}))
+        taker = EventIngester(wk.engine, machine_world(wk.engine.store, {}))
         for event in events:
             taker.commit([event], [])
         wk.observer.learn(list(taker.due), daily_model_tokens=0)

@@ -14,7 +14,7 @@ from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
 from wellkept.app.projects.session_commits import commit_stays, committed_afterwards
 from wellkept.core.events import Event
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import PadState
+from wellkept.core.scratchpad import ScratchpadStatus
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("D3")
@@ -115,9 +115,9 @@ def test_work_that_waits_is_looked_at_again_until_somebody_committed_it(
     ) as wk:
         take(wk.engine, events)
         assert wk.observer.learn([w.session_id]).reports == ()
-        assert pad_of(wk.engine, w.session_id).state is PadState.WAITING
+        assert pad_of(wk.engine, w.session_id).state is ScratchpadStatus.WAITING
         at = pad_of(wk.engine, w.session_id).updated_at
         sha = commit(git, tmp_path, "src/a.py", after=at + timedelta(minutes=4) - LAST_EDIT)
         (report,) = wk.observer.learn([]).reports
         assert report.standing.by == f"commit {sha[:12]}, made afterwards"
-        assert pad_of(wk.engine, w.session_id).state is PadState.PROMOTED
+        assert pad_of(wk.engine, w.session_id).state is ScratchpadStatus.PROMOTED

@@ -11,7 +11,7 @@ import pytest
 from wellkept.app.settings import paths
 from wellkept.app.settings.model import Settings, rule_of, rules
 from wellkept.app.settings.sources import (
-    Sources,
+    SettingSources,
     inspect_settings,
     load_settings,
     parse_value,
@@ -19,7 +19,7 @@ from wellkept.app.settings.sources import (
 )
 from wellkept.app.settings.toml_file import read_entries, write_entry
 from wellkept.core.errors import UsageError
-from wellkept.memory.recall.requests import DEFAULT_PROFILE, Mode
+from wellkept.memory.recall.requests import DEFAULT_PROFILE, SearchMode
 from wellkept.providers.embedders.settings import CHOICES, DEFAULT_DIMENSION
 
 pytestmark = pytest.mark.feature("A3")
@@ -27,13 +27,13 @@ pytestmark = pytest.mark.feature("A3")
 
 def _sources(
     folder: Path, *, user: str = "", project: str = "", environment: dict[str, str] | None = None
-) -> Sources:
+) -> SettingSources:
     user_file, project_file = folder / "config.toml", folder / ".wellkept.toml"
     if user:
         user_file.write_text(user, encoding="utf-8")
     if project:
         project_file.write_text(project, encoding="utf-8")
-    return Sources(environment or {}, user_file, project_file)
+    return SettingSources(environment or {}, user_file, project_file)
 
 
 def test_without_any_source_every_value_is_the_default(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_typed_value_is_parsed_by_its_rule() -> None:
 
 def test_the_choices_are_those_of_the_packages_that_use_them() -> None:
     assert set(rule_of("embedding.provider").choices) == set(CHOICES)
-    assert set(rule_of("recall.mode").choices) == set(Mode)
+    assert set(rule_of("recall.mode").choices) == set(SearchMode)
     assert Settings().recall_profile == DEFAULT_PROFILE
     assert Settings().embedding_dimension == DEFAULT_DIMENSION
 

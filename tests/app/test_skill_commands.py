@@ -14,9 +14,9 @@ import pytest
 import wellkept
 from tests.skills.reading import document, put
 from wellkept.app.settings.model import Settings
-from wellkept.app.skills.context import SkillOffers
-from wellkept.app.skills.run_lock import RunGuard
-from wellkept.core.activity import NewsKind
+from wellkept.app.skills.context import SkillContextSource
+from wellkept.app.skills.run_lock import RunLock
+from wellkept.core.activity import ActivityKind
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.memory.context.build import ContextRequest, Moment
 from wellkept.memory.context.packing import render_context
@@ -37,8 +37,8 @@ Deploy $1 to $2.
 _HOLD = """
 import sys
 from pathlib import Path
-from wellkept.app.skills.run_lock import RunGuard
-with RunGuard(Path(sys.argv[1])).held(sys.argv[2], name="deploy"):
+from wellkept.app.skills.run_lock import RunLock
+with RunLock(Path(sys.argv[1])).held(sys.argv[2], name="deploy"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -155,7 +155,7 @@ def test_a_skill_does_not_run_twice_at_once(wk: wellkept.Wellkept) -> None:
 def test_another_process_keeps_a_skill_until_it_ends_and_a_dead_one_does_not(
     tmp_path: Path,
 ) -> None:
-    guard, key = RunGuard(tmp_path / "runs"), "demo\nproject:.skills:deploy"
+    guard, key = RunLock(tmp_path / "runs"), "demo\nproject:.skills:deploy"
     command = [sys.executable, "-c", _HOLD, str(tmp_path / "runs"), key]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
@@ -289,7 +289,7 @@ class SlowSkills:
 @pytest.mark.feature("B9")
 def test_skills_that_take_too_long_hold_nobody_up() -> None:
     slow = SlowSkills()
-    offers = SkillOffers(cast("Skills", slow))
+    offers = SkillContextSource(cast("Skills", slow))
     request = ContextRequest(project="demo", moment=Moment.PROMPT, query="x")
     assert offers.offers_within(0.0, request) == ()
     assert offers.offers_within(60.0, request) == ()  # somebody is still at it
@@ -306,7 +306,9 @@ def test_skills_that_a_project_calls_for_are_news_once(wk: wellkept.Wellkept) ->
     for _ in range(2):
         wk.skills.detect(refresh=True)
     told = wk.engine.store.news(after=0, project=wk.project, limit=9)
-    assert [(news.kind, news.subject) for news in told] == [(NewsKind.SKILLS_DETECTED, "deploy")]
+    assert [(news.kind, news.subject) for news in told] == [
+        (ActivityKind.SKILLS_DETECTED, "deploy")
+    ]
     (wk.root / "deploy.toml").unlink()
     wk.skills.detect(refresh=True)
     assert len(wk.engine.store.news(after=0, project=wk.project, limit=9)) == 1

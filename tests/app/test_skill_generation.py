@@ -19,9 +19,9 @@ from tests.app.working import (
     events_of,
     route_skill,
 )
-from wellkept.app.background import Live
+from wellkept.app.background import BackgroundWorker
 from wellkept.app.settings.model import Settings
-from wellkept.core.activity import NewsKind
+from wellkept.core.activity import ActivityKind
 from wellkept.core.errors import NotFoundError, ProviderError
 from wellkept.core.generated_skills import GeneratedSkill, SkillReview
 from wellkept.core.records import replace
@@ -390,7 +390,7 @@ def test_a_session_that_ended_well_is_suggested_as_a_skill_by_itself(desk: Desk)
         assert report.problems == ()
         assert not wk.skills.get(NAME).enabled
         told = wk.engine.store.news(after=0, project=wk.project, limit=99)
-        assert [n.subject for n in told if n.kind is NewsKind.SKILL_GENERATED] == [NAME]
+        assert [n.subject for n in told if n.kind is ActivityKind.SKILL_GENERATED] == [NAME]
         desk.drain(wk)
         assert len(wk.skills.library.all()) == 1
 
@@ -433,7 +433,7 @@ def test_an_embedder_that_fails_leaves_the_words_to_tell(desk: Desk) -> None:
 
 
 def test_a_live_process_learns_after_its_drain(desk: Desk) -> None:
-    live = Live(
+    live = BackgroundWorker(
         lambda _: desk.open(),
         folder=desk.work,
         translate=events_of,

@@ -21,7 +21,7 @@ from wellkept.app.skills.learn import skills_called
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import SkillOrigin, SkillReview
 from wellkept.skills.generation.generate import require_valid
-from wellkept.skills.generation.session_story import WorkStory
+from wellkept.skills.generation.session_story import SessionStory
 
 pytestmark = pytest.mark.feature("F9")
 
@@ -161,7 +161,7 @@ def _ms(seconds: float) -> int:
 
 
 def test_names_are_called_by_the_tool_or_after_a_slash() -> None:
-    story = WorkStory(session_id="s", prompts=("/one now", "/ nothing", "and /two", "/one"))
+    story = SessionStory(session_id="s", prompts=("/one now", "/ nothing", "and /two", "/one"))
     assert skills_called(story) == ("one", "nothing")
 
 

@@ -13,7 +13,7 @@ import wellkept
 from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from wellkept.app.projects.renames import followed, read_moves
-from wellkept.codegraph.history.commits import FileChange, PastCommit, Status
+from wellkept.codegraph.history.commits import ChangeStatus, CommitFile, PastCommit
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.testing.fakes import ManualClock
 
@@ -155,19 +155,19 @@ def test_names_lead_to_where_their_files_are(steps: list[tuple[str, str, str]]) 
     last_owner: dict[str, int] = {}
     commits: list[PastCommit] = []
 
-    def told(status: Status, old: str, new: str) -> None:
-        commits.append(PastCommit("", "", (FileChange(status, old, new),)))
+    def told(status: ChangeStatus, old: str, new: str) -> None:
+        commits.append(PastCommit("", "", (CommitFile(status, old, new),)))
 
     for number, (what, one, two) in enumerate(steps):
         if what == "a" and one not in files:
             files[one] = last_owner[one] = number
-            told(Status.ADDED, one, one)
+            told(ChangeStatus.ADDED, one, one)
         elif what == "d" and one in files:
             del files[one]
-            told(Status.DELETED, one, one)
+            told(ChangeStatus.DELETED, one, one)
         elif what == "r" and one in files and two not in files:
             files[two] = last_owner[two] = files.pop(one)
-            told(Status.RENAMED, one, two)
+            told(ChangeStatus.RENAMED, one, two)
     places = {owner: name for name, owner in files.items()}
     renamed, deleted = followed(commits)
     for name, owner in last_owner.items():

@@ -12,13 +12,13 @@ from bench.localise import measured, trained
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
 from wellkept.app.projects.commits import read_past
-from wellkept.codegraph.history.commits import FileChange, PastCommit, Status
+from wellkept.codegraph.history.commits import ChangeStatus, CommitFile, PastCommit
 from wellkept.codegraph.search.file_search import SET_BY_HAND, SIGNALS, WEIGHTS
 
 
 def commit(*paths: str, added: tuple[str, ...] = ()) -> PastCommit:
-    changes = [FileChange(Status.CHANGED, path, path) for path in paths]
-    changes += [FileChange(Status.ADDED, path, path) for path in added]
+    changes = [CommitFile(ChangeStatus.CHANGED, path, path) for path in paths]
+    changes += [CommitFile(ChangeStatus.ADDED, path, path) for path in added]
     return PastCommit("0" * 40, "work", tuple(changes))
 
 

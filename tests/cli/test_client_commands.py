@@ -16,7 +16,7 @@ from tests.clients.recorded import recorded
 from wellkept.clients.install.targets import CLIENTS
 from wellkept.clients.registry import translate
 from wellkept.core.events import Event, PromptSubmitted, ToolCalled
-from wellkept.store.spool_reader import Entry, files, read
+from wellkept.store.spool_reader import RawEntry, files, read
 
 pytestmark = pytest.mark.feature("C4")
 _AT = datetime(2026, 11, 15, tzinfo=UTC)
@@ -186,7 +186,7 @@ def _caught(home: Path) -> list[Event]:
         event
         for file in files(home / "spool")
         for entry in read(file.path)
-        if isinstance(entry, Entry)
+        if isinstance(entry, RawEntry)
         for event in translate(
             entry.client, entry.event, entry.payload, event_id=entry.event_id, at=_AT
         )

@@ -17,8 +17,8 @@ import httpx2
 import pytest
 
 from tests.cli.conftest import Cli
-from wellkept.app.processes import FOLDER_NAME, Running, announced, running_processes
-from wellkept.clients.answers.protocol import NobodyAnswersError, ask, is_answered
+from wellkept.app.processes import FOLDER_NAME, RunningProcess, announced, running_processes
+from wellkept.clients.answers.protocol import NoServerError, ask, is_answered
 from wellkept.server.auth import TOKEN_NAME
 from wellkept.store import spool
 
@@ -122,7 +122,7 @@ def test_what_hooks_catch_is_drained_told_and_answered_while_it_serves(
             timeout_s=30,
         )
         assert b"French" in answer
-    with pytest.raises(NobodyAnswersError):
+    with pytest.raises(NoServerError):
         ask(str(home), client="claude-code", event="Stop", payload=b"{}", timeout_s=1)
 
 
@@ -252,7 +252,9 @@ def test_a_missing_extra_is_named_with_what_to_install(
 
 
 def test_the_dead_are_not_taken_for_running(tmp_path: Path) -> None:
-    me = Running(kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1", address="x")
+    me = RunningProcess(
+        kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1", address="x"
+    )
     left = tmp_path / FOLDER_NAME / "999999.json"
     with announced(tmp_path, me):
         left.write_text('{"kind": "serve", "pid": 999999, "started_at": "", "version": "1"}')
@@ -266,7 +268,9 @@ def test_the_dead_are_not_taken_for_running(tmp_path: Path) -> None:
 
 def test_status_shows_what_runs(cli: Cli, home: Path) -> None:
     assert cli("status", "--json").json["running"] == []
-    me = Running(kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1", address="x")
+    me = RunningProcess(
+        kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1", address="x"
+    )
     with announced(home, me):
         assert f"wellkept serve runs at x (process {os.getpid()})" in cli("status").out
         assert cli("status", "--json").json["running"][0]["kind"] == "serve"

@@ -13,7 +13,7 @@ from pathlib import Path
 import wellkept
 from wellkept.app.settings.model import Settings
 from wellkept.clients import hook
-from wellkept.store.spool_reader import Entry, files, read
+from wellkept.store.spool_reader import RawEntry, files, read
 
 HOOK = Path(hook.__file__)
 PYTHON = (sys.executable, "-I", "-S")
@@ -84,10 +84,10 @@ class Machine:
         """A payload in the form that most clients share."""
         return json.dumps({"session_id": session, "cwd": str(self.project), **more}).encode()
 
-    def caught(self) -> list[Entry]:
+    def caught(self) -> list[RawEntry]:
         """Every event in the spool."""
         items = [item for file in files(self.spool) for item in read(file.path)]
-        return [item for item in items if isinstance(item, Entry)]
+        return [item for item in items if isinstance(item, RawEntry)]
 
     def remember(self, *statements: str, files: tuple[str, ...] = (), type: str = "fact") -> None:
         """Keep something in the project's memory."""

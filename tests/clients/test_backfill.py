@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.clients.hook_spec import Places
+from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.transcripts.registry import SOURCES, transcripts
 from wellkept.core.events import (
     Compacted,
@@ -22,14 +22,16 @@ from wellkept.core.events import (
     ToolKind,
     TurnEnded,
 )
-from wellkept.observe.ingest.transcripts import Reading, Transcript, Unread
+from wellkept.observe.ingest.transcripts import ReadStats, Transcript, UnreadableFile
 
 pytestmark = pytest.mark.feature("C7")
 RECORDED = Path(__file__).parent / "transcripts"
 
 
-def found(source: str, *paths: Path, project: str = "/home/dev/shop") -> list[Transcript | Unread]:
-    where = Places(home=paths[0], project=Path(project), environment={})
+def found(
+    source: str, *paths: Path, project: str = "/home/dev/shop"
+) -> list[Transcript | UnreadableFile]:
+    where = ClientFolders(home=paths[0], project=Path(project), environment={})
     return list(transcripts(source, where=where, paths=paths))
 
 
@@ -39,8 +41,8 @@ def one(source: str, *paths: Path) -> Transcript:
     return only
 
 
-def told(transcript: Transcript, reading: Reading | None = None) -> list[Event]:
-    reading = reading or Reading()
+def told(transcript: Transcript, reading: ReadStats | None = None) -> list[Event]:
+    reading = reading or ReadStats()
     return [step.event for part in transcript.parts for step in part.read(reading)]
 
 
@@ -79,7 +81,7 @@ def test_a_recorded_session_tells_its_prompt_its_tools_and_its_last_words(source
 def test_reading_twice_gives_the_same_events_at_the_same_places(source: str) -> None:
     part = one(source, RECORDED / f"{source}.jsonl").parts[0]
 
-    assert list(part.read(Reading())) == list(part.read(Reading()))
+    assert list(part.read(ReadStats())) == list(part.read(ReadStats()))
 
 
 @pytest.mark.feature("D10")
@@ -100,7 +102,7 @@ def test_records_of_unknown_kinds_are_counted_and_passed_over(tmp_path: Path) ->
             claude("user", [{"type": "hologram"}], 2),
         ],
     )
-    reading = Reading()
+    reading = ReadStats()
 
     events = told(one("claude-code", path), reading)
 
@@ -115,7 +117,7 @@ def test_damage_and_a_torn_end_do_not_hide_what_stands_around_them(tmp_path: Pat
         file.write(b"\x00\xff\xfe not json\n[1, 2]\n")
         file.write(json.dumps(claude("user", "Second", 2)).encode() + b"\n")
         file.write(b'{"type":"user","uuid":"u3","mess')
-    reading = Reading()
+    reading = ReadStats()
 
     events = told(one("claude-code", path), reading)
 
@@ -130,7 +132,7 @@ def test_records_that_ran_together_on_one_line_are_all_read(tmp_path: Path) -> N
         file.write(json.dumps({"type": "summary", "summary": "x"}).encode())
         file.write(json.dumps(claude("user", "Third", 3)).encode() + b"\n")
         file.write(json.dumps(claude("user", "Fourth", 4)).encode() + b'{"type":"us\n')
-    reading = Reading()
+    reading = ReadStats()
 
     events = told(one("claude-code", path), reading)
 
@@ -227,8 +229,8 @@ def test_files_that_are_no_transcripts_are_named_with_a_reason(source: str, tmp_
 
     unread = found(source, tmp_path, tmp_path / "missing")
 
-    assert all(isinstance(one, Unread) for one in unread)
-    assert {one.path.name for one in unread if isinstance(one, Unread)} == {
+    assert all(isinstance(one, UnreadableFile) for one in unread)
+    assert {one.path.name for one in unread if isinstance(one, UnreadableFile)} == {
         "binary.jsonl",
         "empty.jsonl",
         "missing",

@@ -18,11 +18,11 @@ import pytest
 
 from tests.clients.hooking import Machine
 from wellkept.clients.answers import protocol
-from wellkept.clients.answers.answer import Answerer
+from wellkept.clients.answers.answer import HookResponder
 from wellkept.clients.answers.context_source import MemoryContext, existing_memory
-from wellkept.clients.answers.protocol import SOCKET_NAME, NobodyAnswersError, ask
+from wellkept.clients.answers.protocol import SOCKET_NAME, NoServerError, ask
 from wellkept.clients.answers.server import LOCK_NAME, Answers, AnswerServer
-from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 from wellkept.testing.samples import START
@@ -64,13 +64,13 @@ def step_back(path: Path) -> None:
     newer.unlink()
 
 
-def memory_answers(machine: Machine) -> Answerer:
+def memory_answers(machine: Machine) -> HookResponder:
     context = MemoryContext(
         lambda folder: existing_memory(
             folder, environment=machine.environment, busy_timeout_ms=1_000
         )
     )
-    return Answerer(context, shown=ShownBook(machine.home))
+    return HookResponder(context, shown=ShownItems(machine.home))
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ class TestAlone:
     def test_the_answer_is_what_the_library_gives(self, known: Machine) -> None:
         payload = known.payload(source="startup")
         here = memory_answers(known)("claude-code", "SessionStart", payload)
-        ShownBook(known.home).forget("claude-code", "s-1")
+        ShownItems(known.home).forget("claude-code", "s-1")
         assert known.hook("claude-code", "SessionStart", "answer", payload=payload).out == here
 
 
@@ -381,13 +381,13 @@ class TestProtocol:
             assert self.asked(state, payload=payload) == b"c E " + payload[:100_000]
 
     def test_nobody_there_is_said_at_once(self, state: Path) -> None:
-        with pytest.raises(NobodyAnswersError):
+        with pytest.raises(NoServerError):
             self.asked(state)
-        with pytest.raises(NobodyAnswersError):
+        with pytest.raises(NoServerError):
             self.asked(state / "no such folder")
 
     def test_a_payload_too_large_to_ask_with_is_not_sent(self, state: Path) -> None:
-        with pytest.raises(NobodyAnswersError):
+        with pytest.raises(NoServerError):
             self.asked(state, payload=bytes(protocol.MAX_PAYLOAD_BYTES + 1))
 
     @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ class TestProtocol:
         ids=str,
     )
     def test_answers_of_another_kind_are_refused(self, state: Path, raw: bytes) -> None:
-        with answering_raw(state, raw), pytest.raises(NobodyAnswersError):
+        with answering_raw(state, raw), pytest.raises(NoServerError):
             self.asked(state)
 
     @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ class TestProtocol:
         [b"", b"\n", b"Q2 c E 5 0\n", b"Q1 c E 5\n", b"Q1 c E 5 99999999999\n", b"Q1 c E x 1\n"],
     )
     def test_questions_of_another_kind_are_refused(self, head: bytes) -> None:
-        with pytest.raises(protocol.BrokenTalkError):
+        with pytest.raises(protocol.ProtocolError):
             protocol.read_question_head(head)
 
     def test_an_error_while_answering_ends_the_talk_and_is_told(self, state: Path) -> None:
@@ -417,6 +417,6 @@ class TestProtocol:
         note: Callable[[WellkeptError], None] = told.append
         with AnswerServer(state, failing, on_error=note) as server:
             assert server.wait_until_serving(20)
-            with pytest.raises(NobodyAnswersError):
+            with pytest.raises(NoServerError):
                 self.asked(state)
         assert [str(error) for error in told] == ["The disk is on fire."]

@@ -9,14 +9,16 @@ import pytest
 
 import wellkept
 from tests.clients.hooking import Machine
-from wellkept.clients.answers.context_request import Question
+from wellkept.clients.answers.context_request import HookContextRequest
 from wellkept.clients.answers.context_source import MAX_OPEN, MemoryContext, existing_memory
 
 pytestmark = pytest.mark.feature("B9", "C4")
 
 
-def asked(folder: Path, *, moment: str = "session", query: str = "") -> Question:
-    return Question(client="codex", session="s", moment=moment, cwd=str(folder), query=query)
+def asked(folder: Path, *, moment: str = "session", query: str = "") -> HookContextRequest:
+    return HookContextRequest(
+        client="codex", session="s", moment=moment, cwd=str(folder), query=query
+    )
 
 
 def context_of(home: Path, opened: list[Path] | None = None) -> MemoryContext:

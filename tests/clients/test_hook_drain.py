@@ -12,7 +12,7 @@ from tests.clients.hooking import Machine
 from wellkept.clients import detached_drain
 from wellkept.clients.answers.server import AnswerServer
 from wellkept.clients.hook_process import MODES
-from wellkept.clients.hook_spec import Mode
+from wellkept.clients.hook_spec import HookMode
 
 pytestmark = [
     pytest.mark.feature("C2", "C4"),
@@ -72,4 +72,4 @@ def test_a_program_that_is_gone_is_passed_over(machine: Machine) -> None:
 
 
 def test_installers_and_the_hook_agree_on_what_a_hook_may_do() -> None:
-    assert {mode.value for mode in Mode} == set(MODES)
+    assert {mode.value for mode in HookMode} == set(MODES)

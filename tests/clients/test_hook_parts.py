@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from wellkept.clients.answers import bytecode_bundle
 from wellkept.clients.answers.context_request import MAX_QUERY_CHARS, question_of
 from wellkept.clients.answers.lazy_patterns import LazyPattern
-from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.events import (
     Event,
     Origin,
@@ -100,13 +100,13 @@ class TestQuestions:
 
 class TestShown:
     def test_what_was_shown_is_known_to_every_process(self, tmp_path: Path) -> None:
-        ShownBook(tmp_path).add("c", "s", ["1", "2"])
-        ShownBook(tmp_path).add("c", "s", ["3"])
-        assert ShownBook(tmp_path).ids("c", "s") == {"1", "2", "3"}
-        assert ShownBook(tmp_path).ids("c", "other") == frozenset()
+        ShownItems(tmp_path).add("c", "s", ["1", "2"])
+        ShownItems(tmp_path).add("c", "s", ["3"])
+        assert ShownItems(tmp_path).ids("c", "s") == {"1", "2", "3"}
+        assert ShownItems(tmp_path).ids("c", "other") == frozenset()
 
     def test_a_session_that_starts_over_has_shown_nothing(self, tmp_path: Path) -> None:
-        book = ShownBook(tmp_path)
+        book = ShownItems(tmp_path)
         book.add("c", "s", ["1"])
         book.forget("c", "s")
         book.forget("c", "s")
@@ -115,7 +115,7 @@ class TestShown:
     def test_a_folder_that_cannot_be_used_is_passed_over(self, tmp_path: Path) -> None:
         place = tmp_path / "file"
         place.write_text("in the way")
-        book = ShownBook(place)
+        book = ShownItems(place)
         book.add("c", "s", ["1"])
         book.forget("c", "s")
         assert book.ids("c", "s") == frozenset()

@@ -13,8 +13,8 @@ import pytest
 
 import wellkept
 from tests.skills.reading import put
-from wellkept.clients.answers.answer import Said
-from wellkept.clients.answers.context_request import Question
+from wellkept.clients.answers.answer import RenderedContext
+from wellkept.clients.answers.context_request import HookContextRequest
 from wellkept.clients.answers.context_source import MemoryContext, existing_memory
 
 pytestmark = pytest.mark.feature("C4")
@@ -29,14 +29,14 @@ Do it.
 _ASK = """
 import sys
 from pathlib import Path
-from wellkept.clients.answers.answer import Answerer
+from wellkept.clients.answers.answer import HookResponder
 from wellkept.clients.answers.context_source import MemoryContext, existing_memory
-from wellkept.clients.answers.context_request import Question
+from wellkept.clients.answers.context_request import HookContextRequest
 import os
 context = MemoryContext(
     lambda folder: existing_memory(folder, environment=os.environ, busy_timeout_ms=1000)
 )
-said = context(Question(client="c", session="s", moment="prompt", cwd=sys.argv[1],
+said = context(HookContextRequest(client="c", session="s", moment="prompt", cwd=sys.argv[1],
                         query=sys.argv[2]), frozenset())
 print(said.text)
 print([name for name in sys.modules if name.startswith("wellkept.skills")])
@@ -67,8 +67,12 @@ def answering(*, with_skills: bool, within_s: float) -> Generator[MemoryContext]
     context.close()
 
 
-def ask(context: MemoryContext, folder: Path, shown: frozenset[str] = frozenset()) -> Said:
-    question = Question(client="c", session="s", moment="prompt", cwd=str(folder), query=PROMPT)
+def ask(
+    context: MemoryContext, folder: Path, shown: frozenset[str] = frozenset()
+) -> RenderedContext:
+    question = HookContextRequest(
+        client="c", session="s", moment="prompt", cwd=str(folder), query=PROMPT
+    )
     return context(question, shown)
 
 

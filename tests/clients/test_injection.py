@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.clients.hooking import Machine
-from wellkept.clients.answers.answer import Answerer
+from wellkept.clients.answers.answer import HookResponder
 from wellkept.clients.answers.context_source import MemoryContext, existing_memory
 from wellkept.clients.answers.render import CONTEXT_EVENTS, LIMIT
-from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.changes import PutSession
 from wellkept.core.sessions import SessionRecord
 
@@ -39,11 +39,11 @@ def known(machine: Machine) -> Machine:
     return machine
 
 
-def _answerer(machine: Machine) -> Answerer:
+def _answerer(machine: Machine) -> HookResponder:
     def open_in(folder: Path) -> Any:
         return existing_memory(folder, environment=machine.environment, busy_timeout_ms=1_000)
 
-    return Answerer(MemoryContext(open_in), shown=ShownBook(machine.home))
+    return HookResponder(MemoryContext(open_in), shown=ShownItems(machine.home))
 
 
 def _told(machine: Machine, client: str, event: str, **payload: Any) -> str:

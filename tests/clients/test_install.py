@@ -14,10 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.clients.hook_spec import Places, Programs, Scope, Shell
+from wellkept.clients.hook_spec import ClientFolders, InstallScope, Programs, Shell
 from wellkept.clients.install.command_lines import command_line, harmless_line
-from wellkept.clients.install.files import Record, RecordBook, digest, read_snapshot, write_file
-from wellkept.clients.install.installer import Change, FileChange, Installer, State
+from wellkept.clients.install.files import (
+    InstallRecord,
+    InstallRecords,
+    digest,
+    read_snapshot,
+    write_file,
+)
+from wellkept.clients.install.installer import Installer, InstallPlan, InstallState, PlannedFile
 from wellkept.clients.install.targets import files_of
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 
@@ -35,12 +41,12 @@ def installer(tmp_path: Path) -> Installer:
 
 
 def _installer(folder: Path, *, command: tuple[str, ...] = COMMAND) -> Installer:
-    places = Places(home=folder / "home", project=folder / "project", environment={})
+    places = ClientFolders(home=folder / "home", project=folder / "project", environment={})
     programs = Programs(hook=command)
-    return Installer(places=places, programs=programs, records=RecordBook(folder / "data"))
+    return Installer(places=places, programs=programs, records=InstallRecords(folder / "data"))
 
 
-def _file(installer: Installer, client: str, scope: Scope = Scope.USER) -> Path:
+def _file(installer: Installer, client: str, scope: InstallScope = InstallScope.USER) -> Path:
     return files_of(client).main(scope, installer.places)
 
 
@@ -51,7 +57,7 @@ def _given(installer: Installer, client: str, raw: bytes | str) -> Path:
     return path
 
 
-def _changed(change: Change) -> list[FileChange]:
+def _changed(change: InstallPlan) -> list[PlannedFile]:
     return [file for file in change.files if not file.is_none]
 
 
@@ -89,7 +95,7 @@ def test_each_client_has_its_own_place(
     installer: Installer, client: str, user: str, project: str
 ) -> None:
     assert _file(installer, client) == installer.places.home / user
-    assert _file(installer, client, Scope.PROJECT) == installer.places.project / project
+    assert _file(installer, client, InstallScope.PROJECT) == installer.places.project / project
 
 
 @pytest.mark.parametrize(
@@ -102,15 +108,15 @@ def test_each_client_has_its_own_place(
 )
 def test_a_client_that_was_moved_is_found(tmp_path: Path, client: str, variable: str) -> None:
     moved = tmp_path / "moved"
-    places = Places(home=tmp_path, project=tmp_path, environment={variable: str(moved)})
-    assert files_of(client).main(Scope.USER, places).is_relative_to(moved)
+    places = ClientFolders(home=tmp_path, project=tmp_path, environment={variable: str(moved)})
+    assert files_of(client).main(InstallScope.USER, places).is_relative_to(moved)
 
 
 @pytest.mark.parametrize("client", JSON_CLIENTS)
 def test_every_hook_starts_the_program_with_client_event_and_mode(
     installer: Installer, client: str
 ) -> None:
-    installer.install(client, scope=Scope.USER)
+    installer.install(client, scope=InstallScope.USER)
     settings = json.loads(_file(installer, client).read_text("utf-8"))
     ending = ["||", "exit", "0"]
     for event, command in _commands(client, settings):
@@ -120,7 +126,7 @@ def test_every_hook_starts_the_program_with_client_event_and_mode(
 
 
 def test_claude_code_gets_these_entries(installer: Installer) -> None:
-    installer.install("claude-code", scope=Scope.USER)
+    installer.install("claude-code", scope=InstallScope.USER)
     hooks = json.loads(_file(installer, "claude-code").read_text("utf-8"))["hooks"]
     line = f"{shlex.join(COMMAND)} claude-code"
     assert hooks["Stop"] == [
@@ -132,25 +138,25 @@ def test_claude_code_gets_these_entries(installer: Installer) -> None:
 
 
 def test_gemini_counts_in_milliseconds(installer: Installer) -> None:
-    installer.install("gemini", scope=Scope.USER)
+    installer.install("gemini", scope=InstallScope.USER)
     hooks = json.loads(_file(installer, "gemini").read_text("utf-8"))["hooks"]
     assert hooks["AfterTool"][0]["hooks"][0]["timeout"] == 10_000
 
 
 def test_cursor_has_its_version_and_flat_entries(installer: Installer) -> None:
-    installer.install("cursor", scope=Scope.USER)
+    installer.install("cursor", scope=InstallScope.USER)
     settings = json.loads(_file(installer, "cursor").read_text("utf-8"))
     assert settings["version"] == 1
     assert set(settings["hooks"]["stop"][0]) == {"command"}
 
 
 def test_codex_says_that_its_hooks_must_be_trusted(installer: Installer) -> None:
-    notes = installer.install("codex", scope=Scope.USER).notes
+    notes = installer.install("codex", scope=InstallScope.USER).notes
     assert any("trust" in note for note in notes)
 
 
 def test_opencodes_plugin_starts_the_program_without_a_shell(installer: Installer) -> None:
-    installer.install("opencode", scope=Scope.USER)
+    installer.install("opencode", scope=InstallScope.USER)
     text = _file(installer, "opencode").read_text("utf-8")
     assert f"const COMMAND = {json.dumps(list(COMMAND))}\n" in text
 
@@ -158,17 +164,17 @@ def test_opencodes_plugin_starts_the_program_without_a_shell(installer: Installe
 # -- Twice, and back ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize("scope", list(InstallScope))
 @pytest.mark.parametrize("client", CLIENTS)
 def test_installing_twice_is_installing_once_and_uninstalling_leaves_nothing(
-    installer: Installer, tmp_path: Path, client: str, scope: Scope
+    installer: Installer, tmp_path: Path, client: str, scope: InstallScope
 ) -> None:
     before = _tree(tmp_path)
     installer.install(client, scope=scope)
     once = _tree(tmp_path)
     assert installer.install(client, scope=scope).is_none
     assert _tree(tmp_path) == once
-    assert installer.standing(client, scope=scope).state is State.INSTALLED
+    assert installer.standing(client, scope=scope).state is InstallState.INSTALLED
     installer.uninstall(client, scope=scope)
     assert _tree(tmp_path) == before | {"data": None}
     assert installer.uninstall(client, scope=scope).is_none
@@ -201,19 +207,19 @@ _SETTINGS = [
 def test_uninstalling_gives_back_every_byte(installer: Installer, client: str, text: str) -> None:
     path = _given(installer, client, text)
     path.chmod(0o640)
-    installer.install(client, scope=Scope.USER)
+    installer.install(client, scope=InstallScope.USER)
     changed = path.read_bytes()
     assert changed != text.encode()
     assert path.stat().st_mode & 0o777 == 0o640
-    assert installer.standing(client, scope=Scope.USER).state is State.INSTALLED
-    assert installer.install(client, scope=Scope.USER).is_none
-    installer.uninstall(client, scope=Scope.USER)
+    assert installer.standing(client, scope=InstallScope.USER).state is InstallState.INSTALLED
+    assert installer.install(client, scope=InstallScope.USER).is_none
+    installer.uninstall(client, scope=InstallScope.USER)
     assert path.read_bytes() == text.encode()
 
 
 def test_comments_order_and_other_hooks_stay_as_they_are(installer: Installer) -> None:
     path = _given(installer, "claude-code", _SETTINGS[-1])
-    installer.install("claude-code", scope=Scope.USER)
+    installer.install("claude-code", scope=InstallScope.USER)
     lines = path.read_text("utf-8").splitlines()
     gone = [line for line in ndiff(_SETTINGS[-1].splitlines(), lines) if line.startswith("- ")]
     # The one line that holds a list in itself is opened; nothing else is touched.
@@ -227,29 +233,29 @@ def test_after_other_changes_only_our_entries_are_taken_out(
     installer: Installer, client: str, text: str
 ) -> None:
     path = _given(installer, client, text)
-    installer.install(client, scope=Scope.USER)
+    installer.install(client, scope=InstallScope.USER)
     raw = path.read_bytes()
     end = raw.rstrip().removesuffix(b"}").rstrip().removesuffix(b",")
     path.write_bytes(end + b',\n"added": "later" // yes\n}\n')
-    installer.uninstall(client, scope=Scope.USER)
+    installer.uninstall(client, scope=InstallScope.USER)
     left = path.read_text("utf-8")
     assert "wellkept" not in left
     assert '"added": "later" // yes' in left
-    again = installer.install(client, scope=Scope.USER)
+    again = installer.install(client, scope=InstallScope.USER)
     assert not again.is_none
-    installer.uninstall(client, scope=Scope.USER)
+    installer.uninstall(client, scope=InstallScope.USER)
     assert path.read_text("utf-8") == left
     for own in ("say done", "Bash(ls:*)", "opus", "é 中 😀", "// keep me", "Extra"):
         assert (own in left) == (own in text)
 
 
 def test_a_handler_put_into_our_group_is_left_there(installer: Installer) -> None:
-    installer.install("claude-code", scope=Scope.USER)
+    installer.install("claude-code", scope=InstallScope.USER)
     path = _file(installer, "claude-code")
     settings = json.loads(path.read_text("utf-8"))
     settings["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "mine"})
     path.write_text(json.dumps(settings))
-    installer.uninstall("claude-code", scope=Scope.USER)
+    installer.uninstall("claude-code", scope=InstallScope.USER)
     hooks = json.loads(path.read_text("utf-8"))["hooks"]
     assert hooks == {"Stop": [{"hooks": [{"type": "command", "command": "mine"}]}]}
 
@@ -257,41 +263,43 @@ def test_a_handler_put_into_our_group_is_left_there(installer: Installer) -> Non
 def test_a_moved_installation_replaces_its_entries_and_still_restores(tmp_path: Path) -> None:
     first = _installer(tmp_path)
     path = _given(first, "claude-code", _SETTINGS[-1])
-    first.install("claude-code", scope=Scope.USER)
+    first.install("claude-code", scope=InstallScope.USER)
     second = _installer(tmp_path, command=("/new/python", "/new/wellkept/clients/hook.py"))
-    assert second.standing("claude-code", scope=Scope.USER).state is State.OUTDATED
-    second.install("claude-code", scope=Scope.USER)
+    assert second.standing("claude-code", scope=InstallScope.USER).state is InstallState.OUTDATED
+    second.install("claude-code", scope=InstallScope.USER)
     text = path.read_text("utf-8")
     assert "/new/python" in text
     assert HOOK not in text
-    second.uninstall("claude-code", scope=Scope.USER)
+    second.uninstall("claude-code", scope=InstallScope.USER)
     assert path.read_text("utf-8") == _SETTINGS[-1]
 
 
 def test_entries_are_found_when_the_record_is_lost(tmp_path: Path) -> None:
-    _installer(tmp_path).install("codex", scope=Scope.USER)
+    _installer(tmp_path).install("codex", scope=InstallScope.USER)
     places = _installer(tmp_path).places
     other = Installer(
-        places=places, programs=Programs(hook=COMMAND), records=RecordBook(tmp_path / "elsewhere")
+        places=places,
+        programs=Programs(hook=COMMAND),
+        records=InstallRecords(tmp_path / "elsewhere"),
     )
-    other.uninstall("codex", scope=Scope.USER)
+    other.uninstall("codex", scope=InstallScope.USER)
     assert json.loads(_file(other, "codex").read_text("utf-8")) == {}
 
 
 def test_a_record_that_is_damaged_is_done_without(installer: Installer, tmp_path: Path) -> None:
     path = _given(installer, "codex", '{"a": 1}')
-    installer.install("codex", scope=Scope.USER)
+    installer.install("codex", scope=InstallScope.USER)
     for record in (tmp_path / "data").glob("*.json"):
         record.write_text("{")
-    installer.uninstall("codex", scope=Scope.USER)
+    installer.uninstall("codex", scope=InstallScope.USER)
     assert json.loads(path.read_text("utf-8")) == {"a": 1}
 
 
 def test_records_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
-    records = RecordBook(tmp_path / "new" / "data" / "installed")
+    records = InstallRecords(tmp_path / "new" / "data" / "installed")
     places = _installer(tmp_path).places
     Installer(places=places, programs=Programs(hook=COMMAND), records=records).install(
-        "codex", scope=Scope.USER
+        "codex", scope=InstallScope.USER
     )
     made = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
     assert [path for path in made if path.stat().st_mode & 0o077] == []
@@ -299,10 +307,10 @@ def test_records_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
 
 def test_the_clients_do_not_touch_each_other(installer: Installer) -> None:
     for client in CLIENTS:
-        installer.install(client, scope=Scope.USER)
-    installer.uninstall("codex", scope=Scope.USER)
-    states = [installer.standing(client, scope=Scope.USER).state for client in CLIENTS]
-    assert states.count(State.INSTALLED) == len(CLIENTS) - 1
+        installer.install(client, scope=InstallScope.USER)
+    installer.uninstall("codex", scope=InstallScope.USER)
+    states = [installer.standing(client, scope=InstallScope.USER).state for client in CLIENTS]
+    assert states.count(InstallState.INSTALLED) == len(CLIENTS) - 1
 
 
 # -- Files that are in the way --------------------------------------------------------------------
@@ -324,14 +332,14 @@ def test_settings_that_cannot_be_understood_are_refused_and_left_alone(
     _given(installer, "claude-code", text)
     before = _tree(tmp_path)
     with pytest.raises(UsageError, match=problem):
-        installer.install("claude-code", scope=Scope.USER)
+        installer.install("claude-code", scope=InstallScope.USER)
     assert _tree(tmp_path) == before
 
 
 def test_broken_settings_are_shown_as_such(installer: Installer) -> None:
     _given(installer, "gemini", "{")
-    standing = installer.standing("gemini", scope=Scope.USER)
-    assert standing.state is State.BROKEN
+    standing = installer.standing("gemini", scope=InstallScope.USER)
+    assert standing.state is InstallState.BROKEN
     assert "not valid JSON" in standing.problem
 
 
@@ -342,10 +350,10 @@ def test_a_link_stays_a_link(installer: Installer, tmp_path: Path) -> None:
     path = _file(installer, "claude-code")
     path.parent.mkdir(parents=True)
     path.symlink_to(real)
-    installer.install("claude-code", scope=Scope.USER)
+    installer.install("claude-code", scope=InstallScope.USER)
     assert path.is_symlink()
     assert "wellkept" in real.read_text("utf-8")
-    installer.uninstall("claude-code", scope=Scope.USER)
+    installer.uninstall("claude-code", scope=InstallScope.USER)
     assert path.is_symlink()
     assert real.read_text("utf-8") == '{"a": 1}'
 
@@ -355,21 +363,21 @@ def test_a_link_that_leads_to_itself_is_refused(installer: Installer) -> None:
     path.parent.mkdir(parents=True)
     path.symlink_to(path)
     with pytest.raises(UsageError, match="cannot be read"):
-        installer.install("claude-code", scope=Scope.USER)
+        installer.install("claude-code", scope=InstallScope.USER)
 
 
 def test_a_read_only_file_is_left_alone(installer: Installer, tmp_path: Path) -> None:
     path = _given(installer, "codex", "{}")
     path.chmod(0o444)
     with pytest.raises(StoreError, match="read-only"):
-        installer.install("codex", scope=Scope.USER)
+        installer.install("codex", scope=InstallScope.USER)
     assert path.read_text("utf-8") == "{}"
 
 
 def test_a_folder_in_place_of_the_file_is_refused(installer: Installer) -> None:
     _file(installer, "codex").mkdir(parents=True)
     with pytest.raises(UsageError, match="cannot be read"):
-        installer.install("codex", scope=Scope.USER)
+        installer.install("codex", scope=InstallScope.USER)
 
 
 def test_a_file_in_place_of_the_folder_is_refused(installer: Installer) -> None:
@@ -377,24 +385,24 @@ def test_a_file_in_place_of_the_folder_is_refused(installer: Installer) -> None:
     folder.parent.mkdir(parents=True)
     folder.write_text("")
     with pytest.raises(UsageError, match="cannot be read"):
-        installer.install("codex", scope=Scope.USER)
+        installer.install("codex", scope=InstallScope.USER)
 
 
 def test_another_plugin_of_that_name_is_left_alone(installer: Installer) -> None:
     path = _given(installer, "opencode", "export const Mine = async () => ({})\n")
     with pytest.raises(ConflictError, match="not Wellkept's"):
-        installer.install("opencode", scope=Scope.USER)
-    assert installer.uninstall("opencode", scope=Scope.USER).is_none
+        installer.install("opencode", scope=InstallScope.USER)
+    assert installer.uninstall("opencode", scope=InstallScope.USER).is_none
     assert "Mine" in path.read_text("utf-8")
 
 
 def test_a_plugin_that_was_changed_is_not_deleted(installer: Installer) -> None:
-    installer.install("opencode", scope=Scope.USER)
+    installer.install("opencode", scope=InstallScope.USER)
     path = _file(installer, "opencode")
     path.write_text(path.read_text("utf-8") + "// mine\n")
-    assert installer.standing("opencode", scope=Scope.USER).state is State.OUTDATED
+    assert installer.standing("opencode", scope=InstallScope.USER).state is InstallState.OUTDATED
     with pytest.raises(ConflictError, match="changed since"):
-        installer.uninstall("opencode", scope=Scope.USER)
+        installer.uninstall("opencode", scope=InstallScope.USER)
     assert path.exists()
 
 
@@ -402,19 +410,19 @@ def test_a_plugin_that_was_changed_is_not_deleted(installer: Installer) -> None:
 def test_a_dry_run_shows_the_change_and_makes_none(
     installer: Installer, tmp_path: Path, client: str
 ) -> None:
-    (change,) = _changed(installer.install(client, scope=Scope.USER, dry_run=True))
+    (change,) = _changed(installer.install(client, scope=InstallScope.USER, dry_run=True))
     assert (change.before, change.after is None) == (None, False)
     assert _tree(tmp_path) == {}
-    installer.install(client, scope=Scope.USER)
+    installer.install(client, scope=InstallScope.USER)
     before = _tree(tmp_path)
-    (back,) = _changed(installer.uninstall(client, scope=Scope.USER, dry_run=True))
+    (back,) = _changed(installer.uninstall(client, scope=InstallScope.USER, dry_run=True))
     assert back.after is None
     assert _tree(tmp_path) == before
 
 
 def test_an_unknown_client_is_named_with_those_that_are_known(installer: Installer) -> None:
     with pytest.raises(UsageError, match="claude-code, codex, gemini, cursor, opencode"):
-        installer.install("emacs", scope=Scope.USER)
+        installer.install("emacs", scope=InstallScope.USER)
 
 
 # -- Command lines --------------------------------------------------------------------------------
@@ -477,7 +485,7 @@ def test_a_hook_whose_program_is_gone_still_ends_well(
     missing = str(tmp_path / "wellkept" / "gone")
     command = (missing, "x") if gone == "interpreter" else (sys.executable, missing)
     installer = _installer(tmp_path, command=command)
-    installer.install(client, scope=Scope.USER)
+    installer.install(client, scope=InstallScope.USER)
     for _, line in _commands(client, json.loads(_file(installer, client).read_text("utf-8"))):
         done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, check=False)
         assert (done.returncode, done.stdout) == (0, b"")
@@ -495,10 +503,10 @@ def test_a_crash_after_the_record_leaves_nothing_to_take_back(
     installer: Installer, tmp_path: Path
 ) -> None:
     path = _given(installer, "codex", '{"a": 1}')
-    record = Record(digest(b"what would have been written"), b'{"a": 1}')
+    record = InstallRecord(digest(b"what would have been written"), b'{"a": 1}')
     installer.records.write("codex", path, record)
-    assert installer.standing("codex", scope=Scope.USER).state is State.ABSENT
-    assert installer.uninstall("codex", scope=Scope.USER).is_none
+    assert installer.standing("codex", scope=InstallScope.USER).state is InstallState.ABSENT
+    assert installer.uninstall("codex", scope=InstallScope.USER).is_none
     assert path.read_text("utf-8") == '{"a": 1}'
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.clients.install import jsonc
-from wellkept.clients.install.jsonc import BrokenJsonError, Json, Node
+from wellkept.clients.install.jsonc import BrokenJsonError, Json, JsonNode
 
 pytestmark = pytest.mark.feature("C4")
 
@@ -50,7 +50,7 @@ def _comments(text: str) -> tuple[int, int]:
     return text.count("/*C}*/"), text.count("//C]")
 
 
-def _containers(node: Node) -> list[Node]:
+def _containers(node: JsonNode) -> list[JsonNode]:
     inside = [found for child in node.children for found in _containers(child.node)]
     return inside if node.kind == "scalar" else [node, *inside]
 

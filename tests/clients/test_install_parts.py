@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from wellkept.cli.root import COMMANDS as CLI_COMMANDS
-from wellkept.clients.hook_spec import Part, Places, Programs, Scope
+from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
 from wellkept.clients.injected_text import is_own_command
-from wellkept.clients.install.files import RecordBook
-from wellkept.clients.install.installer import Change, Installer, State
+from wellkept.clients.install.files import InstallRecords
+from wellkept.clients.install.installer import Installer, InstallPlan, InstallState
 from wellkept.clients.install.slash_commands import COMMANDS
 from wellkept.clients.install.targets import CLIENTS, files_of
 from wellkept.core.errors import ConflictError, StoreError, UsageError
@@ -31,8 +31,8 @@ COMMENTED = '{\n  // keep me\n  "theme": "dark", /* me too */\n}\n'
 
 
 def _installer(folder: Path, programs: Programs = FULL) -> Installer:
-    places = Places(home=folder / "home", project=folder / "project", environment={})
-    return Installer(places=places, programs=programs, records=RecordBook(folder / "data"))
+    places = ClientFolders(home=folder / "home", project=folder / "project", environment={})
+    return Installer(places=places, programs=programs, records=InstallRecords(folder / "data"))
 
 
 @pytest.fixture
@@ -40,13 +40,17 @@ def installer(tmp_path: Path) -> Installer:
     return _installer(tmp_path)
 
 
-def _paths(installer: Installer, client: str, part: Part, scope: Scope = Scope.USER) -> list[Path]:
+def _paths(
+    installer: Installer, client: str, part: InstallPart, scope: InstallScope = InstallScope.USER
+) -> list[Path]:
     targets = files_of(client).targets(scope, installer.places)
     return [target.path for target in targets if target.part is part]
 
 
-def _server_file(installer: Installer, client: str, scope: Scope = Scope.USER) -> Path:
-    (path,) = _paths(installer, client, Part.SERVER, scope)
+def _server_file(
+    installer: Installer, client: str, scope: InstallScope = InstallScope.USER
+) -> Path:
+    (path,) = _paths(installer, client, InstallPart.SERVER, scope)
     return path
 
 
@@ -68,7 +72,7 @@ def _tree(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-def _changed(change: Change) -> set[str]:
+def _changed(change: InstallPlan) -> set[str]:
     return {file.path.name for file in change.files if not file.is_none}
 
 
@@ -90,13 +94,13 @@ def test_each_client_looks_for_servers_in_its_own_place(
 ) -> None:
     installer = _installer(tmp_path)
     assert _server_file(installer, client) == tmp_path / user
-    assert _server_file(installer, client, Scope.PROJECT) == tmp_path / project
+    assert _server_file(installer, client, InstallScope.PROJECT) == tmp_path / project
 
 
 def test_each_client_is_told_in_its_own_form(installer: Installer) -> None:
     found: dict[str, Any] = {}
     for client in CLIENTS:
-        installer.install(client, scope=Scope.USER)
+        installer.install(client, scope=InstallScope.USER)
         found[client] = _read(_server_file(installer, client))
     program, *rest = SERVER
     plain = {"command": program, "args": rest}
@@ -111,25 +115,25 @@ def test_each_client_is_told_in_its_own_form(installer: Installer) -> None:
 
 
 def test_a_projects_server_is_the_persons_own_in_claude_code(installer: Installer) -> None:
-    installer.install("claude-code", scope=Scope.PROJECT)
+    installer.install("claude-code", scope=InstallScope.PROJECT)
     (project,) = _read(_server_file(installer, "claude-code"))["projects"].items()
     assert project[0] == str(installer.places.project)
     assert list(project[1]["mcpServers"]) == ["wellkept"]
     assert not (installer.places.project / ".mcp.json").exists()
 
 
-@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize("scope", list(InstallScope))
 @pytest.mark.parametrize("client", list(CLIENTS))
 def test_everything_goes_in_once_and_leaves_nothing(
-    installer: Installer, tmp_path: Path, client: str, scope: Scope
+    installer: Installer, tmp_path: Path, client: str, scope: InstallScope
 ) -> None:
     assert not installer.install(client, scope=scope).is_none
     once = _tree(tmp_path)
     assert installer.install(client, scope=scope).is_none
     assert _tree(tmp_path) == once
     standing = installer.standing(client, scope=scope)
-    wanted = [part for part in Part if _paths(installer, client, part, scope)]
-    assert (standing.state, list(standing.parts)) == (State.INSTALLED, wanted)
+    wanted = [part for part in InstallPart if _paths(installer, client, part, scope)]
+    assert (standing.state, list(standing.parts)) == (InstallState.INSTALLED, wanted)
     installer.uninstall(client, scope=scope)
     assert _tree(tmp_path) == {"data": None}
 
@@ -138,9 +142,9 @@ def test_everything_goes_in_once_and_leaves_nothing(
 @pytest.mark.parametrize("client", ["claude-code", "gemini", "cursor", "opencode"])
 def test_settings_get_back_every_byte(installer: Installer, client: str, text: str) -> None:
     path = _put(_server_file(installer, client), text)
-    installer.install(client, scope=Scope.USER)
+    installer.install(client, scope=InstallScope.USER)
     assert "// keep me" in path.read_text("utf-8") or text != COMMENTED
-    installer.uninstall(client, scope=Scope.USER)
+    installer.uninstall(client, scope=InstallScope.USER)
     assert path.read_bytes() == text.encode()
 
 
@@ -149,9 +153,9 @@ def test_after_other_changes_only_the_server_is_taken_out(
     installer: Installer, client: str
 ) -> None:
     path = _put(_server_file(installer, client), '{"mcpServers": {"mine": {"command": "x"}}}')
-    installer.install(client, scope=Scope.USER)
+    installer.install(client, scope=InstallScope.USER)
     path.write_text(json.dumps(_read(path) | {"later": 1}))
-    installer.uninstall(client, scope=Scope.USER)
+    installer.uninstall(client, scope=InstallScope.USER)
     left = _read(path)
     left.pop("$schema", None)
     assert left == {"mcpServers": {"mine": {"command": "x"}}, "later": 1}
@@ -172,28 +176,28 @@ text = '''
 @pytest.mark.parametrize("text", ["", "model = 1", TOML, TOML.replace("\n", "\r\n")])
 def test_codex_configuration_gets_back_every_byte(installer: Installer, text: str) -> None:
     path = _put(_server_file(installer, "codex"), text)
-    installer.install("codex", scope=Scope.USER)
+    installer.install("codex", scope=InstallScope.USER)
     assert path.read_bytes().startswith(text.encode())
-    assert installer.install("codex", scope=Scope.USER).is_none
-    installer.uninstall("codex", scope=Scope.USER)
+    assert installer.install("codex", scope=InstallScope.USER).is_none
+    installer.uninstall("codex", scope=InstallScope.USER)
     assert path.read_bytes() == text.encode()
 
 
 def test_after_other_changes_only_our_table_leaves_codex(installer: Installer) -> None:
     path = _put(_server_file(installer, "codex"), 'model = "gpt-5" # best\n')
-    installer.install("codex", scope=Scope.USER)
+    installer.install("codex", scope=InstallScope.USER)
     more = (
         "startup_timeout_sec = 20\n\n[mcp_servers.wellkept.env]\nA = '1'\n\n# about b\n[b]\nc = 1\n"
     )
     path.write_text(path.read_text("utf-8") + more)
-    installer.uninstall("codex", scope=Scope.USER)
+    installer.uninstall("codex", scope=InstallScope.USER)
     assert path.read_text("utf-8") == 'model = "gpt-5" # best\n\n# about b\n[b]\nc = 1\n'
 
 
 def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -> None:
     first = _installer(tmp_path)
     for client in ("codex", "cursor"):
-        first.install(client, scope=Scope.USER)
+        first.install(client, scope=InstallScope.USER)
     toml, cursor = _server_file(first, "codex"), _server_file(first, "cursor")
     toml.write_text(toml.read_text("utf-8") + "startup_timeout_sec = 20\n")
     with_env = _read(cursor)
@@ -202,8 +206,8 @@ def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -
     moved = ("/new/python", "-m", "wellkept.cli", "mcp")
     second = _installer(tmp_path, Programs(hook=HOOK, server=moved))
     for client in ("codex", "cursor"):
-        assert second.standing(client, scope=Scope.USER).state is State.OUTDATED
-        second.install(client, scope=Scope.USER)
+        assert second.standing(client, scope=InstallScope.USER).state is InstallState.OUTDATED
+        second.install(client, scope=InstallScope.USER)
     assert _read(toml)["mcp_servers"]["wellkept"]["command"] == "/new/python"
     assert _read(toml)["mcp_servers"]["wellkept"]["startup_timeout_sec"] == 20
     assert _read(cursor)["mcpServers"]["wellkept"]["env"] == {"A": "1"}
@@ -213,12 +217,12 @@ def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -
 @pytest.mark.parametrize("client", list(CLIENTS))
 def test_the_server_can_be_left_out_and_taken_out(tmp_path: Path, client: str) -> None:
     without = Programs(hook=HOOK, wellkept=FULL.wellkept)
-    _installer(tmp_path, without).install(client, scope=Scope.USER)
+    _installer(tmp_path, without).install(client, scope=InstallScope.USER)
     bare = _tree(tmp_path)
-    assert "mcp" not in _installer(tmp_path).standing(client, scope=Scope.USER).parts
-    _installer(tmp_path).install(client, scope=Scope.USER)
-    assert "mcp" in _installer(tmp_path).standing(client, scope=Scope.USER).parts
-    _installer(tmp_path, without).install(client, scope=Scope.USER)
+    assert "mcp" not in _installer(tmp_path).standing(client, scope=InstallScope.USER).parts
+    _installer(tmp_path).install(client, scope=InstallScope.USER)
+    assert "mcp" in _installer(tmp_path).standing(client, scope=InstallScope.USER).parts
+    _installer(tmp_path, without).install(client, scope=InstallScope.USER)
     ours = {name: raw for name, raw in bare.items() if not name.startswith("data/")}
     assert ours.items() <= _tree(tmp_path).items()
 
@@ -237,10 +241,10 @@ def test_what_cannot_be_had_without_harm_is_refused_and_nothing_is_changed(
     _put(_server_file(installer, client), text)
     before = _tree(tmp_path)
     with pytest.raises(ConflictError):
-        installer.install(client, scope=Scope.USER)
+        installer.install(client, scope=InstallScope.USER)
     assert _tree(tmp_path) == before
     without = _installer(tmp_path, Programs(hook=HOOK))
-    assert not without.install(client, scope=Scope.USER).is_none
+    assert not without.install(client, scope=InstallScope.USER).is_none
 
 
 @pytest.mark.parametrize(
@@ -256,7 +260,7 @@ def test_a_file_that_cannot_be_understood_leaves_the_others_alone(
     _put(_server_file(installer, client), text)
     before = _tree(tmp_path)
     with pytest.raises(UsageError, match=problem):
-        installer.install(client, scope=Scope.USER)
+        installer.install(client, scope=InstallScope.USER)
     assert _tree(tmp_path) == before
 
 
@@ -266,20 +270,20 @@ def test_a_file_that_cannot_be_written_leaves_the_others_as_they_were(
     hooks = _put(installer.places.home / ".cursor" / "hooks.json", COMMENTED)
     _put(_server_file(installer, "cursor"), "{}").chmod(0o444)
     with pytest.raises(StoreError, match="read-only"):
-        installer.install("cursor", scope=Scope.USER)
+        installer.install("cursor", scope=InstallScope.USER)
     assert hooks.read_text("utf-8") == COMMENTED
     assert {name for name in _tree(tmp_path / "home") if name.endswith(".md")} == set()
-    assert installer.standing("cursor", scope=Scope.USER).state is State.ABSENT
+    assert installer.standing("cursor", scope=InstallScope.USER).state is InstallState.ABSENT
 
 
 def test_opencodes_own_file_is_chosen_when_it_allows_comments(installer: Installer) -> None:
     folder = installer.places.home / ".config" / "opencode"
     path = _put(folder / "opencode.jsonc", COMMENTED)
-    installer.install("opencode", scope=Scope.USER)
+    installer.install("opencode", scope=InstallScope.USER)
     assert "wellkept" in path.read_text("utf-8")
     # A file that comes later does not hide where we are.
     _put(folder / "opencode.json", "{}")
-    installer.uninstall("opencode", scope=Scope.USER)
+    installer.uninstall("opencode", scope=InstallScope.USER)
     assert path.read_text("utf-8") == COMMENTED
 
 
@@ -288,8 +292,8 @@ def test_opencodes_own_file_is_chosen_when_it_allows_comments(installer: Install
 
 @pytest.mark.parametrize("client", SLASHED)
 def test_each_client_has_the_five_commands(installer: Installer, client: str) -> None:
-    installer.install(client, scope=Scope.USER)
-    names = [path.stem for path in _paths(installer, client, Part.COMMANDS)]
+    installer.install(client, scope=InstallScope.USER)
+    names = [path.stem for path in _paths(installer, client, InstallPart.COMMANDS)]
     own_memory = client in ("claude-code", "gemini")
     last = "wellkept-memory" if own_memory else "memory"
     assert names == ["remember", "recall", "forget", "run-skill", last]
@@ -301,11 +305,13 @@ def test_a_command_names_programs_tools_and_arguments_that_exist(
 ) -> None:
     from wellkept.server.operations.table import BY_NAME
 
-    installer.install(client, scope=Scope.USER)
+    installer.install(client, scope=InstallScope.USER)
     arguments = {"gemini": "{{args}}", "cursor": ""}.get(client, "$ARGUMENTS")
     tools = {"memory_store", "memory_recall", "get_observations", "search", "memory_forget"}
     assert tools <= set(BY_NAME)
-    for command, path in zip(COMMANDS, _paths(installer, client, Part.COMMANDS), strict=True):
+    for command, path in zip(
+        COMMANDS, _paths(installer, client, InstallPart.COMMANDS), strict=True
+    ):
         text = path.read_text("utf-8")
         text = tomllib.loads(text)["prompt"] if path.suffix == ".toml" else text
         assert "__" not in text
@@ -327,38 +333,38 @@ def test_what_a_command_runs_is_known_as_our_own(installer: Installer) -> None:
 def test_a_persons_own_command_of_that_name_stays(
     installer: Installer, tmp_path: Path, client: str
 ) -> None:
-    path = _put(_paths(installer, client, Part.COMMANDS)[0], "my own way\n")
-    change = installer.install(client, scope=Scope.USER)
+    path = _put(_paths(installer, client, InstallPart.COMMANDS)[0], "my own way\n")
+    change = installer.install(client, scope=InstallScope.USER)
     assert [note for note in change.notes if path.name in note]
     assert path.read_text("utf-8") == "my own way\n"
-    assert installer.standing(client, scope=Scope.USER).state is State.INSTALLED
-    installer.uninstall(client, scope=Scope.USER)
+    assert installer.standing(client, scope=InstallScope.USER).state is InstallState.INSTALLED
+    installer.uninstall(client, scope=InstallScope.USER)
     assert path.read_text("utf-8") == "my own way\n"
-    assert installer.standing(client, scope=Scope.USER).state is State.ABSENT
+    assert installer.standing(client, scope=InstallScope.USER).state is InstallState.ABSENT
 
 
 @pytest.mark.parametrize("client", SLASHED)
 def test_a_command_that_was_edited_is_not_deleted(installer: Installer, client: str) -> None:
-    installer.install(client, scope=Scope.USER)
-    path = _paths(installer, client, Part.COMMANDS)[0]
+    installer.install(client, scope=InstallScope.USER)
+    path = _paths(installer, client, InstallPart.COMMANDS)[0]
     path.write_text(path.read_text("utf-8") + "\n# and more\n")
-    change = installer.uninstall(client, scope=Scope.USER)
+    change = installer.uninstall(client, scope=InstallScope.USER)
     assert [note for note in change.notes if path.name in note]
     assert path.exists()
-    assert not files_of(client).main(Scope.USER, installer.places).exists()
+    assert not files_of(client).main(InstallScope.USER, installer.places).exists()
 
 
 @pytest.mark.parametrize("client", SLASHED)
 def test_the_commands_can_be_left_out_and_taken_out(tmp_path: Path, client: str) -> None:
-    _installer(tmp_path).install(client, scope=Scope.USER)
+    _installer(tmp_path).install(client, scope=InstallScope.USER)
     without = _installer(tmp_path, Programs(hook=HOOK, server=SERVER))
-    gone = {path.name for path in _paths(without, client, Part.COMMANDS)}
-    assert _changed(without.install(client, scope=Scope.USER)) == gone
-    assert [path for path in _paths(without, client, Part.COMMANDS) if path.exists()] == []
+    gone = {path.name for path in _paths(without, client, InstallPart.COMMANDS)}
+    assert _changed(without.install(client, scope=InstallScope.USER)) == gone
+    assert [path for path in _paths(without, client, InstallPart.COMMANDS) if path.exists()] == []
 
 
 def test_codex_has_no_commands_that_could_be_installed(installer: Installer) -> None:
-    assert _paths(installer, "codex", Part.COMMANDS) == []
+    assert _paths(installer, "codex", InstallPart.COMMANDS) == []
 
 
 # -- Before a tool runs ---------------------------------------------------------------------------
@@ -368,8 +374,8 @@ def test_codex_has_no_commands_that_could_be_installed(installer: Installer) -> 
 def test_nothing_is_started_before_a_tool_unless_that_is_asked_for(
     tmp_path: Path, client: str
 ) -> None:
-    _installer(tmp_path).install(client, scope=Scope.USER)
-    path = files_of(client).main(Scope.USER, _installer(tmp_path).places)
+    _installer(tmp_path).install(client, scope=InstallScope.USER)
+    path = files_of(client).main(InstallScope.USER, _installer(tmp_path).places)
     assert not re.search(r"PreToolUse|BeforeTool|preToolUse|tool.execute.before", path.read_text())
 
 
@@ -378,12 +384,12 @@ def test_the_moment_before_a_tool_is_hooked_when_asked_for_and_goes_again(
     tmp_path: Path, client: str
 ) -> None:
     plain, asked = _installer(tmp_path), _installer(tmp_path, replace(FULL, before_tools=True))
-    plain.install(client, scope=Scope.USER)
-    path = files_of(client).main(Scope.USER, plain.places)
+    plain.install(client, scope=InstallScope.USER)
+    path = files_of(client).main(InstallScope.USER, plain.places)
     before = path.read_bytes()
-    assert asked.standing(client, scope=Scope.USER).state is State.OUTDATED
-    asked.install(client, scope=Scope.USER)
+    assert asked.standing(client, scope=InstallScope.USER).state is InstallState.OUTDATED
+    asked.install(client, scope=InstallScope.USER)
     (entry,) = _read(path)["hooks"][BEFORE[client]]
     assert entry["hooks"][0]["command"].endswith(f"{client} {BEFORE[client]} answer || exit 0")
-    plain.install(client, scope=Scope.USER)
+    plain.install(client, scope=InstallScope.USER)
     assert path.read_bytes() == before

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.recorded import FRAME, only, recorded, told
-from wellkept.clients.hook_spec import Places, Programs, Scope
-from wellkept.clients.install.files import RecordBook
+from wellkept.clients.hook_spec import ClientFolders, InstallScope, Programs
+from wellkept.clients.install.files import InstallRecords
 from wellkept.clients.install.installer import Installer
 from wellkept.core.events import (
     Compacted,
@@ -81,12 +81,12 @@ def _play(
     (folder / "player.mjs").write_text(PLAYER)
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "steps.json").write_text(json.dumps(steps))
-    places = Places(home=folder, project=folder, environment={})
+    places = ClientFolders(home=folder, project=folder, environment={})
     started = command or [sys.executable, "-I", "-S", str(hook), str(log)]
     installer = Installer(
-        places=places, programs=Programs(hook=started), records=RecordBook(folder / "data")
+        places=places, programs=Programs(hook=started), records=InstallRecords(folder / "data")
     )
-    plugin = installer.install(CLIENT, scope=Scope.PROJECT).path
+    plugin = installer.install(CLIENT, scope=InstallScope.PROJECT).path
     done = subprocess.run(
         ["node", str(folder / "player.mjs"), str(plugin), str(folder / "steps.json")],
         capture_output=True,

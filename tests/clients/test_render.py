@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.clients.recorded import FRAME
 from wellkept.clients import claude_code, codex, cursor, gemini
 from wellkept.clients.answers.render import CONTEXT_EVENTS, LIMIT, render, takes_context
-from wellkept.clients.hook_spec import Mode
+from wellkept.clients.hook_spec import HookMode
 from wellkept.clients.registry import CLIENTS
 
 pytestmark = pytest.mark.feature("C4", "D10")
@@ -82,7 +82,7 @@ def test_every_client_is_in_the_table() -> None:
 
 def test_every_hook_that_answers_is_at_an_event_that_takes_context() -> None:
     for module in (claude_code, codex, gemini, cursor):
-        answering = {hook.event for hook in module.HOOKS if hook.mode is not Mode.CAPTURE}
+        answering = {hook.event for hook in module.HOOKS if hook.mode is not HookMode.CAPTURE}
         assert answering <= set(CONTEXT_EVENTS[module.CLIENT])
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import threading
 
-from wellkept.codegraph.index.parse_file import Parsed, parse_file
+from wellkept.codegraph.index.parse_file import ParsedFile, parse_file
 from wellkept.codegraph.index.worker import main
 
 
-def parse(root: str, path: str) -> Parsed:
+def parse(root: str, path: str) -> ParsedFile:
     """Stands in for a grammar of C code with a mistake in it."""
     if path == "crash.py":
         os.abort()

@@ -13,12 +13,12 @@ import pytest
 from tests.codegraph.trees import NAME, built, edges, everything, rebuilt, write
 from wellkept.codegraph.index.builder import Builder, Tree
 from wellkept.codegraph.index.gitignore import is_ignored, read_patterns
-from wellkept.codegraph.index.parse_file import Parsed, parse_file
+from wellkept.codegraph.index.parse_file import ParsedFile, parse_file
 from wellkept.codegraph.index.source_files import list_files
-from wellkept.codegraph.index.worker_pool import Pool
+from wellkept.codegraph.index.worker_pool import WorkerPool
 from wellkept.codegraph.languages.others import known_by_symbols
 from wellkept.codegraph.parse.extract import extract
-from wellkept.codegraph.query.queries import Questions
+from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
 from wellkept.core.graph import BuildReport, FileState
@@ -210,8 +210,8 @@ def test_a_file_that_may_not_be_read_fails_alone_and_is_tried_again(tmp_path: Pa
     store = open_sqlite_graph(tmp_path / "graph.db")
     may_read = False
 
-    def parse(paths: Sequence[str]) -> list[Parsed]:
-        denied = Parsed("b.py", "", "failed", "cannot be read: Permission denied")
+    def parse(paths: Sequence[str]) -> list[ParsedFile]:
+        denied = ParsedFile("b.py", "", "failed", "cannot be read: Permission denied")
         return [denied if p == "b.py" and not may_read else parse_file(str(root), p) for p in paths]
 
     def build() -> BuildReport:
@@ -228,7 +228,7 @@ def test_files_that_change_or_go_during_a_build_are_caught_by_the_next(tmp_path:
     write(root, {"a.py": "import b\n", "b.py": "def old():\n    pass\n", "c.py": "x = 1\n"})
     store = open_sqlite_graph(tmp_path / "graph.db")
 
-    def meddle(paths: Sequence[str]) -> Iterator[Parsed]:
+    def meddle(paths: Sequence[str]) -> Iterator[ParsedFile]:
         for path in paths:
             if path == "b.py":
                 write(root, {"a.py": "from b import new\n", "b.py": "def new():\n    pass\n"})
@@ -249,7 +249,7 @@ DEADLY = "tests.codegraph.deadly_worker"
 def test_a_worker_that_dies_costs_one_file(tmp_path: Path) -> None:
     names = [f"m{n}.py" for n in range(20)]
     write(tmp_path, dict.fromkeys(names, "def f():\n    pass\n"))
-    with Pool(tmp_path, workers=2, module=DEADLY) as pool:
+    with WorkerPool(tmp_path, workers=2, module=DEADLY) as pool:
         found = {parsed.path: parsed for parsed in pool.parse([*names, "crash.py"])}
     assert found.keys() == {*names, "crash.py"}
     assert found["crash.py"].reason == "the parser crashed"
@@ -258,7 +258,7 @@ def test_a_worker_that_dies_costs_one_file(tmp_path: Path) -> None:
 
 def test_a_worker_that_hangs_is_given_up(tmp_path: Path) -> None:
     write(tmp_path, {"ok.py": "x = 1\n"})
-    with Pool(tmp_path, workers=1, timeout_s=3.0, module=DEADLY) as pool:
+    with WorkerPool(tmp_path, workers=1, timeout_s=3.0, module=DEADLY) as pool:
         found = {parsed.path: parsed for parsed in pool.parse(["hang.py", "ok.py"])}
     assert found["hang.py"].reason == "parsing took longer than 3 s"
     assert found["ok.py"].state == "analysed"
@@ -267,7 +267,7 @@ def test_a_worker_that_hangs_is_given_up(tmp_path: Path) -> None:
 def test_workers_that_cannot_even_start_are_not_blamed_on_the_files(tmp_path: Path) -> None:
     write(tmp_path, {f"m{n}.py": "" for n in range(60)})
     with (
-        Pool(tmp_path, workers=2, module="tests.codegraph.no_such_module") as pool,
+        WorkerPool(tmp_path, workers=2, module="tests.codegraph.no_such_module") as pool,
         pytest.raises(UsageError, match="in a row ended before"),
     ):
         list(pool.parse([f"m{n}.py" for n in range(60)]))
@@ -381,5 +381,5 @@ def test_a_file_that_is_nested_thousands_of_times_is_traced_without_harm(tmp_pat
     write(tmp_path / "tree", {"deep.py": deep + "\n\ndef take(b):\n    return b\n"})
     store = open_sqlite_graph(tmp_path / "graph.db")
     rebuilt(store, tmp_path / "tree")
-    found = Questions(store, NAME, root=tmp_path / "tree").trace("deep.py::use", value="a")
+    found = GraphQueries(store, NAME, root=tmp_path / "tree").trace("deep.py::use", value="a")
     assert [step.node.id for path in found.paths for step in path] == ["deep.py::take"]

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from wellkept.codegraph.history.co_change import SIGNALS, WEIGHTS, CoChange, learned
 from wellkept.codegraph.history.commits import (
-    FileChange,
+    ChangeStatus,
+    CommitFile,
     FileNumbers,
     PastCommit,
-    Status,
     is_test,
     subject,
 )
@@ -20,16 +20,16 @@ pytestmark = pytest.mark.feature("D5")
 
 
 def commit(*paths: str, message: str = "work") -> PastCommit:
-    changes = tuple(FileChange(Status.CHANGED, path, path) for path in paths)
+    changes = tuple(CommitFile(ChangeStatus.CHANGED, path, path) for path in paths)
     return PastCommit(sha="0" * 40, message=message, changes=changes)
 
 
 def renamed(old: str, new: str) -> PastCommit:
-    return PastCommit("0" * 40, "move", (FileChange(Status.RENAMED, old, new),))
+    return PastCommit("0" * 40, "move", (CommitFile(ChangeStatus.RENAMED, old, new),))
 
 
 def deleted(path: str) -> PastCommit:
-    return PastCommit("0" * 40, "drop", (FileChange(Status.DELETED, path, path),))
+    return PastCommit("0" * 40, "drop", (CommitFile(ChangeStatus.DELETED, path, path),))
 
 
 def names(model: CoChange, path: str, limit: int = 5) -> list[str]:
@@ -131,10 +131,10 @@ _PATHS = st.sampled_from(["a.py", "b.py", "tests/test_a.py", "d/e.md", "d/f.md"]
 
 
 @st.composite
-def _changes(draw: st.DrawFn) -> FileChange:
-    status, old = draw(st.sampled_from(list(Status))), draw(_PATHS)
-    moves = status in (Status.RENAMED, Status.COPIED)
-    return FileChange(status, old, draw(_PATHS) if moves else old)
+def _changes(draw: st.DrawFn) -> CommitFile:
+    status, old = draw(st.sampled_from(list(ChangeStatus))), draw(_PATHS)
+    moves = status in (ChangeStatus.RENAMED, ChangeStatus.COPIED)
+    return CommitFile(status, old, draw(_PATHS) if moves else old)
 
 
 @st.composite

@@ -15,15 +15,15 @@ from wellkept.codegraph.search.file_search import (
     WEIGHTS,
     WITHOUT_HISTORY,
     YOUNG_COMMITS,
-    Evidence,
-    Finder,
+    CandidateSignals,
+    FileSearch,
     file_names,
     headline,
 )
 from wellkept.codegraph.search.tokens import words
 from wellkept.core.clock import system_clock
 from wellkept.core.ports.code_search import CommitText, FileText
-from wellkept.store.sqlite.graph.code_search import SqliteCodeTexts
+from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
 
 pytestmark = pytest.mark.feature("E5")
 
@@ -41,8 +41,8 @@ def said(text: str) -> str:
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Iterator[SqliteCodeTexts]:
-    store = SqliteCodeTexts.open(tmp_path / "words.db", busy_timeout_ms=1000, clock=system_clock)
+def texts(tmp_path: Path) -> Iterator[SqliteCodeSearch]:
+    store = SqliteCodeSearch.open(tmp_path / "words.db", busy_timeout_ms=1000, clock=system_clock)
     store.put_texts(
         "t",
         [
@@ -60,11 +60,11 @@ def texts(tmp_path: Path) -> Iterator[SqliteCodeTexts]:
     store.close()
 
 
-def finder(texts: SqliteCodeTexts) -> Finder:
-    return Finder(texts, "t")
+def finder(texts: SqliteCodeSearch) -> FileSearch:
+    return FileSearch(texts, "t")
 
 
-def past(texts: SqliteCodeTexts, *commits: tuple[str, tuple[str, ...]]) -> None:
+def past(texts: SqliteCodeSearch, *commits: tuple[str, tuple[str, ...]]) -> None:
     texts.put_commits(
         "t",
         [
@@ -76,16 +76,16 @@ def past(texts: SqliteCodeTexts, *commits: tuple[str, tuple[str, ...]]) -> None:
     )
 
 
-def test_a_file_is_found_by_what_it_says(texts: SqliteCodeTexts) -> None:
+def test_a_file_is_found_by_what_it_says(texts: SqliteCodeSearch) -> None:
     assert finder(texts).find("free connections are leaked")[0].path == "src/pool.py"
 
 
-def test_an_identifier_meets_words_about_it(texts: SqliteCodeTexts) -> None:
+def test_an_identifier_meets_words_about_it(texts: SqliteCodeSearch) -> None:
     assert finder(texts).find("parsing of urls")[0].path in ("src/urls.py", "tests/test_urls.py")
 
 
 def test_similar_commits_of_the_past_speak_for_the_files_they_touched(
-    texts: SqliteCodeTexts,
+    texts: SqliteCodeSearch,
 ) -> None:
     past(texts, ("Handle flaky upstream", ("src/retry.py",)), ("Typos", ("docs/guide.md",)))
     first = finder(texts).find("upstream is flaky again")[0]
@@ -95,18 +95,20 @@ def test_similar_commits_of_the_past_speak_for_the_files_they_touched(
     assert first.commits == ("s1",)
 
 
-def test_a_file_that_changes_along_with_a_likely_one_is_a_candidate(texts: SqliteCodeTexts) -> None:
+def test_a_file_that_changes_along_with_a_likely_one_is_a_candidate(
+    texts: SqliteCodeSearch,
+) -> None:
     past(texts, *[("Tune", ("src/pool.py", "docs/guide.md"))] * 4)
     named = [found.path for found in finder(texts).find("connection pool")]
     assert "docs/guide.md" in named
 
 
-def test_a_file_that_is_gone_is_not_named_whatever_history_says(texts: SqliteCodeTexts) -> None:
+def test_a_file_that_is_gone_is_not_named_whatever_history_says(texts: SqliteCodeSearch) -> None:
     past(texts, ("Handle flaky upstream", ("src/gone.py",)))
     assert "src/gone.py" not in [f.path for f in finder(texts).find("flaky upstream")]
 
 
-def test_without_a_history_words_alone_decide(texts: SqliteCodeTexts) -> None:
+def test_without_a_history_words_alone_decide(texts: SqliteCodeSearch) -> None:
     """Weights that lean on votes would let a file that says nothing of it win by its shortness."""
     bm25 = [hit.path for hit in texts.search_texts("t", words("sleep after failure"), limit=9)]
     assert [found.path for found in finder(texts).find("sleep after failure")] == bm25
@@ -114,19 +116,19 @@ def test_without_a_history_words_alone_decide(texts: SqliteCodeTexts) -> None:
 
 @pytest.mark.parametrize("request_text", ["", "   ", "the of and", "!!!", "\x00", "zzzz qqqq"])
 def test_a_request_that_says_nothing_finds_nothing(
-    texts: SqliteCodeTexts, request_text: str
+    texts: SqliteCodeSearch, request_text: str
 ) -> None:
     assert finder(texts).find(request_text) == []
 
 
-def signal(evidence: Evidence, path: str, name: str) -> float:
+def signal(evidence: CandidateSignals, path: str, name: str) -> float:
     return evidence.table[evidence.paths.index(path)][SIGNALS.index(name)]
 
 
 LOG = "".join(f"\nunrelated log line {i:x}z about install and run of {i}" for i in range(100, 190))
 
 
-def test_the_first_line_of_a_report_counts_as_much_as_the_rest(texts: SqliteCodeTexts) -> None:
+def test_the_first_line_of_a_report_counts_as_much_as_the_rest(texts: SqliteCodeSearch) -> None:
     title = "Backoff sleeps too long"
     alone = finder(texts).evidence(title)
     whole = finder(texts).evidence(title + LOG)
@@ -135,7 +137,7 @@ def test_the_first_line_of_a_report_counts_as_much_as_the_rest(texts: SqliteCode
     assert finder(texts).find(title + LOG)[0].path == "src/retry.py"
 
 
-def test_a_long_report_wants_code_rather_than_tests(texts: SqliteCodeTexts) -> None:
+def test_a_long_report_wants_code_rather_than_tests(texts: SqliteCodeSearch) -> None:
     past(texts, *[("Speed", ("src/pool.py",))] * YOUNG_COMMITS)
     short, long = "parse_url keeps the port", "parse_url keeps the port" + LOG
     assert finder(texts).find(short)[0].path == "tests/test_urls.py"
@@ -145,7 +147,7 @@ def test_a_long_report_wants_code_rather_than_tests(texts: SqliteCodeTexts) -> N
     assert named.index("src/urls.py") < named.index("tests/test_urls.py")
 
 
-def test_the_fewer_words_the_more_counts_what_was_worked_on_last(texts: SqliteCodeTexts) -> None:
+def test_the_fewer_words_the_more_counts_what_was_worked_on_last(texts: SqliteCodeSearch) -> None:
     past(texts, ("Speed", ("src/pool.py",)))
     requests = ("run", "how to run", "how to install and run after each failure")
     few = [
@@ -155,7 +157,7 @@ def test_the_fewer_words_the_more_counts_what_was_worked_on_last(texts: SqliteCo
     assert 1 > few[0] > few[1] > few[2] > 0
 
 
-def test_a_name_that_several_files_share_means_any_of_them(texts: SqliteCodeTexts) -> None:
+def test_a_name_that_several_files_share_means_any_of_them(texts: SqliteCodeSearch) -> None:
     more = ("a/index.js", "b/index.js")
     texts.put_texts("t", [FileText(path=p, stamp="1", path_words="index js", symbol_words="",
                                    body_words="index") for p in more])  # fmt: skip
@@ -195,7 +197,7 @@ def test_the_headline_is_the_first_line_that_is_no_heading(request_text: str, fi
     assert headline(request_text) == first
 
 
-def test_a_huge_request_is_read_as_far_as_it_goes(texts: SqliteCodeTexts) -> None:
+def test_a_huge_request_is_read_as_far_as_it_goes(texts: SqliteCodeSearch) -> None:
     assert finder(texts).find("pool " + "x" * MAX_REQUEST_CHARS + " urls")[0].path == "src/pool.py"
     assert finder(texts).find(" " * MAX_REQUEST_CHARS + "pool")[0].path == "src/pool.py"
     assert finder(texts).find("x" * MAX_REQUEST_CHARS + " pool") == []

@@ -6,12 +6,12 @@ import pytest
 
 from wellkept.codegraph.languages import language_of
 from wellkept.codegraph.parse.extract import opened
-from wellkept.codegraph.query.dataflow import Flow, Origin, read_flow
+from wellkept.codegraph.query.dataflow import FunctionFlow, ValueOrigin, read_flow
 
 pytestmark = pytest.mark.feature("E3")
 
 
-def flow_of(path: str, source: str, name: str, *, watched: str = "") -> Flow:
+def flow_of(path: str, source: str, name: str, *, watched: str = "") -> FunctionFlow:
     language = language_of(path)
     assert language is not None
     found = opened(source.encode(), language)
@@ -22,7 +22,7 @@ def moves(path: str, source: str, name: str, *, watched: str = "") -> set[str]:
     """Every move as `origin -> sink`."""
     flow = flow_of(path, source, name, watched=watched)
 
-    def said(origin: Origin) -> str:
+    def said(origin: ValueOrigin) -> str:
         return flow.sites[int(origin.name)].callee if origin.kind == "result" else origin.name
 
     return {

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.codegraph.search.embeddings import PIECE_CHARS, PIECES, Likeness, Meaning, pieces
-from wellkept.codegraph.search.file_search import Finder
+from wellkept.codegraph.search.embeddings import (
+    PIECE_CHARS,
+    PIECES,
+    CodeEmbeddings,
+    EmbeddingScores,
+    pieces,
+)
+from wellkept.codegraph.search.file_search import FileSearch
 from wellkept.core.clock import system_clock
-from wellkept.core.ports.code_search import CommitText, FileText, Touch, VectorKind
+from wellkept.core.ports.code_search import CommitCount, CommitText, FileText, VectorKind
 from wellkept.core.ports.store import Vector
 from wellkept.providers.embedders.static import StaticEmbedder
-from wellkept.store.sqlite.graph.code_search import SqliteCodeTexts
+from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("E5")
@@ -25,8 +31,8 @@ FILES = {
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Iterator[SqliteCodeTexts]:
-    store = SqliteCodeTexts.open(tmp_path / "words.db", busy_timeout_ms=1000, clock=system_clock)
+def texts(tmp_path: Path) -> Iterator[SqliteCodeSearch]:
+    store = SqliteCodeSearch.open(tmp_path / "words.db", busy_timeout_ms=1000, clock=system_clock)
     yield store
     store.close()
 
@@ -44,26 +50,26 @@ class Counting(WordEmbedder):
 
 
 def near(
-    texts: SqliteCodeTexts, embedder: WordEmbedder, request: str, *, stamp: str = "1"
-) -> dict[str, Likeness]:
-    meaning = Meaning(texts, "t", embedder=embedder, read=FILES.get)
+    texts: SqliteCodeSearch, embedder: WordEmbedder, request: str, *, stamp: str = "1"
+) -> dict[str, EmbeddingScores]:
+    meaning = CodeEmbeddings(texts, "t", embedder=embedder, read=FILES.get)
     return meaning.likeness(request, dict.fromkeys(FILES, stamp), {})
 
 
-def said(texts: SqliteCodeTexts, order: int, subject: str, path: str) -> dict[str, Touch]:
+def said(texts: SqliteCodeSearch, order: int, subject: str, path: str) -> dict[str, CommitCount]:
     sha = f"{order:040}"
     commit = CommitText(sha=sha, order=order, subject=subject, message_words="", files=(path,))
     texts.put_commits("t", [commit])
-    return {path: Touch(times=order, last_order=order)}
+    return {path: CommitCount(times=order, last_order=order)}
 
 
-def test_the_nearest_pieces_of_a_file_count(texts: SqliteCodeTexts) -> None:
+def test_the_nearest_pieces_of_a_file_count(texts: SqliteCodeSearch) -> None:
     found = near(texts, WordEmbedder(), "give the connection back")
     assert found["pool.py"].code > found["jar.py"].code
 
 
 def test_vectors_are_made_once_and_again_when_the_file_or_the_model_changed(
-    texts: SqliteCodeTexts,
+    texts: SqliteCodeSearch,
 ) -> None:
     embedder = Counting()
     first = near(texts, embedder, "cookie")
@@ -77,14 +83,14 @@ def test_vectors_are_made_once_and_again_when_the_file_or_the_model_changed(
     assert len(other.embedded) == made
 
 
-def test_what_is_not_to_be_kept_is_answered_all_the_same(texts: SqliteCodeTexts) -> None:
-    meaning = Meaning(texts, "t", embedder=WordEmbedder(), read=FILES.get, keep=False)
+def test_what_is_not_to_be_kept_is_answered_all_the_same(texts: SqliteCodeSearch) -> None:
+    meaning = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=FILES.get, keep=False)
     assert meaning.likeness("cookie jar", {"jar.py": "1"}, {})["jar.py"].code > 0
     assert texts.vectors("t", VectorKind.CODE, ["jar.py"]) == {}
 
 
-def test_what_was_said_of_changes_counts_and_the_latest_most(texts: SqliteCodeTexts) -> None:
-    meaning = Meaning(texts, "t", embedder=WordEmbedder(), read=FILES.get)
+def test_what_was_said_of_changes_counts_and_the_latest_most(texts: SqliteCodeSearch) -> None:
+    meaning = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=FILES.get)
     asked, stamps = "redirects lose credentials", {"jar.py": "1"}
     before = meaning.likeness(asked, stamps, {})["jar.py"].said
     touches = said(texts, 1, "Keep credentials on redirects", "jar.py")
@@ -94,13 +100,13 @@ def test_what_was_said_of_changes_counts_and_the_latest_most(texts: SqliteCodeTe
     assert before == 0 < later < fresh
 
 
-def test_a_file_that_cannot_be_read_is_near_by_its_path_alone(texts: SqliteCodeTexts) -> None:
-    meaning = Meaning(texts, "t", embedder=WordEmbedder(), read=lambda _: None)
+def test_a_file_that_cannot_be_read_is_near_by_its_path_alone(texts: SqliteCodeSearch) -> None:
+    meaning = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=lambda _: None)
     assert 0 < meaning.likeness("cookie", {"cookie/gone.py": "1"}, {})["cookie/gone.py"].code <= 1
 
 
-def test_a_request_of_no_words_is_near_to_nothing(texts: SqliteCodeTexts) -> None:
-    assert near(texts, WordEmbedder(), "???")["jar.py"] == Likeness()
+def test_a_request_of_no_words_is_near_to_nothing(texts: SqliteCodeSearch) -> None:
+    assert near(texts, WordEmbedder(), "???")["jar.py"] == EmbeddingScores()
 
 
 def test_pieces_are_bounded_whatever_the_file() -> None:
@@ -111,7 +117,7 @@ def test_pieces_are_bounded_whatever_the_file() -> None:
     assert pieces("# Title\ntext\n## Part\nmore") == ["# Title\ntext", "## Part\nmore"]
 
 
-def test_a_file_is_found_by_its_meaning_where_words_tie(texts: SqliteCodeTexts) -> None:
+def test_a_file_is_found_by_its_meaning_where_words_tie(texts: SqliteCodeSearch) -> None:
     bodies = {
         "a.py": "def f(): thing that removes old logs",
         "b.py": "def g(): thing that greets people",
@@ -123,7 +129,7 @@ def test_a_file_is_found_by_its_meaning_where_words_tie(texts: SqliteCodeTexts) 
             for path in bodies
         ],
     )
-    meaning = Meaning(texts, "t", embedder=StaticEmbedder(), read=bodies.get)
-    finder = Finder(texts, "t", meaning=meaning)
+    meaning = CodeEmbeddings(texts, "t", embedder=StaticEmbedder(), read=bodies.get)
+    finder = FileSearch(texts, "t", meaning=meaning)
     assert finder.find("thing for deleting stale log files")[0].path == "a.py"
     assert finder.find("thing that says hello to a person")[0].path == "b.py"

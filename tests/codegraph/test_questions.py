@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.codegraph.trees import NAME, built
-from wellkept.codegraph.query.queries import Questions
+from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.graph import DEEPEST, EDGE_WEIGHTS, Edge, EdgeKind, LinkedMemory
-from wellkept.core.ports.graph import DrawnEdges, GraphStore
+from wellkept.core.ports.graph import FileEdges, GraphStore
 from wellkept.testing.conformance.graph import analysed
 from wellkept.testing.model_store.graph import ModelGraph
 
@@ -34,11 +34,13 @@ def store(tmp_path: Path) -> GraphStore:
 
 
 @pytest.fixture
-def ask(store: GraphStore) -> Questions:
-    return Questions(store, NAME)
+def ask(store: GraphStore) -> GraphQueries:
+    return GraphQueries(store, NAME)
 
 
-def test_the_impact_of_a_function_is_ordered_by_depth_and_weighted_by_edges(ask: Questions) -> None:
+def test_the_impact_of_a_function_is_ordered_by_depth_and_weighted_by_edges(
+    ask: GraphQueries,
+) -> None:
     found = ask.impact("core.py::base")
     reached = {r.node.id: (r.depth, r.score, r.kind) for r in (*found.direct, *found.transitive)}
     assert reached["mid.py::Mid.run"] == (1, 0.8, EdgeKind.CALLS)
@@ -58,24 +60,24 @@ def test_tests_do_not_crowd_out_the_code_that_a_change_touches(tmp_path: Path) -
         f"tests/test_{n}.py": "from core import base\n\n\ndef test_b():\n    base()\n"
         for n in range(9)
     }
-    found = Questions(built(tmp_path, files), NAME).impact("core.py::base", limit=3)
+    found = GraphQueries(built(tmp_path, files), NAME).impact("core.py::base", limit=3)
     assert {r.node.path for r in found.direct} == {"z.py", "core.py", "tests/test_0.py"}
 
 
-def test_a_file_stands_for_everything_in_it(ask: Questions) -> None:
+def test_a_file_stands_for_everything_in_it(ask: GraphQueries) -> None:
     assert set(ask.impact("core.py").files) == {"mid.py", "top.py", "far.py", "tests/test_mid.py"}
     assert set(ask.impact("./").files) == set()
     assert ask.dependencies("top.py").files[:1] == ("mid.py",)
     assert "far.py" in ask.dependents("mid.py::Mid").files
 
 
-def test_the_depth_is_kept(ask: Questions) -> None:
+def test_the_depth_is_kept(ask: GraphQueries) -> None:
     assert not ask.impact("core.py::base", depth=1).transitive
     with pytest.raises(UsageError, match="from 1 to 3"):
         ask.impact("core.py::base", depth=4)
 
 
-def test_a_trace_follows_calls_to_their_end(ask: Questions) -> None:
+def test_a_trace_follows_calls_to_their_end(ask: GraphQueries) -> None:
     paths = [[s.node.id for s in path] for path in ask.trace("far.py::go").paths]
     assert ["top.py::start", "mid.py::Mid.run", "core.py::base"] in paths
     there = ask.trace("far.py::go", to="core.py::base")
@@ -83,7 +85,7 @@ def test_a_trace_follows_calls_to_their_end(ask: Questions) -> None:
     assert ask.trace("core.py::base", to="far.py::go").paths == ()
 
 
-def test_coverage_names_tests_and_what_none_reaches(ask: Questions) -> None:
+def test_coverage_names_tests_and_what_none_reaches(ask: GraphQueries) -> None:
     found = ask.coverage("core.py")
     assert found.test_files == ("tests/test_mid.py",)
     assert found.uncovered == ("core.py::unused",)
@@ -101,7 +103,7 @@ OVERRIDDEN = {
 
 
 def test_a_method_that_overrides_another_is_felt_where_that_one_is_called(tmp_path: Path) -> None:
-    ask = Questions(built(tmp_path, OVERRIDDEN), NAME)
+    ask = GraphQueries(built(tmp_path, OVERRIDDEN), NAME)
     contract = ask.impact("base.py::Line.send")
     felt = {r.node.id: r.score for r in contract.direct}
     assert felt["real.py::Wire.send"] == 0.7
@@ -123,13 +125,13 @@ def test_memories_and_end_to_end_facts_come_with_the_impact(store: GraphStore) -
             LinkedMemory(id="2", type="e2e_observation", text="the page is blank"),
         ]
 
-    found = Questions(store, NAME, linked=linked).impact("core.py")
+    found = GraphQueries(store, NAME, linked=linked).impact("core.py")
     assert [m.id for m in found.memories] == ["1"]
     assert [m.id for m in found.e2e_observations] == ["2"]
     assert asked[0][0] == "core.py"
 
 
-def test_an_unknown_or_ambiguous_name_says_what_to_do(ask: Questions) -> None:
+def test_an_unknown_or_ambiguous_name_says_what_to_do(ask: GraphQueries) -> None:
     with pytest.raises(NotFoundError, match="nothing called 'nope'"):
         ask.node("nope")
     assert ask.node("run").id == "mid.py::Mid.run"
@@ -138,10 +140,10 @@ def test_an_unknown_or_ambiguous_name_says_what_to_do(ask: Questions) -> None:
 def test_a_name_that_fits_several_lists_them(tmp_path: Path) -> None:
     store = built(tmp_path, {"a.py": "def f():\n    pass\n", "b.py": "def f():\n    pass\n"})
     with pytest.raises(ConflictError, match=r"a\.py::f, b\.py::f"):
-        Questions(store, NAME).node("f")
+        GraphQueries(store, NAME).node("f")
 
 
-def test_a_change_is_seen_by_the_next_question(store: GraphStore, ask: Questions) -> None:
+def test_a_change_is_seen_by_the_next_question(store: GraphStore, ask: GraphQueries) -> None:
     before = ask.impact("core.py").reached_count
     store.drop_files(NAME, ["far.py"])
     assert ask.impact("core.py").reached_count < before
@@ -157,12 +159,12 @@ def test_the_walk_agrees_with_a_plain_one(pairs: set[tuple[int, int]], start: in
     edges = tuple(
         Edge(source=f"{s}.py", target=f"{t}.py", kind=EdgeKind.IMPORTS) for s, t in pairs if s != t
     )
-    store.put_edges(NAME, [DrawnEdges(path="0.py", edges=edges, lookups=frozenset())])
+    store.put_edges(NAME, [FileEdges(path="0.py", edges=edges, lookups=frozenset())])
     depths, frontier = {start: 0}, [start]
     for depth in range(1, DEEPEST + 1):
         frontier = sorted({s for s, t in pairs if t in frontier and s not in depths})
         depths.update(dict.fromkeys(frontier, depth))
-    found = Questions(store, NAME).impact(f"{start}.py")
+    found = GraphQueries(store, NAME).impact(f"{start}.py")
     weight = EDGE_WEIGHTS[EdgeKind.IMPORTS]
     assert {(r.node.id, r.depth, r.score) for r in (*found.direct, *found.transitive)} == {
         (f"{n}.py", depth, round(weight**depth, 4)) for n, depth in depths.items() if depth

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.codegraph.trees import NAME, built, write
-from wellkept.codegraph.query.queries import Questions
+from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.graph import Edge, EdgeKind, Node, NodeKind, Trace
 
 pytestmark = pytest.mark.feature("E3")
 
 
-def asked(tmp_path: Path, files: Mapping[str, str]) -> Questions:
-    return Questions(built(tmp_path, files), NAME, root=tmp_path / "tree")
+def asked(tmp_path: Path, files: Mapping[str, str]) -> GraphQueries:
+    return GraphQueries(built(tmp_path, files), NAME, root=tmp_path / "tree")
 
 
 def ways(found: Trace) -> list[str]:
@@ -149,9 +149,9 @@ def test_a_noted_flow_is_followed_from_its_beginning(tmp_path: Path) -> None:
     ends = [("a.py::out", "dataflow:queue"), ("dataflow:queue", "b.py::read")]
     edges = [Edge(source=a, target=b, kind=EdgeKind.FLOWS_TO, auto=False) for a, b in ends]
     store.put_notes(NAME, nodes=[queue], edges=edges)
-    found = Questions(store, NAME, root=tmp_path / "tree").trace("a.py::out")
+    found = GraphQueries(store, NAME, root=tmp_path / "tree").trace("a.py::out")
     assert ways(found) == ["dataflow:queue (noted) read (noted) use (passed as z)"]
-    assert Questions(store, NAME, root=tmp_path / "tree").trace("b.py::use").paths == ()
+    assert GraphQueries(store, NAME, root=tmp_path / "tree").trace("b.py::use").paths == ()
 
 
 def test_a_file_that_changed_since_is_named_and_not_parsed(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.codegraph.trees import NAME, builder, built, edges, everything, rebuilt, write
 from wellkept.codegraph.index.builder import Builder, Tree
-from wellkept.codegraph.index.parse_file import Parsed, parse_file, parse_source
+from wellkept.codegraph.index.parse_file import ParsedFile, parse_file, parse_source
 from wellkept.core.clock import system_clock
-from wellkept.core.graph import BuildProgress, Stage
-from wellkept.core.ports.graph import AnalysedFile
+from wellkept.core.graph import BuildProgress, BuildStage
+from wellkept.core.ports.graph import AnalyzedFile
 from wellkept.core.records import replace
 from wellkept.store import open_sqlite_graph
 
@@ -119,13 +119,13 @@ def test_a_touched_file_with_the_same_content_is_not_parsed(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "before",
     [
-        Parsed("a.py", "", "skipped", "the grammar tree_sitter_python is not installed"),
-        Parsed("a.py", "", "failed", "the parser crashed"),
+        ParsedFile("a.py", "", "skipped", "the grammar tree_sitter_python is not installed"),
+        ParsedFile("a.py", "", "failed", "the parser crashed"),
     ],
     ids=["a grammar that was missing", "a crash"],
 )
 def test_an_unchanged_file_is_read_again_when_it_may_read_otherwise(
-    tmp_path: Path, before: Parsed
+    tmp_path: Path, before: ParsedFile
 ) -> None:
     root = tmp_path / "tree"
     write(root, {"a.py": "def f():\n    pass\n"})
@@ -140,7 +140,7 @@ def test_a_file_that_another_release_read_is_read_again(tmp_path: Path) -> None:
     store, root = built(tmp_path, {"a.py": "def f():\n    pass\n"}), tmp_path / "tree"
     (file,) = store.files(NAME)
     other = replace(file, content_hash=f"0badc0de-{file.content_hash.partition('-')[2]}")
-    store.put_files(NAME, [AnalysedFile(file=other)])
+    store.put_files(NAME, [AnalyzedFile(file=other)])
     assert store.symbols(NAME, ["a.py"]) == []
     assert (rebuilt(store, root).reanalysed, rebuilt(store, root).reanalysed) == (1, 0)
     assert [n.id for n in store.symbols(NAME, ["a.py"])] == ["a.py::f"]
@@ -151,9 +151,9 @@ def test_catching_up_leaves_a_file_that_failed_to_the_next_build(tmp_path: Path)
     write(root, {"a.py": "def f():\n    pass\n", "b.py": "x = 1\n"})
     store, asked = open_sqlite_graph(tmp_path / "graph.db"), list[str]()
 
-    def parse(paths: Sequence[str]) -> list[Parsed]:
+    def parse(paths: Sequence[str]) -> list[ParsedFile]:
         asked.extend(paths)
-        failed = Parsed("a.py", "", "failed", "parsing took longer than 20 s")
+        failed = ParsedFile("a.py", "", "failed", "parsing took longer than 20 s")
         return [failed if path == "a.py" else parse_file(str(root), path) for path in paths]
 
     made = Builder(store, Tree(root=root, name=NAME), clock=system_clock, parse=parse)
@@ -190,7 +190,7 @@ def test_a_build_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     store = open_sqlite_graph(tmp_path / "stopped.db")
     parsed: list[str] = []
 
-    def parse(paths: Sequence[str]) -> Iterator[Parsed]:
+    def parse(paths: Sequence[str]) -> Iterator[ParsedFile]:
         for path in paths:
             parsed.append(path)
             if len(parsed) == 150:
@@ -204,7 +204,7 @@ def test_a_build_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert 0 < kept < 250
 
     def stop_while_drawing(at: BuildProgress) -> None:
-        if at.stage is Stage.DRAW:
+        if at.stage is BuildStage.DRAW:
             raise _StoppedError
 
     with pytest.raises(_StoppedError):
@@ -224,8 +224,8 @@ def test_progress_names_the_modules(tmp_path: Path) -> None:
     store = open_sqlite_graph(tmp_path / "graph.db")
     Builder(store, tree, clock=system_clock, tell=seen.append, workers=1).build()
     assert [(p.stage, p.done, p.total, p.module) for p in seen] == [
-        (Stage.PARSE, 1, 1, "app.core"),
-        (Stage.DRAW, 1, 1, "app.core"),
+        (BuildStage.PARSE, 1, 1, "app.core"),
+        (BuildStage.DRAW, 1, 1, "app.core"),
     ]
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import wellkept
 from tests.conformance.fixtures import mount
 from wellkept.app.settings.model import Settings
-from wellkept.server.mcp.server import Place, make_server
+from wellkept.server.mcp.server import ServerLocation, make_server
 from wellkept.server.mcp.transports import serve_http
-from wellkept.server.open_projects import Memories
+from wellkept.server.open_projects import OpenProjects
 
 
 def main(folder: Path) -> None:
@@ -24,8 +24,8 @@ def main(folder: Path) -> None:
         settings = Settings()
         return wellkept.open(path, project=project, cwd=cwd, embedder="none", settings=settings)
 
-    memories = Memories(open_in, folder=folder)
-    server = mount(make_server(memories, Place(folder=folder)))
+    memories = OpenProjects(open_in, folder=folder)
+    server = mount(make_server(memories, ServerLocation(folder=folder)))
     try:
         serve_http(server, port=0, token=None, on_ready=lambda at: print(at, flush=True))
     finally:

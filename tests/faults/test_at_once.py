@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import wellkept
-from wellkept.app.processes import FOLDER_NAME, Running, announced
+from wellkept.app.processes import FOLDER_NAME, RunningProcess, announced
 from wellkept.app.settings.model import Settings
 from wellkept.core.errors import ConflictError, WellkeptError
 from wellkept.core.query import Filter, Validity
@@ -138,6 +138,6 @@ def test_a_new_process_clears_what_killed_ones_left(tmp_path: Path) -> None:
     for name in ("999999.json", ".999998", ".999997"):
         (folder / name).write_text("{}")
     os.utime(folder / ".999998", (1, 1))
-    me = Running(kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1")
+    me = RunningProcess(kind="serve", pid=os.getpid(), started_at="2026-01-01", version="1")
     with announced(tmp_path, me):
         assert {path.name for path in folder.iterdir()} == {f"{os.getpid()}.json", ".999997"}

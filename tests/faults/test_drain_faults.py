@@ -16,7 +16,7 @@ import wellkept
 from bench.crash_scene import wait_until
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import START, Teller, world
-from wellkept.app.background import Live, LivePace
+from wellkept.app.background import BackgroundWorker, WorkerIntervals
 from wellkept.app.maintenance.reindex import vector_coverage
 from wellkept.app.observer.ingest import sum_up, take_waiting
 from wellkept.app.observer.spool_folder import SpoolFolder
@@ -123,12 +123,12 @@ def test_a_live_process_that_finds_the_store_locked_goes_on_when_it_is_free(
         heard.set()
 
     home.catch("While it is locked")
-    with Live(
+    with BackgroundWorker(
         home.open_in,
         folder=home.work,
         translate=events_of,
         environment=home.environment,
-        pace=LivePace(look_every_s=0.01, drain_every_s=0.05),
+        pace=WorkerIntervals(look_every_s=0.01, drain_every_s=0.05),
         on_error=note,
     ):
         assert heard.wait(60)

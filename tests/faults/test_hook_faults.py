@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.store import spool
 from wellkept.store.spool_reader import dropped, files
 
@@ -50,7 +50,7 @@ def test_a_hook_whose_file_stays_locked_gives_up_and_the_event_is_counted(tmp_pa
 
 
 def test_what_was_shown_in_sessions_of_long_ago_is_forgotten(tmp_path: Path) -> None:
-    book = ShownBook(tmp_path)
+    book = ShownItems(tmp_path)
     book.forget_old()
     book.add("claude-code", "old", ["a"])
     (path,) = (tmp_path / "shown").iterdir()

@@ -11,8 +11,8 @@ from wellkept.core.memory import Memory
 from wellkept.core.query import Candidate
 from wellkept.core.types import MemoryType
 from wellkept.memory.recall.query_plan import QueryPlan, plan_query
-from wellkept.memory.recall.ranking import Setting
-from wellkept.memory.recall.retrievers import Pool
+from wellkept.memory.recall.ranking import RankingContext
+from wellkept.memory.recall.retrievers import CandidateSet
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NOW_MS = to_ms(NOW)
@@ -55,10 +55,10 @@ def memory(name: str, content: str, **changes: Any) -> Memory:
     return replace(plain, **changes)
 
 
-def setting(*memories: Memory, **changes: Any) -> Setting:
+def setting(*memories: Memory, **changes: Any) -> RankingContext:
     """A setting that can read these memories."""
     by_id = {m.id: m for m in memories}
-    plain = Setting(
+    plain = RankingContext(
         now_ms=NOW_MS,
         read=lambda ids: [by_id[each] for each in ids if each in by_id],
         contents=lambda ids: {each: by_id[each].content for each in ids if each in by_id},
@@ -73,6 +73,6 @@ def plan(query: str = "where is the cache") -> QueryPlan:
     return plan_query(query, now=NOW)
 
 
-def pool(*candidates: Candidate, **arms: Any) -> Pool:
+def pool(*candidates: Candidate, **arms: Any) -> CandidateSet:
     """A pool with what the arms found."""
-    return Pool(candidates=candidates, **arms)
+    return CandidateSet(candidates=candidates, **arms)

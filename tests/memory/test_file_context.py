@@ -11,7 +11,7 @@ from wellkept.core.codec import Payload
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import CausalDependency, E2EObservation, PrefetchPattern
 from wellkept.core.query import FileLink
-from wellkept.core.scratchpad import PadNote, Scratchpad, Sheet
+from wellkept.core.scratchpad import AgentNote, Scratchpad, TaskScratchpad
 from wellkept.core.types import MemoryType, Phase, Source
 from wellkept.memory.context.build import ContextRequest, Moment, build_context
 from wellkept.memory.context.packing import render_context
@@ -144,8 +144,8 @@ def test_warnings_of_linked_files_come_after_those_of_the_file(engine: Engine) -
 
 def note(engine: Engine, session: str, content: str, *files: str, project: str = HERE) -> str:
     known = engine.store.scratchpad(session)
-    made = PadNote(engine.new_id(), content, "gotcha", 1, 0, files)
-    sheet = known.sheets[0] if known else Sheet()
+    made = AgentNote(engine.new_id(), content, "gotcha", 1, 0, files)
+    sheet = known.sheets[0] if known else TaskScratchpad()
     pad = known or Scratchpad(session_id=session, project=project, updated_at=engine.clock())
     engine.store.apply(
         [PutScratchpad(replace(pad, sheets=(replace(sheet, notes=(*sheet.notes, made)),)))]
@@ -175,9 +175,9 @@ def test_notes_do_not_take_the_place_of_warnings(engine: Engine) -> None:
 def test_what_a_person_said_in_the_session_is_told_again_when_it_starts_over(
     engine: Engine,
 ) -> None:
-    said = PadNote("s1:0", "Always run the linter first", "convention", 1, 0, by_person=True)
+    said = AgentNote("s1:0", "Always run the linter first", "convention", 1, 0, by_person=True)
     pad = Scratchpad(session_id="s1", project=HERE, updated_at=engine.clock())
-    engine.store.apply([PutScratchpad(replace(pad, sheets=(Sheet(notes=(said,)),)))])
+    engine.store.apply([PutScratchpad(replace(pad, sheets=(TaskScratchpad(notes=(said,)),)))])
     pack = build_context(engine, ContextRequest(project=HERE, session="s1"))
     assert [item.text for item in pack.items] == ["Always run the linter first"]
     told = frozenset(item.memory.id for item in pack.items)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.memory.text.similarity import Likeness, compare
+from wellkept.memory.text.similarity import TextRelation, compare
 
 pytestmark = pytest.mark.feature("A4")
 
@@ -12,27 +12,27 @@ pytestmark = pytest.mark.feature("A4")
 @pytest.mark.parametrize(
     ("old", "new", "verdict"),
     [
-        ("Deploys go to staging first.", "deploys go to staging first", Likeness.SAME),
-        ("Always run tests", "Always run tests before pushing", Likeness.REFINES),
-        ("Always run tests before pushing", "Always run tests", Likeness.COVERED),
+        ("Deploys go to staging first.", "deploys go to staging first", TextRelation.SAME),
+        ("Always run tests", "Always run tests before pushing", TextRelation.REFINES),
+        ("Always run tests before pushing", "Always run tests", TextRelation.COVERED),
         (
             "Deploy script retries three times",
             "Deploy scripts retry three times",
-            Likeness.PARAPHRASE,
+            TextRelation.PARAPHRASE,
         ),
         (
             "Postgres runs on port 5434 in dev",
             "In dev, Postgres is running on port 5434",
-            Likeness.PARAPHRASE,
+            TextRelation.PARAPHRASE,
         ),
         (
             "Use pnpm to install packages",
             "Packages: install with pnpm, use it",
-            Likeness.PARAPHRASE,
+            TextRelation.PARAPHRASE,
         ),
     ],
 )
-def test_repetitions_are_told_from_extensions(old: str, new: str, verdict: Likeness) -> None:
+def test_repetitions_are_told_from_extensions(old: str, new: str, verdict: TextRelation) -> None:
     assert compare(old, new) is verdict
 
 
@@ -50,8 +50,8 @@ def test_repetitions_are_told_from_extensions(old: str, new: str, verdict: Liken
     ],
 )
 def test_a_new_value_or_a_negation_contradicts(old: str, new: str) -> None:
-    assert compare(old, new) is Likeness.CONTRADICTS
-    assert compare(new, old) is Likeness.CONTRADICTS
+    assert compare(old, new) is TextRelation.CONTRADICTS
+    assert compare(new, old) is TextRelation.CONTRADICTS
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_new_value_or_a_negation_contradicts(old: str, new: str) -> None:
     ],
 )
 def test_parallel_facts_neither_merge_nor_contradict(old: str, new: str) -> None:
-    assert compare(old, new) is Likeness.DIFFERENT
+    assert compare(old, new) is TextRelation.DIFFERENT
 
 
 @given(st.text(min_size=1, max_size=80))
 def test_a_statement_is_the_same_as_itself(statement: str) -> None:
-    assert compare(statement, statement) is Likeness.SAME
+    assert compare(statement, statement) is TextRelation.SAME

@@ -18,7 +18,7 @@ from wellkept.core.query import FileLink, Filter, Validity
 from wellkept.core.types import MemoryType, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import Mode, RecallRequest, Recollection
+from wellkept.memory.recall.requests import RecallRequest, RecallResult, SearchMode
 from wellkept.memory.remember import remember
 from wellkept.store import open_sqlite
 from wellkept.testing.fakes import ManualClock, WordEmbedder
@@ -33,7 +33,7 @@ def keep(engine: Engine, content: str, *, project: str = HERE, **more: object) -
     return remember(engine, draft, project=project, merge_similar=False).memory.id
 
 
-def ask(engine: Engine, query: str, **more: object) -> Recollection:
+def ask(engine: Engine, query: str, **more: object) -> RecallResult:
     plain = RecallRequest(query=query, where=EVERYTHING)
     return recall(engine, replace(plain, **more))  # type: ignore[arg-type]
 
@@ -57,8 +57,8 @@ def test_an_empty_store_answers_with_nothing(engine: Engine) -> None:
     assert (len(answer), answer.considered, answer.next_offset) == (0, 0, None)
 
 
-@pytest.mark.parametrize("mode", list(Mode))
-def test_every_mode_finds_a_plain_match(engine: Engine, mode: Mode) -> None:
+@pytest.mark.parametrize("mode", list(SearchMode))
+def test_every_mode_finds_a_plain_match(engine: Engine, mode: SearchMode) -> None:
     keep(engine, "Icons live in assets")
     wanted = keep(engine, "Deploys go through the blue cluster")
     assert found(engine, "deploys blue cluster", mode=mode)[0] == wanted
@@ -73,7 +73,7 @@ def test_without_an_embedder_words_do(wordless: Engine) -> None:
 
 def test_vectors_alone_without_an_embedder_is_refused(wordless: Engine) -> None:
     with pytest.raises(UsageError, match="no embedding model"):
-        ask(wordless, "blue cluster", mode=Mode.VECTORS)
+        ask(wordless, "blue cluster", mode=SearchMode.VECTORS)
 
 
 def test_a_part_of_an_identifier_is_found(wordless: Engine) -> None:
@@ -440,7 +440,7 @@ def test_an_embedder_that_fails_leaves_words_and_a_note(engine: Engine) -> None:
     assert answer[0].memory.id == wanted
     assert any("words only" in note for note in answer.notes)
     with pytest.raises(ProviderError):
-        ask(away, "blue cluster", mode=Mode.VECTORS)
+        ask(away, "blue cluster", mode=SearchMode.VECTORS)
 
 
 @pytest.mark.feature("B4")
@@ -460,7 +460,7 @@ def test_searching_by_words_never_asks_for_an_embedder(tmp_path: Path) -> None:
     store = open_sqlite(tmp_path / "memory.db")
     writer = Engine(store=store)
     wanted = keep(writer, "Deploys go through the blue cluster")
-    assert found(replace(writer, embedder=never), "blue", mode=Mode.WORDS) == [wanted]
+    assert found(replace(writer, embedder=never), "blue", mode=SearchMode.WORDS) == [wanted]
     store.close()
 
 

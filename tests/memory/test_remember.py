@@ -10,7 +10,7 @@ from wellkept.core.query import Filter, Validity
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from wellkept.memory.edit import forget, get_one, pick, revise
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import Outcome, remember, remember_many
+from wellkept.memory.remember import RememberOutcome, remember, remember_many
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("A4")
@@ -24,7 +24,7 @@ def taught(content: str, **more: object) -> MemoryDraft:
 
 def test_a_new_statement_is_inserted(engine: Engine) -> None:
     kept = remember(engine, taught("The build takes four minutes"), project=HERE)
-    assert kept.outcome is Outcome.INSERTED
+    assert kept.outcome is RememberOutcome.INSERTED
     assert get_one(engine, kept.memory.id) == kept.memory
 
 
@@ -35,7 +35,7 @@ def test_the_same_statement_twice_is_kept_once_and_trusted_more(engine: Engine) 
     again = remember(
         engine, MemoryDraft(content="tests live in tests/unit.", session_id="s2"), project=HERE
     )
-    assert again.outcome is Outcome.UNCHANGED
+    assert again.outcome is RememberOutcome.UNCHANGED
     assert again.memory.id == first.memory.id
     assert again.memory.confidence > first.memory.confidence
     assert again.memory.provenance_sessions == ("s1", "s2")
@@ -49,7 +49,7 @@ def test_a_near_duplicate_merges_and_its_words_are_kept_as_evidence(engine: Engi
     second = remember(
         engine, taught("In the web folder, packages: always install with pnpm"), project=HERE
     )
-    assert second.outcome is Outcome.MERGED
+    assert second.outcome is RememberOutcome.MERGED
     assert second.memory.id == first.memory.id
     notes = [e.note for e in second.memory.evidence if e.kind is EvidenceKind.MERGED]
     assert notes == ["In the web folder, packages: always install with pnpm"]
@@ -62,7 +62,7 @@ def test_a_fuller_statement_takes_over_and_keeps_the_shorter_one_as_evidence(
     fuller = remember(
         engine, taught("Always run the unit tests before every push upstream"), project=HERE
     )
-    assert fuller.outcome is Outcome.MERGED
+    assert fuller.outcome is RememberOutcome.MERGED
     assert fuller.memory.content.endswith("upstream")
     closed = get_one(engine, first.memory.id)
     assert closed.superseded_by == fuller.memory.id
@@ -75,7 +75,7 @@ def test_a_contradiction_closes_the_old_belief_and_opens_the_new_one(
     old = remember(engine, taught("The API server listens on port 8080"), project=HERE).memory
     clock.advance(days=30)
     new = remember(engine, taught("The API server listens on port 9090"), project=HERE)
-    assert new.outcome is Outcome.SUPERSEDED
+    assert new.outcome is RememberOutcome.SUPERSEDED
     closed = get_one(engine, old.id)
     assert (closed.valid_to, closed.superseded_by) == (clock.now, new.memory.id)
     assert any(
@@ -92,7 +92,7 @@ def test_a_guess_does_not_overrule_a_person_but_is_flagged(engine: Engine) -> No
         content="The API server listens on port 9090", source=Source.OBSERVER_INFERRED
     )
     kept = remember(engine, guess, project=HERE)
-    assert kept.outcome is Outcome.INSERTED
+    assert kept.outcome is RememberOutcome.INSERTED
     assert kept.memory.needs_review
     assert kept.memory.relations[0].type is RelationType.CONFLICTS_WITH
     assert engine.store.stats(OPEN).total == 2
@@ -107,7 +107,7 @@ def test_parallel_facts_stay_apart(engine: Engine) -> None:
 def test_an_exact_key_takes_a_new_value_and_the_old_one_stays_in_history(engine: Engine) -> None:
     remember(engine, taught("pnpm", key="package_manager"), project=HERE)
     kept = remember(engine, taught("bun", key="package_manager"), project=HERE)
-    assert kept.outcome is Outcome.SUPERSEDED
+    assert kept.outcome is RememberOutcome.SUPERSEDED
     assert pick(engine, "package_manager", project=HERE).content == "bun"
     history = engine.store.list(replace(OPEN, validity=Validity.ANY)).items
     assert {m.content for m in history} == {"pnpm", "bun"}
@@ -116,13 +116,13 @@ def test_an_exact_key_takes_a_new_value_and_the_old_one_stays_in_history(engine:
 def test_the_same_key_and_value_changes_nothing(engine: Engine) -> None:
     first = remember(engine, taught("pnpm", key="package_manager"), project=HERE)
     again = remember(engine, taught("pnpm", key="package_manager"), project=HERE)
-    assert (again.outcome, again.memory.id) == (Outcome.UNCHANGED, first.memory.id)
+    assert (again.outcome, again.memory.id) == (RememberOutcome.UNCHANGED, first.memory.id)
 
 
 def test_keys_of_two_projects_do_not_meet(engine: Engine) -> None:
     remember(engine, taught("pnpm", key="tool"), project=HERE)
     kept = remember(engine, taught("cargo", key="tool"), project="name:there")
-    assert kept.outcome is Outcome.INSERTED
+    assert kept.outcome is RememberOutcome.INSERTED
 
 
 def test_turns_of_a_session_are_never_merged(engine: Engine) -> None:
@@ -130,15 +130,17 @@ def test_turns_of_a_session_are_never_merged(engine: Engine) -> None:
         MemoryDraft(content="Sounds good to me", type=MemoryType.EPISODE, session_id="s", seq=i)
         for i in range(3)
     ]
-    assert [k.outcome for k in remember_many(engine, turns, project=HERE)] == [Outcome.INSERTED] * 3
+    assert [k.outcome for k in remember_many(engine, turns, project=HERE)] == [
+        RememberOutcome.INSERTED
+    ] * 3
 
 
 def test_without_vectors_only_a_repetition_is_merged(wordless: Engine) -> None:
     remember(wordless, taught("The API server listens on port 8080"), project=HERE)
     again = remember(wordless, taught("the API server listens on port 8080!"), project=HERE)
     other = remember(wordless, taught("The API server listens on port 9090"), project=HERE)
-    assert again.outcome is Outcome.UNCHANGED
-    assert other.outcome is Outcome.INSERTED
+    assert again.outcome is RememberOutcome.UNCHANGED
+    assert other.outcome is RememberOutcome.INSERTED
 
 
 @pytest.mark.feature("A3")
@@ -217,5 +219,5 @@ def test_a_memory_about_the_person_is_shared_and_updated_across_projects(engine:
     draft = taught("Prefers short answers", scope=Scope.USER, key="style")
     remember(engine, draft, project=HERE)
     kept = remember(engine, replace(draft, content="Prefers long answers"), project="name:there")
-    assert kept.outcome is Outcome.SUPERSEDED
+    assert kept.outcome is RememberOutcome.SUPERSEDED
     assert [m.content for m in engine.store.list(OPEN).items] == ["Prefers long answers"]

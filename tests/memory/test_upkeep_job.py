@@ -15,7 +15,12 @@ from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Scope
 from wellkept.memory.engine import Engine
-from wellkept.memory.lifecycle.maintenance import UpkeepAction, UpkeepReport, run_upkeep, upkeep_due
+from wellkept.memory.lifecycle.maintenance import (
+    MaintenanceAction,
+    MaintenanceReport,
+    run_upkeep,
+    upkeep_due,
+)
 from wellkept.memory.state import State
 
 pytestmark = pytest.mark.feature("A6")
@@ -45,7 +50,7 @@ def furnish(shop: Workshop) -> dict[str, Memory]:
 def test_the_job_sweeps_lets_fade_and_prunes_what_faded(shop: Workshop, root: Path) -> None:
     made = furnish(shop)
     report = run_upkeep(shop.engine, project=PROJECT, root=root)
-    assert report.action is UpkeepAction.UPKEEP
+    assert report.action is MaintenanceAction.UPKEEP
     assert report.counts == {"file gone": 1, "faded": 4, "session over": 1, "low importance": 1}
     assert {m.id for m in report.removed} == {made["fading away"].id, made["session"].id}
     left = shop.all()
@@ -125,7 +130,7 @@ def test_two_that_start_at_once_leave_what_one_would(tmp_path: Path, root: Path)
 
 def run_together(engines: list[Engine], root: Path) -> None:
     start = threading.Barrier(len(engines))
-    reports: list[UpkeepReport] = []
+    reports: list[MaintenanceReport] = []
 
     def work(engine: Engine) -> None:
         start.wait()

@@ -10,9 +10,9 @@ from tests.observe.telling import START, Teller, world
 from wellkept.core.changes import PutScratchpad
 from wellkept.core.events import Event, Origin, ToolKind
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import PadNote, Scratchpad
+from wellkept.core.scratchpad import AgentNote, Scratchpad
 from wellkept.memory.engine import Engine
-from wellkept.observe.ingest.ingest import Taker
+from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.observe.learning.promote import PromotionReport, PromotionRules, promote
 from wellkept.observe.learning.qa_verdicts import with_sheet
 
@@ -55,9 +55,9 @@ def eleven_parts(w: Work, *beside: str) -> list[Event]:
     return events
 
 
-def take(engine: Engine, events: Sequence[Event], *, batch: int = 100) -> Taker:
+def take(engine: Engine, events: Sequence[Event], *, batch: int = 100) -> EventIngester:
     """Take events in as a drain does."""
-    taker = Taker(engine, world())
+    taker = EventIngester(engine, world())
     for start in range(0, len(events), batch):
         taker.commit(list(events[start : start + batch]), [])
     return taker
@@ -69,7 +69,7 @@ def learn(engine: Engine, events: Sequence[Event]) -> PromotionReport | None:
     return promote(engine, events[0].origin.session_id, rules=PromotionRules())
 
 
-def note(engine: Engine, session_id: str, note: PadNote, *, task: str | None = None) -> None:
+def note(engine: Engine, session_id: str, note: AgentNote, *, task: str | None = None) -> None:
     """Put a note on the sheet of a sub-task."""
     pad = pad_of(engine, session_id)
     sheet = pad.sheet(task)

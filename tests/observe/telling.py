@@ -24,8 +24,8 @@ from wellkept.core.events import (
     TurnEnded,
 )
 from wellkept.core.payloads import Observation
-from wellkept.observe.reading.environment import Place, World
-from wellkept.observe.session.builder import Folded, fold
+from wellkept.observe.reading.environment import Environment, ProjectLocation
+from wellkept.observe.session.builder import SessionUpdate, build_session
 
 START = datetime(2026, 4, 1, 9, tzinfo=UTC)
 ROOT = "/home/dev/shop"
@@ -97,17 +97,19 @@ class Teller:
         return SessionEnded(origin=self.origin(), reason=reason)
 
 
-def world(files: Mapping[str, str] | None = None) -> World:
+def world(files: Mapping[str, str] | None = None) -> Environment:
     """A world with one project and the given files in it."""
     held = {f"{ROOT}/{name}": text for name, text in (files or {}).items()}
-    return World(place=lambda cwd: Place("git:example.org/shop", (ROOT,)), read_file=held.get)
+    return Environment(
+        place=lambda cwd: ProjectLocation("git:example.org/shop", (ROOT,)), read_file=held.get
+    )
 
 
-def folded(events: Sequence[Event], *, files: Mapping[str, str] | None = None) -> Folded:
-    return fold(None, list(events), world=world(files))
+def folded(events: Sequence[Event], *, files: Mapping[str, str] | None = None) -> SessionUpdate:
+    return build_session(None, list(events), world=world(files))
 
 
-def observations(result: Folded) -> list[Observation]:
+def observations(result: SessionUpdate) -> list[Observation]:
     return [d.payload for d in result.drafts if isinstance(d.payload, Observation)]
 
 

@@ -13,9 +13,9 @@ from wellkept.core.payloads import Observation
 from wellkept.core.query import Filter
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.observe.session.builder import Folded, fold
+from wellkept.observe.session.builder import SessionUpdate, build_session
 from wellkept.observe.session.memory_changes import kept_changes
-from wellkept.observe.session.state import dump_desk, load_desk
+from wellkept.observe.session.state import dump_state, load_state
 
 pytestmark = pytest.mark.feature("C1", "C3")
 
@@ -67,7 +67,7 @@ def test_nothing_that_can_be_said_breaks_folding(
     result = folded([say.start(), *(event(say, step) for step in given_steps)])
     for draft in result.drafts:
         check(draft)
-    assert dump_desk(load_desk(result.session.work)) == result.session.work
+    assert dump_state(load_state(result.session.work)) == result.session.work
 
 
 def check(draft: MemoryDraft) -> None:
@@ -89,7 +89,9 @@ def test_where_a_batch_is_cut_does_not_matter(
     whole = folded(events)
     first = folded(events[:cut])
     rest = (
-        fold(first.session, events[cut:], world=world()) if events[cut:] else Folded(first.session)
+        build_session(first.session, events[cut:], world=world())
+        if events[cut:]
+        else SessionUpdate(first.session)
     )
     assert [d.content for d in (*first.drafts, *rest.drafts)] == [d.content for d in whole.drafts]
     assert rest.session.tool_count == whole.session.tool_count

@@ -15,7 +15,7 @@ from wellkept.core.scratchpad import (
     ErrorRetry,
     FileAccess,
     SequenceStep,
-    SightingKind,
+    SignalKind,
     TimeAnomaly,
 )
 from wellkept.core.types import MemoryType, Source
@@ -44,7 +44,7 @@ def test_each_of_the_six_signals_carries_what_the_taxonomy_names(signal: type) -
 
 def test_the_six_signals_are_counted_across_sessions_under_their_names() -> None:
     named = {"file_access", "co_access", "error_retry", "backtrack", "sequence", "time_anomaly"}
-    assert named <= {kind.value for kind in SightingKind}
+    assert named <= {kind.value for kind in SignalKind}
 
 
 RULES = [

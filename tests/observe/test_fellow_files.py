@@ -14,7 +14,7 @@ from wellkept.core.codec import Json
 from wellkept.core.module_names import module_of
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import FileLink
-from wellkept.core.scratchpad import KEPT_SESSIONS, Sighting, SightingKind, pair_subject
+from wellkept.core.scratchpad import KEPT_SESSIONS, SessionSignal, SignalKind, pair_subject
 from wellkept.observe.learning.co_access import co_access_edges, fused, module_habits, pattern_text
 from wellkept.observe.learning.file_usage import FileUses
 
@@ -23,10 +23,10 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 NONE = FileUses()
 
 
-def access(session: int, path: str, *, edits: int = 0, reads: int = 1) -> Sighting:
-    return Sighting(
+def access(session: int, path: str, *, edits: int = 0, reads: int = 1) -> SessionSignal:
+    return SessionSignal(
         project="p",
-        kind=SightingKind.FILE_ACCESS,
+        kind=SignalKind.FILE_ACCESS,
         subject=path,
         session_id=f"s{session}",
         at=START + timedelta(days=session),
@@ -36,11 +36,11 @@ def access(session: int, path: str, *, edits: int = 0, reads: int = 1) -> Sighti
     )
 
 
-def pair(session: int, a: str, b: str, *, count: int = 1, a_first: int = 1) -> Sighting:
+def pair(session: int, a: str, b: str, *, count: int = 1, a_first: int = 1) -> SessionSignal:
     detail: Json = {"a_first": a_first, "time_delta_ms": 1_000 * session, "step_delta": 1}
-    return Sighting(
+    return SessionSignal(
         project="p",
-        kind=SightingKind.CO_ACCESS,
+        kind=SignalKind.CO_ACCESS,
         subject=pair_subject(a, b),
         session_id=f"s{session}",
         at=START + timedelta(days=session),
@@ -49,13 +49,13 @@ def pair(session: int, a: str, b: str, *, count: int = 1, a_first: int = 1) -> S
     )
 
 
-def patterns(seen: Sequence[Sighting]) -> dict[str, PrefetchPattern]:
+def patterns(seen: Sequence[SessionSignal]) -> dict[str, PrefetchPattern]:
     return {habit.module: habit.pattern for habit in module_habits(seen) if habit.pattern}
 
 
-def kept(seen: Iterable[Sighting]) -> list[Sighting]:
+def kept(seen: Iterable[SessionSignal]) -> list[SessionSignal]:
     """What a store keeps of sightings: of each subject those of the latest sessions."""
-    by_subject: dict[str, list[Sighting]] = {}
+    by_subject: dict[str, list[SessionSignal]] = {}
     for one in sorted(seen, key=lambda one: one.at):
         by_subject.setdefault(one.subject, []).append(one)
     return [one for group in by_subject.values() for one in group[-KEPT_SESSIONS:]]
@@ -102,7 +102,7 @@ def test_what_only_history_knows_stays_as_it_is() -> None:
 
 
 def test_files_of_most_sessions_of_a_module_are_to_be_read_first() -> None:
-    seen: list[Sighting] = []
+    seen: list[SessionSignal] = []
     for session in range(10):
         seen.append(access(session, "src/auth/login.py", edits=1))
         seen.append(access(session, "src/auth/token.py"))

@@ -12,14 +12,14 @@ from wellkept.core.events import Event, ToolKind
 from wellkept.core.payloads import Prompt, SessionSummary
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Source
-from wellkept.observe.reading.environment import GitState, Place, World
-from wellkept.observe.session.builder import Folded, fold, fold_idle
+from wellkept.observe.reading.environment import Environment, GitState, ProjectLocation
+from wellkept.observe.session.builder import SessionUpdate, build_session, close_idle
 
 pytestmark = pytest.mark.feature("C1")
 
 
-def onto(session: SessionRecord, *events: Event) -> Folded:
-    return fold(session, events, world=world())
+def onto(session: SessionRecord, *events: Event) -> SessionUpdate:
+    return build_session(session, events, world=world())
 
 
 def test_prompts_are_numbered_and_kept_as_memories_of_the_person() -> None:
@@ -110,8 +110,9 @@ def test_sub_agents_work_beside_each_other_and_are_named() -> None:
 
 def test_an_observation_knows_its_prompt_branch_files_and_cost() -> None:
     say = Teller()
-    surroundings = World(
-        place=lambda cwd: Place("p", (ROOT,)), git=lambda folder: GitState("topic", "abc1234")
+    surroundings = Environment(
+        place=lambda cwd: ProjectLocation("p", (ROOT,)),
+        git=lambda folder: GitState("topic", "abc1234"),
     )
     events = [
         say.start(),
@@ -121,7 +122,7 @@ def test_an_observation_knows_its_prompt_branch_files_and_cost() -> None:
         say.edit("/etc/elsewhere.conf", "a = 1", "a = 2"),
         say.turn_end(),
     ]
-    result = fold(None, events, world=surroundings)
+    result = build_session(None, events, world=surroundings)
     (seen,) = observations(result)
     assert (seen.prompt_number, seen.branch) == (1, "topic")
     assert (seen.files_read, seen.files_modified) == (("shop/cart.py",), ("shop/cart.py",))
@@ -215,14 +216,14 @@ def test_a_session_that_went_quiet_loses_nothing() -> None:
     say = Teller()
     held = folded([say.prompt("Add f"), say.edit("a.py", "", "def f():\n    return 1\n")])
     assert observations(held) == []
-    rested = fold_idle(held.session, world=world())
+    rested = close_idle(held.session, world=world())
     assert [seen.title for seen in observations(rested)] == ["Create a.py with f"]
     assert rested.summary is not None
     summary = rested.summary.payload
     assert isinstance(summary, SessionSummary)
     assert summary.completed == "Create a.py with f"
     assert not rested.session.needs_summary
-    assert observations(fold_idle(rested.session, world=world())) == []
+    assert observations(close_idle(rested.session, world=world())) == []
 
 
 def test_a_desk_that_cannot_be_read_starts_afresh_but_keeps_its_place() -> None:

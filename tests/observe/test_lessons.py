@@ -8,21 +8,21 @@ import pytest
 from tests.observe.learning_steps import PROJECT, Work, learn
 from tests.observe.telling import world
 from wellkept.core.events import Event, ToolKind
-from wellkept.core.scratchpad import Sheet
+from wellkept.core.scratchpad import TaskScratchpad
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
 from wellkept.observe.learning.rules import names_say_it
 from wellkept.observe.reading.prompt_rules import request_of
-from wellkept.observe.session.builder import fold
+from wellkept.observe.session.builder import build_session
 from wellkept.observe.signals.error_rules import is_telling
 from wellkept.observe.signals.validation_events import instructions
 
 pytestmark = pytest.mark.feature("D1", "D2")
 
 
-def sheet_of(*events: Event) -> Sheet:
-    pad = fold(None, list(events), world=world()).pad
+def sheet_of(*events: Event) -> TaskScratchpad:
+    pad = build_session(None, list(events), world=world()).pad
     assert pad is not None
     return pad.sheets[0]
 

@@ -12,18 +12,18 @@ from tests.observe.learning_steps import Work, pad_of, take
 from tests.observe.telling import world
 from wellkept.core.events import Event, ToolKind
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import Scratchpad, Sheet
+from wellkept.core.scratchpad import Scratchpad, TaskScratchpad
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
-from wellkept.observe.session.builder import fold
+from wellkept.observe.session.builder import build_session
 from wellkept.testing.model_store.store import ModelStore
 
 pytestmark = pytest.mark.feature("D1", "D3")
 
 
-def sheet_of(*events: Event) -> Sheet:
+def sheet_of(*events: Event) -> TaskScratchpad:
     """The one sheet of a session."""
-    pad = fold(None, list(events), world=world()).pad
+    pad = build_session(None, list(events), world=world()).pad
     assert pad is not None
     assert len(pad.sheets) == 1
     return pad.sheets[0]
@@ -170,7 +170,7 @@ def test_the_plan_of_the_agent_names_sub_tasks() -> None:
         todos = [{"content": f"part {n}", "status": s} for n, s in enumerate(statuses)]
         return w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos}))
 
-    pad = fold(
+    pad = build_session(
         None,
         [
             plan("in_progress", "pending"),
@@ -200,12 +200,12 @@ def test_tasks_that_are_made_and_changed_one_by_one_are_a_plan_too() -> None:
     events = [make("part 1"), make("part 2"), mark("1", "in_progress"), w.change("a.py")]
     events += [mark("1", "completed"), make("part 3"), mark("2", "in_progress"), w.change("b.py")]
     events += [mark("2", "completed"), mark("3", "completed"), mark("9", "completed")]
-    pad = fold(None, events, world=world()).pad
+    pad = build_session(None, events, world=world()).pad
     assert pad is not None
     assert [s.task for s in pad.sheets if s.files] == ["part 1", "part 2"]
     assert (pad.planned, pad.done) == (2, 3)
     more = [make("another"), mark("4", "in_progress"), w.change("c.py"), mark("4", "completed")]
-    pad = fold(None, [*events, *more], world=world()).pad
+    pad = build_session(None, [*events, *more], world=world()).pad
     assert pad is not None
     assert (pad.planned, pad.done) == (3, 4)
 
@@ -219,7 +219,7 @@ def test_a_plan_after_a_plan_that_was_done_counts_for_itself() -> None:
 
     steps = [plan("a", "in_progress", "pending"), plan("a", "completed", "completed")]
     steps += [plan("b", "pending", "pending", "pending"), plan("b", *["completed"] * 3)]
-    pad = fold(None, [*steps, w.change("a.py")], world=world()).pad
+    pad = build_session(None, [*steps, w.change("a.py")], world=world()).pad
     assert pad is not None
     assert (pad.planned, pad.done) == (5, 5)
 
@@ -227,7 +227,9 @@ def test_a_plan_after_a_plan_that_was_done_counts_for_itself() -> None:
 def test_strange_plans_are_no_plans() -> None:
     w = Work()
     for text in ("{", "[]", '{"todos": 3}', '{"todos": [1, null]}', '"x"', '{"a": []}'):
-        assert fold(None, [w.call("TodoWrite", ToolKind.OTHER, input=text)], world=world()).pad
+        assert build_session(
+            None, [w.call("TodoWrite", ToolKind.OTHER, input=text)], world=world()
+        ).pad
 
 
 def test_secrets_do_not_reach_the_scratchpad() -> None:
@@ -241,7 +243,7 @@ def test_secrets_do_not_reach_the_scratchpad() -> None:
         w.change("a.py"),
         w.turn_end(f"I tried {secret} first, but it failed because of the key."),
     ]
-    assert secret not in str(fold(None, events, world=world()).pad)
+    assert secret not in str(build_session(None, events, world=world()).pad)
 
 
 def test_a_long_session_stays_inside_the_bounds() -> None:
@@ -258,7 +260,7 @@ def test_a_long_session_stays_inside_the_bounds() -> None:
                 w.run(f"tool{n}", error=f"error: no {n:x} thing {chr(97 + n % 26)}"),
                 w.run(f'git commit -m "c{n}"', f"[main {n:07x}] c{n}"),
             ]
-        folded = fold(session, events, world=world(), pad=pad)
+        folded = build_session(session, events, world=world(), pad=pad)
         session, pad = folded.session, folded.pad
         assert pad is not None
         (sheet,) = pad.sheets

@@ -14,7 +14,7 @@ from wellkept.core.events import Event
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from wellkept.core.query import Filter, Validity
-from wellkept.core.scratchpad import PadNote, PadState, Sighting, SightingKind
+from wellkept.core.scratchpad import AgentNote, ScratchpadStatus, SessionSignal, SignalKind
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Source
 from wellkept.memory.commands.execute import keep_asked
 from wellkept.memory.engine import Engine
@@ -108,12 +108,12 @@ def test_a_commit_that_is_gone_proves_nothing(engine: Engine) -> None:
     take(engine, pair_session(1, ending=("commit", "end")))
     rules = PromotionRules(stays=lambda _: False)
     assert promote(engine, "session-001", rules=rules) is None
-    assert pad_of(engine, "session-001").state is PadState.WAITING
+    assert pad_of(engine, "session-001").state is ScratchpadStatus.WAITING
 
 
 def test_promoting_twice_and_in_any_order_of_sessions_is_the_same(clock: ManualClock) -> None:
     results: set[tuple[str, ...]] = set()
-    kept: set[tuple[Sighting, ...]] = set()
+    kept: set[tuple[SessionSignal, ...]] = set()
     for order in permutations((1, 2, 3)):
         engine = Engine(store=ModelStore(), clock=clock)
         for number in order:
@@ -252,7 +252,7 @@ def test_of_a_failed_run_only_the_dead_end_stays(engine: Engine) -> None:
     assert (report.standing.word, report.discarded) == ("failed", 1)
     assert len(learned(engine, MemoryType.DEAD_END)) == 1
     pad = pad_of(engine, w.session_id)
-    assert (pad.state, pad.failed_runs, pad.sheets[0].pairs) == (PadState.FAILED, 1, ())
+    assert (pad.state, pad.failed_runs, pad.sheets[0].pairs) == (ScratchpadStatus.FAILED, 1, ())
     kinds = {s.kind.value for s in engine.store.sightings(project=PROJECT, kinds=())}
     assert kinds == {"dead_end"}
 
@@ -277,7 +277,7 @@ def test_a_dead_end_of_a_failed_run_is_still_counted_once_the_work_holds(engine:
     assert report is not None
     assert report.standing.word == "passed"
     (memory,) = learned(engine, MemoryType.DEAD_END)
-    (seen,) = engine.store.sightings(project=PROJECT, kinds=(SightingKind.DEAD_END,))
+    (seen,) = engine.store.sightings(project=PROJECT, kinds=(SignalKind.DEAD_END,))
     assert engine.store.explanations([memory.id])[memory.id].sessions == (seen.session_id,)
 
 
@@ -306,16 +306,16 @@ def test_what_comes_in_while_a_session_is_judged_is_judged_next_time(
     report = promote(engine, w.session_id, rules=PromotionRules(way=way))
     assert report is None or report.discarded == 0
     pad = pad_of(engine, w.session_id)
-    assert pad.state is PadState.OPEN
+    assert pad.state is ScratchpadStatus.OPEN
     assert [file.path for file in pad.sheets[0].files] == ["src/cart.py", "src/tax.py"]
     promote(engine, w.session_id)
-    assert pad_of(engine, w.session_id).state is PadState.WAITING
+    assert pad_of(engine, w.session_id).state is ScratchpadStatus.WAITING
 
 
 def test_a_note_waits_for_validation_and_is_then_a_memory(engine: Engine) -> None:
     w = Work()
     take(engine, [w.change("src/a.py")])
-    told = PadNote("n1", "The cache is keyed by tenant id", "gotcha", 0, 0, ("src/a.py",))
+    told = AgentNote("n1", "The cache is keyed by tenant id", "gotcha", 0, 0, ("src/a.py",))
     note(engine, w.session_id, told)
     assert learned(engine, MemoryType.GOTCHA) == []
     learn(engine, [w.tests_pass(), w.end()])
@@ -359,7 +359,7 @@ def test_the_size_of_the_work_caps_what_is_promoted(engine: Engine, size: str, c
     take(engine, [w.change("src/a.py")])
     for number in range(30):
         text = f"Fact number {number} is about the {chr(97 + number % 26)}{number} subsystem"
-        note(engine, w.session_id, PadNote(f"n{number}", text, "fact", 0, 0))
+        note(engine, w.session_id, AgentNote(f"n{number}", text, "fact", 0, 0))
     take(engine, [w.tests_pass(), w.end()])
     report = promote(engine, w.session_id, rules=PromotionRules(complexity=Complexity(size)))
     assert report is not None
@@ -372,7 +372,7 @@ def test_large_work_is_promoted_task_by_task_and_small_work_as_a_whole(engine: E
         w = Work(tasks)
         take(engine, [w.change("src/a.py")])
         for number in range(tasks):
-            told = PadNote(f"n{number}", f"Task {number} needs the w{number} flag", "fact", 0, 0)
+            told = AgentNote(f"n{number}", f"Task {number} needs the w{number} flag", "fact", 0, 0)
             note(engine, w.session_id, told, task=f"t{number}")
         record_verdict(engine, w.session_id, "passed", task="t0")
         report = promote(engine, w.session_id)

@@ -14,14 +14,14 @@ from wellkept.core.events import ToolCalled, ToolKind
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import E2EObservation
 from wellkept.core.query import Filter
-from wellkept.core.scratchpad import SightingKind
+from wellkept.core.scratchpad import SignalKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.browser.facts import learn_screens
 from wellkept.observe.browser.page_files import files_of_page
-from wellkept.observe.browser.rules import ScreenFact, facts
-from wellkept.observe.browser.steps import Screen, ScreenStep, read_step
-from wellkept.observe.ingest.ingest import Taker
+from wellkept.observe.browser.rules import BrowserFact, facts
+from wellkept.observe.browser.steps import BrowserState, BrowserStep, read_step
+from wellkept.observe.ingest.ingest import EventIngester
 
 pytestmark = pytest.mark.feature("D8")
 
@@ -32,17 +32,17 @@ def use(
     return say.call(name, ToolKind.MCP, input=json.dumps(given), output=output, error=error)
 
 
-def step_of(call: ToolCalled) -> ScreenStep:
+def step_of(call: ToolCalled) -> BrowserStep:
     read = read_step(call)
     assert read is not None
     return read[0]
 
 
-def told(*calls: ToolCalled) -> list[ScreenFact]:
+def told(*calls: ToolCalled) -> list[BrowserFact]:
     """The facts of calls in a row."""
-    steps: list[ScreenStep] = []
-    screen = Screen()
-    found: list[ScreenFact] = []
+    steps: list[BrowserStep] = []
+    screen = BrowserState()
+    found: list[BrowserFact] = []
     for call in calls:
         read = read_step(call, screen)
         assert read is not None
@@ -249,7 +249,7 @@ DISABLED = "Error: element is disabled"
 def session(engine: Engine, name: str, *outputs: str) -> None:
     """A session in which Delete was clicked, each call taken in by itself as hooks do."""
     say = Teller(name)
-    taker = Taker(engine, world())
+    taker = EventIngester(engine, world())
     taker.commit([say.start()], [])
     for output in outputs:
         call = use(say, "mcp__playwright__browser_click", output, element="Delete")
@@ -310,7 +310,7 @@ def test_what_somebody_removed_is_kept_again_only_after_twice_the_sessions(engin
 def test_another_project_is_not_told(engine: Engine) -> None:
     session(engine, "one", DISABLED)
     assert learn_screens(engine, project="name:elsewhere", session_id="one") == []
-    seen = engine.store.sightings(project="name:elsewhere", kinds=(SightingKind.E2E,))
+    seen = engine.store.sightings(project="name:elsewhere", kinds=(SignalKind.E2E,))
     assert seen == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.observe.learning_steps import Work, pad_of, take
-from wellkept.core.scratchpad import PadState
+from wellkept.core.scratchpad import ScratchpadStatus
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.promote import PromotionRules, promote
 
@@ -31,4 +31,4 @@ def test_more_than_a_few_edits_or_a_failure_before_them_leave_it_open(
     later = [w.change(f"doc/{n}.md") for n in range(after)]
     take(engine, [w.prompt("Go"), *first, proof, *later, w.end()])
     assert promote(engine, w.session_id, rules=PromotionRules()) is None
-    assert pad_of(engine, w.session_id).state is PadState.WAITING
+    assert pad_of(engine, w.session_id).state is ScratchpadStatus.WAITING

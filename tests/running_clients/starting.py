@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.running_clients.endpoints import Call, Endpoint, Say, Turn
-from wellkept.clients.hook_spec import Places, Scope
+from wellkept.clients.hook_spec import ClientFolders, InstallScope
 from wellkept.clients.install.targets import files_of
 
 ROOT = Path(os.environ.get("WELLKEPT_CLIENTS", "/nowhere"))
@@ -75,9 +75,9 @@ class Machine:
         """The same, with the JSON that it prints."""
         return json.loads(self.wellkept(*arguments, "--json"))
 
-    def files(self, client: Client, scope: Scope = Scope.USER) -> list[Path]:
+    def files(self, client: Client, scope: InstallScope = InstallScope.USER) -> list[Path]:
         """The client's files that Wellkept is in, or would be."""
-        places = Places(home=self.home, project=self.project, environment={})
+        places = ClientFolders(home=self.home, project=self.project, environment={})
         return [target.path for target in files_of(client.name).targets(scope, places)]
 
     def replace_programs(self, client: Client, script: str | None) -> None:

@@ -15,19 +15,19 @@ import uvicorn
 from tests.server.talking import memories_in
 from wellkept.server.auth import LOOPBACK_HOSTS
 from wellkept.server.http.app import guarded_app, make_http_app
-from wellkept.server.http.sse import Pace
-from wellkept.server.mcp.server import Place, make_server
-from wellkept.server.open_projects import Memories
+from wellkept.server.http.sse import FeedIntervals
+from wellkept.server.mcp.server import ServerLocation, make_server
+from wellkept.server.open_projects import OpenProjects
 from wellkept.server.run import LOOPBACK, address_of, listening
 
 TOKEN = "a-token-that-only-the-tests-know-0123456789"
-QUICK = Pace(look_every_s=0.01, heartbeat_every_s=0.05)
+QUICK = FeedIntervals(look_every_s=0.01, heartbeat_every_s=0.05)
 
 
 class Served:
     """A server that is up, as its owner sees it."""
 
-    def __init__(self, address: str, memories: Memories) -> None:
+    def __init__(self, address: str, memories: OpenProjects) -> None:
         self.address = address
         self.memories = memories
         self.client = httpx2.Client(
@@ -89,7 +89,7 @@ def _answer(answer: httpx2.Response) -> Any:
 
 @contextmanager
 def served(
-    memories: Memories, *, mcp: Place | None = None, pace: Pace = QUICK
+    memories: OpenProjects, *, mcp: ServerLocation | None = None, pace: FeedIntervals = QUICK
 ) -> Generator[Served]:
     """A server over these memories."""
     stopping = threading.Event()
@@ -117,7 +117,7 @@ def served(
 
 
 @contextmanager
-def served_in(folder: Path, *, pace: Pace = QUICK) -> Generator[Served]:
+def served_in(folder: Path, *, pace: FeedIntervals = QUICK) -> Generator[Served]:
     """A server over an own memory in `folder`."""
     with served(memories_in(folder), pace=pace) as known:
         yield known

@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 
 import wellkept
 from wellkept.app.settings.model import Settings
-from wellkept.server.mcp.server import Place, make_server
-from wellkept.server.open_projects import Memories
+from wellkept.server.mcp.server import ServerLocation, make_server
+from wellkept.server.open_projects import OpenProjects
 from wellkept.testing.fakes import ManualClock
 
 Era = Literal["auto", "legacy"]
@@ -98,7 +98,7 @@ def talking(
             yield Talk(portal, client)
 
 
-def memories_in(folder: Path, *, clock: ManualClock | None = None) -> Memories:
+def memories_in(folder: Path, *, clock: ManualClock | None = None) -> OpenProjects:
     """Memories of a database in `folder`, searched by words."""
     ticking = clock or ManualClock()
 
@@ -113,7 +113,7 @@ def memories_in(folder: Path, *, clock: ManualClock | None = None) -> Memories:
             environment={},
         )
 
-    return Memories(open_in, folder=folder)
+    return OpenProjects(open_in, folder=folder)
 
 
 @contextmanager
@@ -121,13 +121,13 @@ def talking_in(
     folder: Path,
     *,
     era: Era = "auto",
-    place: Place | None = None,
+    place: ServerLocation | None = None,
     roots: ListRootsFnT | None = None,
     clock: ManualClock | None = None,
 ) -> Generator[Talk]:
     """A connection to a server over an own memory in `folder`."""
     memories = memories_in(folder, clock=clock)
-    server = make_server(memories, place or Place(folder=folder))
+    server = make_server(memories, place or ServerLocation(folder=folder))
     try:
         with talking(server, era=era, roots=roots) as talk:
             yield talk

@@ -17,9 +17,9 @@ import wellkept
 from tests.server.http_serving import TOKEN, Served, served, served_in
 from wellkept.core import errors
 from wellkept.core.errors import StoreBusyError, WellkeptError
-from wellkept.server.auth import MAX_BODY_BYTES, Access, Message, Scope, guarded
+from wellkept.server.auth import MAX_BODY_BYTES, AccessPolicy, Message, Scope, guarded
 from wellkept.server.http_errors import STATUS, problem_of
-from wellkept.server.open_projects import Memories
+from wellkept.server.open_projects import OpenProjects
 
 pytestmark = pytest.mark.feature("C5")
 
@@ -133,7 +133,7 @@ def test_the_guard_cuts_off_whatever_the_app_behind_it_makes_of_it() -> None:
     scope: Scope = {
         "type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"localhost")],
     }  # fmt: skip
-    anyio.run(guarded(app, Access(token=None, max_body_bytes=10)), scope, receive, send)
+    anyio.run(guarded(app, AccessPolicy(token=None, max_body_bytes=10)), scope, receive, send)
     assert [message.get("status") for message in sent] == [413, None]
     assert b"as if" not in sent[-1]["body"]
 
@@ -204,7 +204,7 @@ def test_a_mistake_of_ours_tells_its_kind_and_not_its_words(
     def broken(folder: Path, project: str | None) -> wellkept.Wellkept:
         raise ZeroDivisionError(words)
 
-    with served(Memories(broken, folder=tmp_path)) as web, caplog.at_level(logging.INFO):
+    with served(OpenProjects(broken, folder=tmp_path)) as web, caplog.at_level(logging.INFO):
         answer = web.client.get("/api/stats")
     assert answer.status_code == 500
     assert "ZeroDivisionError" in answer.json()["detail"]

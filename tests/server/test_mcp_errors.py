@@ -10,8 +10,8 @@ from tests.server.talking import ERAS, Era, Talk, memories_in, talking, talking_
 from wellkept.app import Wellkept
 from wellkept.core import errors
 from wellkept.server.mcp.errors import ADVICE, told
-from wellkept.server.mcp.server import Place, make_server
-from wellkept.server.open_projects import Memories
+from wellkept.server.mcp.server import ServerLocation, make_server
+from wellkept.server.open_projects import OpenProjects
 from wellkept.server.operations.table import BY_NAME, MAX_DESCRIPTION_BYTES, OPERATIONS
 
 pytestmark = pytest.mark.feature("C5")
@@ -105,7 +105,7 @@ def test_a_mistake_of_ours_is_an_error_without_its_inner_words(tmp_path: Path, e
     def broken(folder: Path, project: str | None) -> Wellkept:
         raise RuntimeError("inner words")
 
-    server = make_server(Memories(broken, folder=tmp_path), Place(folder=tmp_path))
+    server = make_server(OpenProjects(broken, folder=tmp_path), ServerLocation(folder=tmp_path))
     with talking(server, era=era) as talk:
         refused = talk.refused("call_tool", "stats", {})
         assert refused.error.code == -32603

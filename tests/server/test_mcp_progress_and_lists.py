@@ -11,9 +11,9 @@ import pytest
 import wellkept
 from tests.conformance.fixtures import TOOLS, mount
 from tests.server.talking import Era, Talk, memories_in, talking
-from wellkept.server.auth import Access, Receive, Scope, Send, guarded
-from wellkept.server.mcp.server import Place, make_server
-from wellkept.server.open_projects import Memories
+from wellkept.server.auth import AccessPolicy, Receive, Scope, Send, guarded
+from wellkept.server.mcp.server import ServerLocation, make_server
+from wellkept.server.open_projects import OpenProjects
 
 pytestmark = pytest.mark.feature("C5")
 WAIT_S = 60
@@ -35,9 +35,9 @@ def test_a_call_that_takes_long_is_told_to_go_on(tmp_path: Path, era: Era) -> No
         said.append((progress, total, message))
         heard.set()
 
-    memories = Memories(open_slowly, folder=tmp_path)
+    memories = OpenProjects(open_slowly, folder=tmp_path)
     try:
-        with talking(make_server(memories, Place(folder=tmp_path)), era=era) as talk:
+        with talking(make_server(memories, ServerLocation(folder=tmp_path)), era=era) as talk:
             result = talk.portal.call(talk.client.call_tool, "stats", None, None, listen)
     finally:
         memories.close()
@@ -86,7 +86,7 @@ def test_white_space_around_a_header_is_no_part_of_it() -> None:
 
     headers = [(b"host", b"127.0.0.1 "), (b"mcp-name", b" search\t"), (b"a", b"b c")]
     scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers}
-    anyio.run(guarded(app, Access(token=None)), scope, receive, send)
+    anyio.run(guarded(app, AccessPolicy(token=None)), scope, receive, send)
     assert seen == [[(b"host", b"127.0.0.1"), (b"mcp-name", b"search"), (b"a", b"b c")]]
 
 
@@ -94,7 +94,9 @@ def test_white_space_around_a_header_is_no_part_of_it() -> None:
 def test_the_suites_fixtures_stand_beside_our_own_tools(tmp_path: Path, era: Era) -> None:
     memories = memories_in(tmp_path)
     try:
-        with talking(mount(make_server(memories, Place(folder=tmp_path))), era=era) as talk:
+        with talking(
+            mount(make_server(memories, ServerLocation(folder=tmp_path))), era=era
+        ) as talk:
             assert {"search", *TOOLS} <= set(talk.tools())
             assert "simple text" in talk.text("test_simple_text")
             assert talk.error("test_error_handling")

@@ -10,7 +10,7 @@ from mcp.client.session import ClientRequestContext
 
 from tests.server.talking import memories_in, talking_in
 from wellkept.app import Wellkept
-from wellkept.server.mcp.server import Place
+from wellkept.server.mcp.server import ServerLocation
 from wellkept.server.open_projects import MAX_OPEN
 
 pytestmark = pytest.mark.feature("C5")
@@ -25,7 +25,7 @@ def _folders(parent: Path, *names: str) -> list[Path]:
 
 def test_memory_of_one_project_does_not_show_in_another(tmp_path: Path) -> None:
     ours, theirs = _folders(tmp_path, "ours", "theirs")
-    with talking_in(tmp_path, place=Place(folder=ours)) as talk:
+    with talking_in(tmp_path, place=ServerLocation(folder=ours)) as talk:
         talk.call("memory_store", content="Only ours")
         assert talk.call("stats", project=str(theirs))["total"] == 0
         assert talk.call("stats", project="another name")["total"] == 0
@@ -41,7 +41,7 @@ def test_the_roots_of_an_older_client_say_where_it_works(
     async def roots(context: ClientRequestContext) -> types.ListRootsResult:
         return types.ListRootsResult.model_validate({"roots": [{"uri": theirs.as_uri()}]})
 
-    place = Place(folder=ours, ask_roots=ask_roots)
+    place = ServerLocation(folder=ours, ask_roots=ask_roots)
     with talking_in(tmp_path, era="legacy", place=place, roots=roots) as talk:
         assert talk.call("stats")["project"] == expected
 
@@ -52,7 +52,7 @@ def test_a_server_started_inside_a_root_stays_where_it_is(tmp_path: Path) -> Non
     async def roots(context: ClientRequestContext) -> types.ListRootsResult:
         return types.ListRootsResult.model_validate({"roots": [{"uri": tmp_path.as_uri()}]})
 
-    with talking_in(tmp_path, era="legacy", place=Place(folder=ours), roots=roots) as talk:
+    with talking_in(tmp_path, era="legacy", place=ServerLocation(folder=ours), roots=roots) as talk:
         assert talk.call("stats")["project"] == "ours"
 
 
@@ -64,16 +64,18 @@ def test_a_client_that_cannot_tell_its_roots_is_served_where_the_server_stands(
     async def roots(context: ClientRequestContext) -> types.ErrorData:
         return types.ErrorData(code=types.INTERNAL_ERROR, message="no roots today")
 
-    with talking_in(tmp_path, era="legacy", place=Place(folder=ours), roots=roots) as talk:
+    with talking_in(tmp_path, era="legacy", place=ServerLocation(folder=ours), roots=roots) as talk:
         assert talk.call("stats")["project"] == "ours"
 
 
 def test_the_clients_own_word_for_the_project_comes_before_the_working_folder(
     tmp_path: Path,
 ) -> None:
-    place = Place.of({"CLAUDE_PROJECT_DIR": "/p", "CLAUDE_CODE_SESSION_ID": "s"}, cwd=tmp_path)
-    assert place == Place(folder=Path("/p"), ask_roots=False, session="s")
-    assert Place.of({}, cwd=tmp_path) == Place(folder=tmp_path)
+    place = ServerLocation.of(
+        {"CLAUDE_PROJECT_DIR": "/p", "CLAUDE_CODE_SESSION_ID": "s"}, cwd=tmp_path
+    )
+    assert place == ServerLocation(folder=Path("/p"), ask_roots=False, session="s")
+    assert ServerLocation.of({}, cwd=tmp_path) == ServerLocation(folder=tmp_path)
 
 
 def test_only_so_many_memories_stay_open_and_the_rest_still_answer(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tests.server.talking import ERAS, Era, Talk, talking_in
-from wellkept.server.mcp.server import INSTRUCTIONS, Place
+from wellkept.server.mcp.server import INSTRUCTIONS, ServerLocation
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")
@@ -286,7 +286,7 @@ def test_memory_text_cannot_close_the_frame_of_injected_text(talk: Talk) -> None
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_that_names_its_session_has_it_noted(tmp_path: Path, era: Era) -> None:
-    place = Place(folder=tmp_path, session="s-77")
+    place = ServerLocation(folder=tmp_path, session="s-77")
     with talking_in(tmp_path, era=era, place=place) as talk:
         talk.call("memory_store", content="Learned in a session", key="k")
         (record,) = talk.call("get_observations", ids=["k"])["records"]

@@ -13,7 +13,7 @@ from wellkept.core.changes import PutSession
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.core.records import replace
 from wellkept.core.sessions import SessionRecord
-from wellkept.server.mcp.server import Place
+from wellkept.server.mcp.server import ServerLocation
 from wellkept.testing.fakes import ManualClock
 
 pytestmark = pytest.mark.feature("C5")
@@ -126,7 +126,7 @@ def test_a_note_of_a_known_session_goes_on_its_scratchpad_and_is_heard_at_once(
 ) -> None:
     begin_session(tmp_path)
     (tmp_path / "ledger.py").touch()
-    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+    with talking_in(tmp_path, place=ServerLocation(folder=tmp_path, session=SESSION)) as talk:
         assert (
             note(talk, "The ledger closes at midnight", files=["ledger.py"])["outcome"] == "noted"
         )
@@ -149,7 +149,7 @@ def test_what_a_person_said_or_comes_from_no_session_is_kept_at_once(
     tmp_path: Path, more: dict[str, object]
 ) -> None:
     begin_session(tmp_path)
-    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+    with talking_in(tmp_path, place=ServerLocation(folder=tmp_path, session=SESSION)) as talk:
         assert note(talk, "The ledger closes at midnight", **more)["outcome"] == "inserted"
 
 
@@ -159,7 +159,7 @@ def test_a_session_that_is_over_or_of_another_project_takes_no_notes(
     tmp_path: Path, how: dict[str, object]
 ) -> None:
     begin_session(tmp_path, **how)  # type: ignore[arg-type]
-    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+    with talking_in(tmp_path, place=ServerLocation(folder=tmp_path, session=SESSION)) as talk:
         assert note(talk, "The ledger closes at midnight")["outcome"] == "inserted"
 
 
@@ -167,7 +167,7 @@ def test_a_session_that_is_over_or_of_another_project_takes_no_notes(
 def test_a_note_holds_no_secret(tmp_path: Path) -> None:
     begin_session(tmp_path)
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
-    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+    with talking_in(tmp_path, place=ServerLocation(folder=tmp_path, session=SESSION)) as talk:
         note(talk, f"The token is {secret}")
     with opened(tmp_path) as wk:
         pad = wk.engine.store.scratchpad(SESSION)
@@ -178,7 +178,7 @@ def test_a_note_holds_no_secret(tmp_path: Path) -> None:
 @pytest.mark.feature("D3")
 def test_a_full_scratchpad_keeps_further_notes_as_memories(tmp_path: Path) -> None:
     begin_session(tmp_path)
-    with talking_in(tmp_path, place=Place(folder=tmp_path, session=SESSION)) as talk:
+    with talking_in(tmp_path, place=ServerLocation(folder=tmp_path, session=SESSION)) as talk:
         outcomes = [note(talk, f"Shelf {n} holds part {n}")["outcome"] for n in range(42)]
         assert outcomes[:40] == ["noted"] * 40
         assert outcomes[40:] == ["inserted"] * 2

@@ -15,7 +15,7 @@ from tests.server.http_serving import Served, served
 from tests.server.talking import Talk
 from tests.skills.reading import document, put
 from wellkept.app.settings.model import Settings
-from wellkept.server.open_projects import Memories
+from wellkept.server.open_projects import OpenProjects
 
 NAME = "add-api-route-discount-codes-shop"
 QUIET = Settings(skills_suggest="off")
@@ -38,7 +38,7 @@ def web(desk: Desk) -> Generator[Served]:
     def open_in(_folder: Path, _project: str | None) -> wellkept.Wellkept:
         return desk.open(settings=QUIET)
 
-    with served(Memories(open_in, folder=desk.work)) as known:
+    with served(OpenProjects(open_in, folder=desk.work)) as known:
         yield known
 
 

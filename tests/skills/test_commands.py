@@ -8,7 +8,7 @@ from tests.skills.choosing import skill
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import replace
 from wellkept.core.skills import Skill, SkillClash, SkillFormat, SkillIndex, SkillInvocation
-from wellkept.skills.commands.table import Call, Command, CommandKind, CommandTable, Invoker
+from wellkept.skills.commands.table import Command, CommandCall, CommandKind, CommandTable, Invoker
 
 pytestmark = pytest.mark.feature("F5")
 
@@ -19,7 +19,7 @@ def named(name: str, **invocation: object) -> Skill:
 
 
 def own(name: str, *aliases: str) -> Command:
-    def answer(call: Call) -> str:
+    def answer(call: CommandCall) -> str:
         return call.arguments.text
 
     return Command(name=name, description="Our own", aliases=aliases, answer=answer)

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wellkept.core.generated_skills import SkillRun, track_record
-from wellkept.core.session_steps import MAX_STEPS, StepPurpose, TrailStep, with_step
+from wellkept.core.session_steps import MAX_STEPS, SessionStep, StepPurpose, with_step
 from wellkept.skills.documents.spec_rules import is_specified_name
 from wellkept.skills.generation.document import code, free_name, name_for, prose
 from wellkept.skills.generation.generate import document, draft_skill, require_valid, worth_learning
-from wellkept.skills.generation.outcome import Verdict, judge
+from wellkept.skills.generation.outcome import SessionVerdict, judge
 from wellkept.skills.generation.procedure import (
     Procedure,
     ProcedureStep,
@@ -22,14 +22,14 @@ from wellkept.skills.generation.procedure import (
     standing_steps,
 )
 from wellkept.skills.generation.refine import merged, refine_skill
-from wellkept.skills.generation.session_story import WorkStory, portable
+from wellkept.skills.generation.session_story import SessionStory, portable
 from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("F9")
 
 
-def edit(what: str, mark: str = "", *, prompt: int = 1) -> TrailStep:
-    return TrailStep("edit", what, mark=mark, prompt=prompt)
+def edit(what: str, mark: str = "", *, prompt: int = 1) -> SessionStep:
+    return SessionStep("edit", what, mark=mark, prompt=prompt)
 
 
 def run(
@@ -39,8 +39,8 @@ def run(
     ok: bool = True,
     error: str | None = None,
     prompt: int = 1,
-) -> TrailStep:
-    return TrailStep("run", what, ok, purpose, error, prompt=prompt)
+) -> SessionStep:
+    return SessionStep("run", what, ok, purpose, error, prompt=prompt)
 
 
 TEST = run("pytest -q", "test")
@@ -48,9 +48,11 @@ BROKEN = run("pytest -q", "test", ok=False, error="AssertionError")
 COMMIT = run("git commit -m x", "commit")
 
 
-def told(*trail: TrailStep, prompts: tuple[str, ...] = ("Do it",), **known: object) -> WorkStory:
+def told(
+    *trail: SessionStep, prompts: tuple[str, ...] = ("Do it",), **known: object
+) -> SessionStory:
     story: dict[str, object] = {"session_id": "s", "tool_count": 9, "prompts": prompts, **known}
-    return WorkStory(trail=trail, **story)  # pyright: ignore[reportArgumentType]
+    return SessionStory(trail=trail, **story)  # pyright: ignore[reportArgumentType]
 
 
 # -- Whether it went well -------------------------------------------------------------------------
@@ -111,9 +113,9 @@ def told(*trail: TrailStep, prompts: tuple[str, ...] = ("Do it",), **known: obje
         (told(), "unproven", "nothing tells"),
     ],
 )
-def test_the_first_rule_that_holds_decides(story: WorkStory, verdict: str, reason: str) -> None:
+def test_the_first_rule_that_holds_decides(story: SessionStory, verdict: str, reason: str) -> None:
     outcome = judge(story)
-    assert outcome.verdict is Verdict(verdict)
+    assert outcome.verdict is SessionVerdict(verdict)
     assert reason in outcome.reason
 
 
@@ -152,7 +154,7 @@ def test_the_tests_of_two_programs_are_two_steps() -> None:
 # -- What stands ----------------------------------------------------------------------------------
 
 
-def _files(*trail: TrailStep) -> list[str]:
+def _files(*trail: SessionStep) -> list[str]:
     return [step.what for step in standing_steps(trail) if step.is_edit]
 
 
@@ -235,7 +237,7 @@ def test_what_holds_on_one_machine_only_is_taken_out(text: str, plain: str) -> N
 
 
 def test_a_trail_is_short_and_joins_edits_of_one_file_that_follow_each_other() -> None:
-    trail: tuple[TrailStep, ...] = ()
+    trail: tuple[SessionStep, ...] = ()
     for number in range(MAX_STEPS + 20):
         trail = with_step(trail, run(f"make {number}"))
     assert len(trail) == MAX_STEPS
@@ -285,7 +287,7 @@ _TEXT = st.text(max_size=120) | st.sampled_from(
     ["---\nname: x\n---", "```", "# h", "a: b", "- x", "$ARGUMENTS", "{{", "!!python/x", "\ud800"]
 )
 _STEP = st.builds(
-    TrailStep,
+    SessionStep,
     kind=st.sampled_from(["edit", "create", "run", "tool", "skill"]),
     what=_TEXT.filter(bool),
     ok=st.booleans(),
@@ -295,7 +297,7 @@ _STEP = st.builds(
     prompt=st.integers(0, 3),
 )
 _STORY = st.builds(
-    WorkStory,
+    SessionStory,
     session_id=_TEXT,
     title=st.none() | _TEXT,
     prompts=st.lists(_TEXT, max_size=3).map(tuple),
@@ -310,7 +312,7 @@ _STORY = st.builds(
 
 @settings(max_examples=150, deadline=None)
 @given(_STORY)
-def test_whatever_a_session_holds_its_document_validates(story: WorkStory) -> None:
+def test_whatever_a_session_holds_its_document_validates(story: SessionStory) -> None:
     draft = draft_skill(story, taken={"learned-procedure"}, safe=lambda text: text)
     skill = require_valid(document(draft), name=draft.name)
     assert not [found for found in skill.findings if found.is_error]
@@ -321,14 +323,16 @@ def test_whatever_a_session_holds_its_document_validates(story: WorkStory) -> No
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_STORY, min_size=1, max_size=4))
-def test_whatever_sessions_hold_their_merged_document_validates(stories: list[WorkStory]) -> None:
+def test_whatever_sessions_hold_their_merged_document_validates(
+    stories: list[SessionStory],
+) -> None:
     draft = refine_skill(stories, name="merged", safe=lambda text: text)
     require_valid(document(draft), name="merged")
     assert draft.session_ids == tuple(story.session_id for story in stories)
 
 
 @given(_STORY)
-def test_merging_one_procedure_changes_nothing(story: WorkStory) -> None:
+def test_merging_one_procedure_changes_nothing(story: SessionStory) -> None:
     assert merged([procedure(story)]) == procedure(story)
 
 

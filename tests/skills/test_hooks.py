@@ -18,9 +18,9 @@ from wellkept.core.skills import SkillIndex
 from wellkept.skills.hooks.process import MAX_OUTPUT_BYTES, passed_on, run_command
 from wellkept.skills.hooks.runner import HookState, HookStatus, SkillHooks
 from wellkept.skills.hooks.trust import TrustFile, fingerprint
-from wellkept.skills.sources.catalog import SkillCatalogue
+from wellkept.skills.sources.catalog import SkillCatalog
 from wellkept.skills.sources.locations import project_places
-from wellkept.skills.sources.scanner import PlaceScanner
+from wellkept.skills.sources.scanner import FolderScanner
 
 pytestmark = [
     pytest.mark.feature("F8"),
@@ -47,8 +47,8 @@ class Project:
         self.root = folder / "work"
         self.root.mkdir()
         self.trust_file = folder / "own" / "hook-trust.json"
-        scanners = [PlaceScanner(place) for place in project_places(self.root)]
-        self._catalogue = SkillCatalogue(scanners)
+        scanners = [FolderScanner(place) for place in project_places(self.root)]
+        self._catalogue = SkillCatalog(scanners)
         self.hooks = SkillHooks(
             index=self._index,
             root=self.root,

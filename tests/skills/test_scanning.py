@@ -11,27 +11,31 @@ import pytest
 from tests.skills.reading import age, codes, document, put
 from wellkept.core.skills import Skill, SkillFormat, SkillIndex, SkillKind, SkillSource
 from wellkept.skills.sources import scanner as scanning
-from wellkept.skills.sources.catalog import SkillCatalogue
+from wellkept.skills.sources.catalog import SkillCatalog
 from wellkept.skills.sources.fingerprints import GONE
 from wellkept.skills.sources.locations import (
-    Place,
-    Shape,
+    FolderShape,
+    SkillLocation,
     builtin_place,
     project_places,
     user_places,
 )
-from wellkept.skills.sources.scanner import PlaceScanner, ScanResult
+from wellkept.skills.sources.scanner import FolderScanner, ScanResult
 
 pytestmark = pytest.mark.feature("F7")
 
 
-def place(folder: Path, shape: Shape = Shape.FOLDERS, *, fence: Path | None = None) -> Place:
+def place(
+    folder: Path, shape: FolderShape = FolderShape.FOLDERS, *, fence: Path | None = None
+) -> SkillLocation:
     source = SkillSource(SkillKind.PROJECT, "test", 230, folder)
-    return Place(source, folder, shape, fence)
+    return SkillLocation(source, folder, shape, fence)
 
 
-def scan(folder: Path, shape: Shape = Shape.FOLDERS, *, fence: Path | None = None) -> ScanResult:
-    return PlaceScanner(place(folder, shape, fence=fence)).scan()
+def scan(
+    folder: Path, shape: FolderShape = FolderShape.FOLDERS, *, fence: Path | None = None
+) -> ScanResult:
+    return FolderScanner(place(folder, shape, fence=fence)).scan()
 
 
 def names(result: ScanResult) -> list[str]:
@@ -42,8 +46,8 @@ def found(result: ScanResult) -> set[str]:
     return {finding.code for finding in result.findings}
 
 
-def indexed(*places: Place) -> SkillIndex:
-    return SkillCatalogue([PlaceScanner(one) for one in places]).index()
+def indexed(*places: SkillLocation) -> SkillIndex:
+    return SkillCatalog([FolderScanner(one) for one in places]).index()
 
 
 @pytest.mark.feature("F2")
@@ -126,7 +130,7 @@ def test_a_pipe_in_place_of_a_document_keeps_nobody_waiting(tmp_path: Path) -> N
 def test_a_place_that_would_not_fit_into_memory_is_read_in_part(tmp_path: Path) -> None:
     for number in range(9):
         put(tmp_path, f"s{number}", document(f"s{number}", body="x" * 1000))
-    scanner = PlaceScanner(place(tmp_path), max_chars=2_500)
+    scanner = FolderScanner(place(tmp_path), max_chars=2_500)
     for _ in range(2):
         result = scanner.scan()
         assert (names(result), found(result)) == (["s0", "s1", "s2"], {"too-many"})
@@ -192,26 +196,28 @@ def test_a_file_that_vanishes_during_the_scan_is_a_finding(tmp_path: Path) -> No
 def test_a_file_reached_in_two_ways_counts_once(tmp_path: Path) -> None:
     put(tmp_path / "a", "one")
     (tmp_path / "b").symlink_to(tmp_path / "a", target_is_directory=True)
-    low = Place(SkillSource(SkillKind.USER, "low", 150), tmp_path / "b", Shape.FOLDERS)
+    low = SkillLocation(
+        SkillSource(SkillKind.USER, "low", 150), tmp_path / "b", FolderShape.FOLDERS
+    )
     index = indexed(low, place(tmp_path / "a"))
     assert [skill.source.name for skill in index] == ["test"]
     assert index.clashes == ()
     (tmp_path / "AGENTS.md").write_text("# Agents")
     (tmp_path / "CLAUDE.md").symlink_to("AGENTS.md")
-    assert len(indexed(place(tmp_path, Shape.CONVENTIONS))) == 1
+    assert len(indexed(place(tmp_path, FolderShape.CONVENTIONS))) == 1
 
 
 def test_nothing_changed_gives_the_very_same_index(tmp_path: Path) -> None:
     for number in range(20):
         put(tmp_path, f"skill-{number}")
     age(tmp_path)
-    catalogue = SkillCatalogue([PlaceScanner(place(tmp_path))])
+    catalogue = SkillCatalog([FolderScanner(place(tmp_path))])
     assert catalogue.index() is catalogue.index()
     assert len(catalogue.index()) == 20
 
 
 def test_every_kind_of_change_is_seen(tmp_path: Path) -> None:
-    catalogue = SkillCatalogue([PlaceScanner(place(tmp_path, Shape.MIXED))])
+    catalogue = SkillCatalog([FolderScanner(place(tmp_path, FolderShape.MIXED))])
     assert len(catalogue.index()) == 0
     one = put(tmp_path, "one")
     assert [s.name for s in catalogue.index()] == ["one"]
@@ -237,7 +243,7 @@ def test_every_kind_of_change_is_seen(tmp_path: Path) -> None:
 def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
     for name in ("one", "two"):
         put(tmp_path, name)
-    catalogue = SkillCatalogue([PlaceScanner(place(tmp_path))])
+    catalogue = SkillCatalog([FolderScanner(place(tmp_path))])
     before = {skill.name: skill for skill in catalogue.index()}
     put(tmp_path, "one", document("one", body="Changed."))
     after = {skill.name: skill for skill in catalogue.index()}
@@ -251,7 +257,7 @@ def test_only_what_changed_is_read_again(tmp_path: Path) -> None:
 def test_a_changed_skill_toml_is_seen(tmp_path: Path) -> None:
     put(tmp_path, "one")
     shown = tmp_path / "one" / "SKILL.toml"
-    catalogue = SkillCatalogue([PlaceScanner(place(tmp_path))])
+    catalogue = SkillCatalog([FolderScanner(place(tmp_path))])
     assert catalogue.index().skills[0].interface is None
     for title in ("First", "Second"):
         shown.write_text(f'[interface]\ndisplay_name = "{title}"\n')
@@ -270,7 +276,7 @@ def test_a_document_is_of_the_format_of_its_place(tmp_path: Path) -> None:
     put(tmp_path, "one")
     (tmp_path / "two.md").write_text(document("two"))
     (tmp_path / "AGENTS.md").write_text("# Agents")
-    formats = {one.skill.name: one.skill.format for one in scan(tmp_path, Shape.MIXED).skills}
+    formats = {one.skill.name: one.skill.format for one in scan(tmp_path, FolderShape.MIXED).skills}
     assert formats == {
         "one": SkillFormat.FULL,
         "two": SkillFormat.LIGHT,
@@ -291,7 +297,7 @@ def test_files_that_come_and_go_during_scans_cost_nobody_else(tmp_path: Path) ->
     thread = Thread(target=come_and_go)
     thread.start()
     try:
-        scanner = PlaceScanner(place(tmp_path))
+        scanner = FolderScanner(place(tmp_path))
         results = [scanner.scan() for _ in range(200)]
     finally:
         stop.set()

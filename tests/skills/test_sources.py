@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from tests.skills.reading import document, put, skill_of
 from wellkept.core.errors import UsageError
-from wellkept.core.ports.skills import KeptDocument, PromptArgument, PromptDefinition
+from wellkept.core.ports.skills import PromptArgument, PromptDefinition, StoredSkill
 from wellkept.core.records import replace
 from wellkept.core.skills import InjectionPhase, SkillFormat, SkillKind, SkillSource
-from wellkept.skills.sources.catalog import SkillCatalogue, merge
+from wellkept.skills.sources.catalog import SkillCatalog, merge
 from wellkept.skills.sources.claude_plugins import PluginScanner
 from wellkept.skills.sources.list_files import read_list
 from wellkept.skills.sources.list_scanner import ListScanner
 from wellkept.skills.sources.remote_copies import Pin, RemoteCopies, RemoteScanner
-from wellkept.skills.sources.scanner import Scanned, ScanResult
-from wellkept.skills.sources.stored import KeptScanner, PromptScanner
+from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
+from wellkept.skills.sources.stored import PromptScanner, StoredSkillScanner
 
 pytestmark = pytest.mark.feature("F2")
 
@@ -204,10 +204,10 @@ def test_a_listed_address_uses_the_agreed_copy(tmp_path: Path) -> None:
 class _Kept:
     """Documents in a store, as plain as can be."""
 
-    def __init__(self, *documents: KeptDocument) -> None:
+    def __init__(self, *documents: StoredSkill) -> None:
         self.held = list(documents)
 
-    def documents(self) -> Sequence[KeptDocument]:
+    def documents(self) -> Sequence[StoredSkill]:
         return self.held
 
     def remove(self, name: str) -> bool:
@@ -218,10 +218,10 @@ class _Kept:
 
 def test_generated_skills_come_from_the_store_and_may_be_off() -> None:
     kept = _Kept(
-        KeptDocument(name="made", text=document("made")),
-        KeptDocument(name="waiting", text=document("waiting"), enabled=False),
+        StoredSkill(name="made", text=document("made")),
+        StoredSkill(name="waiting", text=document("waiting"), enabled=False),
     )
-    scanner = KeptScanner(kept)
+    scanner = StoredSkillScanner(kept)
     result = scanner.scan()
     assert [(one.skill.name, one.skill.enabled) for one in result.skills] == [
         ("made", True),
@@ -255,10 +255,10 @@ def test_prompts_of_servers_are_skills_with_their_arguments_as_the_hint() -> Non
 # -- Putting together ---------------------------------------------------------------------------
 
 
-def scanned(name: str, priority: int, *, aliases: str = "", label: str = "x") -> Scanned:
+def scanned(name: str, priority: int, *, aliases: str = "", label: str = "x") -> ScannedSkill:
     source = SkillSource(SkillKind.PROJECT, label, priority)
     more = f"aliases: [{aliases}]\n" if aliases else ""
-    return Scanned(skill_of(document(name, more=more), name=name, source=source))
+    return ScannedSkill(skill_of(document(name, more=more), name=name, source=source))
 
 
 def test_a_clash_has_a_winner_and_shows_what_it_covers() -> None:
@@ -303,9 +303,9 @@ class _Switches:
 
 
 def test_switches_are_seen_at_once_and_survive_an_edit() -> None:
-    document_ = KeptDocument(name="one", text=document("one"))
+    document_ = StoredSkill(name="one", text=document("one"))
     kept, switches = _Kept(document_), _Switches()
-    catalogue = SkillCatalogue([KeptScanner(kept)], switches=switches)
+    catalogue = SkillCatalog([StoredSkillScanner(kept)], switches=switches)
     assert [skill.name for skill in catalogue.index().enabled] == ["one"]
     switches.switch("generated:store:one", on=False)
     assert catalogue.index().enabled == ()

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from wellkept.app.maintenance.reindex import reindex
 from wellkept.app.projects.delete import clear_project
-from wellkept.core.changes import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
+from wellkept.core.changes import Close, Delete, IndexEntry, Insert, Mark, Replace, Rescore
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.ids import IdSource
@@ -91,7 +91,7 @@ def _insert(scene: Scene) -> None:
 
 
 def _insert_without_vector(scene: Scene) -> None:
-    scene.store.apply([Insert(scene.memory(), IndexCard("extra words"))])
+    scene.store.apply([Insert(scene.memory(), IndexEntry("extra words"))])
 
 
 def _remember(scene: Scene) -> None:
@@ -155,7 +155,7 @@ def _recall(scene: Scene) -> None:
 def _fail(scene: Scene) -> None:
     """A transaction that is undone at its end."""
     for old in scene.known():
-        undone = [Insert(scene.memory(), IndexCard()), Delete(old.id), Delete(old.id)]
+        undone = [Insert(scene.memory(), IndexEntry()), Delete(old.id), Delete(old.id)]
         with suppress(NotFoundError):
             scene.store.apply(undone)
             raise AssertionError
@@ -205,7 +205,7 @@ def _drop_vectors(scene: Scene) -> None:
 def _take_vectors_away(scene: Scene) -> None:
     """As an edit without an embedder does; nothing else of the memories changes."""
     chosen = [scene.known()[0] for _ in range(4)] if scene.known() else []
-    scene.store.put_cards([(memory.id, IndexCard(extra_text(memory))) for memory in chosen])
+    scene.store.put_cards([(memory.id, IndexEntry(extra_text(memory))) for memory in chosen])
 
 
 def _vacuum(scene: Scene) -> None:

@@ -13,13 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from wellkept.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
+from wellkept.core.changes import Change, Close, Delete, IndexEntry, Insert, Mark, Replace, Rescore
 from wellkept.core.errors import WellkeptError
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
-from wellkept.core.query import Filter, Order, Place, Validity
+from wellkept.core.query import Filter, Order, SessionPosition, Validity
 from wellkept.core.types import MemoryType, Scope
-from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.testing import ModelStore, Samples, make_vector
 from wellkept.testing.conformance.fixtures import EVERYTHING
@@ -33,8 +33,8 @@ NOW = START + timedelta(days=400)
 
 texts = st.lists(st.sampled_from(WORDS), min_size=0, max_size=5).map(" ".join)
 vectors = st.lists(st.integers(-3, 3), min_size=3, max_size=3).filter(any).map(make_vector)
-cards = st.builds(IndexCard, texts) | st.builds(
-    IndexCard, texts, st.sampled_from(("m", "n")), vectors
+cards = st.builds(IndexEntry, texts) | st.builds(
+    IndexEntry, texts, st.sampled_from(("m", "n")), vectors
 )
 moments = st.integers(0, 20).map(lambda hours: START + timedelta(hours=hours))
 subsets = st.lists(st.sampled_from(("a", "b", "c")), unique=True, max_size=2).map(tuple)
@@ -93,7 +93,9 @@ class StoreMachine(RuleBasedStateMachine):
             durability="normal",
             read_only=False,
             clock=lambda: NOW,
-            facts=Facts(from_rows=0, asked_often=0) if self.is_warm else Facts(),
+            facts=CandidateReader(from_rows=0, asked_often=0)
+            if self.is_warm
+            else CandidateReader(),
         )
         self.ids: list[str] = []
 
@@ -117,13 +119,13 @@ class StoreMachine(RuleBasedStateMachine):
         return next(iter(self.model.get([self.known(number)])), None)
 
     @rule(values=fields, card=cards)
-    def insert(self, values: dict[str, object], card: IndexCard) -> None:
+    def insert(self, values: dict[str, object], card: IndexEntry) -> None:
         memory = replace(self.samples.memory(), **values)  # pyright: ignore[reportArgumentType]
         self.ids.append(memory.id)
         self.change(Insert(memory, card))
 
     @rule(number=st.integers(0, 99), values=fields, card=st.none() | cards)
-    def replace(self, number: int, values: dict[str, object], card: IndexCard | None) -> None:
+    def replace(self, number: int, values: dict[str, object], card: IndexEntry | None) -> None:
         memory = self.stored(number)
         if memory is not None:
             changed = replace(memory, **values)  # pyright: ignore[reportArgumentType]
@@ -154,7 +156,7 @@ class StoreMachine(RuleBasedStateMachine):
             store.flush()
 
     @rule(number=st.integers(0, 99), card=cards)
-    def put_card(self, number: int, card: IndexCard) -> None:
+    def put_card(self, number: int, card: IndexEntry) -> None:
         self.both(lambda store: store.put_cards([(self.known(number), card)]))
 
     @rule(model_id=st.sampled_from(("m", "n")))
@@ -205,7 +207,11 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(where=filters, number=st.integers(0, 99), span=st.integers(0, 3))
     def same_neighbours(self, where: Filter, number: int, span: int) -> None:
         memories = self.model.get([self.known(number), self.known(number + 1)])
-        asked = [Place(m.session_id, m.seq) for m in memories if m.session_id and m.seq is not None]
+        asked = [
+            SessionPosition(m.session_id, m.seq)
+            for m in memories
+            if m.session_id and m.seq is not None
+        ]
         self.both(lambda store: sorted(store.around(asked, where, span=span)))
 
     @rule(number=st.integers(0, 99), length=st.integers(3, 36))

@@ -9,20 +9,20 @@ import pytest
 
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreCorruptError
-from wellkept.store.sqlite.graph.code_search import APPLICATION_ID, STEPS, SqliteCodeTexts
+from wellkept.store.sqlite.graph.code_search import APPLICATION_ID, STEPS, SqliteCodeSearch
 from wellkept.store.sqlite.opening import open_file
-from wellkept.testing.conformance.code_search import TREE, CodeTextsConformance, text
+from wellkept.testing.conformance.code_search import TREE, CodeSearchConformance, text
 
 pytestmark = pytest.mark.feature("E5")
 
 
-def opened(path: Path) -> SqliteCodeTexts:
-    return SqliteCodeTexts.open(path, busy_timeout_ms=1000, clock=system_clock)
+def opened(path: Path) -> SqliteCodeSearch:
+    return SqliteCodeSearch.open(path, busy_timeout_ms=1000, clock=system_clock)
 
 
-class TestSqlite(CodeTextsConformance):
+class TestSqlite(CodeSearchConformance):
     @pytest.fixture
-    def texts(self, tmp_path: Path) -> Iterator[SqliteCodeTexts]:
+    def texts(self, tmp_path: Path) -> Iterator[SqliteCodeSearch]:
         store = opened(tmp_path / "words.db")
         yield store
         store.close()

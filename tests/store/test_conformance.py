@@ -10,7 +10,7 @@ import pytest
 from wellkept.core.clock import system_clock
 from wellkept.core.ports.store import Store
 from wellkept.store import open_sqlite
-from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.testing import ModelStore
 from wellkept.testing.conformance.search import SearchConformance
@@ -39,7 +39,7 @@ class TestWarmSqlite(SearchConformance, VectorConformance):
                 durability="normal",
                 read_only=False,
                 clock=system_clock,
-                facts=Facts(from_rows=0, asked_often=0),
+                facts=CandidateReader(from_rows=0, asked_often=0),
             )
 
         return open_warm

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.changes import Change, Close, Delete, IndexCard, Insert, Mark, Replace
+from wellkept.core.changes import Change, Close, Delete, IndexEntry, Insert, Mark, Replace
 from wellkept.core.errors import StoreCorruptError
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
-from wellkept.core.query import Filter, Place
+from wellkept.core.query import Filter, SessionPosition
 from wellkept.core.records import replace
 from wellkept.core.types import Scope
 from wellkept.store import open_sqlite
 from wellkept.store.sqlite.connection import sql_functions
-from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.search.fulltext import search_words
 from wellkept.store.sqlite.search.trigrams import search_fragments
 from wellkept.store.sqlite.search.vectors import VectorSearch
@@ -86,7 +86,7 @@ class Life:
         if not self.known or self._chance.random() < 0.4:
             new = self.memory()
             self.known[new.id] = new
-            self._store.apply([Insert(new, IndexCard("", "m", self.samples.vector()))])
+            self._store.apply([Insert(new, IndexEntry("", "m", self.samples.vector()))])
             return
         old = self._chance.choice(list(self.known.values()))
         self._store.apply([self._change(old)])
@@ -103,14 +103,16 @@ class Life:
             case 2:
                 return Close(old.id, START + timedelta(days=2))
             case 3:
-                return Replace(replace(self.memory(), id=old.id), IndexCard())
+                return Replace(replace(self.memory(), id=old.id), IndexEntry())
             case _:
                 return Replace(replace(self.memory(), id=old.id))
 
 
-def assert_alike(db: sqlite3.Connection, kept: Facts, read: Facts, ids: list[str]) -> None:
+def assert_alike(
+    db: sqlite3.Connection, kept: CandidateReader, read: CandidateReader, ids: list[str]
+) -> None:
     rows = range(500)
-    places = [Place(session, seq) for session in "stu" for seq in (-1, 0, 5, 11, 30)]
+    places = [SessionPosition(session, seq) for session in "stu" for seq in (-1, 0, 5, 11, 30)]
     for where in FILTERS:
         assert kept.passing(db, rows, where) == read.passing(db, rows, where)
         for span in (0, 2):
@@ -123,7 +125,7 @@ def test_kept_facts_follow_every_change_of_another_process(
     store: Store, db: sqlite3.Connection
 ) -> None:
     life = Life(store)
-    kept, read = Facts(from_rows=0, asked_often=0), Facts(up_to_rows=0)
+    kept, read = CandidateReader(from_rows=0, asked_often=0), CandidateReader(up_to_rows=0)
     for _ in range(120):
         life.step()
         assert_alike(db, kept, read, [*life.known, "unknown"])
@@ -137,7 +139,7 @@ def test_more_changes_than_are_listed_make_it_read_all_again(
     life = Life(store)
     for _ in range(40):
         life.step()
-    kept, read = Facts(from_rows=0, asked_often=0), Facts(up_to_rows=0)
+    kept, read = CandidateReader(from_rows=0, asked_often=0), CandidateReader(up_to_rows=0)
     assert_alike(db, kept, read, list(life.known))
     for _ in range(10):
         life.step()
@@ -148,12 +150,12 @@ def test_more_changes_than_are_listed_make_it_read_all_again(
 def test_vectors_follow_every_change_of_another_process(
     store: Store, db: sqlite3.Connection
 ) -> None:
-    life, search, facts = Life(store), VectorSearch(), Facts()
+    life, search, facts = Life(store), VectorSearch(), CandidateReader()
     query, everything = life.samples.vector(), Filter(project=None)
     for number in range(90):
         life.step()
         if number % 7 == 0:
-            store.put_cards([(each, IndexCard()) for each in list(life.known)[:2]])
+            store.put_cards([(each, IndexEntry()) for each in list(life.known)[:2]])
         if number == 60:  # more than the list names
             db.execute(FORGET)
         said = [
@@ -171,7 +173,7 @@ def test_vectors_follow_every_change_of_another_process(
 def test_a_small_store_and_a_first_question_read_rows(store: Store, db: sqlite3.Connection) -> None:
     store.apply([Samples().insert("alpha", project="one")])
     where = Filter(project="one")
-    for facts in (Facts(), Facts(from_rows=0), Facts(asked_often=0)):
+    for facts in (CandidateReader(), CandidateReader(from_rows=0), CandidateReader(asked_often=0)):
         assert len(facts.passing(db, [1], where)) == 1
         facts.forget()
 
@@ -181,9 +183,9 @@ def test_a_span_wider_than_any_session_is_answered_like_any_other(
 ) -> None:
     samples = Samples(project="one")
     store.apply([samples.insert(f"n{i}", session_id="s", seq=i * 10**12) for i in range(9)])
-    kept, read = Facts(from_rows=0, asked_often=0), Facts(up_to_rows=0)
+    kept, read = CandidateReader(from_rows=0, asked_often=0), CandidateReader(up_to_rows=0)
     for span in (10**12, 2**62, 2**80):
-        asked = [Place("s", 0), Place("s", 8 * 10**12)]
+        asked = [SessionPosition("s", 0), SessionPosition("s", 8 * 10**12)]
         near = kept.around(db, asked, FILTERS[0], span=span)
         assert near == read.around(db, asked, FILTERS[0], span=span)
         assert len(near) >= 4
@@ -195,10 +197,10 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(
     samples = Samples(project="one")
     good, bad = samples.insert("good"), samples.insert("bad")
     store.apply([good, bad])
-    kept = Facts(from_rows=0, asked_often=0)
+    kept = CandidateReader(from_rows=0, asked_often=0)
     assert len(kept.passing(db, [1, 2], FILTERS[0])) == 2
     db.execute("UPDATE memories SET type = 'nonsense' WHERE row = 2")
-    for facts in (kept, Facts(from_rows=0, asked_often=0), Facts()):
+    for facts in (kept, CandidateReader(from_rows=0, asked_often=0), CandidateReader()):
         assert [c.id for c in facts.passing(db, [1], FILTERS[0]).values()] == [good.memory.id]
         with pytest.raises(StoreCorruptError, match=bad.memory.id):
             facts.passing(db, [1, 2], FILTERS[0])
@@ -209,7 +211,7 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(
 def test_what_another_thread_learned_meanwhile_does_not_disturb_a_search(
     store: Store, path: Path, db: sqlite3.Connection
 ) -> None:
-    facts, where = Facts(from_rows=0, asked_often=0), FILTERS[0]
+    facts, where = CandidateReader(from_rows=0, asked_often=0), FILTERS[0]
     samples = Samples(project="one")
     added = [samples.insert(f"alpha beta {i}") for i in range(3)]
     store.apply(added)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.errors import (
     StoreBusyError,
     StoreCorruptError,
@@ -432,7 +432,7 @@ class TestHostileText:
         self, store: Store, name: str, text: str
     ) -> None:
         memory = replace(Samples().memory("alpha"), **{name: text})  # pyright: ignore[reportArgumentType]
-        store.apply([Insert(memory, IndexCard())])
+        store.apply([Insert(memory, IndexEntry())])
         assert store.get([memory.id]) == [memory]
         assert store.list(replace(EVERYTHING, project=memory.project)).items == (memory,)
         assert store.check(deep=True) in ([], [f for f in store.check() if f.check == "successors"])
@@ -443,7 +443,7 @@ class TestHostileText:
         good = samples.insert("good")
         bad = replace(samples.memory("bad"), **{name: "a\ud800b"})  # pyright: ignore[reportArgumentType]
         with pytest.raises(UsageError, match="cannot be stored"):
-            store.apply([good, Insert(bad, IndexCard())])
+            store.apply([good, Insert(bad, IndexEntry())])
         assert store.stats(EVERYTHING).total == 0
         assert store.check(deep=True) == []
 
@@ -457,7 +457,7 @@ class TestHostileText:
             {"work_unit": WorkUnitRef("native", (broken,), "x")},
         ):
             with pytest.raises(UsageError):
-                store.apply([Insert(Samples().memory("x", **changes), IndexCard())])
+                store.apply([Insert(Samples().memory("x", **changes), IndexEntry())])
         with pytest.raises(UsageError):
             store.apply([Samples().insert("x", extra=broken)])
         with pytest.raises(UsageError):
@@ -466,12 +466,12 @@ class TestHostileText:
 
     def test_a_nul_is_kept_as_it_is_and_found_but_refused_in_a_label(self, store: Store) -> None:
         memory = Samples().memory("a\0b word", key="a\0b", author="a\0b")
-        store.apply([Insert(memory, IndexCard(extra="a\0b"))])
+        store.apply([Insert(memory, IndexEntry(extra="a\0b"))])
         assert store.get([memory.id]) == [memory]
         assert store.list(replace(HERE, authors=("a\0b",))).total == 1
         for name in ("tags", "files", "modules"):
             with pytest.raises(UsageError, match="holds a NUL"):
-                store.apply([Insert(Samples().memory("x", **{name: ("a\0b",)}), IndexCard())])
+                store.apply([Insert(Samples().memory("x", **{name: ("a\0b",)}), IndexEntry())])
         assert store.find_key("a\0b", project="example", user_scope=False) == memory
         assert store.check(deep=True) == []
 

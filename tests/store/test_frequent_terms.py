@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.changes import Delete, IndexCard, Insert, Replace
+from wellkept.core.changes import Delete, IndexEntry, Insert, Replace
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
 from wellkept.core.types import MemoryType
 from wellkept.store import open_sqlite
-from wellkept.store.sqlite.search.term_cache import FrequentTerms
+from wellkept.store.sqlite.search.term_cache import TermCache
 
 pytestmark = pytest.mark.feature("B1")
 
@@ -54,7 +54,7 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> Iterator[Store]:
     chance = random.Random(5)
     opened = open_sqlite(path)
-    opened.apply([Insert(_memory(n, _text(chance)), IndexCard()) for n in range(400)])
+    opened.apply([Insert(_memory(n, _text(chance)), IndexEntry()) for n in range(400)])
     yield opened
     opened.close()
 
@@ -66,11 +66,11 @@ def db(path: Path, store: Store) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def _kept(*, budget_bytes: int = 10_000_000) -> FrequentTerms:
+def _kept(*, budget_bytes: int = 10_000_000) -> TermCache:
     import numpy as np  # a process that has not loaded it lets FTS5 answer its first questions
 
     assert np
-    return FrequentTerms(from_rows=1, budget_bytes=budget_bytes)
+    return TermCache(from_rows=1, budget_bytes=budget_bytes)
 
 
 def _plain(
@@ -110,7 +110,7 @@ def test_random_queries_agree_with_fts5(db: sqlite3.Connection) -> None:
 def test_rows_that_came_later_are_found(store: Store, db: sqlite3.Connection) -> None:
     frequent = _kept()
     frequent.best(db, _ASKED, limit=50)
-    store.apply([Insert(_memory(400, "word0 word3 word41"), IndexCard())])
+    store.apply([Insert(_memory(400, "word0 word3 word41"), IndexEntry())])
     found = frequent.best(db, _ASKED, limit=500)
     assert 401 in _rows(found)
     assert set(_rows(found)) == set(_rows(_plain(db, _ASKED, limit=500)))
@@ -125,7 +125,7 @@ def test_scores_stay_those_of_fts5_while_a_store_grows_and_shrinks(
         text = chance.choice(
             ("word0 " * 70, "word1 " * 300, "brandnew word1 word0 " * 3, _text(chance))
         )
-        store.apply([Insert(_memory(number, text), IndexCard("word7 word1 word0"))])
+        store.apply([Insert(_memory(number, text), IndexEntry("word7 word1 word0"))])
         if number % 9 == 0:
             store.apply([Delete(_memory(number - 300, "").id)])
         found, expected = frequent.best(db, asked, limit=900), _plain(db, asked, limit=900)
@@ -136,7 +136,7 @@ def test_scores_stay_those_of_fts5_while_a_store_grows_and_shrinks(
 def test_an_edited_text_is_scored_as_it_now_stands(store: Store, db: sqlite3.Connection) -> None:
     frequent = _kept()
     best = _rows(frequent.best(db, _ASKED, limit=50))[0]
-    store.apply([Replace(replace(_memory(best - 1, "something else"), tags=("t",)), IndexCard())])
+    store.apply([Replace(replace(_memory(best - 1, "something else"), tags=("t",)), IndexEntry())])
     assert best not in _rows(frequent.best(db, _ASKED, limit=500))
     assert _rows(frequent.best(db, _ASKED, limit=50)) == _rows(_plain(db, _ASKED))
 
@@ -176,7 +176,7 @@ def test_what_is_kept_of_a_store_ends_with_its_history(
 ) -> None:
     store.backup(tmp_path / "backup.db")
     frequent = _kept()
-    store.apply([Replace(_memory(n, "word0 word41"), IndexCard()) for n in range(9)])
+    store.apply([Replace(_memory(n, "word0 word41"), IndexEntry()) for n in range(9)])
     frequent.best(db, _ASKED, limit=50)
     with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
         backup.backup(db)
@@ -194,7 +194,7 @@ def test_a_small_budget_changes_nothing_but_what_is_kept(db: sqlite3.Connection)
 
 
 def test_a_small_store_is_left_to_fts5(db: sqlite3.Connection) -> None:
-    assert FrequentTerms().best(db, _ASKED, limit=10) is None
+    assert TermCache().best(db, _ASKED, limit=10) is None
 
 
 def test_nothing_is_found_where_no_row_holds_a_term(db: sqlite3.Connection) -> None:
@@ -210,7 +210,7 @@ def test_long_texts_and_repeated_words_score_as_fts5_scores_them(
     store: Store, db: sqlite3.Connection
 ) -> None:
     texts = ("word3 " * 200 + "word0", "filler " * 20_000 + "word41", "Words0 WORD3 wörd0")
-    store.apply([Insert(_memory(500 + n, text), IndexCard()) for n, text in enumerate(texts)])
+    store.apply([Insert(_memory(500 + n, text), IndexEntry()) for n, text in enumerate(texts)])
     asked = (*_ASKED, '"filler"', '"word3 word0"', '"running"', '"..."')
     found, expected = _kept().best(db, asked, limit=900), _plain(db, asked, limit=900)
     assert _rows(found) == _rows(expected)
@@ -223,7 +223,7 @@ def test_more_edits_than_the_store_names_are_seen_all_the_same(
     frequent, chance = _kept(), random.Random(3)
     frequent.best(db, _ASKED, limit=50)
     for _ in range(3):
-        store.apply([Replace(_memory(n, _text(chance)), IndexCard()) for n in range(400)])
+        store.apply([Replace(_memory(n, _text(chance)), IndexEntry()) for n in range(400)])
     found, expected = frequent.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
     assert _rows(found) == _rows(expected)
     assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)

@@ -25,18 +25,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.store.acts import ACTS, EMBEDDERS, WORDS, perform, perform_beside
 from tests.store.test_faults import said_lines, start_writer
-from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.ports.store import Store
-from wellkept.core.query import Candidate, Filter, Hit, Place
+from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import Mode, RecallRequest
+from wellkept.memory.recall.requests import RecallRequest, SearchMode
 from wellkept.store import open_sqlite
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
-from wellkept.store.sqlite.search.candidates import Facts
-from wellkept.store.sqlite.search.fulltext import Effort, search_words
-from wellkept.store.sqlite.search.term_cache import FrequentTerms
+from wellkept.store.sqlite.search.candidates import CandidateReader
+from wellkept.store.sqlite.search.fulltext import SearchEffort, search_words
+from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, to_row
 from wellkept.testing import Samples
@@ -48,11 +48,11 @@ pytestmark = pytest.mark.feature("B1", "B4", "B5")
 
 FILTERS = (Filter(project="one"), Filter(project="two"), Filter(project=None))
 QUESTIONS = (
-    ("alpha kilo", Mode.HYBRID),
-    ("where did robin run the x_y tango", Mode.HYBRID),
-    ("日本語 café zulu delta", Mode.VECTORS),
+    ("alpha kilo", SearchMode.HYBRID),
+    ("where did robin run the x_y tango", SearchMode.HYBRID),
+    ("日本語 café zulu delta", SearchMode.VECTORS),
 )
-NEVER_SMALL = Effort(small_project=0, scored_rows=0)
+NEVER_SMALL = SearchEffort(small_project=0, scored_rows=0)
 CLOCK = ManualClock(START + timedelta(days=30))
 
 
@@ -92,7 +92,7 @@ def open_keeping(path: Path, *, read_only: bool = False) -> Store:
         durability="normal",
         read_only=read_only,
         clock=CLOCK,
-        facts=Facts(from_rows=0, asked_often=0),
+        facts=CandidateReader(from_rows=0, asked_often=0),
     )
 
 
@@ -100,7 +100,7 @@ def answers(store: Store) -> list[object]:
     """What a store says to many questions: ids, scores, and what it tells of each."""
     told: list[object] = []
     ids = [memory.id for memory in store.iterate(EVERYTHING)]
-    places = [Place(session, seq) for session in "stu" for seq in (0, 3, 7)]
+    places = [SessionPosition(session, seq) for session in "stu" for seq in (0, 3, 7)]
     for where in FILTERS:
         told.append(store.search_words(WORDS[:4], where, limit=50))
         told.append(store.search_fragments(["lph", "k", "本語"], where, limit=50))
@@ -117,7 +117,7 @@ def answers(store: Store) -> list[object]:
     return told
 
 
-def recalled(store: Store, question: str, mode: Mode) -> list[object]:
+def recalled(store: Store, question: str, mode: SearchMode) -> list[object]:
     embedder = EMBEDDERS[len(question) % 2]
     engine = Engine(store=store, embedder=lambda: embedder, clock=CLOCK)
     request = RecallRequest(
@@ -138,7 +138,7 @@ class KeptWords:
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
-        self._frequent = FrequentTerms(from_rows=1)
+        self._frequent = TermCache(from_rows=1)
 
     def assert_as_fresh(self, path: Path) -> None:
         with closing(open_sqlite(path, clock=CLOCK)) as fresh:
@@ -146,7 +146,7 @@ class KeptWords:
                 expected = fresh.search_words(WORDS, where, limit=50)
                 assert _rounded(self._found(where)) == _rounded(expected)
 
-    def _found(self, where: Filter) -> list[Hit]:
+    def _found(self, where: Filter) -> list[RetrieverHit]:
         self._db.execute("BEGIN")
         try:
             return search_words(
@@ -159,7 +159,7 @@ class KeptWords:
         self._db.close()
 
 
-def _rounded(hits: list[Hit]) -> list[tuple[float, Candidate]]:
+def _rounded(hits: list[RetrieverHit]) -> list[tuple[float, Candidate]]:
     """Sums of the same numbers in another order may differ in their last digit."""
     return sorted((round(score, 9), candidate) for candidate, score in hits)
 
@@ -307,5 +307,5 @@ def test_a_writer_that_is_killed_leaves_what_it_committed_and_no_more(tmp_path: 
             writer.kill()
             writer.communicate()
             assert_as_fresh(path, kept)
-            kept.apply([Insert(Samples(seed=lines).memory("alpha", project="one"), IndexCard())])
+            kept.apply([Insert(Samples(seed=lines).memory("alpha", project="one"), IndexEntry())])
             assert_as_fresh(path, kept)

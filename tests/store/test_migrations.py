@@ -12,7 +12,7 @@ import pytest
 from wellkept.core.errors import StoreError, StoreVersionError
 from wellkept.store import open_sqlite
 from wellkept.store.sqlite.connection.database import Connection, Database, require_sqlite
-from wellkept.store.sqlite.migrations import STEPS, Step, migrate, pending, schema_version
+from wellkept.store.sqlite.migrations import STEPS, Migration, migrate, pending, schema_version
 from wellkept.testing import Samples
 from wellkept.testing.conformance.fixtures import EVERYTHING
 from wellkept.testing.samples import START
@@ -30,8 +30,8 @@ def add_half_a_table(db: Connection) -> None:
 
 
 NEXT = STEPS[-1].number + 1
-LONGER = (*STEPS, Step(NEXT, "later", add_table))
-BROKEN = (*STEPS, Step(NEXT, "broken", add_half_a_table))
+LONGER = (*STEPS, Migration(NEXT, "later", add_table))
+BROKEN = (*STEPS, Migration(NEXT, "broken", add_half_a_table))
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_new_file_is_never_seen_half_made(path: Path, database: Database) -> N
         with closing(sqlite3.connect(path)) as other:
             seen.append(schema_version(other))
 
-    spied = tuple(Step(n, "spied", look) if n > 1 else STEPS[0] for n in range(1, 4))
+    spied = tuple(Migration(n, "spied", look) if n > 1 else STEPS[0] for n in range(1, 4))
     database.use_wal()
     assert migrate(database, clock=lambda: START, steps=spied) == list(spied)
     assert seen == [0, 0]

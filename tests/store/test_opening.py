@@ -19,7 +19,7 @@ from wellkept.core.ports.store import Store
 from wellkept.store import open_sqlite
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.connection.errors import translate
-from wellkept.store.sqlite.tables.access_counts import Access, AccessBuffer
+from wellkept.store.sqlite.tables.access_counts import AccessBuffer, AccessCount
 from wellkept.testing import Samples
 from wellkept.testing.conformance.fixtures import EVERYTHING
 
@@ -95,7 +95,11 @@ def test_every_complaint_of_sqlite_says_what_to_do(
 
 def test_waiting_accesses_are_bounded_and_the_latest_stay() -> None:
     waiting = AccessBuffer(max_ids=3)
-    waiting.add((name, Access(1, at)) for at, name in enumerate("abcab"))
-    waiting.add([("d", Access(1, 9))])
-    assert waiting.take() == {"a": Access(2, 3), "b": Access(2, 4), "d": Access(1, 9)}
+    waiting.add((name, AccessCount(1, at)) for at, name in enumerate("abcab"))
+    waiting.add([("d", AccessCount(1, 9))])
+    assert waiting.take() == {
+        "a": AccessCount(2, 3),
+        "b": AccessCount(2, 4),
+        "d": AccessCount(1, 9),
+    }
     assert waiting.take() == {}

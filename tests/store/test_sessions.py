@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.changes import Advance, PutSession
+from wellkept.core.changes import PutSession, SaveReadPosition
 from wellkept.core.errors import ConflictError, UsageError
-from wellkept.core.sessions import ReadingMark
+from wellkept.core.sessions import ReadPosition
 from wellkept.store import open_sqlite
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
@@ -58,7 +58,10 @@ def test_a_session_without_an_id_or_with_work_that_is_no_json_is_refused(tmp_pat
         store.apply([PutSession(session(""))])
     with pytest.raises(UsageError):
         store.apply(
-            [Advance(ReadingMark("a", "h", 1)), PutSession(replace(session(), work=float("nan")))]
+            [
+                SaveReadPosition(ReadPosition("a", "h", 1)),
+                PutSession(replace(session(), work=float("nan"))),
+            ]
         )
     assert store.reading_mark("a") is None
     store.close()

@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from wellkept.core.changes import Delete, Insert
 from wellkept.store import open_sqlite
 from wellkept.store.sqlite.search.quantization import pack, unpack
-from wellkept.store.sqlite.search.vector_index import RESCORED, Codes, Floats, VectorIndex, View
+from wellkept.store.sqlite.search.vector_index import (
+    RESCORED,
+    Codes,
+    Floats,
+    VectorIndex,
+    VectorSnapshot,
+)
 from wellkept.testing import Samples, make_vector
 from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
@@ -104,7 +110,7 @@ def test_an_index_grown_in_parts_equals_one_made_at_once() -> None:
         assert np.array_equal(left, right)
 
 
-def _arrays(view: View) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
+def _arrays(view: VectorSnapshot) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
     return view.seqs, view.rows, view.scales, view.codes, view.bits, view.position_of
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.core.query import Hit
+from wellkept.core.query import RetrieverHit
 from wellkept.core.types import MemoryType
 from wellkept.store.sqlite.connection.database import Connection, Database
 from wellkept.store.sqlite.migrations import migrate
-from wellkept.store.sqlite.search.fulltext import Effort, search_words
+from wellkept.store.sqlite.search.fulltext import SearchEffort, search_words
 from wellkept.store.sqlite.search.trigrams import search_fragments
 from wellkept.store.sqlite.tables.apply_changes import make_changes
 from wellkept.testing import Samples
@@ -24,8 +24,10 @@ from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("B1")
 
-UNBOUNDED = Effort(small_project=0, first_look=10_000, scored_rows=10_000, everywhere_rows=10_000)
-FRUGAL = Effort(small_project=0, first_look=10, scored_rows=40, everywhere_rows=250)
+UNBOUNDED = SearchEffort(
+    small_project=0, first_look=10_000, scored_rows=10_000, everywhere_rows=10_000
+)
+FRUGAL = SearchEffort(small_project=0, first_look=10, scored_rows=40, everywhere_rows=250)
 VOCABULARY = [f"w{i}" for i in range(200)]
 anything = st.text(st.characters(codec=None), max_size=12) | st.sampled_from(
     ('"', "OR", "NEAR(a b)", "*", "^", "content:", "-", "\0", "\ud800", "w1*", "(", "{}")
@@ -63,7 +65,7 @@ def db(database: Database) -> Iterator[Connection]:
         yield connection
 
 
-def ids(hits: Sequence[Hit]) -> list[str]:
+def ids(hits: Sequence[RetrieverHit]) -> list[str]:
     return [hit.id for hit in hits]
 
 

@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.clock import whole_ms
 from wellkept.core.errors import StoreFullError
 from wellkept.core.ids import IdSource
@@ -37,7 +37,7 @@ def main(path: Path, project: str, count: int, max_file_bytes: int) -> None:
         )  # fmt: skip
         vector = make_vector([1.0, number % 7, number % 5])
         try:
-            store.apply([Insert(memory, IndexCard("extra", "m", vector))])
+            store.apply([Insert(memory, IndexEntry("extra", "m", vector))])
         except StoreFullError as error:
             print("full", error, flush=True)
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wellkept.core.activity import KEPT_NEWS, News, NewsSpan
+from wellkept.core.activity import KEPT_NEWS, Activity, ActivityRange
 from wellkept.core.records import record
 from wellkept.core.text import first_line
 
@@ -19,23 +19,23 @@ TITLE_CHARS = 100
 
 
 @record
-class NewsItem:
+class ActivityItem:
     """One thing that is new, as it stands now. `type` and `short` are those of the memory."""
 
-    news: News
+    news: Activity
     title: str | None = None
     type: str | None = None
     short: str | None = None
 
 
-def news_span(wk: Wellkept) -> NewsSpan:
+def news_span(wk: Wellkept) -> ActivityRange:
     """From which number to which the news are kept."""
     return wk.engine.store.news_span()
 
 
 def read_news(
     wk: Wellkept, *, after: int, limit: int, all_projects: bool = False
-) -> list[NewsItem]:
+) -> list[ActivityItem]:
     """The first news after a number that concern this project, in order."""
     store = wk.engine.store
     found = store.news(after=after, project=None if all_projects else wk.project, limit=limit)
@@ -43,7 +43,7 @@ def read_news(
     return [_item(wk, news, memories.get(news.memory_id or "")) for news in found]
 
 
-def latest_news(wk: Wellkept, *, limit: int, all_projects: bool = False) -> list[NewsItem]:
+def latest_news(wk: Wellkept, *, limit: int, all_projects: bool = False) -> list[ActivityItem]:
     """The last news that concern this project, in order."""
     project = None if all_projects else wk.project
     known = wk.engine.store.news(after=0, project=project, limit=KEPT_NEWS)[-limit:]
@@ -52,11 +52,11 @@ def latest_news(wk: Wellkept, *, limit: int, all_projects: bool = False) -> list
     return read_news(wk, after=known[0].number - 1, limit=limit, all_projects=all_projects)
 
 
-def _item(wk: Wellkept, news: News, memory: Memory | None) -> NewsItem:
+def _item(wk: Wellkept, news: Activity, memory: Memory | None) -> ActivityItem:
     if memory is not None:
         title = memory.citation or first_line(memory.content, limit=TITLE_CHARS)
-        return NewsItem(news, title, memory.type.value, memory.short)
+        return ActivityItem(news, title, memory.type.value, memory.short)
     if news.memory_id is None and news.session_id is not None:
         session = wk.engine.store.get_session(news.session_id)
-        return NewsItem(news, session.title if session else None)
-    return NewsItem(news, news.subject)
+        return ActivityItem(news, session.title if session else None)
+    return ActivityItem(news, news.subject)

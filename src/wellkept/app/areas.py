@@ -14,20 +14,20 @@ from wellkept.core.types import Phase
 
 if TYPE_CHECKING:
     from wellkept.app.facade import Wellkept
-    from wellkept.app.graph.api import Graph
+    from wellkept.app.graph.api import GraphApi
     from wellkept.app.graph.code_search import CodeSearch
     from wellkept.app.observer.api import Observer
     from wellkept.app.observer.methodology import Methodologies
     from wellkept.app.skills.api import Skills
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.memory.context.build import ContextRequest
-    from wellkept.memory.context.packing import Extra
+    from wellkept.memory.context.packing import ExtraLine
 
 
 class Areas:
     """What `Wellkept` offers as parts of their own."""
 
-    _wires: Wires
+    _wires: Services
 
     @cached_property
     def skills(self) -> Skills:
@@ -38,7 +38,7 @@ class Areas:
 
     def skill_extras(
         self, request: ContextRequest, *, within_s: float | None = None
-    ) -> tuple[Extra, ...]:
+    ) -> tuple[ExtraLine, ...]:
         """Lines that name the skills for a moment; none when the settings say so."""
         if self._wires.settings.context_skills == "off":
             return ()
@@ -48,11 +48,11 @@ class Areas:
         )
 
     @cached_property
-    def graph(self) -> Graph:
+    def graph(self) -> GraphApi:
         """The code graph of this project's folder, opened on first use."""
-        from wellkept.app.graph.api import Graph
+        from wellkept.app.graph.api import GraphApi
 
-        return Graph(self._wires)
+        return GraphApi(self._wires)
 
     @cached_property
     def code(self) -> CodeSearch:
@@ -85,6 +85,6 @@ class Areas:
     def close_areas(self) -> None:
         """Let go of the files of those that were used."""
         for name in ("graph", "code"):
-            used: Graph | CodeSearch | None = self.__dict__.get(name)
+            used: GraphApi | CodeSearch | None = self.__dict__.get(name)
             if used is not None:
                 used.close()

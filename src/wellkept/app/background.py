@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @record(kw_only=True)
-class LivePace:
+class WorkerIntervals:
     """How often the spool is looked at, and drained although nothing seems to have come: sessions
     that went quiet are summed up, and files that are done removed."""
 
@@ -34,7 +34,7 @@ class LivePace:
     drain_every_s: float = 60.0
 
 
-class Live:
+class BackgroundWorker:
     """Drains and keeps up from threads between `start` and `stop`; also a context manager."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Live:
         folder: Path,
         translate: Translate,
         environment: Mapping[str, str],
-        pace: LivePace | None = None,
+        pace: WorkerIntervals | None = None,
         on_error: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._open_in = open_in
@@ -52,7 +52,7 @@ class Live:
         self._translate = translate
         self._environment = environment
         self._spool = SpoolFolder.of(environment)
-        self._pace = pace or LivePace()
+        self._pace = pace or WorkerIntervals()
         self._on_error = on_error
         self._stopping = threading.Event()
         self._later: SimpleQueue[DrainReport | None] = SimpleQueue()
@@ -65,7 +65,7 @@ class Live:
             for name, work in works.items()
         ]
 
-    def __enter__(self) -> Live:
+    def __enter__(self) -> BackgroundWorker:
         self.start()
         return self
 

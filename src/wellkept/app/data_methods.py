@@ -15,9 +15,9 @@ from wellkept.core.errors import UsageError
 
 if TYPE_CHECKING:
     from wellkept.app.imports.repository import IntakeReport
-    from wellkept.app.maintenance.restore import Restored
-    from wellkept.app.wiring.keyword_types import Which
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.maintenance.restore import RestoreReport
+    from wellkept.app.wiring.keyword_types import FilterArgs
+    from wellkept.app.wiring.services import Services
     from wellkept.core.ports.store import Progress
     from wellkept.core.query import Filter
     from wellkept.memory.exchange.jsonl import ImportReport
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Exchange:
     """The part of `Wellkept` that reads and writes copies."""
 
-    _wires: Wires
+    _wires: Services
 
     def export(
         self,
@@ -35,7 +35,7 @@ class Exchange:
         *,
         overwrite: bool = False,
         progress: Progress | None = None,
-        **which: Unpack[Which],
+        **which: Unpack[FilterArgs],
     ) -> int:
         """Write memories as JSONL, closed and archived ones too unless `which` says otherwise."""
         from wellkept.memory.exchange.jsonl import export_jsonl, export_jsonl_file
@@ -54,7 +54,7 @@ class Exchange:
         *,
         overwrite: bool = False,
         progress: Progress | None = None,
-        **which: Unpack[Which],
+        **which: Unpack[FilterArgs],
     ) -> int:
         """Write memories for people: a folder of Markdown that can be edited and read back."""
         from wellkept.memory.exchange.markdown_export import export_markdown
@@ -135,13 +135,13 @@ class Exchange:
 
     def restore(
         self, source: str | Path, *, dry_run: bool = False, progress: Progress | None = None
-    ) -> Restored:
+    ) -> RestoreReport:
         """Put a backup in the place of the whole store; what was there is copied beside it."""
         from wellkept.app.maintenance.restore import restore
 
         path = expanded(source).absolute()
         return restore(self._wires, path, dry_run=dry_run, progress=progress)
 
-    def _whole(self, which: Which) -> Filter:
+    def _whole(self, which: FilterArgs) -> Filter:
         """The filter of a complete copy: history belongs to it unless the caller says otherwise."""
         return self._wires.asker.filter({"validity": "any", "archived": None, **which})

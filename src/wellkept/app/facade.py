@@ -22,19 +22,19 @@ from wellkept.memory.engine import Engine
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from wellkept.app.maintenance.doctor import Health
-    from wellkept.app.maintenance.reindex import Reindexed
-    from wellkept.app.projects.delete import Cleared
+    from wellkept.app.maintenance.doctor import DoctorReport
+    from wellkept.app.maintenance.reindex import ReindexReport
+    from wellkept.app.projects.delete import DeletedCounts
     from wellkept.app.settings.model import Settings
-    from wellkept.app.wiring.keyword_types import Changes, Details, Names, Which
+    from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs, MemoryArgs, Names
     from wellkept.core.memory import Memory, MemoryDraft
     from wellkept.core.ports.store import Progress
     from wellkept.core.query import Page, Stats
-    from wellkept.memory.commands.execute import Obeyed
+    from wellkept.memory.commands.execute import CommandResult
     from wellkept.memory.context.packing import ContextPack
     from wellkept.memory.recall.progressive import IndexRow, Timeline
-    from wellkept.memory.recall.requests import RecallRequest, Recollection
-    from wellkept.memory.remember import Kept
+    from wellkept.memory.recall.requests import RecallRequest, RecallResult
+    from wellkept.memory.remember import RememberResult
     from wellkept.memory.state import State
 
 
@@ -90,8 +90,8 @@ class Wellkept(Ageing, Exchange, Areas):
     # -- Keeping ----------------------------------------------------------------------------------
 
     def remember(
-        self, content: str, *, merge_similar: bool = True, **details: Unpack[Details]
-    ) -> Kept:
+        self, content: str, *, merge_similar: bool = True, **details: Unpack[MemoryArgs]
+    ) -> RememberResult:
         """Keep one statement: inserted, merged into what it repeats, or put in place of what it
         contradicts; the answer says which."""
         draft = self._wires.asker.draft(content, details)
@@ -103,7 +103,7 @@ class Wellkept(Ageing, Exchange, Areas):
         *,
         merge_similar: bool = True,
         progress: Progress | None = None,
-    ) -> list[Kept]:
+    ) -> list[RememberResult]:
         """Keep several statements; all are checked before the first is written."""
         from wellkept.memory.remember import remember_many
 
@@ -116,7 +116,7 @@ class Wellkept(Ageing, Exchange, Areas):
         )
 
     def edit(
-        self, name: str, *, if_updated_at: datetime | None = None, **changes: Unpack[Changes]
+        self, name: str, *, if_updated_at: datetime | None = None, **changes: Unpack[EditArgs]
     ) -> Memory:
         """Change a memory, if asked only when nobody changed it since. New content or a new type
         closes it and opens its successor; a new confidence is felt by related memories."""
@@ -163,7 +163,7 @@ class Wellkept(Ageing, Exchange, Areas):
         ids = [self.get(name).id for name in names]
         return forget(self.engine, ids, keep_history=keep_history, dry_run=dry_run)
 
-    def clear_project(self, *, dry_run: bool = False) -> Cleared:
+    def clear_project(self, *, dry_run: bool = False) -> DeletedCounts:
         """Delete this project's memories for good, with its sessions and the skills made of them;
         returns how many there were. What is about the person stays."""
         from wellkept.app.projects.delete import clear_project
@@ -172,7 +172,7 @@ class Wellkept(Ageing, Exchange, Areas):
 
     def obey(
         self, message: str, *, author: str | None = None, session: str | None = None
-    ) -> list[Obeyed]:
+    ) -> list[CommandResult]:
         """Carry out the explicit memory commands in a person's message."""
         from wellkept.memory.commands.execute import obey
 
@@ -195,10 +195,10 @@ class Wellkept(Ageing, Exchange, Areas):
         around: str | None = None,
         neighbours: int | None = None,
         count_access: bool = True,
-        **which: Unpack[Which],
-    ) -> Recollection:
+        **which: Unpack[FilterArgs],
+    ) -> RecallResult:
         """Find the memories that answer a question, best first."""
-        from wellkept.memory.recall.requests import Mode, RecallRequest
+        from wellkept.memory.recall.requests import RecallRequest, SearchMode
 
         known, asker = self.settings, self._wires.asker
         request = RecallRequest(
@@ -208,7 +208,7 @@ class Wellkept(Ageing, Exchange, Areas):
             offset=offset,
             phase=self._phase(phase),
             profile=profile or known.recall_profile,
-            mode=parse_choice(Mode, mode or known.recall_mode, what="mode"),
+            mode=parse_choice(SearchMode, mode or known.recall_mode, what="mode"),
             files=asker.files(near_files),
             read_dates=read_dates,
             recent_sessions=recent_sessions,
@@ -218,17 +218,17 @@ class Wellkept(Ageing, Exchange, Areas):
         )
         return self._recalled(request)
 
-    def _recalled(self, request: RecallRequest) -> Recollection:
+    def _recalled(self, request: RecallRequest) -> RecallResult:
         from wellkept.memory.recall.recall import recall
-        from wellkept.memory.recall.requests import Mode
+        from wellkept.memory.recall.requests import SearchMode
 
         found = recall(self.engine, request)
         if request.where.project is not None:
             found = self._as_it_stands(found)
-        note = None if request.mode is Mode.WORDS else self.embedding_note()
+        note = None if request.mode is SearchMode.WORDS else self.embedding_note()
         return replace(found, notes=(*found.notes, note)) if note else found
 
-    def _as_it_stands(self, found: Recollection) -> Recollection:
+    def _as_it_stands(self, found: RecallResult) -> RecallResult:
         """The answer with what lost its files since the last sweep marked and put back."""
         from wellkept.memory.recall.freshness import with_gone_marked
 
@@ -246,21 +246,21 @@ class Wellkept(Ageing, Exchange, Areas):
         return embedding_note(self._wires)
 
     def search(
-        self, query: str, *, limit: int | None = None, offset: int = 0, **which: Unpack[Which]
+        self, query: str, *, limit: int | None = None, offset: int = 0, **which: Unpack[FilterArgs]
     ) -> list[IndexRow]:
         """What answers a question as index rows: one line each, with what reading it costs."""
         return self.index_rows(
             self.recall(query, limit=limit, offset=offset, count_access=False, **which)
         )
 
-    def index_rows(self, found: Recollection) -> list[IndexRow]:
+    def index_rows(self, found: RecallResult) -> list[IndexRow]:
         """An answer as index rows."""
         from wellkept.memory.recall.progressive import index_row
 
         return [index_row(self.engine, hit.memory, score=hit.score) for hit in found]
 
     def timeline(
-        self, anchor: str, *, before: int = 5, after: int = 5, **which: Unpack[Which]
+        self, anchor: str, *, before: int = 5, after: int = 5, **which: Unpack[FilterArgs]
     ) -> Timeline:
         """What stands before and after a memory in time."""
         from wellkept.memory.recall.progressive import timeline
@@ -280,7 +280,7 @@ class Wellkept(Ageing, Exchange, Areas):
         order: str = "newest",
         limit: int = 50,
         cursor: str | None = None,
-        **which: Unpack[Which],
+        **which: Unpack[FilterArgs],
     ) -> Page[Memory]:
         """One page of the memories that fit."""
         return self.engine.store.list(
@@ -290,7 +290,7 @@ class Wellkept(Ageing, Exchange, Areas):
             cursor=cursor,
         )
 
-    def iterate(self, **which: Unpack[Which]) -> Iterable[Memory]:
+    def iterate(self, **which: Unpack[FilterArgs]) -> Iterable[Memory]:
         """Every memory that fits, oldest first."""
         return self.engine.store.iterate(self._wires.asker.filter(which))
 
@@ -312,7 +312,7 @@ class Wellkept(Ageing, Exchange, Areas):
         are named unless the settings say no; with `skills_within_s` only if found in that time."""
         from wellkept.memory.context.build import ContextRequest, Moment, build_context
         from wellkept.memory.file_presence import exists_below
-        from wellkept.memory.recall.requests import Mode
+        from wellkept.memory.recall.requests import SearchMode
 
         usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
         known = self.settings
@@ -326,12 +326,12 @@ class Wellkept(Ageing, Exchange, Areas):
             max_chars=max_chars,
             shown=frozenset(shown),
             session=session,
-            mode=parse_choice(Mode, known.recall_mode, what="mode"),
+            mode=parse_choice(SearchMode, known.recall_mode, what="mode"),
         )
         extras = self.skill_extras(request, within_s=skills_within_s)
         return build_context(self.engine, request, exists=exists_below(self.root), extras=extras)
 
-    def stats(self, **which: Unpack[Which]) -> Stats:
+    def stats(self, **which: Unpack[FilterArgs]) -> Stats:
         """Counts by type, scope and source."""
         return self.engine.store.stats(self._wires.asker.filter(which))
 
@@ -343,7 +343,7 @@ class Wellkept(Ageing, Exchange, Areas):
 
     # -- Upkeep -----------------------------------------------------------------------------------
 
-    def reindex(self, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
+    def reindex(self, *, force: bool = False, progress: Progress | None = None) -> ReindexReport:
         """Bring the search indexes up to the model in use; can be stopped and started again."""
         from wellkept.app.maintenance.reindex import reindex
 
@@ -361,7 +361,7 @@ class Wellkept(Ageing, Exchange, Areas):
 
     def doctor(
         self, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
-    ) -> Health:
+    ) -> DoctorReport:
         """Look the store and its surroundings over; with `repair`, mend what is derived."""
         from wellkept.app.maintenance.doctor import examine
 

@@ -9,21 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.memory import WorkUnitRef
     from wellkept.core.ports.store import Progress
     from wellkept.memory.file_presence import Exists
     from wellkept.memory.lifecycle.pruning import Retention
-    from wellkept.memory.lifecycle.report import UpkeepReport
+    from wellkept.memory.lifecycle.report import MaintenanceReport
 
 
 class Ageing:
     """The part of `Wellkept` that keeps memories up."""
 
-    def __init__(self, wires: Wires) -> None:
+    def __init__(self, wires: Services) -> None:
         self._wires = wires
 
-    def decay(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+    def decay(
+        self, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> MaintenanceReport:
         """Let importance fade with disuse."""
         from wellkept.memory.lifecycle.decay import decay
 
@@ -38,7 +40,7 @@ class Ageing:
         include_verified: bool = False,
         dry_run: bool = False,
         progress: Progress | None = None,
-    ) -> UpkeepReport:
+    ) -> MaintenanceReport:
         """Remove what the pruning rules say, for good."""
         from wellkept.memory.file_presence import exists_below
         from wellkept.memory.lifecycle.pruning import prune
@@ -53,7 +55,9 @@ class Ageing:
             progress=progress,
         )
 
-    def compact(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+    def compact(
+        self, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> MaintenanceReport:
         """Merge near-duplicates."""
         from wellkept.memory.lifecycle.compaction import compact
 
@@ -61,18 +65,22 @@ class Ageing:
             self._wires.engine, project=self._wires.project, dry_run=dry_run, progress=progress
         )
 
-    def sweep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+    def sweep(
+        self, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> MaintenanceReport:
         """Let memories follow files that were renamed, mark those whose files are gone or that no
         longer hold, and clear the mark where they do again."""
         from wellkept.app.maintenance.staleness import swept
 
         return swept(self._wires, dry_run=dry_run, progress=progress)
 
-    def upkeep(self, *, dry_run: bool = False, progress: Progress | None = None) -> UpkeepReport:
+    def upkeep(
+        self, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> MaintenanceReport:
         """Follow renames, archive merged work, sweep, decay and prune, in this order."""
         return self._kept_up(dry_run=dry_run, progress=progress)
 
-    def upkeep_if_due(self, *, session_count: int | None = None) -> UpkeepReport | None:
+    def upkeep_if_due(self, *, session_count: int | None = None) -> MaintenanceReport | None:
         """The upkeep that comes with opening a project: at most once a day, or after 20 sessions.
 
         A project can be opened by name from any folder. Where none of its files is found, the
@@ -92,12 +100,12 @@ class Ageing:
         exists: Exists | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
-    ) -> UpkeepReport:
+    ) -> MaintenanceReport:
         from wellkept.app.maintenance.staleness import reasons
         from wellkept.app.projects.merged_branches import archive_merged
         from wellkept.app.projects.renames import follow_history
         from wellkept.memory.lifecycle.maintenance import run_upkeep
-        from wellkept.memory.lifecycle.report import UpkeepAction, joined
+        from wellkept.memory.lifecycle.report import MaintenanceAction, joined
 
         engine, project, root = self._wires.engine, self._wires.project, self._wires.identity.root
         moved = follow_history(engine, project=project, root=root, dry_run=dry_run)
@@ -113,7 +121,9 @@ class Ageing:
                 dry_run=dry_run,
                 progress=progress,
             )
-        return joined(UpkeepAction.UPKEEP, (*before, kept), dry_run=dry_run) if before else kept
+        return (
+            joined(MaintenanceAction.UPKEEP, (*before, kept), dry_run=dry_run) if before else kept
+        )
 
     def upkeep_is_due(self, *, session_count: int | None = None) -> bool:
         """Whether `upkeep_if_due` would do anything; costs next to nothing."""
@@ -133,7 +143,7 @@ class Ageing:
 
     def set_confidence(
         self, name: str, confidence: float, *, dry_run: bool = False
-    ) -> UpkeepReport:
+    ) -> MaintenanceReport:
         """Set how sure we are of a memory; what it is related to feels it."""
         from wellkept.memory.edit import pick
         from wellkept.memory.lifecycle.confidence import set_confidence
@@ -145,7 +155,7 @@ class Ageing:
 
     def archive_work_unit(
         self, ref: WorkUnitRef, *, dry_run: bool = False, progress: Progress | None = None
-    ) -> UpkeepReport:
+    ) -> MaintenanceReport:
         """Archive what belongs to a finished work unit and to the units below it."""
         from wellkept.memory.lifecycle.pruning import archive_work_unit
 

@@ -22,7 +22,7 @@ _DRAFT_S = 3_600
 
 
 @record(kw_only=True)
-class Running:
+class RunningProcess:
     """One process: what it does, where it is reached, and since when."""
 
     kind: str
@@ -33,7 +33,7 @@ class Running:
 
 
 @contextmanager
-def announced(state: Path, process: Running) -> Generator[None]:
+def announced(state: Path, process: RunningProcess) -> Generator[None]:
     """Let others know of this process until the end of the block."""
     folder = state / FOLDER_NAME
     spool.make_private_folder(str(folder))
@@ -52,7 +52,7 @@ def announced(state: Path, process: Running) -> Generator[None]:
             path.unlink(missing_ok=True)
 
 
-def running_processes(state: Path) -> list[Running]:
+def running_processes(state: Path) -> list[RunningProcess]:
     """Those that are alive, the oldest first; what the dead left behind is removed."""
     _clear_the_dead(state / FOLDER_NAME)
     found = [_read(path) for path in (state / FOLDER_NAME).glob("*.json")]
@@ -69,12 +69,12 @@ def _clear_the_dead(folder: Path) -> None:
                 draft.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> Running | None:
+def _read(path: Path) -> RunningProcess | None:
     with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
         if _lock(file):
             path.unlink(missing_ok=True)
             return None
-        return Running(**cast("dict[str, str]", json.loads(file.read())))  # type: ignore[arg-type]
+        return RunningProcess(**cast("dict[str, str]", json.loads(file.read())))  # type: ignore[arg-type]
     return None
 
 
@@ -89,7 +89,7 @@ def _lock(file: BinaryIO) -> bool:
     return True
 
 
-def _as_json(process: Running) -> dict[str, str | int | None]:
+def _as_json(process: RunningProcess) -> dict[str, str | int | None]:
     return {
         "kind": process.kind,
         "pid": process.pid,

@@ -63,17 +63,17 @@ def live_parts(role: Role, open_in: Callable[[Path], wellkept.Wellkept]) -> Gene
 
 
 def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], wellkept.Wellkept]) -> None:
-    from wellkept.app.background import Live
+    from wellkept.app.background import BackgroundWorker
     from wellkept.app.observer.spool_folder import SpoolFolder
-    from wellkept.app.processes import Running, announced
+    from wellkept.app.processes import RunningProcess, announced
     from wellkept.cli.commands.run.spool import events_of
-    from wellkept.clients.answers.answer import Answerer
+    from wellkept.clients.answers.answer import HookResponder
     from wellkept.clients.answers.context_source import MemoryContext, existing_memory
     from wellkept.clients.answers.server import AnswerServer
-    from wellkept.clients.answers.shown_items import ShownBook
+    from wellkept.clients.answers.shown_items import ShownItems
 
     state = SpoolFolder.of(os.environ).state
-    process = Running(
+    process = RunningProcess(
         kind=role.kind,
         pid=os.getpid(),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -85,14 +85,14 @@ def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], wellkept.Well
             folder, environment=os.environ, busy_timeout_ms=BUSY_TIMEOUT_MS, with_skills=True
         )
     )
-    live = Live(
+    live = BackgroundWorker(
         open_in, folder=role.folder, translate=events_of, environment=os.environ, on_error=_note
     )
     stack.enter_context(announced(state, process))
     stack.callback(context.close)
-    shown = ShownBook(state)
+    shown = ShownItems(state)
     shown.forget_old()
-    stack.enter_context(AnswerServer(state, Answerer(context, shown=shown), on_error=_note))
+    stack.enter_context(AnswerServer(state, HookResponder(context, shown=shown), on_error=_note))
     stack.enter_context(live)
 
 

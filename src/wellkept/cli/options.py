@@ -11,13 +11,13 @@ import click
 
 import wellkept
 from wellkept.app.settings.paths import current_folder
-from wellkept.app.settings.sources import Sources, inspect_settings, load_settings
+from wellkept.app.settings.sources import SettingSources, inspect_settings, load_settings
 from wellkept.cli.groups import environment_colour
 from wellkept.core.query import Order
 from wellkept.core.types import MemoryType, Phase, Scope, Source
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.keyword_types import Which
+    from wellkept.app.wiring.keyword_types import FilterArgs
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
@@ -166,7 +166,7 @@ def which_options(command: Command) -> Command:
     @wraps(command)
     def gathered(*args: Any, **kwargs: Any) -> Any:
         which = {name: kwargs.pop(name) for name, _ in _WHICH}
-        return command(*args, which=cast("Which", which), **kwargs)
+        return command(*args, which=cast("FilterArgs", which), **kwargs)
 
     wrapped: Command = gathered
     for _, option in reversed(_WHICH):
@@ -180,7 +180,7 @@ def opened(project: str | None = None, *, lenient: bool = False) -> wellkept.Wel
     `lenient` leaves out settings that cannot be used instead of failing, for looking into them.
     """
     ctx = click.get_current_context()
-    sources = Sources.of(os.environ, cwd=current_folder())
+    sources = SettingSources.of(os.environ, cwd=current_folder())
     settings = inspect_settings(sources)[0] if lenient else load_settings(sources)
     wish = settings.output_colour
     ctx.color = environment_colour() if wish == "auto" else wish == "always"

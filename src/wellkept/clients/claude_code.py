@@ -13,11 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from wellkept.clients.hook_spec import Hook, Mode, Places, Scope
+from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
 from wellkept.clients.injected_text import without_own
 from wellkept.clients.payload_fields import Fields, as_fields, inner, optional, text, whole
 from wellkept.clients.tool_calls import (
-    Answer,
+    ToolResult,
     answer_text,
     failed_shell,
     kind_of,
@@ -43,13 +43,13 @@ CLIENT: Final = "claude-code"
 _CHANGING_TOOLS: Final = "Edit|MultiEdit|Write|NotebookEdit"
 _FILE_TOOLS: Final = f"Read|{_CHANGING_TOOLS}"
 HOOKS: Final = (
-    Hook("SessionStart", Mode.BOTH),
-    Hook("UserPromptSubmit", Mode.BOTH),
+    Hook("SessionStart", HookMode.BOTH),
+    Hook("UserPromptSubmit", HookMode.BOTH),
     Hook("PostToolUse"),
-    Hook("PostToolUse", Mode.ANSWER, matcher=_FILE_TOOLS),
-    Hook("PostToolUseFailure", Mode.BOTH),
-    Hook("PreToolUse", Mode.ANSWER, matcher=f"Bash|{_CHANGING_TOOLS}", before=True),
-    Hook("SubagentStart", Mode.BOTH),
+    Hook("PostToolUse", HookMode.ANSWER, matcher=_FILE_TOOLS),
+    Hook("PostToolUseFailure", HookMode.BOTH),
+    Hook("PreToolUse", HookMode.ANSWER, matcher=f"Bash|{_CHANGING_TOOLS}", before=True),
+    Hook("SubagentStart", HookMode.BOTH),
     Hook("SubagentStop"),
     Hook("PostCompact"),
     Hook("Stop"),
@@ -60,17 +60,17 @@ Reader: TypeAlias = Callable[[Fields, Origin], Event | None]
 _SUMMARY = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 
 
-def settings_file(scope: Scope, places: Places) -> Path:
+def settings_file(scope: InstallScope, places: ClientFolders) -> Path:
     """The settings of the person, or the person's own settings in a project.
 
     The project's shared file is left alone: paths of this machine do not belong in a repository.
     """
-    if scope is Scope.USER:
+    if scope is InstallScope.USER:
         return places.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
     return places.project / ".claude" / "settings.local.json"
 
 
-def servers_file(places: Places) -> Path:
+def servers_file(places: ClientFolders) -> Path:
     """Where it keeps MCP servers: the person's, and those of a project that are the person's own.
 
     A project's shared `.mcp.json` is left alone, for the same reason.
@@ -171,7 +171,7 @@ def tool_is_starting(payload: Fields, origin: Origin) -> Event | None:
     return tool_starting(origin, name, inner(payload, "tool_input")) if name else None
 
 
-def tool_called(payload: Fields, origin: Origin, answer: Answer) -> Event | None:
+def tool_called(payload: Fields, origin: Origin, answer: ToolResult) -> Event | None:
     """PostToolUse, once its answer is read."""
     name = text(payload, "tool_name")
     if not name:
@@ -191,7 +191,7 @@ def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
     # What an edit changed stands in its input; its answer only repeats the file.
     changes = kind_of(text(payload, "tool_name")) in (ToolKind.EDIT, ToolKind.WRITE)
     output = "" if changes else answer_text(payload.get("tool_response"))
-    return tool_called(payload, origin, Answer(output))
+    return tool_called(payload, origin, ToolResult(output))
 
 
 def _tool_failed(payload: Fields, origin: Origin) -> Event | None:

@@ -15,19 +15,19 @@ from types import MappingProxyType
 from typing import Final
 
 from wellkept.clients import claude_code
-from wellkept.clients.hook_spec import Hook, Mode, Places, Scope
+from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
 from wellkept.clients.payload_fields import Fields, as_fields, text
-from wellkept.clients.tool_calls import Answer, answer_text, kind_of
+from wellkept.clients.tool_calls import ToolResult, answer_text, kind_of
 from wellkept.core.events import Event, Origin, ToolKind
 
 CLIENT: Final = "codex"
 HOOKS: Final = (
-    Hook("SessionStart", Mode.BOTH),
-    Hook("UserPromptSubmit", Mode.BOTH),
+    Hook("SessionStart", HookMode.BOTH),
+    Hook("UserPromptSubmit", HookMode.BOTH),
     Hook("PostToolUse"),
-    Hook("PostToolUse", Mode.ANSWER, matcher="apply_patch"),
-    Hook("PreToolUse", Mode.ANSWER, matcher="Bash|apply_patch", before=True),
-    Hook("SubagentStart", Mode.BOTH),
+    Hook("PostToolUse", HookMode.ANSWER, matcher="apply_patch"),
+    Hook("PreToolUse", HookMode.ANSWER, matcher="Bash|apply_patch", before=True),
+    Hook("SubagentStart", HookMode.BOTH),
     Hook("SubagentStop"),
     Hook("PostCompact"),
     Hook("Stop"),
@@ -40,9 +40,9 @@ _REPORT = re.compile(
 )
 
 
-def settings_file(scope: Scope, places: Places) -> Path:
+def settings_file(scope: InstallScope, places: ClientFolders) -> Path:
     """The hooks file of the person or of a project."""
-    if scope is Scope.USER:
+    if scope is InstallScope.USER:
         return places.from_variable("CODEX_HOME", ".codex") / "hooks.json"
     return places.project / ".codex" / "hooks.json"
 
@@ -59,19 +59,19 @@ def _tool_called(payload: Fields, origin: Origin) -> Event | None:
     return claude_code.tool_called(payload, origin, _answer(payload))
 
 
-def _answer(payload: Fields) -> Answer:
+def _answer(payload: Fields) -> ToolResult:
     response = payload.get("tool_response")
     output = answer_text(response)
     if as_fields(response).get("isError") is True:
-        return Answer("", output or "failed")
+        return ToolResult("", output or "failed")
     report = _REPORT.match(output)
     if report is None:
-        return Answer(output)
+        return ToolResult(output)
     # A patch that went in says no more than the patch itself.
     quiet = kind_of(text(payload, "tool_name")) is ToolKind.EDIT
     if int(report["code"]) == 0:
-        return Answer("" if quiet else report["output"])
-    return Answer(report["output"], f"Exit code {report['code']}")
+        return ToolResult("" if quiet else report["output"])
+    return ToolResult(report["output"], f"Exit code {report['code']}")
 
 
 READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(

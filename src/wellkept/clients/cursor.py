@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import Final
 
 from wellkept.clients import claude_code
-from wellkept.clients.hook_spec import Hook, Mode, Places, Scope
+from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
 from wellkept.clients.injected_text import without_own
 from wellkept.clients.payload_fields import Fields, as_fields, inner, optional, text, texts, whole
-from wellkept.clients.tool_calls import Answer, answer_text, failed_shell, kind_of, tool_called
+from wellkept.clients.tool_calls import ToolResult, answer_text, failed_shell, kind_of, tool_called
 from wellkept.core.events import (
     Compacted,
     Event,
@@ -31,11 +31,11 @@ from wellkept.core.events import (
 
 CLIENT: Final = "cursor"
 HOOKS: Final = (
-    Hook("sessionStart", Mode.BOTH),
+    Hook("sessionStart", HookMode.BOTH),
     Hook("beforeSubmitPrompt"),
     Hook("postToolUse"),
     # A command that failed is told here too, with its exit code.
-    Hook("postToolUse", Mode.ANSWER, matcher="Read|Shell"),
+    Hook("postToolUse", HookMode.ANSWER, matcher="Read|Shell"),
     Hook("postToolUseFailure"),
     Hook("afterFileEdit"),
     Hook("afterAgentResponse"),
@@ -47,9 +47,9 @@ HOOKS: Final = (
 )
 
 
-def settings_file(scope: Scope, places: Places) -> Path:
+def settings_file(scope: InstallScope, places: ClientFolders) -> Path:
     """The hooks file of the person or of a project."""
-    home = places.home if scope is Scope.USER else places.project
+    home = places.home if scope is InstallScope.USER else places.project
     return home / ".cursor" / "hooks.json"
 
 
@@ -94,7 +94,7 @@ def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
     return _called(payload, origin, name, answer) if name else None
 
 
-def _called(payload: Fields, origin: Origin, name: str, answer: Answer) -> Event:
+def _called(payload: Fields, origin: Origin, name: str, answer: ToolResult) -> Event:
     return tool_called(
         origin,
         name,
@@ -105,21 +105,21 @@ def _called(payload: Fields, origin: Origin, name: str, answer: Answer) -> Event
     )
 
 
-def _answer(response: object, kind: ToolKind) -> Answer:
+def _answer(response: object, kind: ToolKind) -> ToolResult:
     """The output, which comes as JSON text."""
     fields = as_fields(response)
     output = answer_text(fields) if fields else answer_text(response)
     code = whole(fields, "exitCode", "exit_code")
     if kind is ToolKind.SHELL and code:
-        return Answer(output, f"Exit code {code}")
-    return Answer(output)
+        return ToolResult(output, f"Exit code {code}")
+    return ToolResult(output)
 
 
 def _file_edited(payload: Fields, origin: Origin) -> Event | None:
     given = {name: payload.get(name) for name in ("file_path", "edits")}
     if not text(given, "file_path"):
         return None
-    return tool_called(origin, "Edit", given, Answer())
+    return tool_called(origin, "Edit", given, ToolResult())
 
 
 def _turn_ended(payload: Fields, origin: Origin) -> Event | None:

@@ -15,18 +15,18 @@ from types import MappingProxyType
 from typing import Final
 
 from wellkept.clients import claude_code
-from wellkept.clients.hook_spec import Hook, Mode, Places, Scope
+from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
 from wellkept.clients.injected_text import without_own
 from wellkept.clients.payload_fields import Fields, as_fields, inner, items, optional, text, whole
-from wellkept.clients.tool_calls import Answer, answer_text, kind_of, tool_called, written
+from wellkept.clients.tool_calls import ToolResult, answer_text, kind_of, tool_called, written
 from wellkept.core.events import Event, Origin, PromptSubmitted, ToolKind, TurnEnded
 
 CLIENT: Final = "gemini"
 HOOKS: Final = (
-    Hook("SessionStart", Mode.BOTH),
-    Hook("BeforeAgent", Mode.BOTH),
+    Hook("SessionStart", HookMode.BOTH),
+    Hook("BeforeAgent", HookMode.BOTH),
     # Failures come as AfterTool too, so every tool is asked about, by one process.
-    Hook("AfterTool", Mode.BOTH),
+    Hook("AfterTool", HookMode.BOTH),
     Hook("AfterAgent"),
     Hook("SessionEnd"),
 )
@@ -42,9 +42,9 @@ _REPORTED = re.compile(r" with response: (\[.*)\Z", re.DOTALL)
 _NOTHING: Final = ("(empty)", "(none)")
 
 
-def settings_file(scope: Scope, places: Places) -> Path:
+def settings_file(scope: InstallScope, places: ClientFolders) -> Path:
     """The settings of the person or of a project."""
-    home = places.home if scope is Scope.USER else places.project
+    home = places.home if scope is InstallScope.USER else places.project
     return home / ".gemini" / "settings.json"
 
 
@@ -91,16 +91,16 @@ def _tool_name(payload: Fields) -> str:
     return f"mcp__{server}__{tool}" if server and tool else text(payload, "tool_name")
 
 
-def _answer(response: Fields, kind: ToolKind) -> Answer:
+def _answer(response: Fields, kind: ToolKind) -> ToolResult:
     output = answer_text(response.get("llmContent"))
     wrapped = _WRAPPED.match(output)
     output = wrapped[1] if wrapped else output
     failure = inner(response, "error")
     if failure:
-        return Answer("", _reported(text(failure, "message")) or output or "failed")
+        return ToolResult("", _reported(text(failure, "message")) or output or "failed")
     if kind is ToolKind.SHELL:
         return _shell_answer(output)
-    return Answer("" if kind in (ToolKind.EDIT, ToolKind.WRITE) else output)
+    return ToolResult("" if kind in (ToolKind.EDIT, ToolKind.WRITE) else output)
 
 
 def _reported(message: str) -> str:
@@ -119,7 +119,7 @@ def _reported(message: str) -> str:
     return "\n".join(filter(None, said)) or "failed"
 
 
-def _shell_answer(report: str) -> Answer:
+def _shell_answer(report: str) -> ToolResult:
     """The labelled lines that a shell call is told in; without labels it was stopped."""
     parts = _LABEL.split(report)
     told = {
@@ -128,9 +128,9 @@ def _shell_answer(report: str) -> Answer:
         if value.strip() not in _NOTHING
     }
     if not told:
-        return Answer(report)
+        return ToolResult(report)
     streams = [told[name] for name in ("Output", "Stdout", "Stderr") if told.get(name)]
-    return Answer("\n".join(streams), _shell_error(told))
+    return ToolResult("\n".join(streams), _shell_error(told))
 
 
 def _shell_error(told: Mapping[str, str]) -> str | None:

@@ -115,14 +115,14 @@ def _capture(state: str, client: str, event: str, payload: bytes) -> None:
 
 def _answer(state: str, client: str, event: str, payload: bytes) -> None:
     """Print the answer. A late one is worth nothing to a client that waits, so it is not given."""
-    from wellkept.clients.answers.protocol import NobodyAnswersError, ask
+    from wellkept.clients.answers.protocol import NoServerError, ask
 
     limit_s = _answer_limit_s()
     _limit_time(limit_s, _leave)
     asking_s = limit_s * _ASKING_SHARE
     try:
         told = ask(state, client=client, event=event, payload=payload, timeout_s=asking_s)
-    except NobodyAnswersError:
+    except NoServerError:
         from wellkept.clients.answers.in_process import answer_here
 
         answer_here(state, client=client, event=event, payload=payload, write=_write)

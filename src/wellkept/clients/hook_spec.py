@@ -12,7 +12,7 @@ from pathlib import Path
 from wellkept.core.records import record
 
 
-class Mode(StrEnum):
+class HookMode(StrEnum):
     """What the hook process does at an event: note it, answer it, or both."""
 
     CAPTURE = "capture"
@@ -20,14 +20,14 @@ class Mode(StrEnum):
     BOTH = "both"
 
 
-class Scope(StrEnum):
+class InstallScope(StrEnum):
     """Whose settings are meant: the person's own, or those of one project."""
 
     USER = "user"
     PROJECT = "project"
 
 
-class Part(StrEnum):
+class InstallPart(StrEnum):
     """What Wellkept puts into a client."""
 
     HOOKS = "hooks"
@@ -49,13 +49,13 @@ class Hook:
     makes the tool wait, and is installed only when that is asked for."""
 
     event: str
-    mode: Mode = Mode.CAPTURE
+    mode: HookMode = HookMode.CAPTURE
     matcher: str | None = None
     before: bool = False
 
 
 @record(kw_only=True)
-class Places:
+class ClientFolders:
     """Where a client may look for its settings."""
 
     home: Path

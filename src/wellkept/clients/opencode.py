@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Final
 
 from wellkept.clients import claude_code
-from wellkept.clients.hook_spec import Places, Scope
+from wellkept.clients.hook_spec import ClientFolders, InstallScope
 from wellkept.clients.payload_fields import Fields, inner, optional, text, whole
-from wellkept.clients.tool_calls import Answer, answer_text, failed_shell, kind_of, tool_called
+from wellkept.clients.tool_calls import ToolResult, answer_text, failed_shell, kind_of, tool_called
 from wellkept.core.events import Event, Origin, ToolKind
 
 CLIENT: Final = "opencode"
@@ -26,9 +26,9 @@ SCHEMA: Final = ("$schema", "https://opencode.ai/config.json")
 _BUILT_IN: Final = frozenset(["plan_enter", "plan_exit"])
 
 
-def config_folder(scope: Scope, places: Places) -> Path:
+def config_folder(scope: InstallScope, places: ClientFolders) -> Path:
     """Where plugins, commands and configuration of the person or of a project lie."""
-    if scope is Scope.PROJECT:
+    if scope is InstallScope.PROJECT:
         return places.project / ".opencode"
     return places.from_variable("XDG_CONFIG_HOME", ".config") / "opencode"
 
@@ -65,17 +65,17 @@ def events(
 def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
     kind = kind_of(text(payload, "tool_name"))
     if kind in (ToolKind.EDIT, ToolKind.WRITE):
-        return _tool_called(payload, origin, Answer())
+        return _tool_called(payload, origin, ToolResult())
     code = whole(payload, "exit_code") if kind is ToolKind.SHELL else None
     output = answer_text(payload.get("tool_response"))
-    return _tool_called(payload, origin, Answer(output, f"Exit code {code}" if code else None))
+    return _tool_called(payload, origin, ToolResult(output, f"Exit code {code}" if code else None))
 
 
 def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
     return _tool_called(payload, origin, failed_shell(text(payload, "error")))
 
 
-def _tool_called(payload: Fields, origin: Origin, answer: Answer) -> Event | None:
+def _tool_called(payload: Fields, origin: Origin, answer: ToolResult) -> Event | None:
     name = text(payload, "tool_name")
     if not name:
         return None

@@ -2,7 +2,7 @@
 
 Clients agree more than they admit: a file is `file_path` or `filePath`, an edit has an old and a
 new string, a shell has a command. What differs in kind (patches, exit codes, wrappers) the client
-modules tell in an `Answer`. Invariant: nothing raises, and nothing that Wellkept injected or
+modules tell in an `ToolResult`. Invariant: nothing raises, and nothing that Wellkept injected or
 answered is in what comes out.
 """
 
@@ -54,7 +54,7 @@ _EXIT: Final = re.compile(r"\A\s*Exit code:? (-?\d+)[ \t\r]*(?:\n|\Z)", re.IGNOR
 
 
 @record
-class Answer:
+class ToolResult:
     """What came back from a tool."""
 
     output: str = ""
@@ -72,7 +72,7 @@ def tool_called(
     origin: Origin,
     name: str,
     given: Fields,
-    answer: Answer,
+    answer: ToolResult,
     *,
     call_id: str | None = None,
     duration_ms: int | None = None,
@@ -129,12 +129,12 @@ def answer_text(response: object, *, depth: int = 6) -> str:
     return next((part for part in inside if part), "")
 
 
-def failed_shell(report: str) -> Answer:
+def failed_shell(report: str) -> ToolResult:
     """A failure told as text: an exit code on its first line is the error, the rest the output."""
     head = _EXIT.match(report)
     if head is None:
-        return Answer("", report or "failed")
-    return Answer(report[head.end() :], f"Exit code {head[1]}")
+        return ToolResult("", report or "failed")
+    return ToolResult(report[head.end() :], f"Exit code {head[1]}")
 
 
 def written(given: Fields, *, before: str) -> tuple[Edit, ...] | None:

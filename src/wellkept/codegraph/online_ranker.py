@@ -21,7 +21,7 @@ CAUTION = 50.0
 PULL_BACK = 1e-3
 
 
-class Learner:
+class OnlineRanker:
     """Weights of one ranking, for one repository."""
 
     def __init__(

@@ -24,7 +24,7 @@ KEPT_NEWS: Final = 10_000
 """How many of the latest news a store keeps."""
 
 
-class NewsKind(StrEnum):
+class ActivityKind(StrEnum):
     """What can be new."""
 
     SESSION_STARTED = "session_started"
@@ -39,14 +39,14 @@ class NewsKind(StrEnum):
 
 
 @record(kw_only=True)
-class News:
+class Activity:
     """One thing that is new. `everywhere` means that it is about the person, not one project.
 
     `subject` names what is neither a memory nor a session: skills, parted by commas.
     """
 
     number: int
-    kind: NewsKind
+    kind: ActivityKind
     at: datetime
     project: str
     everywhere: bool = False
@@ -56,37 +56,37 @@ class News:
 
 
 @record
-class NewsSpan:
+class ActivityRange:
     """The numbers of the first and the last news that are kept; both 0 while there are none."""
 
     oldest: int
     newest: int
 
 
-def memory_news(change: Change) -> NewsKind | None:
+def memory_news(change: Change) -> ActivityKind | None:
     """What a change of a memory is called, if it is news."""
     match change:
         case Insert(memory):
             is_observation = memory.type is MemoryType.OBSERVATION
-            return NewsKind.OBSERVATION_STORED if is_observation else NewsKind.MEMORY_STORED
+            return ActivityKind.OBSERVATION_STORED if is_observation else ActivityKind.MEMORY_STORED
         case Replace() | Mark():
-            return NewsKind.MEMORY_CHANGED
+            return ActivityKind.MEMORY_CHANGED
         case Close():
-            return NewsKind.MEMORY_CLOSED
+            return ActivityKind.MEMORY_CLOSED
         case Delete():
-            return NewsKind.MEMORY_DELETED
+            return ActivityKind.MEMORY_DELETED
         case _:
             return None
 
 
-def session_news(session: SessionRecord, *, was_open: bool) -> list[NewsKind]:
+def session_news(session: SessionRecord, *, was_open: bool) -> list[ActivityKind]:
     """What writing a session brings, by whether it was open before; a new one was not."""
     is_new = session.revision == 0
     began = not was_open and (is_new or session.is_open)
     ended = not session.is_open and (is_new or was_open)
-    return [NewsKind.SESSION_STARTED] * began + [NewsKind.SESSION_ENDED] * ended
+    return [ActivityKind.SESSION_STARTED] * began + [ActivityKind.SESSION_ENDED] * ended
 
 
-def place_in_write(kind: NewsKind) -> int:
+def place_in_write(kind: ActivityKind) -> int:
     """Where news stand among those of one write: a session's start first, its end last."""
-    return {NewsKind.SESSION_STARTED: 0, NewsKind.SESSION_ENDED: 2}.get(kind, 1)
+    return {ActivityKind.SESSION_STARTED: 0, ActivityKind.SESSION_ENDED: 2}.get(kind, 1)

@@ -12,15 +12,15 @@ from wellkept.core.records import record
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from wellkept.core.activity import NewsKind
+    from wellkept.core.activity import ActivityKind
     from wellkept.core.memory import Memory
     from wellkept.core.ports.store import Vector
-    from wellkept.core.scratchpad import Explanation, Scratchpad, Sighting, SightingKind
-    from wellkept.core.sessions import ReadingMark, SessionRecord
+    from wellkept.core.scratchpad import Explanation, Scratchpad, SessionSignal, SignalKind
+    from wellkept.core.sessions import ReadPosition, SessionRecord
 
 
 @record
-class IndexCard:
+class IndexEntry:
     """What the derived indexes should hold for a memory besides its content.
 
     `extra` is further text to find it by (dates, author, tags, split identifiers). A card without
@@ -42,7 +42,7 @@ class Insert:
     """
 
     memory: Memory
-    card: IndexCard
+    card: IndexEntry
     unless_said_since: int | None = None
 
 
@@ -55,7 +55,7 @@ class Replace:
     """
 
     memory: Memory
-    card: IndexCard | None = None
+    card: IndexEntry | None = None
     expected_updated_at: datetime | None = None
 
 
@@ -118,17 +118,17 @@ class ForgetSessions:
 
 
 @record
-class Advance:
+class SaveReadPosition:
     """Note how far a file of events was taken in, together with what was made of them."""
 
-    mark: ReadingMark
+    mark: ReadPosition
 
 
 @record
 class Announce:
     """Tell those who follow that something else is new, such as skills; nothing else changes."""
 
-    kind: NewsKind
+    kind: ActivityKind
     project: str
     subject: str
 
@@ -142,7 +142,7 @@ class PutScratchpad:
 
 
 @record
-class PutSightings:
+class PutSignals:
     """Make these the sightings of a session, in place of those of the named kinds it had before.
 
     Of each subject the sightings of the latest `KEPT_SESSIONS` sessions are kept.
@@ -150,8 +150,8 @@ class PutSightings:
 
     project: str
     session_id: str
-    kinds: tuple[SightingKind, ...]
-    sightings: tuple[Sighting, ...]
+    kinds: tuple[SignalKind, ...]
+    sightings: tuple[SessionSignal, ...]
 
 
 @record
@@ -161,7 +161,7 @@ class PutExplanation:
     explanation: Explanation
 
 
-Observed: TypeAlias = PutScratchpad | PutSightings | PutExplanation
+Observed: TypeAlias = PutScratchpad | PutSignals | PutExplanation
 Change: TypeAlias = (
     Insert
     | Replace
@@ -171,7 +171,7 @@ Change: TypeAlias = (
     | Delete
     | PutSession
     | ForgetSessions
-    | Advance
+    | SaveReadPosition
     | Announce
     | Observed
 )

@@ -159,7 +159,7 @@ class LinkedMemory:
 
 
 @record(kw_only=True)
-class Reached:
+class ReachedNode:
     """A node that a walk came to: how far, how strongly, and over which last step."""
 
     node: Node
@@ -176,8 +176,8 @@ class Impact:
     the more files do, and the more strongly."""
 
     target: Node
-    direct: tuple[Reached, ...]
-    transitive: tuple[Reached, ...]
+    direct: tuple[ReachedNode, ...]
+    transitive: tuple[ReachedNode, ...]
     files: tuple[str, ...]
     modules: tuple[str, ...]
     tests: tuple[str, ...]
@@ -194,15 +194,15 @@ class Neighbours:
     """What a node depends on, or what depends on it, direct ones first."""
 
     target: Node
-    direct: tuple[Reached, ...]
-    transitive: tuple[Reached, ...]
+    direct: tuple[ReachedNode, ...]
+    transitive: tuple[ReachedNode, ...]
     files: tuple[str, ...]
     reached_count: int
     stale_files: tuple[str, ...] = ()
 
 
 @record(kw_only=True)
-class Step:
+class TraceStep:
     """One step of a trace: over which kind of edge, to which node. `how` says how a value gets
     there, such as "passed as url"; `line` is where, in the function before or, for "returned", in
     this one."""
@@ -221,7 +221,7 @@ class Trace:
 
     start: Node
     target: Node | None
-    paths: tuple[tuple[Step, ...], ...]
+    paths: tuple[tuple[TraceStep, ...], ...]
     is_whole: bool = True
     """Not when there was more to look into than anybody waits for."""
     stale_files: tuple[str, ...] = ()
@@ -232,7 +232,7 @@ class Coverage:
     """The tests that reach a node, nearest first, and the symbols inside it that none reaches."""
 
     target: Node
-    tests: tuple[Reached, ...]
+    tests: tuple[ReachedNode, ...]
     test_files: tuple[str, ...]
     uncovered: tuple[str, ...]
     symbol_count: int
@@ -256,7 +256,7 @@ class GraphStatus:
     built_at: datetime | None = None
 
 
-class Stage(StrEnum):
+class BuildStage(StrEnum):
     """What a build is at."""
 
     WAIT = "wait"  # for another build of the same folder
@@ -268,7 +268,7 @@ class Stage(StrEnum):
 class BuildProgress:
     """How far a build is, and the module it is at."""
 
-    stage: Stage
+    stage: BuildStage
     done: int
     total: int
     module: str

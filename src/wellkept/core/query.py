@@ -90,7 +90,7 @@ class Page(Generic[_Item]):
     next_cursor: str | None = None
 
 
-class Place(NamedTuple):
+class SessionPosition(NamedTuple):
     """A place in a session; several memories may share one."""
 
     session_id: str
@@ -116,14 +116,14 @@ class Candidate(NamedTuple):
     needs_review: bool
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> SessionPosition | None:
         """Where it stands in its session, if it has one."""
         if self.session_id is None or self.seq is None:
             return None
-        return Place(self.session_id, self.seq)
+        return SessionPosition(self.session_id, self.seq)
 
 
-class Hit(NamedTuple):
+class RetrieverHit(NamedTuple):
     """A memory that one arm of the search found, and how well by that arm's own measure."""
 
     candidate: Candidate

@@ -25,7 +25,7 @@ EndedBy: TypeAlias = Literal["instead", "first", "edit"]
 """What ends an error: the command said in another way, another command first, or an edit."""
 
 
-class SightingKind(StrEnum):
+class SignalKind(StrEnum):
     """What a session can show: the six signals, and what is counted beside them."""
 
     FILE_ACCESS = "file_access"
@@ -42,7 +42,7 @@ class SightingKind(StrEnum):
     E2E = "e2e"
 
 
-class PadState(StrEnum):
+class ScratchpadStatus(StrEnum):
     """How the work of a session stands."""
 
     OPEN = "open"
@@ -137,7 +137,7 @@ class TimeAnomaly:
 
 
 @record
-class DeadEnd:
+class AbandonedApproach:
     """An approach that was given up after real effort, between two steps."""
 
     approach: str
@@ -153,7 +153,7 @@ class DeadEnd:
 
 
 @record
-class PadNote:
+class AgentNote:
     """Something that the agent asked to remember, or a person's standing instruction.
 
     `type` is a memory type by name. It is no memory before the work has held up.
@@ -169,7 +169,7 @@ class PadNote:
 
 
 @record
-class CommitMade:
+class SessionCommit:
     """A commit of the session. `undone` when it was taken back later."""
 
     sha: str | None
@@ -205,7 +205,7 @@ class QaIssue:
 
 
 @record
-class Sheet:
+class TaskScratchpad:
     """What was noticed of one sub-task; a session without sub-tasks has one sheet, named None."""
 
     task: str | None = None
@@ -219,12 +219,12 @@ class Sheet:
     pairs: tuple[CoAccess, ...] = ()
     errors: tuple[ErrorRetry, ...] = ()
     backtracks: tuple[Backtrack, ...] = ()
-    dead_ends: tuple[DeadEnd, ...] = ()
+    dead_ends: tuple[AbandonedApproach, ...] = ()
     anomalies: tuple[TimeAnomaly, ...] = ()
     sequence: tuple[SequenceStep, ...] = ()
-    commits: tuple[CommitMade, ...] = ()
+    commits: tuple[SessionCommit, ...] = ()
     validations: tuple[Validation, ...] = ()
-    notes: tuple[PadNote, ...] = ()
+    notes: tuple[AgentNote, ...] = ()
     decisions: tuple[str, ...] = ()
     promoted: bool = False
 
@@ -240,23 +240,25 @@ class Scratchpad:
     session_id: str
     project: str
     updated_at: datetime
-    state: PadState = PadState.OPEN
+    state: ScratchpadStatus = ScratchpadStatus.OPEN
     step: int = 0
     request: str | None = None
     planned: int = 0
     done: int = 0
     failed_runs: int = 0
     promoted_count: int = 0
-    sheets: tuple[Sheet, ...] = ()
+    sheets: tuple[TaskScratchpad, ...] = ()
     work: Json = None
     revision: int = 0
 
-    def sheet(self, task: str | None) -> Sheet:
+    def sheet(self, task: str | None) -> TaskScratchpad:
         """The sheet of a sub-task, new if need be."""
-        return next((s for s in self.sheets if s.task == task), Sheet(task, self.step, self.step))
+        return next(
+            (s for s in self.sheets if s.task == task), TaskScratchpad(task, self.step, self.step)
+        )
 
     @property
-    def notes(self) -> tuple[PadNote, ...]:
+    def notes(self) -> tuple[AgentNote, ...]:
         """Every note of the session, in the order of its sub-tasks."""
         return tuple(note for sheet in self.sheets for note in sheet.notes)
 
@@ -265,11 +267,11 @@ class Scratchpad:
 
 
 @record(kw_only=True)
-class Sighting:
+class SessionSignal:
     """What one session showed of one subject; `detail` belongs to the kind."""
 
     project: str
-    kind: SightingKind
+    kind: SignalKind
     subject: str
     session_id: str
     at: datetime

@@ -19,7 +19,7 @@ StepPurpose: TypeAlias = Literal["test", "check", "install", "migrate", "commit"
 
 
 @record
-class TrailStep:
+class SessionStep:
     """One step. `what` is a file from the project's root, a command line, or a tool's or skill's
     name; `prompt` is the number of the prompt that it followed.
 
@@ -40,12 +40,12 @@ class TrailStep:
         return self.kind in ("edit", "create")
 
 
-def with_step(trail: tuple[TrailStep, ...], step: TrailStep) -> tuple[TrailStep, ...]:
+def with_step(trail: tuple[SessionStep, ...], step: SessionStep) -> tuple[SessionStep, ...]:
     """The trail with one more step; edits of one file in a row are one, and the latest are kept."""
     last = trail[-1] if trail else None
     if last is not None and (last.kind, last.what, last.ok) == (step.kind, step.what, step.ok):
         mark = _joined_mark(last.mark, step.mark)
-        again = TrailStep(
+        again = SessionStep(
             step.kind, step.what, step.ok, step.purpose, step.error, mark, step.prompt
         )
         return (*trail[:-1], again)

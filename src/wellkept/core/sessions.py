@@ -52,7 +52,7 @@ class SessionRecord:
 
 
 @record
-class ReadingMark:
+class ReadPosition:
     """How far a file of events was taken in.
 
     `head` is the id of the first event of the file: a new file under an old name has another one,

@@ -17,7 +17,7 @@ from wellkept.core.text import estimate_tokens
 from wellkept.core.types import TYPE_RULES, Source
 
 if TYPE_CHECKING:
-    from wellkept.core.changes import IndexCard
+    from wellkept.core.changes import IndexEntry
     from wellkept.core.memory import Memory
     from wellkept.core.ports.store import Embedder, Reranker, Store, TextModel, Vector
 
@@ -63,24 +63,24 @@ class Engine:
     )
     count_tokens: Callable[[str], int] = estimate_tokens
 
-    def card(self, memory: Memory) -> IndexCard:
+    def card(self, memory: Memory) -> IndexEntry:
         """The index card of one memory, embedded when its type is and a model is there."""
         return self.cards([memory])[0]
 
-    def cards(self, memories: list[Memory]) -> list[IndexCard]:
+    def cards(self, memories: list[Memory]) -> list[IndexEntry]:
         """Index cards for several memories, embedded in one batch."""
-        from wellkept.core.changes import IndexCard
+        from wellkept.core.changes import IndexEntry
         from wellkept.memory.index_text import extra_text
 
         embedder = self.embedder()
         vectors = self._vectors(embedder, memories) if embedder is not None else {}
         model_id = embedder.model_id if embedder is not None else None
         return [
-            IndexCard(extra_text(m), model_id if m.id in vectors else None, vectors.get(m.id))
+            IndexEntry(extra_text(m), model_id if m.id in vectors else None, vectors.get(m.id))
             for m in memories
         ]
 
-    def refreshed_cards(self, memories: list[Memory]) -> list[IndexCard | None]:
+    def refreshed_cards(self, memories: list[Memory]) -> list[IndexEntry | None]:
         """Index cards for memories whose labels changed but whose content did not.
 
         None, which leaves the indexes as they are, where a fresh card would cost a memory its

@@ -1,8 +1,9 @@
 """Keeping: the one path by which a statement enters the store.
 
 A new statement meets what is known: its key, then its nearest neighbours in meaning. It is
-inserted, merged into what it repeats, or supersedes what it contradicts; `Kept` says which and
-why. What gives way is closed, never overwritten, and its words stay with the survivor as evidence.
+inserted, merged into what it repeats, or supersedes what it contradicts; `RememberResult` says
+which and why. What gives way is closed, never overwritten, and its words stay with the
+survivor as evidence.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from wellkept.core.changes import Change, Close, IndexCard, Insert, Replace
+from wellkept.core.changes import Change, Close, IndexEntry, Insert, Replace
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation
 from wellkept.core.ports.store import Progress
@@ -22,7 +23,7 @@ from wellkept.core.text import content_words
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.memory.text.similarity import Likeness, compare
+from wellkept.memory.text.similarity import TextRelation, compare
 
 _NEIGHBOURS = 8
 _BATCH = 256
@@ -41,7 +42,7 @@ _LOG_TYPES = frozenset(
 _Result = TypeVar("_Result")
 
 
-class Outcome(StrEnum):
+class RememberOutcome(StrEnum):
     """What became of a statement."""
 
     INSERTED = "inserted"
@@ -51,10 +52,10 @@ class Outcome(StrEnum):
 
 
 @record
-class Kept:
+class RememberResult:
     """The memory that now stands for what was said, and how it got there."""
 
-    outcome: Outcome
+    outcome: RememberOutcome
     memory: Memory
     reason: str
     previous: Memory | None = None
@@ -62,7 +63,7 @@ class Kept:
 
 @record
 class _Decision:
-    kept: Kept
+    kept: RememberResult
     changes: tuple[Change, ...]
 
 
@@ -73,7 +74,7 @@ def remember(
     project: str,
     merge_similar: bool = True,
     beside: Callable[[Memory], Sequence[Change]] | None = None,
-) -> Kept:
+) -> RememberResult:
     """Keep one statement. `beside` tells what else to write, about the memory that stands for it
     then, in the same transaction."""
     memory = _composed(engine, draft, project=project)
@@ -88,14 +89,14 @@ def remember_many(
     project: str,
     merge_similar: bool = True,
     progress: Progress | None = None,
-) -> list[Kept]:
+) -> list[RememberResult]:
     """Keep several statements; all are checked before the first is written.
 
     Each statement sees the ones before it. Those that need no comparison are written together,
     so a large batch costs few transactions.
     """
     memories = [_composed(engine, draft, project=project) for draft in drafts]
-    kept: list[Kept] = []
+    kept: list[RememberResult] = []
     for start in range(0, len(memories), _BATCH):
         batch = memories[start : start + _BATCH]
         kept.extend(_keep_batch(engine, batch, merge_similar=merge_similar))
@@ -113,14 +114,16 @@ def _composed(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
     return compose(draft, project=project, id=engine.new_id(), now=engine.clock())
 
 
-def _keep_batch(engine: Engine, memories: list[Memory], *, merge_similar: bool) -> list[Kept]:
+def _keep_batch(
+    engine: Engine, memories: list[Memory], *, merge_similar: bool
+) -> list[RememberResult]:
     """Decide in order; plain inserts wait and go together with the next write that reads."""
-    kept: list[Kept] = []
+    kept: list[RememberResult] = []
     waiting: list[Change] = []
     for memory, card in zip(memories, engine.cards(memories), strict=True):
         if memory.key is None and not (merge_similar and is_mergeable(memory)):
             waiting.append(Insert(memory, card))
-            kept.append(Kept(Outcome.INSERTED, memory, "new"))
+            kept.append(RememberResult(RememberOutcome.INSERTED, memory, "new"))
             continue
         _write(engine, waiting)
         kept.append(_keep_one(engine, memory, card, merge_similar=merge_similar))
@@ -137,14 +140,14 @@ def _write(engine: Engine, waiting: list[Change]) -> None:
 def _keep_one(
     engine: Engine,
     memory: Memory,
-    card: IndexCard,
+    card: IndexEntry,
     *,
     merge_similar: bool,
     beside: Callable[[Memory], Sequence[Change]] | None = None,
-) -> Kept:
+) -> RememberResult:
     compared = merge_similar and is_mergeable(memory)
 
-    def attempt() -> Kept:
+    def attempt() -> RememberResult:
         since = engine.store.news_span().newest if compared else None
         decision = _decide(engine, memory, card, merge_similar=merge_similar)
         also = beside(decision.kept.memory) if beside is not None else ()
@@ -170,7 +173,7 @@ def retried(attempt: Callable[[], _Result]) -> _Result:
     return attempt()
 
 
-def _decide(engine: Engine, memory: Memory, card: IndexCard, *, merge_similar: bool) -> _Decision:
+def _decide(engine: Engine, memory: Memory, card: IndexEntry, *, merge_similar: bool) -> _Decision:
     if memory.key is not None:
         same_key = engine.store.find_key(
             memory.key, project=memory.project, user_scope=memory.scope is Scope.USER
@@ -190,7 +193,7 @@ def is_mergeable(memory: Memory) -> bool:
     return memory.seq is None and memory.type not in _LOG_TYPES and memory.payload is None
 
 
-def _near(engine: Engine, memory: Memory, card: IndexCard) -> list[tuple[Memory, bool]]:
+def _near(engine: Engine, memory: Memory, card: IndexEntry) -> list[tuple[Memory, bool]]:
     """Open statements of the same project and reach that are near in meaning, nearest first,
     each with whether it is near enough to be the same statement.
 
@@ -203,7 +206,7 @@ def _near(engine: Engine, memory: Memory, card: IndexCard) -> list[tuple[Memory,
         terms = content_words(memory.content)[:24]
         hits = engine.store.search_words(terms, where, limit=_NEIGHBOURS)
         found = filter(is_mergeable, engine.store.get([hit.id for hit in hits]))
-        return [(m, True) for m in found if compare(m.content, memory.content) is Likeness.SAME]
+        return [(m, True) for m in found if compare(m.content, memory.content) is TextRelation.SAME]
     cuts = engine.thresholds()
     hits = engine.store.search_vectors(
         card.vector, model_id=card.model_id, where=where, limit=_NEIGHBOURS
@@ -213,29 +216,31 @@ def _near(engine: Engine, memory: Memory, card: IndexCard) -> list[tuple[Memory,
     return [(m, scores[m.id] >= cuts.duplicate) for m in found]
 
 
-def _meet_same_key(engine: Engine, old: Memory, new: Memory, card: IndexCard) -> _Decision:
+def _meet_same_key(engine: Engine, old: Memory, new: Memory, card: IndexEntry) -> _Decision:
     if old.content == new.content and old.type is new.type and old.payload == new.payload:
         merged = reinforced(old, new, now=engine.clock())
-        kept = Kept(Outcome.UNCHANGED, merged, f"key {new.key!r} already says so", old)
+        kept = RememberResult(
+            RememberOutcome.UNCHANGED, merged, f"key {new.key!r} already says so", old
+        )
         return _Decision(kept, (Replace(merged, None, old.updated_at),))
     now = engine.clock()
     new = successor(engine, old, new, now=now, keep_id=True)
-    kept = Kept(Outcome.SUPERSEDED, new, f"key {new.key!r} has a new value", old)
+    kept = RememberResult(RememberOutcome.SUPERSEDED, new, f"key {new.key!r} has a new value", old)
     return _Decision(kept, tuple(superseding(old, new, card, now=now)))
 
 
 def _meet_similar(
-    engine: Engine, old: Memory, new: Memory, card: IndexCard, *, repeats: bool
+    engine: Engine, old: Memory, new: Memory, card: IndexEntry, *, repeats: bool
 ) -> _Decision | None:
     likeness = compare(old.content, new.content)
     now = engine.clock()
-    if likeness is Likeness.DIFFERENT or (old.key and new.key and old.key != new.key):
+    if likeness is TextRelation.DIFFERENT or (old.key and new.key and old.key != new.key):
         return None
-    if likeness is Likeness.CONTRADICTS:
+    if likeness is TextRelation.CONTRADICTS:
         return _meet_contradiction(engine, old, new, card, now=now)
     if old.type is not new.type or not repeats:
         return None
-    if likeness is Likeness.REFINES:
+    if likeness is TextRelation.REFINES:
         merged = replace(
             reinforced(old, new, now=now),
             id=new.id,
@@ -245,25 +250,27 @@ def _meet_similar(
             relations=(*old.relations, Relation(RelationType.SUPERSEDES, target_id=old.id)),
             evidence=(*_united(old.evidence, new.evidence), _merged_text(old, at=now)),
         )
-        kept = Kept(Outcome.MERGED, merged, f"says more than {old.short}", old)
+        kept = RememberResult(RememberOutcome.MERGED, merged, f"says more than {old.short}", old)
         closed = Close(old.id, _end(old, now), merged.id, old.updated_at)
         return _Decision(kept, (closed, Insert(merged, engine.card(merged))))
     merged = reinforced(old, new, now=now)
-    if likeness is not Likeness.SAME:
+    if likeness is not TextRelation.SAME:
         merged = replace(merged, evidence=(*merged.evidence, _merged_text(new, at=now)))
-    outcome = Outcome.UNCHANGED if likeness is Likeness.SAME else Outcome.MERGED
-    kept = Kept(outcome, merged, f"{old.short} already says so", old)
+    outcome = RememberOutcome.UNCHANGED if likeness is TextRelation.SAME else RememberOutcome.MERGED
+    kept = RememberResult(outcome, merged, f"{old.short} already says so", old)
     return _Decision(kept, (Replace(merged, engine.card(merged), old.updated_at),))
 
 
 def _meet_contradiction(
-    engine: Engine, old: Memory, new: Memory, card: IndexCard, *, now: datetime
+    engine: Engine, old: Memory, new: Memory, card: IndexEntry, *, now: datetime
 ) -> _Decision:
     """A person's word, or a correction, wins at once; otherwise both stand until reviewed."""
     trusted = new.source is Source.USER_TAUGHT or new.type is MemoryType.CORRECTION
     if trusted or (old.source is new.source and not old.user_verified and not old.pinned):
         new = successor(engine, old, new, now=now, keep_id=True)
-        kept = Kept(Outcome.SUPERSEDED, new, f"contradicts {old.short}, which is now closed", old)
+        kept = RememberResult(
+            RememberOutcome.SUPERSEDED, new, f"contradicts {old.short}, which is now closed", old
+        )
         return _Decision(kept, tuple(superseding(old, new, card, now=now)))
     doubted = replace(
         new,
@@ -274,9 +281,11 @@ def _meet_contradiction(
 
 
 def _insert(
-    memory: Memory, card: IndexCard, *, reason: str, old: Memory | None = None
+    memory: Memory, card: IndexEntry, *, reason: str, old: Memory | None = None
 ) -> _Decision:
-    return _Decision(Kept(Outcome.INSERTED, memory, reason, old), (Insert(memory, card),))
+    return _Decision(
+        RememberResult(RememberOutcome.INSERTED, memory, reason, old), (Insert(memory, card),)
+    )
 
 
 # -- How memories join and follow each other ------------------------------------------------------
@@ -323,7 +332,7 @@ def successor(
     )
 
 
-def superseding(old: Memory, new: Memory, card: IndexCard, *, now: datetime) -> list[Change]:
+def superseding(old: Memory, new: Memory, card: IndexEntry, *, now: datetime) -> list[Change]:
     """What closes a memory, as it was read, and opens its successor."""
     return [Close(old.id, _end(old, now, new), new.id, old.updated_at), Insert(new, card)]
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from wellkept.core.records import record
-from wellkept.core.scratchpad import SightingKind
+from wellkept.core.scratchpad import SignalKind
 from wellkept.core.types import MemoryType
 
 
@@ -32,7 +32,7 @@ class InferenceRule:
     """
 
     name: str
-    kind: SightingKind
+    kind: SignalKind
     makes: MemoryType
     min_sessions: int = 1
     min_count: int = 1
@@ -73,54 +73,54 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
         for rule in (
             InferenceRule(
                 name="co_dependence",
-                kind=SightingKind.CO_ACCESS,
+                kind=SignalKind.CO_ACCESS,
                 makes=MemoryType.CAUSAL_DEPENDENCY,
                 min_sessions=3,
             ),
             InferenceRule(
                 name="confusing_file",
-                kind=SightingKind.TIME_ANOMALY,
+                kind=SignalKind.TIME_ANOMALY,
                 makes=MemoryType.MODULE_INSIGHT,
                 min_sessions=3,
             ),
             InferenceRule(
                 name="recurring_error",
-                kind=SightingKind.ERROR_RETRY,
+                kind=SignalKind.ERROR_RETRY,
                 makes=MemoryType.ERROR_PATTERN,
                 min_count=3,
             ),
             InferenceRule(
                 name="wrong_assumption",
-                kind=SightingKind.BACKTRACK,
+                kind=SignalKind.BACKTRACK,
                 makes=MemoryType.GOTCHA,
                 min_count=2,
             ),
             InferenceRule(
                 name="cascading_change",
-                kind=SightingKind.BACKTRACK,
+                kind=SignalKind.BACKTRACK,
                 makes=MemoryType.GOTCHA,
                 min_count=2,
             ),
             InferenceRule(
                 name="dead_end",
-                kind=SightingKind.DEAD_END,
+                kind=SignalKind.DEAD_END,
                 makes=MemoryType.DEAD_END,
                 min_score=0.3,
                 confidence=0.7,
             ),
             InferenceRule(
                 name="repeated_instruction",
-                kind=SightingKind.INSTRUCTION,
+                kind=SignalKind.INSTRUCTION,
                 makes=MemoryType.CONVENTION,
                 min_sessions=2,
                 confidence=0.75,
             ),
             InferenceRule(
-                name="agent_note", kind=SightingKind.NOTE, makes=MemoryType.FACT, confidence=0.7
+                name="agent_note", kind=SignalKind.NOTE, makes=MemoryType.FACT, confidence=0.7
             ),
             InferenceRule(
                 name="recipe",
-                kind=SightingKind.SEQUENCE,
+                kind=SignalKind.SEQUENCE,
                 makes=MemoryType.WORKFLOW_RECIPE,
                 min_sessions=3,
                 confidence=0.7,

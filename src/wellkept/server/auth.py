@@ -90,7 +90,7 @@ def _require_private(path: Path) -> None:
 
 
 @record(kw_only=True)
-class Access:
+class AccessPolicy:
     """What a request needs. Without a token everyone on this machine is let in; `open_paths` hold
     nothing of anybody's memory and need none."""
 
@@ -146,7 +146,7 @@ def mistake(error: Exception, *, request_id: str = "") -> Problem:
     )
 
 
-def guarded(app: App, access: Access) -> App:
+def guarded(app: App, access: AccessPolicy) -> App:
     """The app, for requests that may come in; others get a problem and nothing else."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
@@ -163,7 +163,7 @@ def guarded(app: App, access: Access) -> App:
 class _Passage:
     """One request on its way through: its id, its size so far, and what was answered."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, access: Access) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, access: AccessPolicy) -> None:
         self._scope = scope
         self._receive = receive
         self._send = send

@@ -21,7 +21,7 @@ OpenIn: TypeAlias = "Callable[[Path, str | None], Wellkept]"
 """Opens the memory of a folder, or of a project by name."""
 
 
-class Memories:
+class OpenProjects:
     """The open memories of a server."""
 
     def __init__(self, open_in: OpenIn, *, folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 import anyio.to_thread
 
-from wellkept.server.open_projects import Memories
+from wellkept.server.open_projects import OpenProjects
 
 if TYPE_CHECKING:
     from wellkept.app import Wellkept
@@ -23,10 +23,10 @@ THREADS = 16
 _Answer = TypeVar("_Answer")
 
 
-class Crossing:
+class WorkerThreads:
     """Runs work on the memories of a server, in threads."""
 
-    def __init__(self, memories: Memories) -> None:
+    def __init__(self, memories: OpenProjects) -> None:
         self._memories = memories
         self._limit = anyio.CapacityLimiter(THREADS)
 

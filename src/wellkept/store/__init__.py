@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from wellkept.core.clock import Clock
-    from wellkept.core.ports.code_search import CodeTexts
+    from wellkept.core.ports.code_search import CodeSearchStore
     from wellkept.core.ports.graph import GraphStore
     from wellkept.core.ports.store import Progress, Store
     from wellkept.core.query import Finding, StoreContents
-    from wellkept.store.sqlite.maintenance.restore import Replaced
+    from wellkept.store.sqlite.maintenance.restore import ReplacedFile
 
 __all__ = [
     "look_into_sqlite",
@@ -85,14 +85,14 @@ def open_sqlite_code_texts(
     busy_timeout_ms: int = 5_000,
     read_only: bool = False,
     clock: "Clock | None" = None,
-) -> "CodeTexts":
+) -> "CodeSearchStore":
     """Open the words of source trees in an SQLite file, making it as needed."""
     from pathlib import Path
 
     from wellkept.core.clock import system_clock
-    from wellkept.store.sqlite.graph.code_search import SqliteCodeTexts
+    from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
 
-    return SqliteCodeTexts.open(
+    return SqliteCodeSearch.open(
         Path(path),
         busy_timeout_ms=busy_timeout_ms,
         clock=clock or system_clock,
@@ -135,7 +135,7 @@ def restore_sqlite(
     durability: "Literal['normal', 'full']" = "normal",
     clock: "Clock | None" = None,
     progress: "Progress | None" = None,
-) -> "Replaced":
+) -> "ReplacedFile":
     """Put a backup in the place of a database, whatever state that is in.
 
     No method of a store, because a damaged database cannot be opened as one. What was there is

@@ -30,7 +30,7 @@ _MARK = b"H1 "
 
 
 @record(kw_only=True)
-class Entry:
+class RawEntry:
     """One event as it was caught. `end` is where the next item begins."""
 
     event_id: str
@@ -43,7 +43,7 @@ class Entry:
 
 
 @record
-class Damage:
+class RawDamage:
     """Bytes that are no entry, from `start` up to `end`; `torn` when nothing follows them."""
 
     start: int
@@ -61,7 +61,7 @@ class SpoolFile:
 
 
 @record
-class Dropped:
+class DroppedEvents:
     """Events that did not fit: how many, their bytes as far as noted, and when it began."""
 
     count: int = 0
@@ -85,7 +85,7 @@ def files(directory: Path) -> list[SpoolFile]:
     return sorted(found, key=lambda file: (file.modified_ms, file.path.name))
 
 
-def read(path: Path, *, offset: int = 0) -> Iterator[Entry | Damage]:
+def read(path: Path, *, offset: int = 0) -> Iterator[RawEntry | RawDamage]:
     """The items of a file from an offset on; nothing when the file is gone."""
     try:
         file = path.open("rb")
@@ -116,16 +116,16 @@ def remove_drained(path: Path, *, offset: int) -> bool:
         return True
 
 
-def dropped(directory: Path) -> Dropped:
+def dropped(directory: Path) -> DroppedEvents:
     """What had to be left out since the record was last cleared."""
     try:
         lines = (directory / DROPPED_NAME).read_bytes().splitlines()
     except (FileNotFoundError, NotADirectoryError):
-        return Dropped()
+        return DroppedEvents()
     noted = [line.split() for line in lines]
     noted = [parts for parts in noted if len(parts) == 4 and parts[0].isdigit()]
     sizes = sum(int(parts[3]) for parts in noted if parts[3].isdigit())
-    return Dropped(len(lines), sizes, int(noted[0][0]) if noted else None)
+    return DroppedEvents(len(lines), sizes, int(noted[0][0]) if noted else None)
 
 
 def clear_dropped(directory: Path) -> None:
@@ -136,7 +136,7 @@ def clear_dropped(directory: Path) -> None:
 # -- One file -------------------------------------------------------------------------------------
 
 
-def _entry_at(file: BinaryIO, start: int, size: int) -> Entry | None:
+def _entry_at(file: BinaryIO, start: int, size: int) -> RawEntry | None:
     """The entry that begins exactly here, if a whole and sound one does."""
     header = _HEADER.match(_bytes_at(file, start, _HEADER_BYTES))
     if header is None:
@@ -152,7 +152,7 @@ def _entry_at(file: BinaryIO, start: int, size: int) -> Entry | None:
         header["check"], 16
     ):
         return None
-    return Entry(
+    return RawEntry(
         event_id=header["id"].decode("ascii"),
         at_ms=int(header["ms"]),
         client=header["client"].decode("ascii"),
@@ -163,14 +163,14 @@ def _entry_at(file: BinaryIO, start: int, size: int) -> Entry | None:
     )
 
 
-def _damage_at(file: BinaryIO, start: int, size: int) -> Damage | None:
+def _damage_at(file: BinaryIO, start: int, size: int) -> RawDamage | None:
     """The bytes up to the next entry, or to the end; None while the end may still be growing."""
     for place in _marks(file, start + 1, size):
         if _entry_at(file, place, size):
-            return Damage(start, place, torn=False)
+            return RawDamage(start, place, torn=False)
     try:
         if _is_left_alone(file) and os.fstat(file.fileno()).st_size == size:
-            return Damage(start, size, torn=True)
+            return RawDamage(start, size, torn=True)
         return None
     finally:
         _let_go(file)

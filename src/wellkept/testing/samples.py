@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from wellkept.core.changes import IndexCard, Insert
+from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.clock import to_ms
 from wellkept.core.ids import IdSource
 from wellkept.core.memory import Memory
@@ -54,7 +54,7 @@ class Samples:
         **changes: object,
     ) -> Insert:
         """The change that adds such a memory."""
-        return Insert(self.memory(content, **changes), IndexCard(extra, model_id, vector))
+        return Insert(self.memory(content, **changes), IndexEntry(extra, model_id, vector))
 
     def vector(self, dimension: int = DIMENSION) -> Vector:
         """A random unit vector."""

@@ -29,6 +29,7 @@ from wellkept.core.graph import (
     SYMBOL_MARK,
     BuildProgress,
     BuildReport,
+    BuildStage,
     Coverage,
     Edge,
     EdgeKind,
@@ -39,7 +40,6 @@ from wellkept.core.graph import (
     Node,
     NodeKind,
     SourceFile,
-    Stage,
     Trace,
 )
 from wellkept.core.query import Filter
@@ -47,10 +47,10 @@ from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType, parse_choice
 
 if TYPE_CHECKING:
-    from wellkept.app.graph.module_notes import Summarised
+    from wellkept.app.graph.module_notes import ModuleSummaryReport
     from wellkept.app.graph.related import Related
-    from wellkept.app.wiring.services import Wires
-    from wellkept.codegraph.query.queries import Questions
+    from wellkept.app.wiring.services import Services
+    from wellkept.codegraph.query.queries import GraphQueries
     from wellkept.core.code_modules import CodeModule, Convention
     from wellkept.core.ports.graph import GraphStore
     from wellkept.core.ports.store import Progress
@@ -67,10 +67,10 @@ _REST = 10.0
 _RENEW = "Delete that file and run `wellkept graph build`; only what was noted in it is lost."
 
 
-class Graph:
+class GraphApi:
     """The code graph of one project folder."""
 
-    def __init__(self, wires: Wires) -> None:
+    def __init__(self, wires: Services) -> None:
         self._wires = wires
         self._next_look = 0.0
 
@@ -239,7 +239,7 @@ class Graph:
         with_model: bool = True,
         again: bool = False,
         progress: Progress | None = None,
-    ) -> Summarised:
+    ) -> ModuleSummaryReport:
         """Keep what each module is for, and the conventions, as memories; once for each.
 
         `again` also takes up what was forgotten since, and asks a model anew.
@@ -308,10 +308,10 @@ class Graph:
         return self._wires.identity.root
 
     @cached_property
-    def _questions(self) -> Questions:
-        from wellkept.codegraph.query.queries import Questions
+    def _questions(self) -> GraphQueries:
+        from wellkept.codegraph.query.queries import GraphQueries
 
-        return Questions(self.store, self.tree, root=self._root, linked=self._memories)
+        return GraphQueries(self.store, self.tree, root=self._root, linked=self._memories)
 
     @contextmanager
     def _alone(self, tell: Callable[[BuildProgress], None] | None) -> Generator[None]:
@@ -323,7 +323,7 @@ class Graph:
         with open_lock(self._locks, self.tree) as file:
             if not lock(file):
                 if tell is not None:
-                    tell(BuildProgress(stage=Stage.WAIT, done=0, total=0, module=""))
+                    tell(BuildProgress(stage=BuildStage.WAIT, done=0, total=0, module=""))
                 if not lock_within(file, _LONGEST_WAIT_S):
                     raise ConflictError(
                         f"Another build of {self._root} has not ended for {_LONGEST_WAIT_S:g} s.",

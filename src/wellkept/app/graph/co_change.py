@@ -19,7 +19,7 @@ from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import FileLink
 from wellkept.core.records import record, replace
-from wellkept.core.scratchpad import Explanation, SightingKind
+from wellkept.core.scratchpad import Explanation, SignalKind
 from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
@@ -27,7 +27,7 @@ from wellkept.observe.learning.co_access import (
     ALWAYS,
     MIN_WEIGHT,
     CoAccessEdge,
-    ModuleHabit,
+    ModulePrefetch,
     co_access_edges,
     fused,
     module_habits,
@@ -144,16 +144,16 @@ def co_access(engine: Engine, project: str) -> list[CoAccessEdge]:
     """The files that sessions used together, heaviest first."""
     seen = engine.store.sightings(
         project=project,
-        kinds=(SightingKind.CO_ACCESS, SightingKind.FILE_ACCESS),
+        kinds=(SignalKind.CO_ACCESS, SignalKind.FILE_ACCESS),
         limit=_LOOKED_AT,
     )
-    pairs = [one for one in seen if one.kind is SightingKind.CO_ACCESS]
-    uses = FileUses(one for one in seen if one.kind is SightingKind.FILE_ACCESS)
+    pairs = [one for one in seen if one.kind is SignalKind.CO_ACCESS]
+    uses = FileUses(one for one in seen if one.kind is SignalKind.FILE_ACCESS)
     return co_access_edges(pairs, uses)
 
 
 @record(kw_only=True)
-class Fellow:
+class LinkedFile:
     """A file that goes together with another: how surely, by how many commits and sessions, which
     of the two sessions usually open first, and when that was last seen."""
 
@@ -165,7 +165,7 @@ class Fellow:
     last_seen: datetime | None = None
 
 
-def fellows(engine: Engine, project: str, path: str, *, limit: int = 20) -> list[Fellow]:
+def fellows(engine: Engine, project: str, path: str, *, limit: int = 20) -> list[LinkedFile]:
     """The files that go together with one, the surest first."""
     links = engine.store.linked_files(project, [path], min_weight=0.0, limit=limit)
     edges = {
@@ -177,10 +177,10 @@ def fellows(engine: Engine, project: str, path: str, *, limit: int = 20) -> list
     return [_fellow(link, edges.get(link.file_b), history) for link in links if link.weight > 0]
 
 
-def _fellow(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> Fellow:
+def _fellow(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> LinkedFile:
     low, high = sorted((link.file_a, link.file_b))
     changed = history.get((low, high))
-    return Fellow(
+    return LinkedFile(
         path=link.file_b,
         weight=link.weight,
         commits=changed.count if changed else 0,
@@ -220,7 +220,7 @@ def learn_prefetch(engine: Engine, project: str) -> list[PrefetchPattern]:
     """Keep what sessions of a module nearly always read, and drop what they no longer do; returns
     the patterns that were written."""
     accesses = engine.store.sightings(
-        project=project, kinds=(SightingKind.FILE_ACCESS,), limit=_LOOKED_AT
+        project=project, kinds=(SignalKind.FILE_ACCESS,), limit=_LOOKED_AT
     )
     written: list[PrefetchPattern] = []
     for habit in module_habits(accesses):
@@ -253,7 +253,7 @@ def _is_news(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
     return not same or pattern.session_count >= _GREW * old.session_count
 
 
-def _keep(engine: Engine, project: str, habit: ModuleHabit, pattern: PrefetchPattern) -> None:
+def _keep(engine: Engine, project: str, habit: ModulePrefetch, pattern: PrefetchPattern) -> None:
     from wellkept.core.changes import PutExplanation
 
     surety = pattern.session_count / (pattern.session_count + 1)

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 from wellkept.app.projects.commits import read_past
 from wellkept.app.projects.git import ask_git
 from wellkept.codegraph.index.source_files import list_files
-from wellkept.codegraph.search.embeddings import Meaning
-from wellkept.codegraph.search.file_search import Finder, Found
-from wellkept.codegraph.search.term_index import Renewed, WordBook, readable
+from wellkept.codegraph.search.embeddings import CodeEmbeddings
+from wellkept.codegraph.search.file_search import FileSearch, FoundFile
+from wellkept.codegraph.search.term_index import IndexUpdate, TermIndex, readable
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import replace
 
 if TYPE_CHECKING:
-    from wellkept.app.graph.api import Graph
-    from wellkept.app.wiring.services import Wires
-    from wellkept.core.ports.code_search import CodeTexts
+    from wellkept.app.graph.api import GraphApi
+    from wellkept.app.wiring.services import Services
+    from wellkept.core.ports.code_search import CodeSearchStore
     from wellkept.core.ports.store import Progress
 
 MAX_COMMITS = 20_000
@@ -33,7 +33,7 @@ MAX_COMMITS = 20_000
 class CodeSearch:
     """The code of one project folder, for searching."""
 
-    def __init__(self, wires: Wires, graph: Graph) -> None:
+    def __init__(self, wires: Services, graph: GraphApi) -> None:
         self._wires = wires
         self._graph = graph
 
@@ -43,7 +43,7 @@ class CodeSearch:
         return self._wires.path.with_suffix(".words.db")
 
     @cached_property
-    def texts(self) -> CodeTexts:
+    def texts(self) -> CodeSearchStore:
         """The storage underneath, opened on first use."""
         from wellkept.app.wiring.services import make_private_file
         from wellkept.store import open_sqlite_code_texts
@@ -65,13 +65,13 @@ class CodeSearch:
 
     def close(self) -> None:
         """Let go of the storage if it was opened."""
-        opened: CodeTexts | None = self.__dict__.get("texts")
+        opened: CodeSearchStore | None = self.__dict__.get("texts")
         if opened is not None:
             opened.close()
 
-    def update(self, *, progress: Progress | None = None) -> Renewed:
+    def update(self, *, progress: Progress | None = None) -> IndexUpdate:
         """Read what changed on disk and what was committed since the last time."""
-        book = WordBook(
+        book = TermIndex(
             self.texts, self._graph.tree, root=self._root, symbols=_GraphSymbols(self._graph)
         )
         renewed = book.renew(list_files(self._root), tell=progress)
@@ -79,13 +79,13 @@ class CodeSearch:
 
     def find(
         self, request: str, *, limit: int = 10, progress: Progress | None = None
-    ) -> list[Found]:
+    ) -> list[FoundFile]:
         """The files that a request, a bug report or a name is likely about, with reasons."""
         if limit < 1:
             raise UsageError(f"The limit must be at least 1, not {limit}.")
         if not self._wires.read_only:
             self.update(progress=progress)
-        finder = Finder(self.texts, self._graph.tree, meaning=self._meaning)
+        finder = FileSearch(self.texts, self._graph.tree, meaning=self._meaning)
         return finder.find(request, limit=limit)
 
     # -- Inside -----------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class CodeSearch:
         return self._wires.identity.root
 
     @cached_property
-    def _meaning(self) -> Meaning | None:
+    def _meaning(self) -> CodeEmbeddings | None:
         """Vectors of the bundled model, which is quick enough to embed code while a search waits;
         None where it is missing, or where vectors are not wanted."""
         from wellkept.providers.embedders.bundled_models import STATIC
@@ -104,7 +104,7 @@ class CodeSearch:
             return None
         from wellkept.providers.embedders.static import StaticEmbedder
 
-        return Meaning(
+        return CodeEmbeddings(
             self.texts,
             self._graph.tree,
             embedder=StaticEmbedder(),
@@ -120,7 +120,7 @@ class CodeSearch:
             return None
         return readable(source)
 
-    def _take_history(self, book: WordBook) -> int:
+    def _take_history(self, book: TermIndex) -> int:
         last = self.texts.last_commit(self._graph.tree)
         if last is not None and not self._is_past(last.sha):
             return book.take_history(read_past(self._root, limit=MAX_COMMITS) or (), anew=True)
@@ -136,7 +136,7 @@ class CodeSearch:
 class _GraphSymbols:
     """Symbols as far as a code graph knows them."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: GraphApi) -> None:
         self._graph = graph
 
     def analysed(self) -> Collection[str]:

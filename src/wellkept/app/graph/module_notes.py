@@ -27,12 +27,12 @@ from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.records import record
 from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.exchange.passages import fingerprint
-from wellkept.memory.remember import Outcome, remember
+from wellkept.memory.remember import RememberOutcome, remember
 from wellkept.memory.text.redaction import redact
 from wellkept.observe.model.session_summaries import take_tokens
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.memory import Memory
     from wellkept.core.ports.store import Progress, TextModel
 
@@ -42,7 +42,7 @@ _RULES, _MODEL = "rules", "model"
 
 
 @record(kw_only=True)
-class Note:
+class ModuleNote:
     """One statement about the code. `outcome`: new, changed, unchanged, closed or left, the last
     for what a person stands behind."""
 
@@ -54,11 +54,11 @@ class Note:
 
 
 @record(kw_only=True)
-class Summarised:
+class ModuleSummaryReport:
     """What came of looking at the modules. `model_problem` says why a model was not of help."""
 
     modules: int
-    notes: tuple[Note, ...]
+    notes: tuple[ModuleNote, ...]
     model_problem: str | None = None
     dry_run: bool = False
 
@@ -80,7 +80,7 @@ class ModuleNotes:
     """Keeps what is known of one project's modules."""
 
     def __init__(
-        self, wires: Wires, root: Path, *, dry_run: bool, with_model: bool, again: bool
+        self, wires: Services, root: Path, *, dry_run: bool, with_model: bool, again: bool
     ) -> None:
         self._wires = wires
         self._root = root
@@ -97,9 +97,9 @@ class ModuleNotes:
         conventions: Sequence[Convention],
         *,
         progress: Progress | None = None,
-    ) -> Summarised:
+    ) -> ModuleSummaryReport:
         """Keep what is new or reads differently; each statement is written before the next."""
-        notes: list[Note] = [self._kept(_convention(one)) for one in conventions]
+        notes: list[ModuleNote] = [self._kept(_convention(one)) for one in conventions]
         shown = [module for module in modules if module.purpose or module.gives]
         for done, module in enumerate(shown, 1):
             notes += [self._kept(said) for said in self._about(module)]
@@ -108,7 +108,7 @@ class ModuleNotes:
                 progress(done, len(shown))
         notes += self._closed({note.key for note in notes})
         self._save()
-        return Summarised(
+        return ModuleSummaryReport(
             modules=len(modules),
             notes=tuple(notes),
             model_problem=self._problem,
@@ -165,7 +165,7 @@ class ModuleNotes:
 
     # -- What is kept -----------------------------------------------------------------------------
 
-    def _kept(self, said: _Said) -> Note:
+    def _kept(self, said: _Said) -> ModuleNote:
         key = said.draft.key or ""
         known, text = self._find(key), said.draft.content
         if self._marks.get(key) == said.mark and not self._again:
@@ -177,12 +177,14 @@ class ModuleNotes:
             return _note(said, "unchanged" if same else "changed" if known else "new", known)
         kept = remember(self._wires.engine, said.draft, project=self._wires.project)
         self._marks[key] = said.mark
-        outcome = {Outcome.INSERTED: "new", Outcome.UNCHANGED: "unchanged"}.get(kept.outcome)
+        outcome = {RememberOutcome.INSERTED: "new", RememberOutcome.UNCHANGED: "unchanged"}.get(
+            kept.outcome
+        )
         return _note(said, outcome or "changed", kept.memory)
 
-    def _closed(self, current: set[str]) -> list[Note]:
+    def _closed(self, current: set[str]) -> list[ModuleNote]:
         """Close what was said of modules that are gone and of habits that ended."""
-        closed: list[Note] = []
+        closed: list[ModuleNote] = []
         for key in sorted(self._marks.keys() - current):
             memory = self._find(key)
             if not self._dry_run:
@@ -253,8 +255,8 @@ def _is_a_persons(memory: Memory) -> bool:
     return memory.user_verified or memory.pinned or memory.source is not Source.OBSERVER_INFERRED
 
 
-def _note(said: _Said, outcome: str, memory: Memory | None) -> Note:
-    return Note(
+def _note(said: _Said, outcome: str, memory: Memory | None) -> ModuleNote:
+    return ModuleNote(
         key=said.draft.key or "",
         text=said.draft.content,
         made_by=said.made_by,

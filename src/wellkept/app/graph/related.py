@@ -19,8 +19,8 @@ from wellkept.codegraph.query.related import (
     HISTORY,
     SESSIONS,
     STRUCTURE,
-    Named,
-    Ranking,
+    FileRanking,
+    NamedFile,
     RelatedFile,
     fused,
 )
@@ -29,8 +29,8 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
 
 if TYPE_CHECKING:
-    from wellkept.app.graph.api import Graph
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.graph.api import GraphApi
+    from wellkept.app.wiring.services import Services
     from wellkept.codegraph.history.co_change import CoChange
     from wellkept.core.ports.store import Progress
 
@@ -65,7 +65,7 @@ class RelatedFiles:
     """Finds what belongs together in one project folder."""
 
     def __init__(
-        self, wires: Wires, graph: Graph, root: Path, *, progress: Progress | None = None
+        self, wires: Services, graph: GraphApi, root: Path, *, progress: Progress | None = None
     ) -> None:
         self._wires = wires
         self._graph = graph
@@ -85,9 +85,9 @@ class RelatedFiles:
                 hint="Name it as from the project's folder.",
             )
         rankings = [
-            Ranking(HISTORY, history or ()),
-            Ranking(STRUCTURE, self._neighbours(path) if has_graph else ()),
-            Ranking(SESSIONS, self._seen_along(path)),
+            FileRanking(HISTORY, history or ()),
+            FileRanking(STRUCTURE, self._neighbours(path) if has_graph else ()),
+            FileRanking(SESSIONS, self._seen_along(path)),
         ]
         found = fused(
             rankings,
@@ -104,7 +104,7 @@ class RelatedFiles:
 
     # -- The sources ------------------------------------------------------------------------------
 
-    def _neighbours(self, path: str) -> list[Named]:
+    def _neighbours(self, path: str) -> list[NamedFile]:
         """Files one step away in the graph: what it needs and who needs it, taken in turn."""
         needs = self._graph.dependencies(path, depth=1, limit=1).files
         needed = self._graph.dependents(path, depth=1, limit=1).files
@@ -113,23 +113,23 @@ class RelatedFiles:
             for names, reason in ((needed, "depends on it"), (needs, "it depends on this")):
                 if rank < len(names):
                     said.setdefault(names[rank], []).append(reason)
-        return [Named(name, tuple(reasons)) for name, reasons in said.items()][:_PARTNERS]
+        return [NamedFile(name, tuple(reasons)) for name, reasons in said.items()][:_PARTNERS]
 
-    def _seen_along(self, path: str) -> list[Named]:
+    def _seen_along(self, path: str) -> list[NamedFile]:
         """Files that sessions or commits touched along with it, as the memories' store has it."""
         links = self._wires.store.linked_files(
             self._wires.project, [path], min_weight=_MIN_WEIGHT, limit=_PARTNERS
         )
-        return [Named(link.file_b, (f"seen along {link.count} times",)) for link in links]
+        return [NamedFile(link.file_b, (f"seen along {link.count} times",)) for link in links]
 
-    def _expected(self, history: Sequence[Named]) -> Iterator[str]:
+    def _expected(self, history: Sequence[NamedFile]) -> Iterator[str]:
         from wellkept.codegraph.history.co_change import EXPECTED
 
         for named in history[:_SURE]:
             if EXPECTED in named.reasons and look(self._root, named.path) is None:
                 yield named.path
 
-    def _partners(self, path: str) -> list[Named] | None:
+    def _partners(self, path: str) -> list[NamedFile] | None:
         """What history says; None without one."""
         head = self._head()
         if head is None:
@@ -145,7 +145,7 @@ class RelatedFiles:
             return _named(known[path])
         return self._learn(path, head, kept if learned_at == head else {})
 
-    def _learn(self, path: str, head: str, kept: dict[str, Json]) -> list[Named]:
+    def _learn(self, path: str, head: str, kept: dict[str, Json]) -> list[NamedFile]:
         """Read the history, and keep what it says of this file and of those changed lately."""
         from wellkept.codegraph.history.co_change import learned
 
@@ -190,14 +190,14 @@ def _partners_of(model: CoChange, path: str) -> list[Json]:
     return [[partner.path, list(partner.reasons)] for partner in found]
 
 
-def _named(rows: Json) -> list[Named]:
+def _named(rows: Json) -> list[NamedFile]:
     """Partners as they were kept."""
-    found: list[Named] = []
+    found: list[NamedFile] = []
     for row in rows if isinstance(rows, list) else ():
         match row:
             case [str(path), list(reasons)]:
                 words = tuple(str(reason) for reason in cast("Sequence[Json]", reasons))
-                found.append(Named(path, words))
+                found.append(NamedFile(path, words))
             case _:
                 continue
     return found

@@ -18,7 +18,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.passages import Passage, fingerprint, keep_passages
-from wellkept.memory.remember import Outcome
+from wellkept.memory.remember import RememberOutcome
 from wellkept.memory.text.redaction import redact
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _CHUNK = 200
 
 
 @record
-class Placed:
+class ProjectNote:
     """A statement and the project that it belongs to; None when it is not asked for."""
 
     project: str | None
@@ -58,7 +58,7 @@ class NotesReport:
 def import_notes(
     wk: Wellkept,
     source: str,
-    notes: Iterable[Placed | Skipped],
+    notes: Iterable[ProjectNote | Skipped],
     *,
     since: datetime | None = None,
     dry_run: bool = False,
@@ -105,7 +105,7 @@ def _keep(engine: Engine, report: NotesReport, project: str, chunk: Sequence[Pas
 
 def _kept(
     engine: Engine, report: NotesReport, project: str, fresh: Sequence[Passage]
-) -> list[tuple[Passage, Outcome]]:
+) -> list[tuple[Passage, RememberOutcome]]:
     """What became of each; one that cannot be kept is reported and does not keep others out."""
     if not fresh:
         return []
@@ -119,11 +119,11 @@ def _kept(
     return list(zip(fresh, outcomes, strict=True))
 
 
-def _count(report: NotesReport, project: str, passage: Passage, outcome: Outcome) -> None:
-    if outcome is Outcome.UNCHANGED:
+def _count(report: NotesReport, project: str, passage: Passage, outcome: RememberOutcome) -> None:
+    if outcome is RememberOutcome.UNCHANGED:
         report.unchanged += 1
         return
-    if outcome is Outcome.INSERTED:
+    if outcome is RememberOutcome.INSERTED:
         report.new += 1
     else:
         report.changed += 1

@@ -30,7 +30,7 @@ from wellkept.core.query import FileLink
 from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.passages import Passage, fingerprint, keep_passages
-from wellkept.memory.remember import Outcome
+from wellkept.memory.remember import RememberOutcome
 from wellkept.memory.text.redaction import redact
 
 _SHELF = "intake"
@@ -124,7 +124,7 @@ class _Intake:
         done = 0
         for group in groups:
             fresh = [p for p in group if self.taken.get(_key(p)) != _mark(p)]
-            self._count(Outcome.UNCHANGED, len(group) - len(fresh))
+            self._count(RememberOutcome.UNCHANGED, len(group) - len(fresh))
             self._keep_fresh(fresh, progress=_after(progress, done=done, total=total))
             done += len(group)
         if progress and total:
@@ -164,8 +164,10 @@ class _Intake:
             self.taken[_key(passage)] = _mark(passage)
             self._count(outcome, 1)
 
-    def _count(self, outcome: Outcome, number: int) -> None:
-        name = {Outcome.INSERTED: "new", Outcome.UNCHANGED: "unchanged"}.get(outcome, "changed")
+    def _count(self, outcome: RememberOutcome, number: int) -> None:
+        name = {RememberOutcome.INSERTED: "new", RememberOutcome.UNCHANGED: "unchanged"}.get(
+            outcome, "changed"
+        )
         self.report = replace(self.report, **{name: getattr(self.report, name) + number})
 
     def _skip(self, skipped: Skipped) -> None:

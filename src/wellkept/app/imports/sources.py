@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from wellkept.app.graph.co_change import history_links, link_history
-from wellkept.app.imports.notes import NotesReport, Placed, import_notes, readable
+from wellkept.app.imports.notes import NotesReport, ProjectNote, import_notes, readable
 from wellkept.app.imports.repository_docs import Skipped, passages, read_document
 from wellkept.app.projects.commits import commit_draft, read_history, read_past
 from wellkept.core.errors import NotFoundError, UsageError
@@ -22,7 +22,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.exchange.markdown_document import read_front_matter
 from wellkept.memory.exchange.passages import Passage
-from wellkept.store.other_tools.records import ForeignDamage, ForeignNote, Notes, moment
+from wellkept.store.other_tools.records import DamagedRow, Notes, ToolNote, moment
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -55,7 +55,7 @@ _MAX_TAGS: Final = 20
 
 
 @record(kw_only=True)
-class Asked:
+class SourceRequest:
     """What a source is asked for. `everything` takes in other projects' memories as well."""
 
     wk: Wellkept
@@ -67,7 +67,7 @@ class Asked:
 
 def import_source(
     name: str,
-    asked: Asked,
+    asked: SourceRequest,
     *,
     since: datetime | None = None,
     dry_run: bool = False,
@@ -84,14 +84,14 @@ def import_source(
 # -- git and instruction files --------------------------------------------------------------------
 
 
-def _roots(asked: Asked) -> tuple[Path, ...]:
+def _roots(asked: SourceRequest) -> tuple[Path, ...]:
     for path in asked.paths:
         if not path.is_dir():
             raise NotFoundError(f"There is no folder {path}.")
     return asked.paths or (asked.wk.root,)
 
 
-def _git(asked: Asked) -> Iterator[Placed | Skipped]:
+def _git(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     for root in _roots(asked):
         past = read_history(root, limit=MAX_COMMITS)
         if past is None:
@@ -100,10 +100,10 @@ def _git(asked: Asked) -> Iterator[Placed | Skipped]:
         for commit in reversed(past):
             draft = commit_draft(commit)
             if draft is not None:
-                yield Placed(asked.wk.project, Passage(commit.sha, draft))
+                yield ProjectNote(asked.wk.project, Passage(commit.sha, draft))
 
 
-def _link_files(asked: Asked) -> None:
+def _link_files(asked: SourceRequest) -> None:
     links = [
         link
         for root in _roots(asked)
@@ -113,7 +113,7 @@ def _link_files(asked: Asked) -> None:
         link_history(asked.wk.engine, asked.wk.project, links)
 
 
-def _instructions(asked: Asked) -> Iterator[Placed | Skipped]:
+def _instructions(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     """The instructions that a project gives its agents, and those that a person gives all."""
     for root in _roots(asked):
         rules = (p for folder in _RULE_FOLDERS for p in sorted((root / folder).glob("**/*.md*")))
@@ -126,7 +126,9 @@ def _instructions(asked: Asked) -> Iterator[Placed | Skipped]:
             yield from _document(asked, asked.home, name, personal=True)
 
 
-def _document(asked: Asked, root: Path, name: str, *, personal: bool) -> Iterator[Placed | Skipped]:
+def _document(
+    asked: SourceRequest, root: Path, name: str, *, personal: bool
+) -> Iterator[ProjectNote | Skipped]:
     text = read_document(root, name)
     if isinstance(text, Skipped):
         yield text
@@ -134,13 +136,13 @@ def _document(asked: Asked, root: Path, name: str, *, personal: bool) -> Iterato
     for passage in passages(f"~/{name}" if personal else name, text):
         scope = Scope.USER if personal else passage.draft.scope
         draft = replace(passage.draft, scope=scope, files=() if personal else passage.draft.files)
-        yield Placed(asked.wk.project, Passage(passage.ref, draft))
+        yield ProjectNote(asked.wk.project, Passage(passage.ref, draft))
 
 
 # -- Other tools ----------------------------------------------------------------------------------
 
 
-def _claude_mem(asked: Asked) -> Iterator[Placed | Skipped]:
+def _claude_mem(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     from wellkept.store.other_tools import claude_mem
 
     folder = Path(asked.environment.get("CLAUDE_MEM_DATA_DIR") or asked.home / ".claude-mem")
@@ -148,7 +150,7 @@ def _claude_mem(asked: Asked) -> Iterator[Placed | Skipped]:
         yield from _placed(asked, claude_mem.read(path))
 
 
-def _mem0(asked: Asked) -> Iterator[Placed | Skipped]:
+def _mem0(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     from wellkept.store.other_tools import mem0
 
     folder = Path(asked.environment.get("MEM0_DIR") or asked.home / ".mem0")
@@ -162,12 +164,12 @@ def _mem0_export(path: Path) -> Notes:
     for number, item in enumerate(_json_items(path)):
         text = item.get("memory") or item.get("text") or item.get("data")
         if not isinstance(text, str) or not text.strip():
-            yield ForeignDamage(f"{path.name}#{number}", "holds no memory")
+            yield DamagedRow(f"{path.name}#{number}", "holds no memory")
             continue
         name = item.get("id") or number
         told = item.get("categories")
         tags = [str(tag) for tag in cast("list[object]", told)] if isinstance(told, list) else []
-        yield ForeignNote(
+        yield ToolNote(
             ref=f"mem0:{name}",
             content=text,
             kind="memory",
@@ -196,7 +198,7 @@ def _json_items(path: Path) -> list[Mapping[str, object]]:
     return [cast("Mapping[str, object]", item) for item in items if isinstance(item, dict)]
 
 
-def _mcp_memory_service(asked: Asked) -> Iterator[Placed | Skipped]:
+def _mcp_memory_service(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     from wellkept.store.other_tools import mcp_memory_service
 
     given = asked.environment.get("MCP_MEMORY_SQLITE_PATH")
@@ -209,7 +211,7 @@ def _mcp_memory_service(asked: Asked) -> Iterator[Placed | Skipped]:
         yield from _placed(asked, mcp_memory_service.read(path))
 
 
-def _basic_memory(asked: Asked) -> Iterator[Placed | Skipped]:
+def _basic_memory(asked: SourceRequest) -> Iterator[ProjectNote | Skipped]:
     """Notes are Markdown files; the tool's database only indexes them."""
     for folder in asked.paths or _basic_memory_folders(asked):
         if not folder.is_dir():
@@ -225,10 +227,10 @@ def _basic_memory(asked: Asked) -> Iterator[Placed | Skipped]:
             for passage in passages(name, f"# {title}\n\n{body}" if title not in body else text):
                 ref = f"basic-memory:{passage.ref}"
                 draft = replace(passage.draft, key=ref, tags=("basic-memory",), files=())
-                yield Placed(asked.wk.project, Passage(ref, draft))
+                yield ProjectNote(asked.wk.project, Passage(ref, draft))
 
 
-def _basic_memory_folders(asked: Asked) -> list[Path]:
+def _basic_memory_folders(asked: SourceRequest) -> list[Path]:
     try:
         config: object = json.loads((asked.home / ".basic-memory" / "config.json").read_bytes())
     except (OSError, ValueError):
@@ -242,7 +244,7 @@ def _basic_memory_folders(asked: Asked) -> list[Path]:
     return folders or [asked.home / "basic-memory"]
 
 
-def _files(asked: Asked, usual: Path, *, tool: str) -> Sequence[Path]:
+def _files(asked: SourceRequest, usual: Path, *, tool: str) -> Sequence[Path]:
     if not asked.paths and not usual.is_file():
         raise NotFoundError(
             f"There is no data of {tool} in {readable(usual.parent)}.", hint="Name its file."
@@ -250,21 +252,21 @@ def _files(asked: Asked, usual: Path, *, tool: str) -> Sequence[Path]:
     return asked.paths or (usual,)
 
 
-def _placed(asked: Asked, notes: Notes) -> Iterator[Placed | Skipped]:
+def _placed(asked: SourceRequest, notes: Notes) -> Iterator[ProjectNote | Skipped]:
     wk = asked.wk
     names = {name.casefold() for name in (wk.root.name, wk.project_name)}
     for note in notes:
-        if isinstance(note, ForeignDamage):
+        if isinstance(note, DamagedRow):
             yield Skipped(note.ref, note.reason)
             continue
         mine = note.project is None or note.project.rsplit("/", 1)[-1].casefold() in names
         if not mine and not asked.everything:
-            yield Placed(None, _passage(note))
+            yield ProjectNote(None, _passage(note))
             continue
         if note.kind == "prompt" and _is_known(wk, note.session_id):
             continue
         project = wk.project if mine else f"name:{note.project}"
-        yield Placed(wk.engine.store.canonical_project(project), _passage(note))
+        yield ProjectNote(wk.engine.store.canonical_project(project), _passage(note))
 
 
 def _is_known(wk: Wellkept, session_id: str | None) -> bool:
@@ -272,7 +274,7 @@ def _is_known(wk: Wellkept, session_id: str | None) -> bool:
     return session_id is not None and wk.engine.store.get_session(session_id) is not None
 
 
-def _passage(note: ForeignNote) -> Passage:
+def _passage(note: ToolNote) -> Passage:
     return Passage(
         note.ref,
         MemoryDraft(
@@ -289,13 +291,15 @@ def _passage(note: ForeignNote) -> Passage:
     )
 
 
-SOURCES: Final[Mapping[str, Callable[[Asked], Iterator[Placed | Skipped]]]] = MappingProxyType(
-    {
-        "git": _git,
-        "instructions": _instructions,
-        "claude-mem": _claude_mem,
-        "mem0": _mem0,
-        "basic-memory": _basic_memory,
-        "mcp-memory-service": _mcp_memory_service,
-    }
+SOURCES: Final[Mapping[str, Callable[[SourceRequest], Iterator[ProjectNote | Skipped]]]] = (
+    MappingProxyType(
+        {
+            "git": _git,
+            "instructions": _instructions,
+            "claude-mem": _claude_mem,
+            "mem0": _mem0,
+            "basic-memory": _basic_memory,
+            "mcp-memory-service": _mcp_memory_service,
+        }
+    )
 )

@@ -18,10 +18,14 @@ from typing import TYPE_CHECKING
 from wellkept.app.observer.ingest import drain_rules, machine_world, read_source
 from wellkept.core.records import field, record, replace
 from wellkept.memory.engine import Engine
-from wellkept.observe.ingest.ingest import Obedience, Taker, TakingRules
-from wellkept.observe.ingest.transcript_import import State, TakenTranscript, take_transcript
-from wellkept.observe.ingest.transcripts import Reading, Transcript, Unread
-from wellkept.observe.reading.environment import World
+from wellkept.observe.ingest.ingest import CommandPolicy, EventIngester, IngestRules
+from wellkept.observe.ingest.transcript_import import (
+    ImportedTranscript,
+    ImportState,
+    take_transcript,
+)
+from wellkept.observe.ingest.transcripts import ReadStats, Transcript, UnreadableFile
+from wellkept.observe.reading.environment import Environment
 
 if TYPE_CHECKING:
     from wellkept.app.facade import Wellkept
@@ -31,7 +35,7 @@ _KEPT_SOURCES = 32
 
 
 @record(kw_only=True)
-class Wanted:
+class TranscriptFilter:
     """Which transcripts are meant. `project` None means every one."""
 
     project: str | None = None
@@ -39,7 +43,7 @@ class Wanted:
 
 
 @record(frozen=False, kw_only=True)
-class BackfillReport:
+class TranscriptReport:
     """What was found and what became of it; sessions by what happened to them."""
 
     source: str
@@ -58,8 +62,8 @@ class BackfillReport:
     observations: int = 0
     redacted: int = 0
     projects: dict[str, int] = field(default_factory=dict[str, int])
-    reading: Reading = field(default_factory=Reading)
-    unread: list[Unread] = field(default_factory=list[Unread])
+    reading: ReadStats = field(default_factory=ReadStats)
+    unread: list[UnreadableFile] = field(default_factory=list[UnreadableFile])
     problems: list[str] = field(default_factory=list[str])
 
     @property
@@ -71,23 +75,23 @@ class BackfillReport:
 def import_transcripts(
     wk: Wellkept,
     source: str,
-    found: Iterable[Transcript | Unread],
+    found: Iterable[Transcript | UnreadableFile],
     *,
-    wanted: Wanted,
+    wanted: TranscriptFilter,
     dry_run: bool = False,
     progress: Progress | None = None,
     environment: Mapping[str, str] | None = None,
     learn: bool = True,
-) -> BackfillReport:
+) -> TranscriptReport:
     """Take in a client's transcripts, each into the project of its own folder, and then learn from
     the sessions that are over."""
     env = os.environ if environment is None else environment
-    rules = TakingRules(
+    rules = IngestRules(
         turns_between_summaries=drain_rules(wk.settings).turns_between_summaries,
-        obey=Obedience.NONE if dry_run else Obedience.REMEMBER,
+        obey=CommandPolicy.NONE if dry_run else CommandPolicy.REMEMBER,
     )
-    taker = Taker(_without_vectors(wk.engine), _world_of_then(wk, env), rules)
-    run = _Run(wk, taker, BackfillReport(source=source, dry_run=dry_run), progress)
+    taker = EventIngester(_without_vectors(wk.engine), _world_of_then(wk, env), rules)
+    run = _Run(wk, taker, TranscriptReport(source=source, dry_run=dry_run), progress)
     run.take(run.chosen(found, wanted))
     if learn and taker.due and not dry_run:
         learned = wk.observer.learn(list(taker.due), daily_model_tokens=0, with_vectors=False)
@@ -101,17 +105,17 @@ def _without_vectors(engine: Engine) -> Engine:
     return replace(engine, embedder=lambda: None)
 
 
-def _world_of_then(wk: Wellkept, environment: Mapping[str, str]) -> World:
+def _world_of_then(wk: Wellkept, environment: Mapping[str, str]) -> Environment:
     """This machine, asked only for what may still be as it was."""
     now = machine_world(wk.engine.store, environment)
-    return World(
+    return Environment(
         place=now.place,
         read_file=lru_cache(maxsize=_KEPT_SOURCES)(read_source),
         commit_files=_if_there(now),
     )
 
 
-def _if_there(world: World) -> Callable[[str, str], tuple[str, ...]]:
+def _if_there(world: Environment) -> Callable[[str, str], tuple[str, ...]]:
     """Asking git costs a process, so a folder that is gone is not asked about."""
 
     @lru_cache(maxsize=256)
@@ -129,21 +133,23 @@ class _Run:
     """The running account of one import."""
 
     wk: Wellkept
-    taker: Taker
-    report: BackfillReport
+    taker: EventIngester
+    report: TranscriptReport
     progress: Progress | None
     _done: int = 0
     _total: int = 0
 
-    def chosen(self, found: Iterable[Transcript | Unread], wanted: Wanted) -> list[Transcript]:
+    def chosen(
+        self, found: Iterable[Transcript | UnreadableFile], wanted: TranscriptFilter
+    ) -> list[Transcript]:
         """The transcripts that are meant; the others are counted."""
         kept: list[Transcript] = []
         for one in found:
-            if isinstance(one, Unread):
+            if isinstance(one, UnreadableFile):
                 self.report.unread.append(one)
             elif one.cwd is None:
                 reason = "does not tell its folder, so its project is not known"
-                self.report.unread.append(Unread(one.parts[0].path, reason))
+                self.report.unread.append(UnreadableFile(one.parts[0].path, reason))
             elif wanted.since is not None and one.last_at < wanted.since:
                 self.report.too_old += 1
             elif wanted.project not in (None, self.taker.world.place(one.cwd).project):
@@ -166,11 +172,11 @@ class _Run:
                 )
             except OSError as error:
                 where = Path(error.filename) if error.filename else transcript.parts[0].path
-                self.report.unread.append(Unread(where, error.strerror or str(error)))
+                self.report.unread.append(UnreadableFile(where, error.strerror or str(error)))
             else:
                 self._count(transcript, taken)
 
-    def told(self) -> BackfillReport:
+    def told(self) -> TranscriptReport:
         """The account of everything."""
         counts = self.taker.counts
         return replace(
@@ -193,16 +199,16 @@ class _Run:
         if self.progress is not None:
             self.progress(min(self._done, self._total), self._total)
 
-    def _count(self, transcript: Transcript, taken: TakenTranscript) -> None:
+    def _count(self, transcript: Transcript, taken: ImportedTranscript) -> None:
         report = self.report
         match taken.state:
-            case State.NEW:
+            case ImportState.NEW:
                 report.new += 1
-            case State.CONTINUED:
+            case ImportState.CONTINUED:
                 report.continued += 1
-            case State.UNCHANGED:
+            case ImportState.UNCHANGED:
                 report.unchanged += 1
-            case State.CAUGHT:
+            case ImportState.CAUGHT:
                 report.caught += 1
         report.known_events += taken.known
         report.reading.add(taken.reading)

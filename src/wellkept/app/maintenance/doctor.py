@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.app.maintenance.reindex import index_version, vector_coverage
 from wellkept.app.observer.spool_folder import SpoolFolder
-from wellkept.app.settings.sources import Sources, inspect_settings, unknown_variables
+from wellkept.app.settings.sources import SettingSources, inspect_settings, unknown_variables
 from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
 from wellkept.core.query import Finding, Severity
 from wellkept.core.records import record, replace
@@ -20,7 +20,7 @@ from wellkept.memory.index_text import INDEX_VERSION
 from wellkept.store.spool import MAX_TOTAL_BYTES
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.ports.store import Progress
     from wellkept.providers.embedders.settings import TierStatus
 
@@ -36,7 +36,7 @@ class ModelInUse:
 
 
 @record(kw_only=True)
-class Health:
+class DoctorReport:
     """Everything a look brought to light."""
 
     facts: dict[str, str]
@@ -57,12 +57,12 @@ class Health:
 
 
 def examine(
-    wires: Wires, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
-) -> Health:
+    wires: Services, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
+) -> DoctorReport:
     """Look at everything."""
     from wellkept.providers.registry import detect
 
-    health = Health(
+    health = DoctorReport(
         facts={"location": str(wires.path)},
         findings=(*_settings_findings(wires), *_plugin_findings(wires)),
         tiers=tuple(detect(wires.choice, wires.environment)),
@@ -76,7 +76,7 @@ def examine(
         return replace(health, findings=(*health.findings, failed))
 
 
-def embedding_note(wires: Wires) -> str | None:
+def embedding_note(wires: Services) -> str | None:
     """What a person should know about the vectors in use, if anything.
 
     A store without vectors says nothing and looks for no embedder.
@@ -97,8 +97,8 @@ def embedding_note(wires: Wires) -> str | None:
 
 
 def _with_store(
-    wires: Wires, health: Health, *, deep: bool, repair: bool, progress: Progress | None
-) -> Health:
+    wires: Services, health: DoctorReport, *, deep: bool, repair: bool, progress: Progress | None
+) -> DoctorReport:
     mended = tuple(wires.store.repair(progress=progress)) if repair else ()
     findings = [*health.findings, *wires.store.check(deep=deep or repair)]
     model = _model_in_use(wires)
@@ -117,7 +117,7 @@ def _with_store(
     return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
 
 
-def _meter(wires: Wires) -> dict[str, str]:
+def _meter(wires: Services) -> dict[str, str]:
     """What the text model has taken today, where there is one."""
     if not wires.settings.text_model_name:
         return {}
@@ -127,7 +127,7 @@ def _meter(wires: Wires) -> dict[str, str]:
     return {"model tokens": f"{tokens_used_today(wires.engine):,} of {limit:,} today"}
 
 
-def _model_in_use(wires: Wires) -> ModelInUse:
+def _model_in_use(wires: Services) -> ModelInUse:
     try:
         embedder = wires.embedder
     except ProviderError as error:
@@ -141,7 +141,7 @@ def _model_in_use(wires: Wires) -> ModelInUse:
     return ModelInUse(embedder.model_id, reason, *vector_coverage(wires.store, embedder.model_id))
 
 
-def _index_findings(wires: Wires, model: ModelInUse) -> list[Finding]:
+def _index_findings(wires: Services, model: ModelInUse) -> list[Finding]:
     found: list[Finding] = []
     if wires.embedding_problem:
         found.append(_warning("embedder", f"No vectors: {wires.embedding_problem}"))
@@ -157,7 +157,7 @@ def _index_findings(wires: Wires, model: ModelInUse) -> list[Finding]:
     return found
 
 
-def _weight_findings(wires: Wires) -> list[Finding]:
+def _weight_findings(wires: Services) -> list[Finding]:
     """Whether the bundled model in use is the one its figures were measured with."""
     from wellkept.providers.registry import LazyEmbedder, verify_weights
 
@@ -171,14 +171,14 @@ def _weight_findings(wires: Wires) -> list[Finding]:
     return []
 
 
-def _file_findings(wires: Wires) -> list[Finding]:
+def _file_findings(wires: Services) -> list[Finding]:
     if sys.platform == "win32" or not wires.path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         return []
     message = f"Others on this machine may read {wires.path}; `chmod 600` it."
     return [_warning("permissions", message)]
 
 
-def _code_findings(wires: Wires, *, deep: bool) -> list[Finding]:
+def _code_findings(wires: Services, *, deep: bool) -> list[Finding]:
     """What is wrong with the files of the code graph and of code search, and how to renew them."""
     from wellkept.store import look_over_derived
 
@@ -195,7 +195,7 @@ def _code_findings(wires: Wires, *, deep: bool) -> list[Finding]:
     return found
 
 
-def _spool_findings(wires: Wires) -> list[Finding]:
+def _spool_findings(wires: Services) -> list[Finding]:
     """What hooks caught and nobody took in; without a home there is no spool."""
     try:
         status = SpoolFolder.of(wires.environment).status(wires.store)
@@ -214,7 +214,7 @@ def _spool_findings(wires: Wires) -> list[Finding]:
     return found
 
 
-def _plugin_findings(wires: Wires) -> list[Finding]:
+def _plugin_findings(wires: Services) -> list[Finding]:
     """Plugins that were left out, and a way of working that none of them brings."""
     from wellkept.app.wiring.plugins import installed_plugins
 
@@ -226,8 +226,8 @@ def _plugin_findings(wires: Wires) -> list[Finding]:
     return found
 
 
-def _settings_findings(wires: Wires) -> list[Finding]:
-    sources = Sources.of(wires.environment, cwd=wires.folder)
+def _settings_findings(wires: Services) -> list[Finding]:
+    sources = SettingSources.of(wires.environment, cwd=wires.folder)
     _, problems = inspect_settings(sources)
     unknown = unknown_variables(wires.environment)
     return [
@@ -236,7 +236,7 @@ def _settings_findings(wires: Wires) -> list[Finding]:
     ]
 
 
-def _what_failed(wires: Wires, error: StoreError) -> str:
+def _what_failed(wires: Services, error: StoreError) -> str:
     if not isinstance(error, StoreCorruptError):
         return str(error)
     copies = sorted(file.name for file in wires.path.parent.glob(f"{wires.path.name}.before-v*"))

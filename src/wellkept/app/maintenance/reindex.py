@@ -29,7 +29,7 @@ _NOT_EMBEDDED = tuple(kind.value for kind, rule in TYPE_RULES.items() if not rul
 
 
 @record
-class Reindexed:
+class ReindexReport:
     """What a run did. `dropped` counts the former models' vectors that went."""
 
     model_id: str | None
@@ -66,7 +66,9 @@ def set_index_version(store: Store) -> None:
     store.put_value(SPACE, _VERSION, INDEX_VERSION)
 
 
-def reindex(engine: Engine, *, force: bool = False, progress: Progress | None = None) -> Reindexed:
+def reindex(
+    engine: Engine, *, force: bool = False, progress: Progress | None = None
+) -> ReindexReport:
     """Fill in what is missing; after a change of model or index texts, go over everything."""
     strict = replace(engine, on_embedding_failure=_stop)
     embedder = strict.embedder()
@@ -84,7 +86,7 @@ def reindex(engine: Engine, *, force: bool = False, progress: Progress | None = 
         set_index_version(engine.store)
     if place is not None or indexed:
         engine.store.put_value(SPACE, _PLACE, None)
-    return Reindexed(model_id, indexed, dropped, resumed=place is not None)
+    return ReindexReport(model_id, indexed, dropped, resumed=place is not None)
 
 
 def fill_vectors(engine: Engine, *, most: int) -> int:

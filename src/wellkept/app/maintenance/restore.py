@@ -13,12 +13,12 @@ from wellkept.core.query import StoreContents
 from wellkept.core.records import record, replace
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.ports.store import Progress
 
 
 @record(kw_only=True)
-class Restored:
+class RestoreReport:
     """What takes the place of what. `present` is None where there is nothing, or where `problem`
     says why it cannot be read; `kept` is the copy that was made of it. A database that is not
     replaced `in_place` is a new file: processes that had the old one open must be started again."""
@@ -33,8 +33,8 @@ class Restored:
 
 
 def restore(
-    wires: Wires, source: Path, *, dry_run: bool = False, progress: Progress | None = None
-) -> Restored:
+    wires: Services, source: Path, *, dry_run: bool = False, progress: Progress | None = None
+) -> RestoreReport:
     """Verify a backup, and unless it is only to be looked at, put it in place."""
     from wellkept.app.wiring.services import make_private_file
     from wellkept.store import restore_sqlite, verify_sqlite_backup
@@ -42,7 +42,7 @@ def restore(
     if wires.read_only:
         raise StoreReadOnlyError("This Wellkept was opened for reading only.")
     present, problem = _present(wires.path)
-    found = Restored(
+    found = RestoreReport(
         source=source,
         target=wires.path,
         backup=verify_sqlite_backup(source, wires.path),

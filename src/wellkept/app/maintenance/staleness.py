@@ -16,23 +16,23 @@ from wellkept.app.projects.renames import changed_since, follow_history
 from wellkept.core.errors import WellkeptError
 from wellkept.core.payloads import WorkflowRecipe
 from wellkept.memory.file_presence import Exists
-from wellkept.memory.lifecycle.report import UpkeepAction, UpkeepReport, joined
+from wellkept.memory.lifecycle.report import MaintenanceAction, MaintenanceReport, joined
 from wellkept.memory.lifecycle.staleness import StaleReason, recipe_held_at, sweep
 
 if TYPE_CHECKING:
-    from wellkept.app.graph.api import Graph
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.graph.api import GraphApi
+    from wellkept.app.wiring.services import Services
     from wellkept.core.memory import Memory
     from wellkept.core.ports.store import Progress
 
 
 def swept(
-    wires: Wires,
+    wires: Services,
     *,
     exists: Exists | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Follow renames, then mark what is stale and clear the mark where it is not any more."""
     root = wires.identity.root
     moved = follow_history(wires.engine, project=wires.project, root=root, dry_run=dry_run)
@@ -51,18 +51,18 @@ def swept(
     # A preview has not moved anything, so what would move still looks gone.
     moving = {item.id for item in moved.items} if dry_run else set[str]()
     kept = tuple(item for item in marked.items if item.id not in moving or item.after != "stale")
-    seen = UpkeepReport(
-        action=UpkeepAction.SWEEP,
+    seen = MaintenanceReport(
+        action=MaintenanceAction.SWEEP,
         dry_run=dry_run,
         examined=marked.examined,
         items=kept,
         notes=marked.notes,
     )
-    return joined(UpkeepAction.SWEEP, (moved, seen), dry_run=dry_run)
+    return joined(MaintenanceAction.SWEEP, (moved, seen), dry_run=dry_run)
 
 
 @contextmanager
-def reasons(wires: Wires) -> Generator[StaleReason]:
+def reasons(wires: Services) -> Generator[StaleReason]:
     """Why memories are stale although their files are there."""
     graph = _built_graph(wires)
     recipe = _recipe_reason(wires)
@@ -78,7 +78,7 @@ def _no_reason(_: Memory) -> str | None:
     return None
 
 
-def _recipe_reason(wires: Wires) -> StaleReason:
+def _recipe_reason(wires: Services) -> StaleReason:
     """A recipe is stale when following it failed, a file of it changed since, or it lay unused."""
     from wellkept.observe.learning.recipes import stale_reason
 
@@ -102,11 +102,11 @@ def _recipe_reason(wires: Wires) -> StaleReason:
 # -- The code graph -------------------------------------------------------------------------------
 
 
-def _built_graph(wires: Wires) -> Graph | None:
+def _built_graph(wires: Services) -> GraphApi | None:
     """The code graph, if there is one for this folder; a sweep never builds it."""
-    from wellkept.app.graph.api import Graph
+    from wellkept.app.graph.api import GraphApi
 
-    graph = Graph(wires)
+    graph = GraphApi(wires)
     if wires.read_only or not graph.path.is_file():
         return None
     if graph.store.version(graph.tree):
@@ -115,7 +115,7 @@ def _built_graph(wires: Wires) -> Graph | None:
     return None
 
 
-def _node_reason(graph: Graph, root: Path) -> StaleReason:
+def _node_reason(graph: GraphApi, root: Path) -> StaleReason:
     """A memory about a part of the code is stale when that part is gone, though its file is not."""
     refreshed: set[str] = set()
 
@@ -137,7 +137,7 @@ def _node_reason(graph: Graph, root: Path) -> StaleReason:
     return reason
 
 
-def _refresh(graph: Graph, path: str) -> None:
+def _refresh(graph: GraphApi, path: str) -> None:
     """Read a file again that changed since; without grammars what is known has to do."""
     try:
         graph.update([path])

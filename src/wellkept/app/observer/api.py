@@ -17,12 +17,12 @@ from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.records import record, replace
 from wellkept.core.scratchpad import (
+    AgentNote,
     Explanation,
-    PadNote,
-    PadState,
     QaIssue,
     Scratchpad,
-    SightingKind,
+    ScratchpadStatus,
+    SignalKind,
     Verdict,
 )
 from wellkept.core.sessions import SessionRecord
@@ -30,7 +30,7 @@ from wellkept.core.types import EvidenceKind, MemoryType, Phase, Source, parse_c
 from wellkept.observe.learning.outcomes import unit_of
 from wellkept.observe.learning.promote import PromotionReport, PromotionRules, is_over, promote
 from wellkept.observe.learning.qa_verdicts import keep_issues, record_verdict
-from wellkept.observe.learning.validation import Standing, standing
+from wellkept.observe.learning.validation import ValidationResult, standing
 from wellkept.observe.thresholds import (
     RULES,
     SIGNAL_DAYS,
@@ -40,11 +40,11 @@ from wellkept.observe.thresholds import (
 )
 
 if TYPE_CHECKING:
-    from wellkept.app.graph.co_change import Fellow
-    from wellkept.app.observer.prefetch import Preloaded
+    from wellkept.app.graph.co_change import LinkedFile
+    from wellkept.app.observer.prefetch import PrefetchedFile
     from wellkept.app.observer.recipes import FoundRecipe
     from wellkept.app.wiring.keyword_types import Names
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
 
 _LISTED = 20
 _MOST_LEFT = 1_000
@@ -52,7 +52,7 @@ _MOST_WAITING, _WAITING_DAYS = 20, 2
 
 
 @record(kw_only=True)
-class Learned:
+class LearningReport:
     """What became of some sessions."""
 
     reports: tuple[PromotionReport, ...] = ()
@@ -71,7 +71,7 @@ _NOT_YET = (
 
 
 @record(kw_only=True)
-class VerdictGiven:
+class VerdictResult:
     """What a verdict led to: error patterns from what QA found, and a promotion if it passed."""
 
     session_id: str
@@ -85,7 +85,7 @@ class VerdictGiven:
 
 
 @record(kw_only=True)
-class Reason:
+class MemoryReason:
     """A memory and why it is there. Without an explanation its evidence has to do."""
 
     memory: Memory
@@ -97,8 +97,8 @@ class ObservedSession:
     """A scratchpad in short, with how its work stands."""
 
     session_id: str
-    state: PadState
-    standing: Standing
+    state: ScratchpadStatus
+    standing: ValidationResult
     steps: int
     files: int
     errors: int
@@ -130,7 +130,7 @@ _RUNNING: Mapping[MemoryType, str] = MappingProxyType(
 class Observer:
     """The observer of one project."""
 
-    def __init__(self, wires: Wires) -> None:
+    def __init__(self, wires: Services) -> None:
         self._wires = wires
 
     def learn(
@@ -140,7 +140,7 @@ class Observer:
         daily_model_tokens: int | None = None,
         with_vectors: bool = True,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Learned:
+    ) -> LearningReport:
         """Promote what sessions of any project showed, the earliest first; and what others left
         behind that did not live to do so. Without vectors, a re-index has to make them."""
         engine = self._wires.engine
@@ -164,7 +164,7 @@ class Observer:
                 progress(number, len(found))
         problems += follow_sessions(engine, [one for one in found if one.id not in waiting])
         self._tidy()
-        return Learned(reports=tuple(reports), problems=tuple(problems))
+        return LearningReport(reports=tuple(reports), problems=tuple(problems))
 
     def verdict(
         self,
@@ -175,7 +175,7 @@ class Observer:
         task: str | None = None,
         issues: Sequence[QaIssue] = (),
         complexity: str | None = None,
-    ) -> VerdictGiven:
+    ) -> VerdictResult:
         """Say whether a session's work, or one sub-task of it, held up."""
         size = parse_choice(Complexity, complexity, what="complexity") if complexity else None
         engine = self._wires.engine
@@ -192,7 +192,7 @@ class Observer:
         )
         report = promote(engine, session_id, rules=rules)
         ids = tuple(memory.id for memory in made)
-        return VerdictGiven(session_id=session_id, error_patterns=ids, report=report)
+        return VerdictResult(session_id=session_id, error_patterns=ids, report=report)
 
     def note(
         self,
@@ -201,7 +201,7 @@ class Observer:
         *,
         type: MemoryType = MemoryType.FACT,
         files: Names = (),
-    ) -> PadNote | None:
+    ) -> AgentNote | None:
         """Put a note on a session's scratchpad; None when there is no room for more."""
         from wellkept.observe.signals.agent_notes import add_note
 
@@ -216,7 +216,7 @@ class Observer:
 
     def prefetch(
         self, files: Names = (), *, phase: Phase | None = Phase.IMPLEMENT
-    ) -> list[Preloaded]:
+    ) -> list[PrefetchedFile]:
         """The beginnings of files that work on these, or on what was worked on last, nearly
         always reads."""
         from wellkept.app.observer.prefetch import preloaded
@@ -224,18 +224,18 @@ class Observer:
         named = (files,) if isinstance(files, str) else tuple(files)
         return preloaded(self._wires, files=named, phase=phase)
 
-    def together(self, file: str, *, limit: int = 20) -> list[Fellow]:
+    def together(self, file: str, *, limit: int = 20) -> list[LinkedFile]:
         """The files that go together with one, by history and by sessions, the surest first."""
         from wellkept.app.graph.co_change import fellows
 
         (name,) = self._wires.asker.files(file)
         return fellows(self._wires.engine, self._wires.project, name, limit=limit)
 
-    def why(self, memory: Memory) -> Reason:
+    def why(self, memory: Memory) -> MemoryReason:
         """Why a memory is there: as it was noted, or, for a record that is written anew with each
         session, by the rule that its type names."""
         found = self._wires.engine.store.explanations([memory.id])
-        return Reason(memory=memory, explanation=found.get(memory.id) or _running(memory))
+        return MemoryReason(memory=memory, explanation=found.get(memory.id) or _running(memory))
 
     def status(self, *, project: str | None = None, limit: int = _LISTED) -> ObserverStatus:
         """What is held of a project, this one unless another is named."""
@@ -244,7 +244,7 @@ class Observer:
         counts = store.count_sightings(project=home)
         return ObserverStatus(
             sessions=tuple(map(self._observed, pads)),
-            sightings=tuple((kind.value, counts[kind]) for kind in SightingKind if kind in counts),
+            sightings=tuple((kind.value, counts[kind]) for kind in SignalKind if kind in counts),
             latest=tuple(store.explained(project=home, limit=limit)),
             rules=tuple(RULES.values()),
         )
@@ -252,7 +252,9 @@ class Observer:
     def _left_behind(self) -> list[str]:
         """Sessions that are over and that nobody has looked at."""
         engine, idle = self._wires.engine, self._wires.settings.capture_idle_minutes
-        pads = engine.store.scratchpads(project=None, states=(PadState.OPEN,), limit=_MOST_LEFT)
+        pads = engine.store.scratchpads(
+            project=None, states=(ScratchpadStatus.OPEN,), limit=_MOST_LEFT
+        )
         sessions = map(engine.store.get_session, [pad.session_id for pad in pads])
         return [one.id for one in sessions if one and is_over(engine, one, idle_minutes=idle)]
 
@@ -261,7 +263,7 @@ class Observer:
         meanwhile."""
         since = self._wires.clock() - timedelta(days=_WAITING_DAYS)
         pads = self._wires.engine.store.scratchpads(
-            project=None, states=(PadState.WAITING,), limit=_MOST_WAITING
+            project=None, states=(ScratchpadStatus.WAITING,), limit=_MOST_WAITING
         )
         return [pad.session_id for pad in pads if pad.updated_at >= since]
 
@@ -301,7 +303,7 @@ class Observer:
         """Signals of settled work are aggregated by now and go after a week; work that nobody
         settled is waited for a little longer."""
         now, store = self._wires.clock(), self._wires.engine.store
-        settled = (PadState.PROMOTED, PadState.FAILED)
+        settled = (ScratchpadStatus.PROMOTED, ScratchpadStatus.FAILED)
         store.drop_scratchpads(before=now - timedelta(days=SIGNAL_DAYS), states=settled)
         store.drop_scratchpads(before=now - timedelta(days=UNSETTLED_DAYS))
 

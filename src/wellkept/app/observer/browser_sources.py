@@ -38,7 +38,7 @@ _ROLE = re.compile(
 )
 
 
-class ScreenSources:
+class BrowserSources:
     """The files behind the screens of one project folder."""
 
     def __init__(self, cwd: str | None) -> None:

@@ -17,7 +17,7 @@ from wellkept.core.ports.store import Embedder, Vector
 _Answer = TypeVar("_Answer")
 
 
-class PatientEmbedder:
+class DeadlineEmbedder:
     """An `Embedder` with a limit on the time that is spent waiting for it."""
 
     def __init__(self, embedder: Embedder, *, seconds: float) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from wellkept.app.graph.co_change import learn_prefetch, link_sessions
-from wellkept.app.observer.browser_sources import ScreenSources
+from wellkept.app.observer.browser_sources import BrowserSources
 from wellkept.app.projects.renames import follow_history
 from wellkept.app.projects.resolver import resolve_project
 from wellkept.core.errors import ConflictError, UsageError
@@ -48,7 +48,7 @@ def _tried(project: str, step: Callable[[], None]) -> list[str]:
 
 
 def _screens(engine: Engine, session: SessionRecord) -> None:
-    sources = ScreenSources(session.cwd)
+    sources = BrowserSources(session.cwd)
     learn_screens(engine, project=session.project, session_id=session.id, files_of=sources.files_of)
 
 

@@ -13,19 +13,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wellkept.app.observer.deadline_embedder import PatientEmbedder
+from wellkept.app.observer.deadline_embedder import DeadlineEmbedder
 from wellkept.app.observer.spool_folder import SpoolFolder, SpoolStatus
 from wellkept.app.projects.git import ask_git
 from wellkept.app.projects.resolver import resolve_project
 from wellkept.app.settings.model import Settings
-from wellkept.app.settings.sources import Sources, inspect_settings
+from wellkept.app.settings.sources import SettingSources, inspect_settings
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.store import Embedder, Store
 from wellkept.core.records import replace
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, Translate, drain
 from wellkept.observe.model.session_summaries import consolidate
-from wellkept.observe.reading.environment import GitState, Place, World
+from wellkept.observe.reading.environment import Environment, GitState, ProjectLocation
 
 if TYPE_CHECKING:
     from wellkept.app.facade import Wellkept
@@ -83,13 +83,13 @@ class _Hurried:
         )
         self._whole = engine
         self._seconds = seconds
-        self._patient: PatientEmbedder | None = None
+        self._patient: DeadlineEmbedder | None = None
 
     def _embedder(self) -> Embedder | None:
         if self.has_failed:
             return None
         if self._patient is None and (found := self._whole.embedder()) is not None:
-            self._patient = PatientEmbedder(found, seconds=self._seconds)
+            self._patient = DeadlineEmbedder(found, seconds=self._seconds)
         return self._patient
 
     def _note_failure(self, error: ProviderError) -> None:
@@ -167,29 +167,29 @@ def drain_rules(settings: Settings) -> DrainRules:
     )
 
 
-def machine_world(store: Store, environment: Mapping[str, str]) -> World:
+def machine_world(store: Store, environment: Mapping[str, str]) -> Environment:
     """This machine as the observer sees it; answers are kept for as long as the world is."""
     env = {name: value for name, value in environment.items() if name != _PROJECT_VARIABLE}
 
     @lru_cache(maxsize=256)
-    def place(cwd: str | None) -> Place:
+    def place(cwd: str | None) -> ProjectLocation:
         return _place(cwd, store, env)
 
     @lru_cache(maxsize=256)
     def git(folder: str) -> GitState | None:
         return read_git(Path(folder))
 
-    return World(place=place, git=git, read_file=read_source, commit_files=commit_files)
+    return Environment(place=place, git=git, read_file=read_source, commit_files=commit_files)
 
 
-def _place(cwd: str | None, store: Store, environment: Mapping[str, str]) -> Place:
+def _place(cwd: str | None, store: Store, environment: Mapping[str, str]) -> ProjectLocation:
     if not cwd or "\0" in cwd:
-        return Place(UNPLACED)
+        return ProjectLocation(UNPLACED)
     folder = Path(cwd)
-    settings, _ = inspect_settings(Sources.of(environment, cwd=folder))
+    settings, _ = inspect_settings(SettingSources.of(environment, cwd=folder))
     identity = resolve_project(folder, explicit_name=settings.project)
     root = identity.root.as_posix()
-    return Place(
+    return ProjectLocation(
         store.canonical_project(identity.identity),
         tuple(dict.fromkeys((root, _as_given(cwd, root)))),
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.app.observer.plugin_guard import forgiving
-from wellkept.app.settings.sources import Sources, inspect_settings
+from wellkept.app.settings.sources import SettingSources, inspect_settings
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter, Order
 from wellkept.core.types import Phase
@@ -20,7 +20,7 @@ from wellkept.observe.methodology.protocol import USUAL_PHASE, Methodology, Work
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.plugins import Plugins
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.codec import Json
     from wellkept.core.memory import Memory, WorkUnitRef
     from wellkept.core.sessions import SessionRecord
@@ -33,7 +33,7 @@ _PAGES = 25
 class Methodologies:
     """The ways of working that this project can choose from."""
 
-    def __init__(self, wires: Wires, *, plugins: Plugins | None = None) -> None:
+    def __init__(self, wires: Services, *, plugins: Plugins | None = None) -> None:
         self._wires = wires
         self._given = plugins
 
@@ -130,13 +130,13 @@ class Methodologies:
                 return
 
 
-def methodology_of(wires: Wires, session: SessionRecord) -> Methodology:
+def methodology_of(wires: Services, session: SessionRecord) -> Methodology:
     """The way of working that a session followed; it may be of another project than this one."""
     from wellkept.app.wiring.plugins import installed_plugins
 
     settings = wires.settings
     if session.project != wires.project and session.cwd and "\0" not in session.cwd:
-        settings, _ = inspect_settings(Sources.of(wires.environment, cwd=Path(session.cwd)))
+        settings, _ = inspect_settings(SettingSources.of(wires.environment, cwd=Path(session.cwd)))
     plugins = installed_plugins()
     return forgiving(plugins.methodologies.get(settings.methodology) or plugins.methodology(USUAL))
 

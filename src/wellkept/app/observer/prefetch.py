@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.records import record
-from wellkept.core.scratchpad import SightingKind
+from wellkept.core.scratchpad import SignalKind
 from wellkept.core.text import clean
 from wellkept.core.types import Phase
 from wellkept.memory.context.candidates import is_work_on_code, may_be_pushed, prefetch
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from wellkept.app.wiring.services import Wires
-    from wellkept.core.scratchpad import Sighting
+    from wellkept.app.wiring.services import Services
+    from wellkept.core.scratchpad import SessionSignal
 
 MAX_FILES = 5
 MAX_CHARS = 3_000
@@ -32,7 +32,7 @@ _LOOKED_AT = 5_000
 
 
 @record
-class Preloaded:
+class PrefetchedFile:
     """The beginning of a file; `is_cut` when there is more of it."""
 
     path: str
@@ -41,8 +41,8 @@ class Preloaded:
 
 
 def preloaded(
-    wires: Wires, *, files: Sequence[str] = (), phase: Phase | None = Phase.IMPLEMENT
-) -> list[Preloaded]:
+    wires: Services, *, files: Sequence[str] = (), phase: Phase | None = Phase.IMPLEMENT
+) -> list[PrefetchedFile]:
     """The files that work nearly always reads: that on `files` and on their modules, or, without
     any, on what was worked on last. Nothing in a phase that does not change code."""
     named = wires.asker.files(files)
@@ -59,13 +59,15 @@ def preloaded(
     return [one for one in read if one is not None]
 
 
-def _read_with(wires: Wires, path: str) -> list[str]:
+def _read_with(wires: Services, path: str) -> list[str]:
     """What sessions on this very file nearly always used: a module may hold many kinds of work."""
 
-    def accesses(*, subjects: Sequence[str] = (), sessions: Sequence[str] = ()) -> list[Sighting]:
+    def accesses(
+        *, subjects: Sequence[str] = (), sessions: Sequence[str] = ()
+    ) -> list[SessionSignal]:
         return wires.engine.store.sightings(
             project=wires.project,
-            kinds=(SightingKind.FILE_ACCESS,),
+            kinds=(SignalKind.FILE_ACCESS,),
             subjects=subjects,
             sessions=sessions,
             limit=_LOOKED_AT,
@@ -78,7 +80,7 @@ def _read_with(wires: Wires, path: str) -> list[str]:
     return read_with(mine, others, FileUses(accesses(subjects=others))) if others else []
 
 
-def _beginning(root: Path, path: str) -> Preloaded | None:
+def _beginning(root: Path, path: str) -> PrefetchedFile | None:
     """The beginning of a text file; None when it is gone, outside, or no text."""
     inside = project_path(path)
     if inside is None:
@@ -92,4 +94,4 @@ def _beginning(root: Path, path: str) -> Preloaded | None:
     except (OSError, ValueError):
         return None
     shown = redact(clean(text[:MAX_CHARS])).text
-    return Preloaded(inside, shown, len(text) > MAX_CHARS)
+    return PrefetchedFile(inside, shown, len(text) > MAX_CHARS)

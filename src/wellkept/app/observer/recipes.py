@@ -17,7 +17,7 @@ from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
 
 USUAL_LIMIT = 2
 
@@ -32,7 +32,7 @@ class FoundRecipe:
     stale_reason: str | None = None
 
 
-def find_recipes(wires: Wires, task: str, *, limit: int = USUAL_LIMIT) -> list[FoundRecipe]:
+def find_recipes(wires: Services, task: str, *, limit: int = USUAL_LIMIT) -> list[FoundRecipe]:
     """The recipes that fit a task, best first; those that may be out of date come with the reason.
 
     Asking counts as a use, so that a recipe that is looked up does not fade.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import UsageError
-from wellkept.core.ports.store import SessionBook
+from wellkept.core.ports.store import SessionStore
 from wellkept.core.records import record
 from wellkept.core.sessions import SpoolDamage, SpoolEntry
 from wellkept.store import spool, spool_reader
@@ -80,7 +80,7 @@ class SpoolFolder:
 
     def read(self, source: str, *, offset: int) -> Iterator[SpoolEntry | SpoolDamage]:
         for item in spool_reader.read(self.folder / source, offset=offset):
-            if isinstance(item, spool_reader.Damage):
+            if isinstance(item, spool_reader.RawDamage):
                 yield SpoolDamage(item.start, item.end)
             else:
                 yield SpoolEntry(
@@ -152,7 +152,7 @@ class SpoolFolder:
                 return
             yield True
 
-    def status(self, book: SessionBook) -> SpoolStatus:
+    def status(self, book: SessionStore) -> SpoolStatus:
         """What is in the spool; changes nothing."""
         found = spool_reader.files(self.folder)
         left_out = spool_reader.dropped(self.folder)
@@ -166,7 +166,7 @@ class SpoolFolder:
             draining=self._is_locked(),
         )
 
-    def _file_status(self, file: spool_reader.SpoolFile, book: SessionBook) -> SpoolFileStatus:
+    def _file_status(self, file: spool_reader.SpoolFile, book: SessionStore) -> SpoolFileStatus:
         mark = book.reading_mark(file.path.name)
         first = next(self.read(file.path.name, offset=0), None) if mark else None
         same = isinstance(first, SpoolEntry) and mark is not None and first.event_id == mark.head

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from wellkept.app.projects.git import ask_git
-from wellkept.codegraph.history.commits import FileChange, PastCommit, Status
+from wellkept.codegraph.history.commits import ChangeStatus, CommitFile, PastCommit
 from wellkept.core.memory import Evidence, MemoryDraft
 from wellkept.core.records import record, replace
 from wellkept.core.text import clean, shorten
@@ -149,12 +149,12 @@ def _changes(raw: bytes) -> dict[str, list[tuple[str, str, str]]]:
     return found
 
 
-def _file_changes(changes: Iterable[tuple[str, str, str]]) -> Iterator[FileChange]:
+def _file_changes(changes: Iterable[tuple[str, str, str]]) -> Iterator[CommitFile]:
     """Changes of plainly named files; a change of type counts as a change."""
     for letter, old, new in changes:
         if _is_plain(old) and _is_plain(new):
-            status = Status(letter) if letter in "AMDRC" else Status.CHANGED
-            yield FileChange(status, old, new)
+            status = ChangeStatus(letter) if letter in "AMDRC" else ChangeStatus.CHANGED
+            yield CommitFile(status, old, new)
 
 
 def _with_files(

@@ -14,14 +14,14 @@ _ALL_SESSIONS = 1_000_000
 
 
 @record
-class Cleared:
+class DeletedCounts:
     """How many memories and sessions went, or would."""
 
     memories: int
     sessions: int
 
 
-def clear_project(store: Store, project: str, *, dry_run: bool) -> Cleared:
+def clear_project(store: Store, project: str, *, dry_run: bool) -> DeletedCounts:
     """Empty a project; a dry run only counts."""
     own = Filter(project=project, include_user=False, validity=Validity.ANY, archived=None)
     memories = [Delete(m.id) for m in store.iterate(own) if m.scope is not Scope.USER]
@@ -30,4 +30,4 @@ def clear_project(store: Store, project: str, *, dry_run: bool) -> Cleared:
         store.apply([*memories, ForgetSessions(project)])
         for skill in store.generated_skills(project=project):
             store.remove_generated(skill.id)
-    return Cleared(len(memories), len(sessions))
+    return DeletedCounts(len(memories), len(sessions))

@@ -19,19 +19,19 @@ from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.types import Scope
 from wellkept.memory.lifecycle.pruning import archive_work_unit
-from wellkept.memory.lifecycle.report import UpkeepReport
+from wellkept.memory.lifecycle.report import MaintenanceReport
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.memory import Memory
 
 _MAIN = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master", "refs/heads/trunk")
 _TIMEOUT_S = 5.0
 
 
-def archive_merged(wires: Wires, *, dry_run: bool = False) -> list[UpkeepReport]:
+def archive_merged(wires: Services, *, dry_run: bool = False) -> list[MaintenanceReport]:
     """Archive what belongs to units that are merged; one report for each."""
     units: dict[WorkUnitRef, list[Memory]] = defaultdict(list)
     where = Filter(project=wires.project, include_user=False, scopes=(Scope.WORK_UNIT,))
@@ -53,7 +53,7 @@ def archive_merged(wires: Wires, *, dry_run: bool = False) -> list[UpkeepReport]
     ]
 
 
-def _is_merged(wires: Wires, memory: Memory, branches: _Branches) -> bool:
+def _is_merged(wires: Services, memory: Memory, branches: _Branches) -> bool:
     session = wires.engine.store.get_session(memory.session_id or "")
     branch = session.branch if session is not None else None
     if branch is None or branch == branches.main or memory.commit_sha is None:

@@ -12,22 +12,22 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from wellkept.app.graph.co_change import forget_links, move_history
-from wellkept.core.changes import PutExplanation, PutSightings, Replace
+from wellkept.core.changes import PutExplanation, PutSignals, Replace
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.memory import Memory
 from wellkept.core.module_names import module_of
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import Explanation, Sighting, SightingKind
+from wellkept.core.scratchpad import Explanation, SessionSignal, SignalKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.rules import key_for
 from wellkept.observe.learning.save import close_running
 
-_KINDS = tuple(kind for kind in SightingKind if kind is not SightingKind.E2E)
-_OF_USE = (SightingKind.FILE_ACCESS, SightingKind.CO_ACCESS, SightingKind.TIME_ANOMALY)
-_OF_MODULES = (SightingKind.SEQUENCE, SightingKind.CONTEXT_COST, SightingKind.CALIBRATION)
+_KINDS = tuple(kind for kind in SignalKind if kind is not SignalKind.E2E)
+_OF_USE = (SignalKind.FILE_ACCESS, SignalKind.CO_ACCESS, SignalKind.TIME_ANOMALY)
+_OF_MODULES = (SignalKind.SEQUENCE, SignalKind.CONTEXT_COST, SignalKind.CALIBRATION)
 _RECORDS_OF_MODULES = (
     MemoryType.PREFETCH_PATTERN,
     MemoryType.CONTEXT_COST,
@@ -48,7 +48,7 @@ def follow_learning(
     modules = moved_modules(seen, moves)
     gone = frozenset(deleted)
 
-    def now_of(mine: list[Sighting]) -> list[Sighting]:
+    def now_of(mine: list[SessionSignal]) -> list[SessionSignal]:
         left = (one for one in mine if not _is_of(one, gone))
         return _joined(moved_sighting(one, moves, modules) for one in left)
 
@@ -63,9 +63,9 @@ def follow_learning(
 # -- Sightings ------------------------------------------------------------------------------------
 
 
-def moved_modules(seen: Iterable[Sighting], moves: Moves) -> dict[str, str]:
+def moved_modules(seen: Iterable[SessionSignal], moves: Moves) -> dict[str, str]:
     """The modules of which every file that sessions used has moved, and where most of them went."""
-    used = {s.subject for s in seen if s.kind is SightingKind.FILE_ACCESS}
+    used = {s.subject for s in seen if s.kind is SignalKind.FILE_ACCESS}
     left = {module_of(path) for path in used if path not in moves}
     gone = sorted(path for path in used if path in moves and module_of(path) not in left)
     new: dict[str, Counter[str]] = defaultdict(Counter)
@@ -75,7 +75,7 @@ def moved_modules(seen: Iterable[Sighting], moves: Moves) -> dict[str, str]:
     return {old: place for old, place in found.items() if old != place}
 
 
-def _whole_sessions(seen: list[Sighting]) -> list[Sighting]:
+def _whole_sessions(seen: list[SessionSignal]) -> list[SessionSignal]:
     """A session of which only a part was read is left as it is: the rest of it would be lost."""
     if len(seen) < _LOOKED_AT:
         return seen
@@ -85,27 +85,27 @@ def _whole_sessions(seen: list[Sighting]) -> list[Sighting]:
 def _rewrite(
     engine: Engine,
     project: str,
-    seen: Iterable[Sighting],
-    now_of: Callable[[list[Sighting]], list[Sighting]],
+    seen: Iterable[SessionSignal],
+    now_of: Callable[[list[SessionSignal]], list[SessionSignal]],
 ) -> None:
     """Only the sessions that have something to change are written."""
-    by_session: dict[str, list[Sighting]] = defaultdict(list)
+    by_session: dict[str, list[SessionSignal]] = defaultdict(list)
     for sighting in seen:
         by_session[sighting.session_id].append(sighting)
     for session_id, mine in by_session.items():
         now = now_of(mine)
         if now != mine:
-            engine.store.apply([PutSightings(project, session_id, _KINDS, tuple(now))])
+            engine.store.apply([PutSignals(project, session_id, _KINDS, tuple(now))])
 
 
-def moved_sighting(sighting: Sighting, moves: Moves, modules: Moves) -> Sighting:
+def moved_sighting(sighting: SessionSignal, moves: Moves, modules: Moves) -> SessionSignal:
     """A sighting with today's names in its subject, its module and its details."""
     named = sighting.subject.split("\n")
     lines = [moves.get(line, line) for line in named]
     if sighting.kind in _OF_MODULES:
         lines = [modules.get(sighting.subject, sighting.subject)]
     detail = _moved(sighting.detail, moves)
-    if sighting.kind is SightingKind.CO_ACCESS and lines != sorted(lines):
+    if sighting.kind is SignalKind.CO_ACCESS and lines != sorted(lines):
         # The pair is kept in order, and how often the first came first goes with it.
         lines.sort()
         detail = _turned(detail, sighting.count)
@@ -118,14 +118,14 @@ def moved_sighting(sighting: Sighting, moves: Moves, modules: Moves) -> Sighting
     )
 
 
-def _is_of(sighting: Sighting, files: frozenset[str]) -> bool:
+def _is_of(sighting: SessionSignal, files: frozenset[str]) -> bool:
     """Whether a sighting is of the use of some of the files."""
     return sighting.kind in _OF_USE and not files.isdisjoint(sighting.subject.split("\n"))
 
 
-def _joined(sightings: Iterable[Sighting]) -> list[Sighting]:
+def _joined(sightings: Iterable[SessionSignal]) -> list[SessionSignal]:
     """One sighting for each subject: a session may have known a file by both of its names."""
-    found: dict[tuple[SightingKind, str], Sighting] = {}
+    found: dict[tuple[SignalKind, str], SessionSignal] = {}
     for sighting in sightings:
         key = (sighting.kind, sighting.subject)
         known = found.get(key)

@@ -15,14 +15,14 @@ from pathlib import Path
 from wellkept.app.projects.commits import read_past
 from wellkept.app.projects.git import ask_git
 from wellkept.app.projects.renamed_evidence import follow_learning
-from wellkept.codegraph.history.commits import PastCommit, Status
+from wellkept.codegraph.history.commits import ChangeStatus, PastCommit
 from wellkept.core.changes import Mark
 from wellkept.core.clock import to_ms
 from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import exists_below
-from wellkept.memory.lifecycle.report import UpkeepReport, write_each
+from wellkept.memory.lifecycle.report import MaintenanceReport, write_each
 from wellkept.memory.lifecycle.staleness import follow_renames
 
 MAX_COMMITS = 500
@@ -32,7 +32,7 @@ _BATCH, _MOST_TIED = 200, 1_000
 
 
 @record
-class Moves:
+class FileRenames:
     """What became of files up to a commit: where each moved to, or that it went."""
 
     head: str
@@ -40,17 +40,17 @@ class Moves:
     deleted: tuple[str, ...] = ()
 
 
-def read_moves(root: Path, *, since: str | None = None) -> Moves | None:
+def read_moves(root: Path, *, since: str | None = None) -> FileRenames | None:
     """What moved after a commit, or in the latest commits; None when git cannot tell."""
     head = current_commit(root)
     if head is None:
         return None
     if since == head:
-        return Moves(head, {})
+        return FileRenames(head, {})
     past = read_past(root, limit=MAX_COMMITS, after=since) if since else None
     if past is None:
         past = read_past(root, limit=MAX_COMMITS)
-    return None if past is None else Moves(head, *followed(past))
+    return None if past is None else FileRenames(head, *followed(past))
 
 
 def current_commit(root: Path) -> str | None:
@@ -63,9 +63,9 @@ def followed(past: Iterable[PastCommit]) -> tuple[dict[str, str], tuple[str, ...
     """Where files are now by the names they had, oldest commit first."""
     trail = _Trail()
     for change in (change for commit in past for change in commit.changes):
-        if change.status is Status.RENAMED:
+        if change.status is ChangeStatus.RENAMED:
             trail.move(change.old, change.new)
-        elif change.status is Status.DELETED:
+        elif change.status is ChangeStatus.DELETED:
             trail.move(change.old, None)
         else:
             trail.take(change.new)
@@ -106,7 +106,7 @@ def follow_history(
     root: Path,
     mark_deleted: bool = False,
     dry_run: bool = False,
-) -> UpkeepReport | None:
+) -> MaintenanceReport | None:
     """Let memories follow the renames that came since the last time; None when there are none.
 
     A rename counts when the old file is gone and the new one is there. With `mark_deleted`, what

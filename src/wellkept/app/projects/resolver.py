@@ -33,7 +33,7 @@ from wellkept.core.text import fold, shorten
 
 if TYPE_CHECKING:
     from wellkept.app.projects.remote_url import RemoteName
-    from wellkept.core.ports.store import ProjectBook
+    from wellkept.core.ports.store import ProjectStore
 
 MAX_NAME_CHARS = 200
 _MAX_LOCAL_HOPS = 5
@@ -112,7 +112,7 @@ def earlier_identities(project: ProjectIdentity) -> tuple[str, ...]:
     return tuple(name for name in found if name != project.identity)
 
 
-def adopt_earlier(book: ProjectBook, project: ProjectIdentity) -> int:
+def adopt_earlier(book: ProjectStore, project: ProjectIdentity) -> int:
     """Move memories kept under earlier identities of this folder; returns how many moved."""
     held = {name for name, _ in book.projects()}
     if not any(name.startswith(("root:", "path:")) for name in held - {project.identity}):

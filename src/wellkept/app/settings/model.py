@@ -32,7 +32,7 @@ _Kind: TypeAlias = type[str] | type[int] | type[float] | type[Path]
 
 
 @record
-class Rule:
+class SettingRule:
     """What may stand in one setting, and who may say so."""
 
     key: str
@@ -60,8 +60,8 @@ def _says(
     choices: tuple[str, ...] = (),
     low: float | None = None,
     high: float | None = None,
-) -> Mapping[str, Rule]:
-    return {"rule": Rule(key, doc, kind, by_project, secret, choices, low, high)}
+) -> Mapping[str, SettingRule]:
+    return {"rule": SettingRule(key, doc, kind, by_project, secret, choices, low, high)}
 
 
 # Without a repr: some values are keys, and a traceback may end up anywhere.
@@ -309,7 +309,7 @@ class Settings:
         return getattr(self, attribute_of(key))
 
 
-def _rules() -> dict[str, tuple[str, Rule]]:
+def _rules() -> dict[str, tuple[str, SettingRule]]:
     pairs = ((f.name, f.metadata["rule"]) for f in fields(Settings) if "rule" in f.metadata)
     return {rule.key: (name, rule) for name, rule in pairs}
 
@@ -317,17 +317,17 @@ def _rules() -> dict[str, tuple[str, Rule]]:
 _RULES: Final = MappingProxyType(_rules())
 
 
-def rules() -> list[Rule]:
+def rules() -> list[SettingRule]:
     """Every setting there is, in order."""
     return [rule for _, rule in _RULES.values()]
 
 
-def find_rule(key: str) -> Rule | None:
+def find_rule(key: str) -> SettingRule | None:
     """The rule of a key, if it is one."""
     return _RULES[key][1] if key in _RULES else None
 
 
-def rule_of(key: str) -> Rule:
+def rule_of(key: str) -> SettingRule:
     """The rule of a key; an unknown key is answered with the nearest known ones."""
     found = find_rule(key)
     if found is None:

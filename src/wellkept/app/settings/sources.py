@@ -17,20 +17,20 @@ from wellkept.app.settings import paths
 from wellkept.app.settings.model import (
     SWITCHES,
     VARIABLE_PREFIX,
-    Rule,
+    SettingRule,
     Settings,
     attribute_of,
     find_rule,
     nearest,
     rules,
 )
-from wellkept.app.settings.toml_file import Entry, Scalar, read_entries
+from wellkept.app.settings.toml_file import Scalar, TomlEntry, read_entries
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 
 
 @record
-class Sources:
+class SettingSources:
     """Where settings are read from."""
 
     environment: Mapping[str, str]
@@ -38,12 +38,14 @@ class Sources:
     project_file: Path | None = None
 
     @classmethod
-    def of(cls, environment: Mapping[str, str], *, cwd: Path) -> Sources:
+    def of(cls, environment: Mapping[str, str], *, cwd: Path) -> SettingSources:
         """The places that count for a process with that environment in that folder."""
         return cls(environment, paths.config_file(environment), paths.project_file(cwd))
 
 
-def load_settings(sources: Sources, *, explicit: Mapping[str, Scalar] | None = None) -> Settings:
+def load_settings(
+    sources: SettingSources, *, explicit: Mapping[str, Scalar] | None = None
+) -> Settings:
     """The settings in force; the first value that cannot be used raises UsageError."""
     settings, problems = inspect_settings(sources, explicit=explicit)
     if problems:
@@ -52,7 +54,7 @@ def load_settings(sources: Sources, *, explicit: Mapping[str, Scalar] | None = N
 
 
 def inspect_settings(
-    sources: Sources, *, explicit: Mapping[str, Scalar] | None = None
+    sources: SettingSources, *, explicit: Mapping[str, Scalar] | None = None
 ) -> tuple[Settings, list[UsageError]]:
     """The settings in force without the values that cannot be used, and why those cannot."""
     values: dict[str, Scalar | Path] = {}
@@ -68,7 +70,7 @@ def inspect_settings(
     return Settings(**cast("dict[str, Any]", values), origins=MappingProxyType(origins)), problems
 
 
-def parse_value(rule: Rule, text: str) -> Scalar | Path:
+def parse_value(rule: SettingRule, text: str) -> Scalar | Path:
     """The value that a typed text stands for; UsageError says what would fit."""
     value = _checked(rule, _from_text(rule, text))
     if isinstance(value, UsageError):
@@ -95,7 +97,7 @@ def _require_methodology(id: str) -> None:
 
 
 def _offers(
-    sources: Sources, explicit: Mapping[str, Scalar], problems: list[UsageError]
+    sources: SettingSources, explicit: Mapping[str, Scalar], problems: list[UsageError]
 ) -> Iterator[tuple[str, object, str, bool]]:
     """Every value that some source offers, weakest source first: key, value, origin, by project."""
     yield from ((e.key, e.value, w, False) for e, w in _entries(sources.user_file, problems))
@@ -108,7 +110,7 @@ def _offers(
     yield from ((key, value, "argument", False) for key, value in explicit.items())
 
 
-def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[Entry, str]]:
+def _entries(path: Path, problems: list[UsageError]) -> Iterable[tuple[TomlEntry, str]]:
     try:
         entries = read_entries(path)
     except UsageError as error:
@@ -139,7 +141,7 @@ def _accepted(key: str, raw: object, *, where: str, by_project: bool) -> Scalar 
     return _checked(rule, raw, where=where)
 
 
-def _checked(rule: Rule, raw: object, *, where: str = "") -> Scalar | Path | UsageError:
+def _checked(rule: SettingRule, raw: object, *, where: str = "") -> Scalar | Path | UsageError:
     """The value as its rule has it, or the error that says what would fit (not raised)."""
     before = f"{where}: " if where else ""
     value = float(raw) if rule.kind is float and type(raw) is int else raw
@@ -157,17 +159,17 @@ def _expanded(value: str, *, before: str) -> Path | UsageError:
         return UsageError(f"{before}{error.message}", hint=error.hint)
 
 
-def _fits(rule: Rule, value: object) -> bool:
+def _fits(rule: SettingRule, value: object) -> bool:
     if type(value) is not rule.kind or value == "" or (rule.choices and value not in rule.choices):
         return False
     return not isinstance(value, (int, float)) or (math.isfinite(value) and _in_range(rule, value))
 
 
-def _in_range(rule: Rule, value: float) -> bool:
+def _in_range(rule: SettingRule, value: float) -> bool:
     return (rule.low is None or value >= rule.low) and (rule.high is None or value <= rule.high)
 
 
-def _from_text(rule: Rule, text: str) -> object:
+def _from_text(rule: SettingRule, text: str) -> object:
     """Numbers as numbers; what is none stays text and fails the check with a clear message."""
     try:
         return rule.kind(text.strip()) if rule.kind in (int, float) else text.strip()
@@ -175,7 +177,7 @@ def _from_text(rule: Rule, text: str) -> object:
         return text
 
 
-def _wanted(rule: Rule) -> str:
+def _wanted(rule: SettingRule) -> str:
     if rule.choices:
         return f"one of {', '.join(rule.choices)}"
     noun = {int: "a whole number", float: "a number", Path: "a path", str: "a text"}[rule.kind]

@@ -26,7 +26,7 @@ _COMMENT = r"""(?:[^"'#]|"(?:[^"\\]|\\.)*"|'[^']*')*?(\s*#.*)"""
 
 
 @record
-class Entry:
+class TomlEntry:
     """One value in a file. `line` is 0 when it could not be told."""
 
     key: str
@@ -34,7 +34,7 @@ class Entry:
     line: int
 
 
-def read_entries(path: Path) -> list[Entry]:
+def read_entries(path: Path) -> list[TomlEntry]:
     """Every value of the file by dotted key; an absent file has none."""
     text = _text(path)
     if not text:
@@ -48,7 +48,7 @@ def read_entries(path: Path) -> list[Entry]:
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply.", hint="Write it anew.") from None
     lines = {key: number for number, key in _keys(text)}
-    return [Entry(key, value, lines.get(key, 0)) for key, value in _flat(tables)]
+    return [TomlEntry(key, value, lines.get(key, 0)) for key, value in _flat(tables)]
 
 
 def write_entry(path: Path, key: str, value: Scalar | None) -> None:

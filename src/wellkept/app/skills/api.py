@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wellkept.app.settings import paths
-from wellkept.app.skills.library import LibraryOverview, SkillShelf
+from wellkept.app.skills.library import GeneratedSkills, LibraryOverview
 from wellkept.app.skills.remote import RemoteOffer, RemoteSkills
 from wellkept.app.skills.selection import Detection, SkillChooser
-from wellkept.app.skills.sources import ShelfSwitches, scanners_of
+from wellkept.app.skills.sources import StoredSkillSwitches, scanners_of
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
 from wellkept.core.skills import Skill, SkillClash, SkillFinding, SkillIndex, SkillKind, SkillSource
@@ -25,19 +25,19 @@ from wellkept.skills.authoring import write
 from wellkept.skills.authoring.edit_fields import Value
 from wellkept.skills.authoring.validate import Validated, validate_path
 from wellkept.skills.safe_paths import is_inside
-from wellkept.skills.sources.catalog import SkillCatalogue
+from wellkept.skills.sources.catalog import SkillCatalog
 from wellkept.skills.sources.remote_copies import RemoteCopies
-from wellkept.skills.sources.stored import KeptScanner, PromptScanner
+from wellkept.skills.sources.stored import PromptScanner, StoredSkillScanner
 
 if TYPE_CHECKING:
     from wellkept.app.facade import Wellkept
     from wellkept.app.skills.commands import SkillCommands
-    from wellkept.app.skills.context import SkillOffers
-    from wellkept.app.skills.generation import Generation, Refinement, SkillWorkshop
+    from wellkept.app.skills.context import SkillContextSource
+    from wellkept.app.skills.generation import GenerationReport, Refinement, SkillGenerator
     from wellkept.app.skills.library import ReviewAnswer
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.generated_skills import GeneratedSkill
-    from wellkept.core.ports.skills import KeptSkills, PromptShelf, SkillFetcher
+    from wellkept.core.ports.skills import PromptSource, SkillFetcher, StoredSkills
     from wellkept.skills.hooks.runner import SkillHooks
 
 NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/skills", "user")
@@ -64,25 +64,27 @@ class Skills:
 
     def __init__(
         self,
-        wires: Wires,
+        wires: Services,
         *,
         memory: Callable[[], Wellkept] | None = None,
-        kept: KeptSkills | None = None,
+        kept: StoredSkills | None = None,
         fetcher: SkillFetcher | None = None,
     ) -> None:
         self._wires = wires
         self._memory = memory
-        self.library = SkillShelf(wires)
+        self.library = GeneratedSkills(wires)
         self._kept = kept = kept or self.library
         self.root = wires.identity.root
         self._own_folder = paths.config_file(wires.environment).parent
         self.copies = RemoteCopies(paths.data_folder(wires.environment) / "remote-skills")
         self._remote = RemoteSkills(self.copies, fetcher)
-        self._switches = ShelfSwitches(wires.store, wires.project)
+        self._switches = StoredSkillSwitches(wires.store, wires.project)
         scanners = scanners_of(
             wires.environment, root=self.root, own_folder=self._own_folder, copies=self.copies
         )
-        self._catalogue = SkillCatalogue([*scanners, KeptScanner(kept)], switches=self._switches)
+        self._catalogue = SkillCatalog(
+            [*scanners, StoredSkillScanner(kept)], switches=self._switches
+        )
         engine = wires.engine
         self._chooser = chooser = SkillChooser(
             index=self.index,
@@ -177,7 +179,7 @@ class Skills:
         self._catalogue.forget()
         return self.overview()
 
-    def connect_prompts(self, prompts: PromptShelf) -> None:
+    def connect_prompts(self, prompts: PromptSource) -> None:
         """List the prompts of connected MCP servers among the skills, as `server:prompt`."""
         self._catalogue.add(PromptScanner(prompts))
 
@@ -211,11 +213,11 @@ class Skills:
         return hooks_of(self._wires, index=self.index)
 
     @cached_property
-    def offers(self) -> SkillOffers:
+    def offers(self) -> SkillContextSource:
         """Skills as lines of a context pack."""
-        from wellkept.app.skills.context import SkillOffers
+        from wellkept.app.skills.context import SkillContextSource
 
-        return SkillOffers(self)
+        return SkillContextSource(self)
 
     def reminders(self, *names: str, level: str = "normal", with_names: bool = True) -> str:
         """What to remind an agent of about the skills in use, at one of three lengths."""
@@ -320,13 +322,13 @@ class Skills:
     # -- Learning ---------------------------------------------------------------------------------
 
     @cached_property
-    def workshop(self) -> SkillWorkshop:
+    def workshop(self) -> SkillGenerator:
         """Makes skills out of sessions; loaded on first use."""
-        from wellkept.app.skills.generation import SkillWorkshop
+        from wellkept.app.skills.generation import SkillGenerator
 
-        return SkillWorkshop(self._wires, shelf=self.library, existing=lambda: self.index().skills)
+        return SkillGenerator(self._wires, shelf=self.library, existing=lambda: self.index().skills)
 
-    def generate(self, session: str | None = None, *, dry_run: bool = False) -> Generation:
+    def generate(self, session: str | None = None, *, dry_run: bool = False) -> GenerationReport:
         """Make a skill of a session that went well, or of each recent one that gives one."""
         return self.workshop.generate(session, dry_run=dry_run)
 

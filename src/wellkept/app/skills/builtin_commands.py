@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Final
 from wellkept.core.errors import UsageError
 from wellkept.core.text import first_line, shorten
 from wellkept.memory.context.packing import quoted
-from wellkept.skills.commands.table import Call, Command, Invoker
+from wellkept.skills.commands.table import Command, CommandCall, Invoker
 
 if TYPE_CHECKING:
     from wellkept.app.facade import Wellkept
     from wellkept.app.skills.commands import SkillCommands
     from wellkept.core.memory import Memory
-    from wellkept.memory.commands.execute import Obeyed
+    from wellkept.memory.commands.execute import CommandResult
 
 LINE_CHARS: Final = 200
 _SHOWN: Final = 40
 
 
-class OwnCommands:
+class BuiltinCommands:
     """What Wellkept itself answers to."""
 
     def __init__(self, wk: Wellkept, commands: SkillCommands) -> None:
@@ -64,17 +64,17 @@ class OwnCommands:
             ),
         )
 
-    def help(self, call: Call) -> str:
+    def help(self, call: CommandCall) -> str:
         """Every command in a line, the most used first; or one in full."""
         if call.arguments.words:
             return "\n".join(_in_full(self._commands.get(call.arguments.words[0], by=call.by)))
         listed = self._commands.list(by=call.by)
         return "\n".join(f"{one.usage}: {_line(one.description)}" for one in listed)
 
-    def obey(self, verb: str) -> Callable[[Call], str]:
+    def obey(self, verb: str) -> Callable[[CommandCall], str]:
         """The command of a verb that people's plain words know too."""
 
-        def answer(call: Call) -> str:
+        def answer(call: CommandCall) -> str:
             said = call.arguments.text
             if not said and verb != "recall":
                 raise UsageError(
@@ -85,7 +85,7 @@ class OwnCommands:
 
         return answer
 
-    def memory(self, _: Call) -> str:
+    def memory(self, _: CommandCall) -> str:
         """Counts, and what would be said at a session's start."""
         from wellkept.memory.context.packing import render_context
 
@@ -96,7 +96,7 @@ class OwnCommands:
         )
         return "\n".join(filter(None, (head, render_context(self._hf.context()))))
 
-    def plan(self, call: Call) -> str:
+    def plan(self, call: CommandCall) -> str:
         """What memory says to a plan."""
         from wellkept.memory.context.packing import render_context
 
@@ -105,7 +105,7 @@ class OwnCommands:
         pack = self._hf.context(call.arguments.text, moment="plan", session=call.session)
         return render_context(pack) or "Nothing is known that bears on this plan."
 
-    def skills(self, call: Call) -> str:
+    def skills(self, call: CommandCall) -> str:
         """Skills by name, or those that fit a query."""
         skills = self._hf.skills
         if call.arguments.text:
@@ -123,7 +123,7 @@ class OwnCommands:
 def _own(
     name: str,
     description: str,
-    answer: Callable[[Call], str],
+    answer: Callable[[CommandCall], str],
     hint: str | None = None,
     *,
     aliases: tuple[str, ...] = (),
@@ -156,7 +156,7 @@ def _in_full(command: Command) -> Iterator[str]:
         yield f"File: {command.skill.path}"
 
 
-def _outcome(done: Obeyed) -> Iterator[str]:
+def _outcome(done: CommandResult) -> Iterator[str]:
     """What came of one command of memory, in lines."""
     from wellkept.memory.commands.detect import Forget
 

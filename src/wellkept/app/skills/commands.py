@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from wellkept.app.skills.run_lock import RunGuard
+from wellkept.app.skills.run_lock import RunLock
 from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError, UsageError
 from wellkept.core.records import record
 from wellkept.core.types import parse_choice
@@ -22,8 +22,8 @@ from wellkept.skills.commands.rendering import (
     render_prompt,
 )
 from wellkept.skills.commands.table import (
-    Call,
     Command,
+    CommandCall,
     CommandClash,
     CommandKind,
     CommandTable,
@@ -33,7 +33,7 @@ from wellkept.skills.commands.use_counts import by_use, usage_score
 
 if TYPE_CHECKING:
     from wellkept.app.facade import Wellkept
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.ports.skills import SkillUse
     from wellkept.core.skills import SkillIndex
 
@@ -61,7 +61,7 @@ class SkillCommands:
 
     def __init__(
         self,
-        wires: Wires,
+        wires: Services,
         *,
         index: Callable[[], SkillIndex],
         memory: Callable[[], Wellkept],
@@ -71,7 +71,7 @@ class SkillCommands:
         self._index = index
         self._memory = memory
         self._on_use = on_use
-        self._guard = RunGuard(wires.path.parent / "skill-runs")
+        self._guard = RunLock(wires.path.parent / "skill-runs")
         self._table: tuple[SkillIndex, CommandTable] | None = None
 
     # -- Looking up -------------------------------------------------------------------------------
@@ -79,11 +79,11 @@ class SkillCommands:
     @property
     def table(self) -> CommandTable:
         """Every command that there is now."""
-        from wellkept.app.skills.builtin_commands import OwnCommands
+        from wellkept.app.skills.builtin_commands import BuiltinCommands
 
         index = self._index()
         if self._table is None or self._table[0] is not index:
-            own = OwnCommands(self._memory(), self).all()
+            own = BuiltinCommands(self._memory(), self).all()
             self._table = (index, CommandTable(index, own))
         return self._table[1]
 
@@ -148,7 +148,7 @@ class SkillCommands:
             count_tokens=self._wires.engine.count_tokens,
         )
         with self._alone(command):
-            result = _result(command, Call(asked.arguments, invoker, session), budget)
+            result = _result(command, CommandCall(asked.arguments, invoker, session), budget)
             self._note(command, session, invoker)
             yield result
 
@@ -175,7 +175,7 @@ class SkillCommands:
                 self._on_use(command.skill.name, session, by.value)
 
 
-def _result(command: Command, call: Call, budget: PromptBudget) -> CommandResult:
+def _result(command: Command, call: CommandCall, budget: PromptBudget) -> CommandResult:
     """Dispatch: a prompt is rendered, one of our own answers."""
     if command.skill is not None:
         prompt = render_prompt(command.skill, call.arguments, budget=budget)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from wellkept.core.errors import WellkeptError
 from wellkept.core.text import shorten
 from wellkept.memory.context.build import Moment
-from wellkept.memory.context.packing import Extra, quoted
+from wellkept.memory.context.packing import ExtraLine, quoted
 
 if TYPE_CHECKING:
     from wellkept.app.skills.api import Skills
@@ -26,14 +26,14 @@ _ID_CHARS: Final = 16
 _PHASES: Final = {Moment.SESSION: None, Moment.PROMPT: None, Moment.PLAN: "planning"}
 
 
-class SkillOffers:
+class SkillContextSource:
     """Offers the skills of one project."""
 
     def __init__(self, skills: Skills) -> None:
         self._skills = skills
         self._busy = threading.Lock()
 
-    def offers(self, request: ContextRequest) -> tuple[Extra, ...]:
+    def offers(self, request: ContextRequest) -> tuple[ExtraLine, ...]:
         """The skills for a moment, best first, without those that were said before."""
         if request.moment not in _PHASES:
             return ()
@@ -48,12 +48,12 @@ class SkillOffers:
         offered = (_extra(choice) for choice in chosen.choices)
         return tuple(extra for extra in offered if extra.id not in request.shown)
 
-    def offers_within(self, seconds: float, request: ContextRequest) -> tuple[Extra, ...]:
+    def offers_within(self, seconds: float, request: ContextRequest) -> tuple[ExtraLine, ...]:
         """The same if it can be had in time. Else nothing this time: the work goes on in its
         thread, so that what it reads and builds is there for the next question."""
         if not self._busy.acquire(blocking=False):
             return ()
-        done: list[tuple[Extra, ...]] = []
+        done: list[tuple[ExtraLine, ...]] = []
 
         def work() -> None:
             try:
@@ -72,8 +72,8 @@ def skill_mark(skill: Skill) -> str:
     return f"s:{skill.sha256[:_ID_CHARS]}"
 
 
-def _extra(choice: SkillChoice) -> Extra:
+def _extra(choice: SkillChoice) -> ExtraLine:
     skill = choice.skill
     text = shorten(quoted(f"{skill.name}: {skill.description}"), limit=LINE_CHARS)
     reason = choice.reasons[0] if choice.reasons else "fits"
-    return Extra(skill_mark(skill), skill.name, f"- skill {text}", reason)
+    return ExtraLine(skill_mark(skill), skill.name, f"- skill {text}", reason)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from wellkept.app.skills.library import PENDING_NOTE, SkillShelf
+from wellkept.app.skills.library import PENDING_NOTE, GeneratedSkills
 from wellkept.app.skills.session_stories import story_of
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from wellkept.core.generated_skills import GeneratedSkill, SkillOrigin, SkillReview
@@ -22,7 +22,7 @@ from wellkept.core.text import shorten
 from wellkept.memory.text.redaction import redact
 from wellkept.observe.model.session_summaries import take_tokens
 from wellkept.skills.generation.document import free_name
-from wellkept.skills.generation.duplicates import Likeness, nearest
+from wellkept.skills.generation.duplicates import SimilarSkill, nearest
 from wellkept.skills.generation.generate import (
     SkillDraft,
     document,
@@ -34,15 +34,15 @@ from wellkept.skills.generation.model_prompt import ANSWER_TOKENS, question, rea
 from wellkept.skills.generation.refine import MIN_SESSIONS, refine_skill
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.sessions import SessionRecord
-    from wellkept.skills.generation.session_story import WorkStory
+    from wellkept.skills.generation.session_story import SessionStory
 
 LOOKED_AT_SESSIONS: Final = 30
 
 
 @record(kw_only=True)
-class Passed:
+class SkippedSession:
     """A session that no skill was made of, and why."""
 
     session_id: str
@@ -51,12 +51,12 @@ class Passed:
 
 
 @record(kw_only=True)
-class Generation:
+class GenerationReport:
     """What came of looking at sessions: the skills that were made (or, in a dry run, would be) and
     the sessions that were passed over."""
 
     made: tuple[GeneratedSkill, ...] = ()
-    passed: tuple[Passed, ...] = ()
+    passed: tuple[SkippedSession, ...] = ()
     dry_run: bool = False
 
 
@@ -70,11 +70,11 @@ class Refinement:
     dry_run: bool = False
 
 
-class SkillWorkshop:
+class SkillGenerator:
     """Makes skills for one project. `existing` gives the skills that there are."""
 
     def __init__(
-        self, wires: Wires, *, shelf: SkillShelf, existing: Callable[[], Sequence[Skill]]
+        self, wires: Services, *, shelf: GeneratedSkills, existing: Callable[[], Sequence[Skill]]
     ) -> None:
         self._wires = wires
         self._shelf = shelf
@@ -82,7 +82,7 @@ class SkillWorkshop:
 
     def generate(
         self, session: str | None = None, *, dry_run: bool = False, with_model: bool = True
-    ) -> Generation:
+    ) -> GenerationReport:
         """Make a skill of the named session, or of each recent one that gives one."""
         if session is not None:
             sessions = [self._named(session)]
@@ -91,7 +91,7 @@ class SkillWorkshop:
                 project=self._wires.project, limit=LOOKED_AT_SESSIONS
             )
         made: list[GeneratedSkill] = []
-        passed: list[Passed] = []
+        passed: list[SkippedSession] = []
         for one in sorted(sessions, key=lambda found: (found.started_at, found.id)):
             result = self._from_session(one, made=made, with_model=with_model)
             if isinstance(result, GeneratedSkill):
@@ -100,16 +100,16 @@ class SkillWorkshop:
                 passed.append(result)
         if not dry_run:
             made = [kept for skill in made if (kept := self._kept(skill, passed)) is not None]
-        return Generation(made=tuple(made), passed=tuple(passed), dry_run=dry_run)
+        return GenerationReport(made=tuple(made), passed=tuple(passed), dry_run=dry_run)
 
-    def _kept(self, skill: GeneratedSkill, passed: list[Passed]) -> GeneratedSkill | None:
+    def _kept(self, skill: GeneratedSkill, passed: list[SkippedSession]) -> GeneratedSkill | None:
         """The skill as it is written; None when another process made it of this session first."""
         try:
             return self._shelf.put(skill)
         except ConflictError:
             (session_id,) = skill.session_ids
             passed.append(
-                Passed(
+                SkippedSession(
                     session_id=session_id,
                     title=None,
                     reason="another process made a skill of it just now",
@@ -147,7 +147,7 @@ class SkillWorkshop:
             skill=kept, before=skill.text, sessions=draft.session_ids, dry_run=dry_run
         )
 
-    def _story(self, session: SessionRecord) -> WorkStory:
+    def _story(self, session: SessionRecord) -> SessionStory:
         idle = self._wires.settings.capture_idle_minutes
         return story_of(session, self._wires.engine, idle_minutes=idle)
 
@@ -166,7 +166,7 @@ class SkillWorkshop:
 
     def _from_session(
         self, session: SessionRecord, *, made: Sequence[GeneratedSkill], with_model: bool
-    ) -> GeneratedSkill | Passed:
+    ) -> GeneratedSkill | SkippedSession:
         story = self._story(session)
         reason = self._known_reason(session) or worth_learning(story)
         if reason is None:
@@ -175,13 +175,13 @@ class SkillWorkshop:
             if like is None or not like.is_same:
                 return self._written(self._worded(draft, made) if with_model else draft)
             reason = f"{like.skill.name!r} is for that already ({like.score:.2f})"
-        return Passed(session_id=session.id, title=_shown(session.title), reason=reason)
+        return SkippedSession(session_id=session.id, title=_shown(session.title), reason=reason)
 
     def _known_reason(self, session: SessionRecord) -> str | None:
         known = next((s for s in self._shelf.all() if session.id in s.session_ids), None)
         return f"the skill {known.name!r} was made of it" if known else None
 
-    def _nearest(self, draft: SkillDraft, made: Sequence[GeneratedSkill]) -> Likeness | None:
+    def _nearest(self, draft: SkillDraft, made: Sequence[GeneratedSkill]) -> SimilarSkill | None:
         engine = self._wires.engine
         rejected = [s for s in self._shelf.all() if s.review is SkillReview.REJECTED]
         kept = [read_generated(s.text, name=s.name) for s in (*rejected, *made)]
@@ -246,7 +246,7 @@ class SkillWorkshop:
 
     # -- Sessions that belong together ------------------------------------------------------------
 
-    def _stories_like(self, skill: GeneratedSkill) -> list[WorkStory]:
+    def _stories_like(self, skill: GeneratedSkill) -> list[SessionStory]:
         """Good sessions that the skill was made of, that used it, or that are for the same."""
         store = self._wires.store
         used = {run.session_id for run in store.skill_runs(skill_ids=[skill.id])}
@@ -263,7 +263,7 @@ class SkillWorkshop:
             and (story.session_id in named or self._is_for(skill, story))
         ]
 
-    def _is_for(self, skill: GeneratedSkill, story: WorkStory) -> bool:
+    def _is_for(self, skill: GeneratedSkill, story: SessionStory) -> bool:
         if any(story.session_id in other.session_ids for other in self._shelf.all()):
             return False
         engine = self._wires.engine

@@ -18,9 +18,9 @@ from wellkept.skills.hooks.runner import SkillHooks
 from wellkept.skills.hooks.trust import TrustFile
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.clock import Clock
-    from wellkept.core.ports.store import Shelf
+    from wellkept.core.ports.store import KeyValueStore
     from wellkept.core.skills import SkillIndex
 
 TRUST_FILE: Final = "hook-trust.json"
@@ -28,14 +28,14 @@ _KEPT_FOR: Final = timedelta(days=30)
 _NOT_NOW: Final = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
 
-class ShelfHookRecord:
+class StoredHookRunLog:
     """The `HookRecord` port on the shelf, so that a session that goes on elsewhere keeps it.
 
     Sessions that were quiet for a month are forgotten. Without a session, or where the store cannot
     be written, this process alone remembers.
     """
 
-    def __init__(self, shelf: Shelf, project: str, *, clock: Clock) -> None:
+    def __init__(self, shelf: KeyValueStore, project: str, *, clock: Clock) -> None:
         self._shelf = shelf
         self._space = f"skills.hooks.once/{quote(clean(project), safe='')}"
         self._clock = clock
@@ -74,12 +74,12 @@ def _hooks(kept: Json) -> list[str]:
     return [str(one) for one in cast("list[Json]", hooks)] if isinstance(hooks, list) else []
 
 
-def hooks_of(wires: Wires, *, index: Callable[[], SkillIndex]) -> SkillHooks:
+def hooks_of(wires: Services, *, index: Callable[[], SkillIndex]) -> SkillHooks:
     """The hooks of an open project."""
     return SkillHooks(
         index=index,
         root=wires.identity.root,
         trust=TrustFile(paths.data_folder(wires.environment) / TRUST_FILE),
-        ran=ShelfHookRecord(wires.store, wires.project, clock=wires.clock),
+        ran=StoredHookRunLog(wires.store, wires.project, clock=wires.clock),
         environment=wires.environment,
     )

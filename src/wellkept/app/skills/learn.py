@@ -13,18 +13,18 @@ from wellkept.app.skills.session_stories import is_over, story_of
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
 from wellkept.skills.generation.generate import worth_learning
-from wellkept.skills.generation.outcome import Verdict, judge
+from wellkept.skills.generation.outcome import SessionVerdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from wellkept.app.facade import Wellkept
     from wellkept.core.sessions import SessionRecord
-    from wellkept.skills.generation.session_story import WorkStory
+    from wellkept.skills.generation.session_story import SessionStory
 
 
 @record(kw_only=True)
-class Learned:
+class LearnedSkills:
     """What came of some sessions: skills that were made, and those that were switched off."""
 
     made: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Learned:
 
 def learn_from(
     wk: Wellkept, session_ids: Sequence[str], *, environment: Mapping[str, str]
-) -> Learned:
+) -> LearnedSkills:
     """Judge the skills that sessions used and, where the settings want it, suggest new ones."""
     idle = wk.settings.capture_idle_minutes
     made: list[str] = []
@@ -51,15 +51,15 @@ def learn_from(
         else:
             made += one.made
             off += one.switched_off
-    return Learned(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))
+    return LearnedSkills(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))
 
 
-def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> Learned:
+def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> LearnedSkills:
     story = story_of(session, wk.engine, idle_minutes=wk.settings.capture_idle_minutes)
     used = skills_called(story)
     wanted = wk.settings.skills_suggest == "on" and worth_learning(story) is None
     if not (used or wanted or wk.engine.store.skill_runs(session_id=session.id)):
-        return Learned()
+        return LearnedSkills()
     if session.project == wk.project:
         return _in_project(wk, session, story, suggest=wanted)
     with _beside(wk, session, environment) as home:
@@ -67,20 +67,20 @@ def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str])
 
 
 def _in_project(
-    wk: Wellkept, session: SessionRecord, story: WorkStory, *, suggest: bool
-) -> Learned:
+    wk: Wellkept, session: SessionRecord, story: SessionStory, *, suggest: bool
+) -> LearnedSkills:
     verdict = judge(story).verdict
-    succeeded = None if verdict is Verdict.UNPROVEN else verdict is Verdict.SUCCESS
+    succeeded = None if verdict is SessionVerdict.UNPROVEN else verdict is SessionVerdict.SUCCESS
     off = wk.skills.library.settle(
         session.id, used=skills_called(story), used_by=session.client, succeeded=succeeded
     )
     made = wk.skills.workshop.generate(session.id, with_model=False).made if suggest else ()
-    return Learned(
+    return LearnedSkills(
         made=tuple(skill.name for skill in made), switched_off=tuple(skill.name for skill in off)
     )
 
 
-def skills_called(story: WorkStory) -> tuple[str, ...]:
+def skills_called(story: SessionStory) -> tuple[str, ...]:
     """The names that were called as skills: by the agent's tool, or typed after a slash."""
     by_agent = [step.what for step in story.trail if step.kind == "skill" and step.ok]
     typed = [said[1:].split(maxsplit=1)[:1] for said in story.prompts if said.startswith("/")]

@@ -19,14 +19,14 @@ from wellkept.core.generated_skills import (
     SkillRun,
     track_record,
 )
-from wellkept.core.ports.skills import KeptDocument
+from wellkept.core.ports.skills import StoredSkill
 from wellkept.core.records import record, replace
 from wellkept.skills.sources.stored import GENERATED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
     from wellkept.core.skills import Skill
     from wellkept.skills.authoring.edit_fields import Value
 
@@ -36,7 +36,7 @@ _NS_PER_MS = 1_000_000
 
 
 @record
-class KeptView:
+class GeneratedSkillView:
     """A kept skill, how it fared, and what it said before."""
 
     skill: GeneratedSkill
@@ -56,18 +56,18 @@ class LibraryOverview:
     record: SkillRecord
 
 
-class SkillShelf:
+class GeneratedSkills:
     """The library of one project."""
 
-    def __init__(self, wires: Wires) -> None:
+    def __init__(self, wires: Services) -> None:
         self._wires = wires
 
     # -- As a source of skills --------------------------------------------------------------------
 
-    def documents(self) -> list[KeptDocument]:
+    def documents(self) -> list[StoredSkill]:
         """All that were not rejected, as the catalogue reads them."""
         return [
-            KeptDocument(
+            StoredSkill(
                 name=skill.name,
                 text=skill.text,
                 enabled=skill.enabled,
@@ -99,17 +99,22 @@ class SkillShelf:
             )
         return named[0]
 
-    def view(self, name: str) -> KeptView:
+    def view(self, name: str) -> GeneratedSkillView:
         """One kept skill with its record and its earlier texts."""
         skill = self.get(name)
-        return KeptView(skill, self.track(skill), tuple(self._wires.store.skill_editions(skill.id)))
+        return GeneratedSkillView(
+            skill, self.track(skill), tuple(self._wires.store.skill_editions(skill.id))
+        )
 
-    def views(self, *, reviews: Collection[SkillReview] = tuple(SkillReview)) -> list[KeptView]:
+    def views(
+        self, *, reviews: Collection[SkillReview] = tuple(SkillReview)
+    ) -> list[GeneratedSkillView]:
         """Kept skills with their records; without their texts of before."""
         found = [skill for skill in self.all() if skill.review in reviews]
         runs = self._wires.store.skill_runs(skill_ids=[skill.id for skill in found])
         return [
-            KeptView(s, _track(s, [run for run in runs if run.skill_id == s.id])) for s in found
+            GeneratedSkillView(s, _track(s, [run for run in runs if run.skill_id == s.id]))
+            for s in found
         ]
 
     def overview(self) -> LibraryOverview:

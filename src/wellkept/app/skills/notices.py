@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from wellkept.core.activity import NewsKind
+from wellkept.core.activity import ActivityKind
 from wellkept.core.changes import Announce
 from wellkept.core.codec import Json
 from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
 from wellkept.core.text import shorten
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Wires
+    from wellkept.app.wiring.services import Services
 
 _SPACE: Final = "skills.detected"
 _SUBJECT_CHARS: Final = 300
 _NOT_NOW: Final = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
 
-def announce_detected(wires: Wires, names: Sequence[str]) -> bool:
+def announce_detected(wires: Services, names: Sequence[str]) -> bool:
     """Tell which skills a project calls for, if they are others than last time."""
     if wires.read_only:
         return False
@@ -36,6 +36,6 @@ def announce_detected(wires: Wires, names: Sequence[str]) -> bool:
         store.put_value(_SPACE, project, found)
         if found:
             subject = shorten(", ".join(names), limit=_SUBJECT_CHARS)
-            store.apply([Announce(NewsKind.SKILLS_DETECTED, project, subject)])
+            store.apply([Announce(ActivityKind.SKILLS_DETECTED, project, subject)])
         return bool(found)
     return False

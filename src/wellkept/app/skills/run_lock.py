@@ -17,7 +17,7 @@ WAIT_S = 0.2
 _HOLDER_BYTES = 40
 
 
-class RunGuard:
+class RunLock:
     """Locks below one folder."""
 
     def __init__(self, folder: Path) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from wellkept.app.projects.git import ask_git
 from wellkept.core.query import Filter, Order
 from wellkept.core.types import MemoryType
-from wellkept.observe.session.state import load_desk
-from wellkept.skills.generation.session_story import WorkStory
+from wellkept.observe.session.state import load_state
+from wellkept.skills.generation.session_story import SessionStory
 
 if TYPE_CHECKING:
     from wellkept.core.sessions import SessionRecord
@@ -28,14 +28,14 @@ def is_over(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> b
     return not session.is_open or engine.clock() - session.last_event_at >= quiet
 
 
-def story_of(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> WorkStory:
+def story_of(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> SessionStory:
     """Everything that is kept of a session and can be learned from."""
-    desk = load_desk(session.work)
+    desk = load_state(session.work)
     where = Filter(project=session.project, include_user=False, sessions=(session.id,))
     rows = engine.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
     made_commit = any(step.purpose == "commit" and step.ok for step in desk.trail)
     commit = session.commit_sha if made_commit else None
-    return WorkStory(
+    return SessionStory(
         session_id=session.id,
         title=session.title,
         prompts=tuple(m.content for m in rows if m.type is MemoryType.PROMPT),

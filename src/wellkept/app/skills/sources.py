@@ -13,17 +13,17 @@ from wellkept.skills.sources.claude_plugins import PluginScanner
 from wellkept.skills.sources.list_scanner import ListScanner
 from wellkept.skills.sources.locations import builtin_place, project_places, user_places
 from wellkept.skills.sources.remote_copies import RemoteCopies, RemoteScanner
-from wellkept.skills.sources.scanner import PlaceScanner
+from wellkept.skills.sources.scanner import FolderScanner
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Shelf
+    from wellkept.core.ports.store import KeyValueStore
     from wellkept.skills.sources.catalog import Scanner
 
 
-class ShelfSwitches:
+class StoredSkillSwitches:
     """Switches of one project, kept in its store."""
 
-    def __init__(self, shelf: Shelf, project: str) -> None:
+    def __init__(self, shelf: KeyValueStore, project: str) -> None:
         self._shelf = shelf
         self._space = f"skills.switches/{quote(clean(project), safe='')}"
 
@@ -52,7 +52,7 @@ def scanners_of(
         (own_folder / "skills.json", None),
         (home / ".plan-cascade" / "skills.json", None),
     ]
-    scanners: list[Scanner] = [PlaceScanner(place) for place in places]
+    scanners: list[Scanner] = [FolderScanner(place) for place in places]
     scanners += [ListScanner(path, fence=fence, copies=copies) for path, fence in lists]
     return [*scanners, RemoteScanner(copies), PluginScanner(claude)]
 

@@ -17,7 +17,7 @@ Names: TypeAlias = str | Iterable[str]
 When: TypeAlias = datetime | str | None
 
 
-class Which(TypedDict, total=False):
+class FilterArgs(TypedDict, total=False):
     """Which memories are meant; what is left out sets no condition.
 
     Within one field any value fits, except `tags`: all must be there. `since` and `until` bound
@@ -47,7 +47,7 @@ class Which(TypedDict, total=False):
     all_projects: bool
 
 
-class Details(TypedDict, total=False):
+class MemoryArgs(TypedDict, total=False):
     """What can be said about a new memory besides its content."""
 
     type: str
@@ -76,7 +76,7 @@ class Details(TypedDict, total=False):
     work_tokens: int | None
 
 
-class Changes(TypedDict, total=False):
+class EditArgs(TypedDict, total=False):
     """What can be changed about a memory. New content or a new type opens a successor."""
 
     content: str

@@ -22,7 +22,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.types import TYPE_RULES, MemoryType, Scope, Source, parse_choice, parse_type
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.keyword_types import Changes, Details, Names, When, Which
+    from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs, MemoryArgs, Names, When
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 _AGO = r"\s*(\d{1,5})\s*(m|h|d|w)[a-z]*(?:\s+ago)?\s*"
@@ -30,7 +30,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @record
-class Asker:
+class RequestBuilder:
     """Who asks: in which project, from which folder, at what time."""
 
     project: str
@@ -38,7 +38,7 @@ class Asker:
     folder: Path
     now: datetime
 
-    def filter(self, which: Which) -> Filter:
+    def filter(self, which: FilterArgs) -> Filter:
         """The filter that the words stand for."""
         types, own_tags = _types(_texts(which.get("types", ())))
         return Filter(
@@ -64,7 +64,7 @@ class Asker:
             pinned=which.get("pinned"),
         )
 
-    def draft(self, content: str, details: Details) -> MemoryDraft:
+    def draft(self, content: str, details: MemoryArgs) -> MemoryDraft:
         """The draft that the words stand for."""
         kind, own_tags = _type(details.get("type", "fact"))
         scope = details.get("scope")
@@ -96,7 +96,7 @@ class Asker:
             valid_from=self.moment(details.get("at")),
         )
 
-    def patch(self, changes: Changes, *, of: MemoryType) -> MemoryPatch:
+    def patch(self, changes: EditArgs, *, of: MemoryType) -> MemoryPatch:
         """The patch of a memory of that type that the words stand for."""
         patch = MemoryPatch(
             content=changes.get("content"),

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast
 
 from wellkept.app.settings import paths
 from wellkept.app.settings.model import Settings
-from wellkept.app.settings.sources import Sources, load_settings
-from wellkept.app.wiring.requests import Asker
+from wellkept.app.settings.sources import SettingSources, load_settings
+from wellkept.app.wiring.requests import RequestBuilder
 from wellkept.core.clock import Clock, system_clock, to_ms
 from wellkept.core.errors import (
     ProviderError,
@@ -66,9 +66,9 @@ def open(  # noqa: A001 - the package reads `wellkept.open()`
 
     env = os.environ if environment is None else environment
     folder = paths.current_folder() if cwd is None else Path(cwd)
-    known = settings or load_settings(Sources.of(env, cwd=folder))
+    known = settings or load_settings(SettingSources.of(env, cwd=folder))
     return Wellkept(
-        Wires(
+        Services(
             known,
             path=Path(path) if path is not None else store_path(known, env),
             project=project or known.project,
@@ -86,7 +86,7 @@ def store_path(settings: Settings, environment: Mapping[str, str]) -> Path:
     return settings.store_path or paths.data_folder(environment) / DATABASE_NAME
 
 
-class Wires:
+class Services:
     """Opens each part when it is first asked for, and closes what was opened."""
 
     def __init__(
@@ -188,9 +188,9 @@ class Wires:
         return self._project is None
 
     @property
-    def asker(self) -> Asker:
+    def asker(self) -> RequestBuilder:
         """Who asks, for reading a caller's words."""
-        return Asker(self.project, self.identity.root, self.folder, self.clock())
+        return RequestBuilder(self.project, self.identity.root, self.folder, self.clock())
 
     # -- Models ---------------------------------------------------------------------------------
 

@@ -10,31 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from wellkept.clients.answers.context_request import Question, question_of
+from wellkept.clients.answers.context_request import HookContextRequest, question_of
 from wellkept.clients.answers.render import render, takes_context
-from wellkept.clients.answers.shown_items import ShownBook
+from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.clients.registry import translate
 from wellkept.core.clock import Clock, system_clock
 from wellkept.core.records import record
 
 
 @record
-class Said:
+class RenderedContext:
     """A text worth saying, and the ids of what it says."""
 
     text: str = ""
     ids: tuple[str, ...] = ()
 
 
-ContextOf: TypeAlias = Callable[[Question, frozenset[str]], Said]
+ContextOf: TypeAlias = Callable[[HookContextRequest, frozenset[str]], RenderedContext]
 """What is worth saying to a question, without the ids that were said before."""
 
 
-class Answerer:
+class HookResponder:
     """Answers events; can be given to an `AnswerServer` as it is."""
 
     def __init__(
-        self, context_of: ContextOf, *, shown: ShownBook, clock: Clock = system_clock
+        self, context_of: ContextOf, *, shown: ShownItems, clock: Clock = system_clock
     ) -> None:
         self._context_of = context_of
         self._shown = shown
@@ -48,7 +48,7 @@ class Answerer:
         asked = next(filter(None, map(question_of, translated)), None)
         return b"" if asked is None else self._answered(asked, event)
 
-    def _answered(self, question: Question, event: str) -> bytes:
+    def _answered(self, question: HookContextRequest, event: str) -> bytes:
         client, session = question.client, question.session
         if question.fresh:
             self._shown.forget(client, session)

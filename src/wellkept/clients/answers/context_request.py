@@ -26,7 +26,7 @@ _FILE_KINDS = _CHANGING | {ToolKind.READ}
 
 
 @record(kw_only=True)
-class Question:
+class HookContextRequest:
     """One request for context. `fresh` when the agent knows nothing of what it was told before."""
 
     client: str
@@ -38,7 +38,7 @@ class Question:
     fresh: bool = False
 
 
-def question_of(event: Event) -> Question | None:
+def question_of(event: Event) -> HookContextRequest | None:
     """The question that an event asks; None for an event that asks none."""
     match event:
         case SessionStarted(origin=origin, source=source):
@@ -68,10 +68,10 @@ def _asked(
     query: str = "",
     files: tuple[str, ...] = (),
     fresh: bool = False,
-) -> Question:
+) -> HookContextRequest:
     # A sub-agent has a conversation of its own, in which nothing was said yet.
     session = f"{origin.session_id}/{origin.agent}" if origin.agent else origin.session_id
-    return Question(
+    return HookContextRequest(
         client=origin.client,
         session=session,
         moment=moment,

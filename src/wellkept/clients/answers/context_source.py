@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from wellkept.clients.answers.answer import Said
-from wellkept.clients.answers.context_request import Question
+from wellkept.clients.answers.answer import RenderedContext
+from wellkept.clients.answers.context_request import HookContextRequest
 from wellkept.core.errors import UsageError, WellkeptError
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class MemoryContext:
         self._open: OrderedDict[Path, Wellkept] = OrderedDict()
         self._lock = Lock()
 
-    def __call__(self, question: Question, shown: frozenset[str]) -> Said:
+    def __call__(self, question: HookContextRequest, shown: frozenset[str]) -> RenderedContext:
         """What is worth saying to a question."""
         from wellkept.memory.context.packing import render_context
 
         memory = self._memory(Path(question.cwd) if question.cwd else Path.cwd())
         if memory is None:
-            return Said()
+            return RenderedContext()
         try:
             pack = memory.context(
                 question.query,
@@ -62,9 +62,9 @@ class MemoryContext:
             )
         except UsageError:
             # A file outside the project, or a folder that is gone: nothing is known about it.
-            return Said()
+            return RenderedContext()
         said = (*(item.memory.id for item in pack.items), *(extra.id for extra in pack.extras))
-        return Said(render_context(pack), said)
+        return RenderedContext(render_context(pack), said)
 
     def close(self) -> None:
         """Let go of every memory that is open."""
@@ -103,7 +103,7 @@ def existing_memory(
     Skills are for a process that lives on: to find and read them takes longer than everything else
     that a hook process does.
     """
-    from wellkept.app.settings.sources import Sources, load_settings
+    from wellkept.app.settings.sources import SettingSources, load_settings
     from wellkept.app.wiring.services import open as open_memory
     from wellkept.app.wiring.services import store_path
 
@@ -114,7 +114,7 @@ def existing_memory(
     if not with_skills:
         explicit["context.skills"] = "off"
     try:
-        settings = load_settings(Sources.of(environment, cwd=folder), explicit=explicit)
+        settings = load_settings(SettingSources.of(environment, cwd=folder), explicit=explicit)
     except WellkeptError:
         return None
     if not store_path(settings, environment).is_file():

@@ -36,9 +36,9 @@ def _answer(state: str, client: str, event: str, payload: bytes) -> bytes:
     lazy_patterns.install()
     from pathlib import Path
 
-    from wellkept.clients.answers.answer import Answerer
+    from wellkept.clients.answers.answer import HookResponder
     from wellkept.clients.answers.context_source import MemoryContext, existing_memory
-    from wellkept.clients.answers.shown_items import ShownBook
+    from wellkept.clients.answers.shown_items import ShownItems
 
     context = MemoryContext(
         lambda folder: existing_memory(
@@ -46,6 +46,6 @@ def _answer(state: str, client: str, event: str, payload: bytes) -> bytes:
         )
     )
     try:
-        return Answerer(context, shown=ShownBook(Path(state)))(client, event, payload)
+        return HookResponder(context, shown=ShownItems(Path(state)))(client, event, payload)
     finally:
         context.close()

@@ -27,11 +27,11 @@ _CHUNK_BYTES = 1 << 16
 _GREETING_TIMEOUT_S = 0.1
 
 
-class NobodyAnswersError(Exception):
+class NoServerError(Exception):
     """No process is there, or it does not speak this protocol."""
 
 
-class BrokenTalkError(Exception):
+class ProtocolError(Exception):
     """The other side said something that is not of this protocol."""
 
 
@@ -39,7 +39,7 @@ def ask(state: str, *, client: str, event: str, payload: bytes, timeout_s: float
     """The answer of a live process; empty when it has none or took too long."""
     family = getattr(_socket, "AF_UNIX", None)
     if family is None or len(payload) > MAX_PAYLOAD_BYTES:
-        raise NobodyAnswersError
+        raise NoServerError
     deadline_s = time.monotonic() + timeout_s
     with Address(state) as address:
         line = _socket.socket(family, _socket.SOCK_STREAM)
@@ -50,8 +50,8 @@ def ask(state: str, *, client: str, event: str, payload: bytes, timeout_s: float
             return _received_answer(line, deadline_s)
         except TimeoutError:
             return b""
-        except (OSError, BrokenTalkError) as error:
-            raise NobodyAnswersError from error
+        except (OSError, ProtocolError) as error:
+            raise NoServerError from error
         finally:
             line.close()
 
@@ -66,7 +66,7 @@ def is_answered(state: str) -> bool:
         line.settimeout(_GREETING_TIMEOUT_S)
         with Address(state) as address:
             line.connect(address)
-    except (OSError, NobodyAnswersError):
+    except (OSError, NoServerError):
         return False
     finally:
         line.close()
@@ -83,9 +83,9 @@ def read_question_head(head: bytes) -> tuple[str, str, int, int]:
     """Client, event, milliseconds to answer and payload length of a question's first line."""
     parts = head.decode("ascii", "replace").split()
     if len(parts) != 5 or parts[0] != "Q1" or not (parts[3] + parts[4]).isdecimal():
-        raise BrokenTalkError(f"not a question: {head[:40]!r}")
+        raise ProtocolError(f"not a question: {head[:40]!r}")
     if int(parts[4]) > MAX_PAYLOAD_BYTES:
-        raise BrokenTalkError(f"a payload of {parts[4]} bytes")
+        raise ProtocolError(f"a payload of {parts[4]} bytes")
     return parts[1], parts[2], int(parts[3]), int(parts[4])
 
 
@@ -108,7 +108,7 @@ class Address:
         try:
             self._folder = os.open(self._state, os.O_RDONLY)
         except OSError as error:
-            raise NobodyAnswersError from error
+            raise NoServerError from error
         return f"/proc/self/fd/{self._folder}/{SOCKET_NAME}"
 
     def __exit__(self, *_: object) -> None:
@@ -125,19 +125,19 @@ def _received_answer(line: "_socket.socket", deadline_s: float) -> bytes:
             if len(body) >= length:
                 return body[:length]
         elif len(received) > _MAX_HEADER_BYTES:
-            raise BrokenTalkError("no end of the first line")
+            raise ProtocolError("no end of the first line")
         left_s = deadline_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError
         line.settimeout(left_s)
         chunk = line.recv(_CHUNK_BYTES)
         if not chunk:
-            raise BrokenTalkError("the line was closed early")
+            raise ProtocolError("the line was closed early")
         received += chunk
 
 
 def _answer_length(head: bytes) -> int:
     mark, _, length = head.partition(b" ")
     if mark != b"A1" or not length.isdigit() or int(length) > MAX_ANSWER_BYTES:
-        raise BrokenTalkError(f"not an answer: {head[:40]!r}")
+        raise ProtocolError(f"not an answer: {head[:40]!r}")
     return int(length)

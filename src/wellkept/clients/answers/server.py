@@ -18,8 +18,8 @@ from typing import TypeAlias
 from wellkept.clients.answers.protocol import (
     SOCKET_NAME,
     Address,
-    BrokenTalkError,
-    NobodyAnswersError,
+    NoServerError,
+    ProtocolError,
     answer,
     read_question_head,
 )
@@ -100,7 +100,7 @@ class AnswerServer:
     def _serve(self) -> None:
         try:
             listener = self._listener()
-        except (OSError, NobodyAnswersError):
+        except (OSError, NoServerError):
             return
         with listener, ThreadPoolExecutor(WORKERS, "wellkept-answer") as workers:
             self._serving.set()
@@ -135,7 +135,7 @@ class AnswerServer:
                 line.sendall(answer(self._answers(client, event, payload)))
             except WellkeptError as error:
                 self._on_error(error)
-            except (OSError, BrokenTalkError):
+            except (OSError, ProtocolError):
                 return
 
 
@@ -145,5 +145,5 @@ def _received_question(line: socket.socket) -> tuple[str, str, bytes]:
         client, event, _, length = read_question_head(head)
         payload = received.read(length)
     if len(payload) != length:
-        raise BrokenTalkError("the line was closed early")
+        raise ProtocolError("the line was closed early")
     return client, event, payload

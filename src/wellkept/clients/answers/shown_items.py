@@ -19,7 +19,7 @@ _MAX_BYTES = 1 << 20
 _KEPT_S = 30 * 24 * 3_600
 
 
-class ShownBook:
+class ShownItems:
     """The ids that were said in each session, below a state folder."""
 
     def __init__(self, state: Path) -> None:

@@ -24,7 +24,7 @@ _OWNER_MAY_WRITE: Final = 0o200
 
 
 @record
-class Snapshot:
+class FileSnapshot:
     """A file at one moment; `raw` is None when there is none."""
 
     path: Path
@@ -46,18 +46,18 @@ class Snapshot:
         return (_BOM if marked else b"") + text.encode("utf-8")
 
 
-def read_snapshot(path: Path) -> Snapshot:
+def read_snapshot(path: Path) -> FileSnapshot:
     """The file as it is now. UsageError when something is there that is no readable file."""
     try:
-        return Snapshot(path, path.read_bytes())
+        return FileSnapshot(path, path.read_bytes())
     except FileNotFoundError:
-        return Snapshot(path, None)
+        return FileSnapshot(path, None)
     except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
         reason = error.strerror if isinstance(error, OSError) else "its link leads nowhere"
         raise UsageError(f"{path} cannot be read: {reason}.") from None
 
 
-def write_file(seen: Snapshot, raw: bytes) -> None:
+def write_file(seen: FileSnapshot, raw: bytes) -> None:
     """Put new bytes in place of what was seen; its folder is made if need be.
 
     ConflictError when the file is no longer what was seen; nothing is changed then.
@@ -76,7 +76,7 @@ def write_file(seen: Snapshot, raw: bytes) -> None:
         raise StoreError(f"Cannot write {seen.path}: {error.strerror}.") from None
 
 
-def remove_file(seen: Snapshot, *, folders: Sequence[Path] = ()) -> None:
+def remove_file(seen: FileSnapshot, *, folders: Sequence[Path] = ()) -> None:
     """Take a file away, and those of the given folders that are empty then."""
     _check_writable(_real(seen.path))
     try:
@@ -122,7 +122,7 @@ def _draft(target: Path, raw: bytes) -> Path:
     return draft
 
 
-def _refuse_changed(seen: Snapshot) -> None:
+def _refuse_changed(seen: FileSnapshot) -> None:
     if read_snapshot(seen.path).raw != seen.raw:
         raise ConflictError(
             f"{seen.path} was changed by another program just now.", hint="Try again."
@@ -133,14 +133,14 @@ def _refuse_changed(seen: Snapshot) -> None:
 
 
 @record
-class Record:
+class InstallRecord:
     """What Wellkept made of a file, and what it was before (None: there was no file)."""
 
     installed_sha256: str
     original: bytes | None
     folders: tuple[Path, ...] = ()
 
-    def describes(self, snapshot: Snapshot) -> bool:
+    def describes(self, snapshot: FileSnapshot) -> bool:
         """Whether the file is still as Wellkept left it."""
         return snapshot.raw is not None and digest(snapshot.raw) == self.installed_sha256
 
@@ -150,24 +150,24 @@ def digest(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-class RecordBook:
+class InstallRecords:
     """Records in a folder: a JSON file for each settings file, its original beside it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, client: str, path: Path) -> Record | None:
+    def read(self, client: str, path: Path) -> InstallRecord | None:
         """The record of a file; None when there is none that can be used."""
         try:
             fields = cast("dict[str, object]", json.loads(self._record(client, path).read_bytes()))
             existed = fields["existed"] is True
             original = self._original(client, path).read_bytes() if existed else None
             folders = tuple(Path(str(f)) for f in cast("list[object]", fields["folders"]))
-            return Record(str(fields["installed_sha256"]), original, folders)
+            return InstallRecord(str(fields["installed_sha256"]), original, folders)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def write(self, client: str, path: Path, record: Record) -> None:
+    def write(self, client: str, path: Path, record: InstallRecord) -> None:
         """Keep a record; the original first, so that a record never stands without it."""
         self._make_folder()
         if record.original is not None:

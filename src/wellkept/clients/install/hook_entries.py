@@ -11,20 +11,20 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from wellkept.clients.hook_spec import Hook, Mode
+from wellkept.clients.hook_spec import Hook, HookMode
 from wellkept.clients.install import jsonc
-from wellkept.clients.install.jsonc import Child, Json, Node, Path, WrongShapeError
+from wellkept.clients.install.jsonc import Json, JsonChild, JsonNode, Path, WrongShapeError
 from wellkept.core.records import record
 
 Handler: TypeAlias = "dict[str, Json]"
 
 _HOOKS: Final = "hooks"
-_MODES: Final = "|".join(mode.value for mode in Mode)
+_MODES: Final = "|".join(mode.value for mode in HookMode)
 _ENDING: Final = r"(?:\s*(?:\|\||;)\s*exit 0)?\s*\Z"
 
 
 @record
-class Layout:
+class HookLayout:
     """How a client lays out its hooks. `root` is what the file must hold besides."""
 
     client: str
@@ -47,7 +47,7 @@ class Layout:
         return re.search(words, command) is not None
 
 
-def add_entries(text: str, layout: Layout, entries: Sequence[tuple[str, Handler]]) -> str:
+def add_entries(text: str, layout: HookLayout, entries: Sequence[tuple[str, Handler]]) -> str:
     """The text with exactly these entries as ours; unchanged when they are there already."""
     text = text if text.strip() else "{}\n"
     before = our_entries(text, layout)
@@ -67,7 +67,7 @@ def add_entries(text: str, layout: Layout, entries: Sequence[tuple[str, Handler]
 
 
 def remove_entries(
-    text: str, layout: Layout, *, prune: bool = True, keep: frozenset[Path] = frozenset()
+    text: str, layout: HookLayout, *, prune: bool = True, keep: frozenset[Path] = frozenset()
 ) -> str:
     """The text without our entries; `prune` takes out what they leave empty, except `keep`."""
     while (found := next(_ours(jsonc.parse(text), layout), None)) is not None:
@@ -77,7 +77,7 @@ def remove_entries(
     return text
 
 
-def our_entries(text: str, layout: Layout) -> list[tuple[str, Handler]]:
+def our_entries(text: str, layout: HookLayout) -> list[tuple[str, Handler]]:
     """Our entries by event, in the order of the file."""
     if not text.strip():
         return []
@@ -109,17 +109,17 @@ class _Found:
 
     event: str
     entry: Handler
-    cut: tuple[Node, Child]
+    cut: tuple[JsonNode, JsonChild]
 
 
-def _ours(root: Node, layout: Layout) -> Iterator[_Found]:
+def _ours(root: JsonNode, layout: HookLayout) -> Iterator[_Found]:
     hooks = jsonc.member(root, _HOOKS)
     for event in hooks.node.children if hooks else ():
         for child in event.node.children if event.node.kind == "array" else ():
             yield from _found_in(event, child, layout)
 
 
-def _found_in(event: Child, child: Child, layout: Layout) -> Iterator[_Found]:
+def _found_in(event: JsonChild, child: JsonChild, layout: HookLayout) -> Iterator[_Found]:
     entry = jsonc.plain(child.node)
     if not isinstance(entry, dict) or event.key is None:
         return
@@ -151,6 +151,6 @@ def _add(text: str, event: str, entry: Handler) -> str:
     return jsonc.with_item(text, listed.node, entry)
 
 
-def _expect(node: Node, kind: str, what: str) -> None:
+def _expect(node: JsonNode, kind: str, what: str) -> None:
     if node.kind != kind:
         raise WrongShapeError(f"{what} is not {'an object' if kind == 'object' else 'a list'}")

@@ -34,23 +34,23 @@ class WrongShapeError(ValueError):
 
 
 @record
-class Node:
+class JsonNode:
     """A value and where it stands. Scalars have no children."""
 
     kind: Literal["object", "array", "scalar"]
     start: int
     end: int
-    children: tuple[Child, ...] = ()
+    children: tuple[JsonChild, ...] = ()
     scalar: str | int | float | bool | None = None
 
 
 @record
-class Child:
+class JsonChild:
     """A member of an object or an item of an array, and the comma after it, if there is one."""
 
     key: str | None
     start: int
-    node: Node
+    node: JsonNode
     comma: int | None
 
     @property
@@ -59,7 +59,7 @@ class Child:
         return self.node.end
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> JsonNode:
     """The whole text as one value. BrokenJsonError when it is none."""
     reader = _Reader(text)
     node = reader.value(reader.space(0), 0)
@@ -69,7 +69,7 @@ def parse(text: str) -> Node:
     return node
 
 
-def plain(node: Node) -> Json:
+def plain(node: JsonNode) -> Json:
     """The value as Python sees it; of equal keys the last counts."""
     if node.kind == "object":
         return {cast("str", child.key): plain(child.node) for child in node.children}
@@ -78,14 +78,14 @@ def plain(node: Node) -> Json:
     return node.scalar
 
 
-def member(node: Node, key: str) -> Child | None:
+def member(node: JsonNode, key: str) -> JsonChild | None:
     """The member of an object that counts for a key."""
     return next((child for child in reversed(node.children) if child.key == key), None)
 
 
-def at(node: Node, path: Sequence[str]) -> Child | None:
+def at(node: JsonNode, path: Sequence[str]) -> JsonChild | None:
     """The member that keys lead to, one object inside the other."""
-    found: Child | None = None
+    found: JsonChild | None = None
     for key in path:
         found = member(node, key)
         if found is None:
@@ -97,17 +97,17 @@ def at(node: Node, path: Sequence[str]) -> Child | None:
 # -- Edits ----------------------------------------------------------------------------------------
 
 
-def with_member(text: str, node: Node, key: str, value: Json) -> str:
+def with_member(text: str, node: JsonNode, key: str, value: Json) -> str:
     """The text with a new member at the end of an object."""
     return _with_child(text, node, value, head=f"{_quoted(key)}: ")
 
 
-def with_item(text: str, node: Node, value: Json) -> str:
+def with_item(text: str, node: JsonNode, value: Json) -> str:
     """The text with a new item at the end of an array."""
     return _with_child(text, node, value, head="")
 
 
-def without(text: str, node: Node, child: Child) -> str:
+def without(text: str, node: JsonNode, child: JsonChild) -> str:
     """The text without one member or item, and without the comma that it leaves over."""
     spans = [_span(text, child)]
     if child.comma is not None:
@@ -162,7 +162,7 @@ def pruned(text: str, path: Path, *, keep: Container[Path]) -> str:
     return text
 
 
-def _with_child(text: str, node: Node, value: Json, *, head: str) -> str:
+def _with_child(text: str, node: JsonNode, value: Json, *, head: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     outer = _indent_at(text, node.start)
     inner = _child_indent(text, node, outer=outer)
@@ -191,7 +191,7 @@ def _named(path: Sequence[str]) -> str:
     return _quoted(".".join(path)) if path else "the whole of it"
 
 
-def _span(text: str, child: Child) -> tuple[int, int]:
+def _span(text: str, child: JsonChild) -> tuple[int, int]:
     """What to cut for a child: its lines when it has them to itself, else just its text."""
     after = child.end if child.comma is None else child.comma + 1
     line_start = text.rfind("\n", 0, child.start)
@@ -223,7 +223,7 @@ def _indent_at(text: str, position: int) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _child_indent(text: str, node: Node, *, outer: str) -> str:
+def _child_indent(text: str, node: JsonNode, *, outer: str) -> str:
     if node.children:
         start = node.children[-1].start
         line = text[text.rfind("\n", 0, start) + 1 : start]
@@ -257,7 +257,7 @@ class _Reader:
         found = _SPACE.match(self._text, position)
         return found.end() if found else position
 
-    def value(self, position: int, depth: int) -> Node:
+    def value(self, position: int, depth: int) -> JsonNode:
         if depth > _MAX_DEPTH:
             raise self.broken(position, "it is nested too deeply")
         opening = self._text[position : position + 1]
@@ -269,7 +269,9 @@ class _Reader:
         found = pattern.match(self._text, position)
         if found is None:
             raise self.broken(position, "a value is missing")
-        return Node("scalar", position, found.end(), scalar=self._scalar(position, found.group()))
+        return JsonNode(
+            "scalar", position, found.end(), scalar=self._scalar(position, found.group())
+        )
 
     def _scalar(self, position: int, raw: str) -> str | int | float | bool | None:
         try:
@@ -279,8 +281,8 @@ class _Reader:
 
     def _container(
         self, start: int, depth: int, *, kind: Literal["object", "array"], closing: str
-    ) -> Node:
-        children: list[Child] = []
+    ) -> JsonNode:
+        children: list[JsonChild] = []
         position = self.space(start + 1)
         while not self._text.startswith(closing, position):
             if children and children[-1].comma is None:
@@ -288,15 +290,15 @@ class _Reader:
             child = self._child(position, depth, named=kind == "object")
             children.append(child)
             position = self.space(child.end if child.comma is None else child.comma + 1)
-        return Node(kind, start, position + 1, tuple(children))
+        return JsonNode(kind, start, position + 1, tuple(children))
 
-    def _child(self, start: int, depth: int, *, named: bool) -> Child:
+    def _child(self, start: int, depth: int, *, named: bool) -> JsonChild:
         key, position = (None, start)
         if named:
             key, position = self._key(start)
         node = self.value(position, depth + 1)
         after = self.space(node.end)
-        return Child(key, start, node, after if self._text.startswith(",", after) else None)
+        return JsonChild(key, start, node, after if self._text.startswith(",", after) else None)
 
     def _key(self, position: int) -> tuple[str, int]:
         found = _STRING.match(self._text, position)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from wellkept.clients.hook_spec import Part, Programs
+from wellkept.clients.hook_spec import InstallPart, Programs
 from wellkept.clients.install import jsonc, toml_tables
-from wellkept.clients.install.files import Record, Snapshot
+from wellkept.clients.install.files import FileSnapshot, InstallRecord
 from wellkept.clients.install.jsonc import Json
 from wellkept.clients.install.target import reading
 from wellkept.core.errors import ConflictError
@@ -34,9 +34,9 @@ class ServerInJson:
     keys: tuple[str, ...]
     form: Callable[[Sequence[str]], Fields]
     root: tuple[tuple[str, Json], ...] = ()
-    part: Part = Part.SERVER
+    part: InstallPart = InstallPart.SERVER
 
-    def with_ours(self, seen: Snapshot, programs: Programs) -> str | None:
+    def with_ours(self, seen: FileSnapshot, programs: Programs) -> str | None:
         """The settings with the server as it is today, or without it when it is left out."""
         if not programs.server:
             return _left_out(self, seen)
@@ -47,15 +47,15 @@ class ServerInJson:
             wanted = kept | self.form(programs.server)
             return text if wanted == found else jsonc.with_value(text, self._place, wanted)
 
-    def without_ours(self, seen: Snapshot, record: Record | None) -> str | None:
+    def without_ours(self, seen: FileSnapshot, record: InstallRecord | None) -> str | None:
         """The settings without the server, and without what only held it."""
         if not self.has_ours(seen):
             return None if seen.raw is None else seen.text
         with reading(seen):
-            keep = self._holders(Snapshot(seen.path, record.original if record else None).text)
+            keep = self._holders(FileSnapshot(seen.path, record.original if record else None).text)
             return jsonc.without_value(seen.text, self._place, keep=keep)
 
-    def has_ours(self, seen: Snapshot) -> bool:
+    def has_ours(self, seen: FileSnapshot) -> bool:
         """Whether the settings have our server."""
         with reading(seen):
             return is_ours(self._found(seen.text))
@@ -83,9 +83,9 @@ class ServerInToml:
 
     path: Path
     keys: tuple[str, ...] = ("mcp_servers",)
-    part: Part = Part.SERVER
+    part: InstallPart = InstallPart.SERVER
 
-    def with_ours(self, seen: Snapshot, programs: Programs) -> str | None:
+    def with_ours(self, seen: FileSnapshot, programs: Programs) -> str | None:
         """The configuration with the server as it is today, or without it."""
         if not programs.server:
             return _left_out(self, seen)
@@ -98,14 +98,14 @@ class ServerInToml:
                 return seen.text
             return toml_tables.with_table(seen.text, self._place, wanted)
 
-    def without_ours(self, seen: Snapshot, record: Record | None) -> str | None:  # noqa: ARG002
+    def without_ours(self, seen: FileSnapshot, record: InstallRecord | None) -> str | None:  # noqa: ARG002
         """The configuration without the server."""
         if not self.has_ours(seen):
             return None if seen.raw is None else seen.text
         with reading(seen, "TOML"):
             return toml_tables.without_table(seen.text, self._place)
 
-    def has_ours(self, seen: Snapshot) -> bool:
+    def has_ours(self, seen: FileSnapshot) -> bool:
         """Whether the configuration has our server."""
         with reading(seen, "TOML"):
             return is_ours(toml_tables.table(seen.text, self._place))
@@ -155,7 +155,7 @@ def _kept(path: Path, found: Json) -> Fields:
     return found
 
 
-def _left_out(target: ServerInJson | ServerInToml, seen: Snapshot) -> str | None:
+def _left_out(target: ServerInJson | ServerInToml, seen: FileSnapshot) -> str | None:
     return target.without_ours(seen, None)
 
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from wellkept.clients.hook_spec import Part, Programs, Shell
+from wellkept.clients.hook_spec import InstallPart, Programs, Shell
 from wellkept.clients.install.command_lines import command_line
 from wellkept.clients.install.target import OwnFile
 from wellkept.core.records import record
@@ -109,7 +109,7 @@ def command_files(
         name = f"wellkept-{command.name}" if taken else command.name
         make = partial(_made, command, form)
         path = folder / f"{name}{ending}"
-        yield OwnFile(Part.COMMANDS, path, command.description, make, yields=True)
+        yield OwnFile(InstallPart.COMMANDS, path, command.description, make, yields=True)
 
 
 def _made(

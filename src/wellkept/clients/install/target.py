@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from wellkept.clients.hook_spec import Part, Programs
-from wellkept.clients.install.files import Record, Snapshot
+from wellkept.clients.hook_spec import InstallPart, Programs
+from wellkept.clients.install.files import FileSnapshot, InstallRecord
 from wellkept.clients.install.jsonc import BrokenJsonError, WrongShapeError
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import record
 
 
-class Target(Protocol):
+class InstallTarget(Protocol):
     """One part of Wellkept in one file. Several targets may share a file."""
 
     @property
-    def part(self) -> Part:
+    def part(self) -> InstallPart:
         """What it puts there."""
         ...
 
@@ -31,15 +31,15 @@ class Target(Protocol):
         """The file that is changed."""
         ...
 
-    def with_ours(self, seen: Snapshot, programs: Programs) -> str | None:
+    def with_ours(self, seen: FileSnapshot, programs: Programs) -> str | None:
         """The file's text with exactly what is wanted of ours in it; None for no file."""
         ...
 
-    def without_ours(self, seen: Snapshot, record: Record | None) -> str | None:
+    def without_ours(self, seen: FileSnapshot, record: InstallRecord | None) -> str | None:
         """The text without Wellkept, when it was changed since; None for no file."""
         ...
 
-    def has_ours(self, seen: Snapshot) -> bool:
+    def has_ours(self, seen: FileSnapshot) -> bool:
         """Whether anything of ours is in the file."""
         ...
 
@@ -52,13 +52,13 @@ class OwnFile:
     ours `yields` to it, or installing is refused.
     """
 
-    part: Part
+    part: InstallPart
     path: Path
     mark: str
     make: Callable[[Programs], str | None]
     yields: bool = False
 
-    def with_ours(self, seen: Snapshot, programs: Programs) -> str | None:
+    def with_ours(self, seen: FileSnapshot, programs: Programs) -> str | None:
         """Our text; what somebody else has there stays."""
         if seen.raw is None or self.has_ours(seen):
             return self.make(programs)
@@ -68,7 +68,7 @@ class OwnFile:
             f"{seen.path} is there and is not Wellkept's.", hint="Move it away first."
         )
 
-    def without_ours(self, seen: Snapshot, record: Record | None) -> str | None:
+    def without_ours(self, seen: FileSnapshot, record: InstallRecord | None) -> str | None:
         """No file; but one that somebody went on writing is left to them."""
         if record is None:
             return None
@@ -79,13 +79,13 @@ class OwnFile:
             hint="Keep what you need of it, then delete it yourself.",
         )
 
-    def has_ours(self, seen: Snapshot) -> bool:
+    def has_ours(self, seen: FileSnapshot) -> bool:
         """Whether the file is ours."""
         return self.mark in seen.text
 
 
 @contextmanager
-def reading(seen: Snapshot, language: str = "JSON") -> Generator[None]:
+def reading(seen: FileSnapshot, language: str = "JSON") -> Generator[None]:
     """Says which file it is that cannot be understood."""
     try:
         yield

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from wellkept.clients import claude_code, codex, cursor, gemini, opencode
-from wellkept.clients.hook_spec import Part, Places, Programs, Scope, Shell
+from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs, Shell
 from wellkept.clients.install import slash_commands
-from wellkept.clients.install.hook_entries import Handler, Layout
+from wellkept.clients.install.hook_entries import Handler, HookLayout
 from wellkept.clients.install.hook_target import HookTarget
 from wellkept.clients.install.mcp_entries import (
     ServerInJson,
@@ -24,7 +24,7 @@ from wellkept.clients.install.mcp_entries import (
     stdio_server,
 )
 from wellkept.clients.install.slash_commands import command_files
-from wellkept.clients.install.target import OwnFile, Target
+from wellkept.clients.install.target import InstallTarget, OwnFile
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 
@@ -38,10 +38,10 @@ _RESTART: Final = "Sessions that are open now notice it when they are started ag
 class ClientFiles:
     """The targets of a client, and what the person must know or do after installing."""
 
-    targets: Callable[[Scope, Places], list[Target]]
+    targets: Callable[[InstallScope, ClientFolders], list[InstallTarget]]
     notes: tuple[str, ...] = (_RESTART,)
 
-    def main(self, scope: Scope, places: Places) -> Path:
+    def main(self, scope: InstallScope, places: ClientFolders) -> Path:
         """The file that makes the client talk to Wellkept."""
         return self.targets(scope, places)[0].path
 
@@ -71,13 +71,13 @@ def _bare(command: str) -> Handler:
 
 def claude_code_hooks(path: Path) -> HookTarget:
     """Claude Code's hooks in a file."""
-    return HookTarget(path, Layout(claude_code.CLIENT, _in_seconds), claude_code.HOOKS)
+    return HookTarget(path, HookLayout(claude_code.CLIENT, _in_seconds), claude_code.HOOKS)
 
 
-def _claude_code(scope: Scope, places: Places) -> list[Target]:
+def _claude_code(scope: InstallScope, places: ClientFolders) -> list[InstallTarget]:
     settings = claude_code.settings_file(scope, places)
     project = str(places.project)
-    keys = _SERVERS if scope is Scope.USER else ("projects", project, *_SERVERS)
+    keys = _SERVERS if scope is InstallScope.USER else ("projects", project, *_SERVERS)
     form = slash_commands.claude_code_form
     return [
         claude_code_hooks(settings),
@@ -86,30 +86,30 @@ def _claude_code(scope: Scope, places: Places) -> list[Target]:
     ]
 
 
-def _codex(scope: Scope, places: Places) -> list[Target]:
+def _codex(scope: InstallScope, places: ClientFolders) -> list[InstallTarget]:
     hooks = codex.settings_file(scope, places)
-    layout = Layout(codex.CLIENT, _in_seconds)
+    layout = HookLayout(codex.CLIENT, _in_seconds)
     return [
         HookTarget(hooks, layout, codex.HOOKS, Shell.CMD),
         ServerInToml(hooks.with_name("config.toml")),
     ]
 
 
-def _gemini(scope: Scope, places: Places) -> list[Target]:
+def _gemini(scope: InstallScope, places: ClientFolders) -> list[InstallTarget]:
     settings = gemini.settings_file(scope, places)
     form, folder = slash_commands.gemini_form, settings.parent / "commands"
     return [
         HookTarget(
-            settings, Layout(gemini.CLIENT, _in_milliseconds), gemini.HOOKS, Shell.POWERSHELL
+            settings, HookLayout(gemini.CLIENT, _in_milliseconds), gemini.HOOKS, Shell.POWERSHELL
         ),
         ServerInJson(settings, _SERVERS, command_and_args),
         *command_files(folder, form, ending=".toml", has_own_memory=True),
     ]
 
 
-def _cursor(scope: Scope, places: Places) -> list[Target]:
+def _cursor(scope: InstallScope, places: ClientFolders) -> list[InstallTarget]:
     hooks = cursor.settings_file(scope, places)
-    layout = Layout(cursor.CLIENT, _bare, grouped=False, root=(("version", 1),))
+    layout = HookLayout(cursor.CLIENT, _bare, grouped=False, root=(("version", 1),))
     return [
         HookTarget(hooks, layout, cursor.HOOKS, Shell.CMD),
         ServerInJson(hooks.with_name("mcp.json"), _SERVERS, command_and_args),
@@ -117,12 +117,12 @@ def _cursor(scope: Scope, places: Places) -> list[Target]:
     ]
 
 
-def _opencode(scope: Scope, places: Places) -> list[Target]:
+def _opencode(scope: InstallScope, places: ClientFolders) -> list[InstallTarget]:
     folder = opencode.config_folder(scope, places)
     mark = opencode.plugin_source().partition("\n")[0]
     plugin = folder / "plugins" / "wellkept.js"
     return [
-        OwnFile(Part.HOOKS, plugin, mark, _opencode_plugin),
+        OwnFile(InstallPart.HOOKS, plugin, mark, _opencode_plugin),
         # It adds its schema to a file without one, which then would not be as we left it.
         ServerInJson(opencode.config_file(folder), ("mcp",), local_command, (opencode.SCHEMA,)),
         *command_files(folder / "commands", slash_commands.opencode_form),

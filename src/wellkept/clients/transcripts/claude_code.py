@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from wellkept.clients import claude_code
-from wellkept.clients.hook_spec import Places
+from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.injected_text import without_own
 from wellkept.clients.payload_fields import Fields, as_fields, inner, items, optional, text
 from wellkept.clients.transcripts.jsonl_records import found_files, joined, json_lines, moment, peek
@@ -28,7 +28,13 @@ from wellkept.core.events import (
     SubagentStarted,
 )
 from wellkept.core.records import field, record
-from wellkept.observe.ingest.transcripts import Part, Reading, Step, Transcript, Unread
+from wellkept.observe.ingest.transcripts import (
+    ReadStats,
+    Transcript,
+    TranscriptEvent,
+    TranscriptFile,
+    UnreadableFile,
+)
 
 CLIENT: Final = claude_code.CLIENT
 _SIDE: Final = "sidechain"
@@ -38,7 +44,7 @@ _TASKS: Final = ("Agent", "Task")
 _DULL: Final = re.compile(rb'\{"type":"(?!user"|assistant"|system"|summary")([a-z-]{1,40})"')
 
 
-def places(where: Places) -> list[Path]:
+def places(where: ClientFolders) -> list[Path]:
     """The folders in which transcripts are kept."""
     place = where.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "projects"
     return [place] if place.exists() else []
@@ -47,29 +53,29 @@ def places(where: Places) -> list[Path]:
 def transcripts(
     paths: Sequence[Path],
     *,
-    where: Places,  # noqa: ARG001
-) -> Iterator[Transcript | Unread]:
+    where: ClientFolders,  # noqa: ARG001
+) -> Iterator[Transcript | UnreadableFile]:
     """The sessions at or below some paths, oldest first; a session's files are one transcript."""
-    found: dict[str, list[tuple[Part, str | None]]] = {}
+    found: dict[str, list[tuple[TranscriptFile, str | None]]] = {}
     for path in found_files(paths, suffixes=(".jsonl",)):
-        if isinstance(path, Unread):
+        if isinstance(path, UnreadableFile):
             yield path
             continue
         try:
             session_id, part, cwd = _opened(path)
         except OSError as error:
-            yield Unread(path, error.strerror or str(error))
+            yield UnreadableFile(path, error.strerror or str(error))
             continue
         if session_id:
             found.setdefault(session_id, []).append((part, cwd))
         else:
-            yield Unread(path, "is no transcript of Claude Code")
+            yield UnreadableFile(path, "is no transcript of Claude Code")
     yield from sorted(
         (_joined(session_id, files) for session_id, files in found.items()), key=lambda t: t.last_at
     )
 
 
-def _opened(path: Path) -> tuple[str | None, Part, str | None]:
+def _opened(path: Path) -> tuple[str | None, TranscriptFile, str | None]:
     """Which session a file tells of, and where it took place."""
     stat = path.stat()
     session_id = cwd = None
@@ -82,7 +88,7 @@ def _opened(path: Path) -> tuple[str | None, Part, str | None]:
     # What was begun by another session is copied with that one's name in its first records.
     named = session_id and not is_agent and _is_session_name(path.stem)
     known = path.stem if named else session_id
-    part = Part(
+    part = TranscriptFile(
         path=path,
         head=f"{CLIENT}:{known}",
         size_bytes=stat.st_size,
@@ -91,7 +97,7 @@ def _opened(path: Path) -> tuple[str | None, Part, str | None]:
     return known, part, cwd
 
 
-def _joined(session_id: str, files: Iterable[tuple[Part, str | None]]) -> Transcript:
+def _joined(session_id: str, files: Iterable[tuple[TranscriptFile, str | None]]) -> Transcript:
     """The session's own file first, then those of its sub-agents."""
     ordered = sorted(files, key=lambda f: (f[0].path.stem.startswith(_AGENT_FILE), f[0].path))
     return joined(CLIENT, session_id, ordered)
@@ -125,7 +131,7 @@ class _Reader:
     _turn: Turn = field(default_factory=Turn)
     _has_begun: bool = False
 
-    def steps(self, reading: Reading) -> Iterator[Step]:
+    def steps(self, reading: ReadStats) -> Iterator[TranscriptEvent]:
         """Everything that the file tells."""
         self._calls, self._turn, self._has_begun = {}, Turn(), self.agent is not None
         for fields, end in json_lines(self.path, reading, is_dull=_dull):
@@ -160,17 +166,17 @@ class _Reader:
             imported=True,
         )
 
-    def _begin(self, origin: Origin, fields: Fields, end: int) -> Iterator[Step]:
+    def _begin(self, origin: Origin, fields: Fields, end: int) -> Iterator[TranscriptEvent]:
         if self._has_begun:
             return
         self._has_begun = True
         started = _at(origin, f"{self.session_id}:start")
         model = optional(inner(fields, "message"), "model")
-        yield Step(SessionStarted(origin=started, source="transcript", model=model), end)
+        yield TranscriptEvent(SessionStarted(origin=started, source="transcript", model=model), end)
 
     # -- What the agent says and asks for ---------------------------------------------------------
 
-    def _assistant(self, fields: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def _assistant(self, fields: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         said: list[str] = []
         for block in map(as_fields, items(inner(fields, "message"), "content")):
             kind = block.get("type")
@@ -181,18 +187,20 @@ class _Reader:
         if origin.agent is None:
             self._turn.say(origin, end=end, message="\n".join(said).strip() or None)
 
-    def _asked(self, block: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def _asked(self, block: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         call_id, name = text(block, "id"), text(block, "name")
         if not call_id or not name:
             return
         call = self._calls[call_id] = _Call(name, inner(block, "input"))
         if name in _TASKS:
             started = _at(origin, f"{call_id}:start")
-            yield Step(SubagentStarted(origin=started, agent_type=_agent_type(call)), end)
+            yield TranscriptEvent(
+                SubagentStarted(origin=started, agent_type=_agent_type(call)), end
+            )
 
     # -- What comes back, and what the person says ------------------------------------------------
 
-    def _user(self, fields: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def _user(self, fields: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         content = inner(fields, "message").get("content")
         blocks = [as_fields(block) for block in items({"it": content}, "it")]
         results = [block for block in blocks if block.get("type") == "tool_result"]
@@ -205,16 +213,20 @@ class _Reader:
         said = content if isinstance(content, str) else "\n".join(text(b, "text") for b in blocks)
         yield from self._said(without_own(said).strip(), fields, origin, end)
 
-    def _said(self, said: str, fields: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def _said(
+        self, said: str, fields: Fields, origin: Origin, end: int
+    ) -> Iterator[TranscriptEvent]:
         if not said or origin.agent is not None:
             return
         if fields.get("isCompactSummary") is True:
-            yield Step(Compacted(origin=origin, trigger="auto", summary=said), end)
+            yield TranscriptEvent(Compacted(origin=origin, trigger="auto", summary=said), end)
             return
         yield from self._turn.close()
-        yield Step(PromptSubmitted(origin=origin, text=said), end)
+        yield TranscriptEvent(PromptSubmitted(origin=origin, text=said), end)
 
-    def _answered(self, block: Fields, whole: object, origin: Origin, end: int) -> Iterator[Step]:
+    def _answered(
+        self, block: Fields, whole: object, origin: Origin, end: int
+    ) -> Iterator[TranscriptEvent]:
         call_id = text(block, "tool_use_id")
         call = self._calls.pop(call_id, None)
         if call is None:
@@ -223,11 +235,11 @@ class _Reader:
             call, call_id, block, whole, _at(origin, f"{origin.event_id}:{call_id}")
         )
         if event is not None:
-            yield Step(event, end)
+            yield TranscriptEvent(event, end)
         if call.name in _TASKS and (agent := optional(as_fields(whole), "agentId")):
             ended = _at(origin, f"{call_id}:end", agent=f"{_AGENT_FILE}{agent}")
             last = without_own(_result_text(block.get("content")))
-            yield Step(
+            yield TranscriptEvent(
                 SubagentEnded(
                     origin=ended, agent_type=_agent_type(call), last_message=last or None
                 ),

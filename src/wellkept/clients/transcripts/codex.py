@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from wellkept.clients import codex
-from wellkept.clients.hook_spec import Places
+from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.injected_text import without_own
 from wellkept.clients.payload_fields import (
     Fields,
@@ -26,7 +26,7 @@ from wellkept.clients.payload_fields import (
     texts,
     whole,
 )
-from wellkept.clients.tool_calls import Answer, answer_text, kind_of, tool_called
+from wellkept.clients.tool_calls import ToolResult, answer_text, kind_of, tool_called
 from wellkept.clients.transcripts.jsonl_records import (
     found_files,
     json_lines,
@@ -37,7 +37,13 @@ from wellkept.clients.transcripts.jsonl_records import (
 from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.events import Compacted, Origin, PromptSubmitted, SessionStarted, ToolKind
 from wellkept.core.records import field, record, replace
-from wellkept.observe.ingest.transcripts import Part, Reading, Step, Transcript, Unread
+from wellkept.observe.ingest.transcripts import (
+    ReadStats,
+    Transcript,
+    TranscriptEvent,
+    TranscriptFile,
+    UnreadableFile,
+)
 
 CLIENT: Final = codex.CLIENT
 _SHELLS: Final = frozenset({"shell", "shell_command", "exec_command", "container.exec"})
@@ -53,7 +59,7 @@ _OUTPUT: Final = re.compile(r"^Output:\n", re.MULTILINE)
 _REPORT_HEAD_CHARS: Final = 400
 
 
-def places(where: Places) -> list[Path]:
+def places(where: ClientFolders) -> list[Path]:
     """The folders in which transcripts are kept."""
     home = where.from_variable("CODEX_HOME", ".codex")
     return [place for name in ("sessions", "archived_sessions") if (place := home / name).exists()]
@@ -62,19 +68,19 @@ def places(where: Places) -> list[Path]:
 def transcripts(
     paths: Sequence[Path],
     *,
-    where: Places,  # noqa: ARG001
-) -> Iterator[Transcript | Unread]:
+    where: ClientFolders,  # noqa: ARG001
+) -> Iterator[Transcript | UnreadableFile]:
     """The sessions at or below some paths, oldest first; sub-agents belong to their session."""
     found: dict[str, list[Transcript]] = {}
     for path in found_files(paths, suffixes=(".jsonl",)):
-        if isinstance(path, Unread):
+        if isinstance(path, UnreadableFile):
             yield path
             continue
         try:
             one = _opened(path)
         except OSError as error:
-            one = Unread(path, error.strerror or str(error))
-        if isinstance(one, Unread):
+            one = UnreadableFile(path, error.strerror or str(error))
+        if isinstance(one, UnreadableFile):
             yield one
         else:
             found.setdefault(one.session_id, []).append(one)
@@ -89,13 +95,13 @@ def _joined(files: Sequence[Transcript]) -> Transcript:
     )
 
 
-def _opened(path: Path) -> Transcript | Unread:
+def _opened(path: Path) -> Transcript | UnreadableFile:
     stat = path.stat()
     head = next(peek(path), None)
     meta = inner(head, "payload") or head if head is not None else None
     session_id = text(meta, "id", "session_id") if meta is not None else ""
     if meta is None or not session_id:
-        return Unread(path, "is no transcript of Codex")
+        return UnreadableFile(path, "is no transcript of Codex")
     parent = _parent(meta)
     reader = _Reader(
         path,
@@ -104,7 +110,7 @@ def _opened(path: Path) -> Transcript | Unread:
         cwd=optional(meta, "cwd"),
         branch=optional(inner(meta, "git"), "branch"),
     )
-    part = Part(
+    part = TranscriptFile(
         path=path,
         head=f"{CLIENT}:{session_id}",
         size_bytes=stat.st_size,
@@ -139,7 +145,7 @@ class _Reader:
     _model: str | None = None
     _has_begun: bool = False
 
-    def steps(self, reading: Reading) -> Iterator[Step]:
+    def steps(self, reading: ReadStats) -> Iterator[TranscriptEvent]:
         """Everything that the file tells."""
         self._calls, self._turn, self._has_begun = {}, Turn(), self.agent is not None
         at = None
@@ -173,19 +179,21 @@ class _Reader:
             return kind, inner(fields, "payload")
         return kind or "unknown", fields
 
-    def context(self, item: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def context(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         """Folder and model of the turn that begins."""
         self._model = optional(item, "model") or self._model
         self.cwd = optional(item, "cwd") or self.cwd
         yield from self._begin(origin, end)
 
-    def _begin(self, origin: Origin, end: int) -> Iterator[Step]:
+    def _begin(self, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         if not self._has_begun:
             self._has_begun = True
             started = replace(origin, event_id=f"{self.session_id}:start")
-            yield Step(SessionStarted(origin=started, source="transcript", model=self._model), end)
+            yield TranscriptEvent(
+                SessionStarted(origin=started, source="transcript", model=self._model), end
+            )
 
-    def message(self, item: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def message(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         """What the person or the agent says."""
         role = text(item, "role")
         pieces = [text(as_fields(part), "text") for part in items(item, "content")]
@@ -200,9 +208,9 @@ class _Reader:
                 yield from self._turn.close()
                 named = optional(item, "id")
                 known = replace(origin, event_id=named) if named else origin
-                yield Step(PromptSubmitted(origin=known, text=said), end)
+                yield TranscriptEvent(PromptSubmitted(origin=known, text=said), end)
 
-    def asked(self, item: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def asked(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         """A tool is to be used."""
         name = text(item, "name")
         given: Fields = inner(item, "arguments", "action")
@@ -215,7 +223,7 @@ class _Reader:
             self._calls[call_id] = (name, given)
         yield from self._begin(origin, end)
 
-    def answered(self, item: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def answered(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         """What came back from a tool."""
         call_id = text(item, "call_id")
         call = self._calls.pop(call_id, None)
@@ -224,30 +232,31 @@ class _Reader:
         name, given = _as_hooks_name_it(*call)
         answer = _answer(item.get("output"), name)
         known = replace(origin, event_id=f"{CLIENT}:{call_id}")
-        yield Step(tool_called(known, name, given, answer, call_id=call_id), end)
+        yield TranscriptEvent(tool_called(known, name, given, answer, call_id=call_id), end)
         if self.agent is None:
             self._turn.say(origin, end=end, message=None)
 
-    def searched(self, item: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def searched(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         """A search of the web, which brings no answer of its own."""
         call_id = optional(item, "id", "call_id")
-        yield Step(
-            tool_called(origin, "web_search", inner(item, "action"), Answer(), call_id=call_id), end
+        yield TranscriptEvent(
+            tool_called(origin, "web_search", inner(item, "action"), ToolResult(), call_id=call_id),
+            end,
         )
 
-    def turn_over(self, item: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def turn_over(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         """The client says that the turn is over."""
         if self.agent is None:
             self._turn.say(origin, end=end, message=optional(item, "last_agent_message"))
             yield from self._turn.close()
 
-    def compacted(self, item: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def compacted(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         """The conversation was shortened."""
         summary = without_own(text(item, "message")) or None
-        yield Step(Compacted(origin=origin, trigger="auto", summary=summary), end)
+        yield TranscriptEvent(Compacted(origin=origin, trigger="auto", summary=summary), end)
 
 
-_Take = Callable[[_Reader, Fields, Origin, int], Iterator[Step]]
+_Take = Callable[[_Reader, Fields, Origin, int], Iterator[TranscriptEvent]]
 _ITEMS: Final[Mapping[str, _Take]] = MappingProxyType(
     {
         "turn_context": _Reader.context,
@@ -278,7 +287,7 @@ def _as_hooks_name_it(name: str, given: Fields) -> tuple[str, Fields]:
     return "Bash", {"command": command}
 
 
-def _answer(output: object, name: str) -> Answer:
+def _answer(output: object, name: str) -> ToolResult:
     """What came back, and whether that was a failure, in any of the forms it is told in."""
     fields = as_fields(output)
     told = answer_text(fields if fields else output)
@@ -289,6 +298,6 @@ def _answer(output: object, name: str) -> Answer:
         _OUTPUT.split(told, maxsplit=1)[-1] if _OUTPUT.search(told[:_REPORT_HEAD_CHARS]) else told
     )
     if code or fields.get("success") is False:
-        return Answer(body, f"Exit code {code}" if code else body[:2_000] or "failed")
+        return ToolResult(body, f"Exit code {code}" if code else body[:2_000] or "failed")
     # A patch that went in says no more than the patch itself.
-    return Answer("" if kind_of(name) is ToolKind.EDIT else body)
+    return ToolResult("" if kind_of(name) is ToolKind.EDIT else body)

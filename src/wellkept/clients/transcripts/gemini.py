@@ -15,14 +15,20 @@ from pathlib import Path
 from typing import Final, cast
 
 from wellkept.clients import gemini
-from wellkept.clients.hook_spec import Places
+from wellkept.clients.hook_spec import ClientFolders
 from wellkept.clients.injected_text import without_own
 from wellkept.clients.payload_fields import Fields, as_fields, inner, items, optional, text
 from wellkept.clients.transcripts.jsonl_records import found_files, joined, json_lines, moment, peek
 from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.events import Origin, PromptSubmitted, SessionStarted
 from wellkept.core.records import field, record, replace
-from wellkept.observe.ingest.transcripts import Part, Reading, Step, Transcript, Unread
+from wellkept.observe.ingest.transcripts import (
+    ReadStats,
+    Transcript,
+    TranscriptEvent,
+    TranscriptFile,
+    UnreadableFile,
+)
 
 CLIENT: Final = gemini.CLIENT
 MAX_DOCUMENT_BYTES: Final = 256 << 20
@@ -33,17 +39,19 @@ _DONE: Final = frozenset({"success", "error", "cancelled"})
 _NO_CHATS: Final = ("logs.json", "checkpoint", "settings.json", "projects.json")
 
 
-def places(where: Places) -> list[Path]:
+def places(where: ClientFolders) -> list[Path]:
     """The folders in which transcripts are kept."""
     return sorted((where.home / ".gemini" / "tmp").glob("*/chats"))
 
 
-def transcripts(paths: Sequence[Path], *, where: Places) -> Iterator[Transcript | Unread]:
+def transcripts(
+    paths: Sequence[Path], *, where: ClientFolders
+) -> Iterator[Transcript | UnreadableFile]:
     """The sessions at or below some paths, oldest first; a session's files are one transcript."""
     folders = _known_folders(where)
-    found: dict[str, list[tuple[Part, str | None]]] = {}
+    found: dict[str, list[tuple[TranscriptFile, str | None]]] = {}
     for path in found_files(paths, suffixes=(".jsonl", ".json")):
-        if isinstance(path, Unread):
+        if isinstance(path, UnreadableFile):
             yield path
             continue
         if path.name.startswith(_NO_CHATS):
@@ -51,10 +59,10 @@ def transcripts(paths: Sequence[Path], *, where: Places) -> Iterator[Transcript 
         try:
             opened = _opened(path, folders)
         except OSError as error:
-            yield Unread(path, error.strerror or str(error))
+            yield UnreadableFile(path, error.strerror or str(error))
             continue
         if opened is None:
-            yield Unread(path, "is no transcript of Gemini CLI")
+            yield UnreadableFile(path, "is no transcript of Gemini CLI")
         else:
             found.setdefault(opened[0], []).append(opened[1:])
     yield from sorted(
@@ -63,7 +71,7 @@ def transcripts(paths: Sequence[Path], *, where: Places) -> Iterator[Transcript 
     )
 
 
-def _opened(path: Path, folders: dict[str, str]) -> tuple[str, Part, str | None] | None:
+def _opened(path: Path, folders: dict[str, str]) -> tuple[str, TranscriptFile, str | None] | None:
     head = next(peek(path), None) if path.suffix == ".jsonl" else _document(path)
     session_id = text(head, "sessionId") if head is not None else ""
     if head is None or not session_id:
@@ -72,7 +80,7 @@ def _opened(path: Path, folders: dict[str, str]) -> tuple[str, Part, str | None]
     parent = path.parent.name if text(head, "kind") == "subagent" else None
     cwd = _folder_of(path, text(head, "projectHash"), folders)
     reader = _Reader(path, parent or session_id, agent=session_id if parent else None, cwd=cwd)
-    part = Part(
+    part = TranscriptFile(
         path=path,
         head=f"{CLIENT}:{session_id}",
         size_bytes=path.stat().st_size,
@@ -84,7 +92,7 @@ def _opened(path: Path, folders: dict[str, str]) -> tuple[str, Part, str | None]
 # -- Which folder ---------------------------------------------------------------------------------
 
 
-def _known_folders(where: Places) -> dict[str, str]:
+def _known_folders(where: ClientFolders) -> dict[str, str]:
     """Folders by their digest and by their short name: those of the client, and those around us."""
     known: dict[str, str] = {}
     for folder in (where.project, *where.project.parents):
@@ -138,7 +146,7 @@ class _Reader:
     _told: set[str] = field(default_factory=set[str])
     _turn: Turn = field(default_factory=Turn)
 
-    def steps(self, reading: Reading) -> Iterator[Step]:
+    def steps(self, reading: ReadStats) -> Iterator[TranscriptEvent]:
         """Everything that the file tells."""
         self._told, self._turn = set(), Turn()
         for message, end in self._messages(reading):
@@ -162,7 +170,7 @@ class _Reader:
             yield from tell(message, origin, end)
         yield from self._turn.close(final=True)
 
-    def _messages(self, reading: Reading) -> Iterator[tuple[Fields, int]]:
+    def _messages(self, reading: ReadStats) -> Iterator[tuple[Fields, int]]:
         """Message records with their places; of a whole document the places are counted."""
         if self.path.suffix != ".jsonl":
             place = 0
@@ -180,23 +188,25 @@ class _Reader:
             else:
                 reading.pass_over("metadata")
 
-    def _begin(self, origin: Origin, message: Fields, end: int) -> Iterator[Step]:
+    def _begin(self, origin: Origin, message: Fields, end: int) -> Iterator[TranscriptEvent]:
         if self.agent is None and not self._told:
             started = replace(origin, event_id=f"{self.session_id}:start")
             model = optional(message, "model")
-            yield Step(SessionStarted(origin=started, source="transcript", model=model), end)
+            yield TranscriptEvent(
+                SessionStarted(origin=started, source="transcript", model=model), end
+            )
         self._told.add("")
 
-    def _said(self, message: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def _said(self, message: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         if origin.event_id in self._told or self.agent is not None:
             return
         self._told.add(origin.event_id)
         said = without_own(_INJECTED.sub("", _content(message))).strip()
         if said:
             yield from self._turn.close()
-            yield Step(PromptSubmitted(origin=origin, text=said), end)
+            yield TranscriptEvent(PromptSubmitted(origin=origin, text=said), end)
 
-    def _done(self, message: Fields, origin: Origin, end: int) -> Iterator[Step]:
+    def _done(self, message: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         for call in map(as_fields, items(message, "toolCalls")):
             call_id = text(call, "id")
             if call_id in self._told or text(call, "status") not in _DONE:
@@ -206,7 +216,7 @@ class _Reader:
             known = replace(origin, event_id=f"{origin.event_id}:{call_id}", at=at)
             event = gemini.READERS["AfterTool"](_as_hook(call, call_id), known)
             if event is not None:
-                yield Step(event, end)
+                yield TranscriptEvent(event, end)
         if self.agent is None:
             self._turn.say(origin, end=end, message=_content(message).strip() or None)
 

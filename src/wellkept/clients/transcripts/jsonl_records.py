@@ -16,7 +16,12 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from wellkept.clients.payload_fields import Fields
-from wellkept.observe.ingest.transcripts import Part, Reading, Transcript, Unread
+from wellkept.observe.ingest.transcripts import (
+    ReadStats,
+    Transcript,
+    TranscriptFile,
+    UnreadableFile,
+)
 
 MAX_LINE_BYTES: Final = 64 << 20
 _CHUNK_BYTES: Final = 1 << 20
@@ -26,7 +31,7 @@ _TIME: Final = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-\d\d-\d\dT[^"]{8,30})"')
 
 
 def json_lines(
-    path: Path, reading: Reading, *, is_dull: Callable[[bytes], str | None] | None = None
+    path: Path, reading: ReadStats, *, is_dull: Callable[[bytes], str | None] | None = None
 ) -> Iterator[tuple[Fields, int]]:
     """Every record of a file that is a JSON object, and where its line ends.
 
@@ -58,7 +63,7 @@ def json_lines(
                 yield from _run_together(line, reading, end=end)
 
 
-def _run_together(line: bytes, reading: Reading, *, end: int) -> Iterator[tuple[Fields, int]]:
+def _run_together(line: bytes, reading: ReadStats, *, end: int) -> Iterator[tuple[Fields, int]]:
     """Records that a client wrote on one line, with no end of line between them. Only the last one
     ends with the line: whoever stops before it reads the line again."""
     text, at, found = line.decode("utf-8", "replace").rstrip(), 0, list[Fields]()
@@ -77,10 +82,12 @@ def _run_together(line: bytes, reading: Reading, *, end: int) -> Iterator[tuple[
 
 def peek(path: Path) -> Iterator[Fields]:
     """The first records of a file."""
-    return (fields for fields, _ in islice(json_lines(path, Reading()), _PEEK_RECORDS))
+    return (fields for fields, _ in islice(json_lines(path, ReadStats()), _PEEK_RECORDS))
 
 
-def joined(client: str, session_id: str, files: Iterable[tuple[Part, str | None]]) -> Transcript:
+def joined(
+    client: str, session_id: str, files: Iterable[tuple[TranscriptFile, str | None]]
+) -> Transcript:
     """One session out of its files, each with the folder that it names."""
     known = list(files)
     parts = tuple(part for part, _ in known)
@@ -115,11 +122,13 @@ def moment(text: object) -> datetime | None:
     return None
 
 
-def found_files(places: Iterable[Path], *, suffixes: tuple[str, ...]) -> Iterator[Path | Unread]:
+def found_files(
+    places: Iterable[Path], *, suffixes: tuple[str, ...]
+) -> Iterator[Path | UnreadableFile]:
     """The files at or below some places, in order; links to folders are not followed."""
     for place in places:
         if place.is_dir():
-            problems: list[Unread] = []
+            problems: list[UnreadableFile] = []
             for folder, folders, names in os.walk(place, onerror=_noting(problems)):
                 folders.sort()
                 named = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
@@ -129,19 +138,19 @@ def found_files(places: Iterable[Path], *, suffixes: tuple[str, ...]) -> Iterato
             yield _regular(place)
 
 
-def _regular(path: Path) -> Path | Unread:
+def _regular(path: Path) -> Path | UnreadableFile:
     """Only files are opened: reading a pipe or a device might never end."""
     try:
         if path.is_file():
             return path
     except OSError as error:
-        return Unread(path, error.strerror or str(error))
-    return Unread(path, "is no file" if path.exists() else "is not there")
+        return UnreadableFile(path, error.strerror or str(error))
+    return UnreadableFile(path, "is no file" if path.exists() else "is not there")
 
 
-def _noting(problems: list[Unread]) -> Callable[[OSError], None]:
+def _noting(problems: list[UnreadableFile]) -> Callable[[OSError], None]:
     def note(error: OSError) -> None:
-        problems.append(Unread(Path(error.filename or ""), error.strerror or str(error)))
+        problems.append(UnreadableFile(Path(error.filename or ""), error.strerror or str(error)))
 
     return note
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol, cast
 
-from wellkept.clients.hook_spec import Places
-from wellkept.observe.ingest.transcripts import Transcript, Unread
+from wellkept.clients.hook_spec import ClientFolders
+from wellkept.observe.ingest.transcripts import Transcript, UnreadableFile
 
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -20,19 +20,19 @@ SOURCES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-class Source(Protocol):
+class TranscriptSource(Protocol):
     """Where a client keeps its transcripts, and the sessions in them."""
 
-    def places(self, where: Places) -> list[Path]: ...
+    def places(self, where: ClientFolders) -> list[Path]: ...
 
     def transcripts(
-        self, paths: Sequence[Path], *, where: Places
-    ) -> Iterator[Transcript | Unread]: ...
+        self, paths: Sequence[Path], *, where: ClientFolders
+    ) -> Iterator[Transcript | UnreadableFile]: ...
 
 
 def transcripts(
-    name: str, *, where: Places, paths: Sequence[Path] = ()
-) -> Iterator[Transcript | Unread]:
+    name: str, *, where: ClientFolders, paths: Sequence[Path] = ()
+) -> Iterator[Transcript | UnreadableFile]:
     """A client's sessions: in the given places, else where the client keeps them."""
-    source = cast("Source", import_module(SOURCES[name]))
+    source = cast("TranscriptSource", import_module(SOURCES[name]))
     return source.transcripts(paths or source.places(where), where=where)

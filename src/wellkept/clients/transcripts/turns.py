@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from wellkept.clients.injected_text import without_own
 from wellkept.core.events import Origin, TurnEnded
 from wellkept.core.records import record, replace
-from wellkept.observe.ingest.transcripts import Step
+from wellkept.observe.ingest.transcripts import TranscriptEvent
 
 
 @record(frozen=False)
@@ -28,11 +28,11 @@ class Turn:
         self.origin, self.end = origin, end
         self.message = message or self.message
 
-    def close(self, *, final: bool = False) -> Iterator[Step]:
+    def close(self, *, final: bool = False) -> Iterator[TranscriptEvent]:
         """End the turn, if there is one; `final` when only the end of the file says so."""
         if self.origin is None:
             return
         origin = replace(self.origin, event_id=f"{self.origin.event_id}:turn")
         last = without_own(self.message).strip() if self.message else None
-        yield Step(TurnEnded(origin=origin, last_message=last or None), self.end, final)
+        yield TranscriptEvent(TurnEnded(origin=origin, last_message=last or None), self.end, final)
         self.origin, self.message = None, None

@@ -18,9 +18,15 @@ from typing import Final
 import numpy as np
 
 from wellkept.codegraph.history.commits import FileNumbers, PastCommit, is_test, path_words, subject
-from wellkept.codegraph.history.decayed_counts import EVER, NOTHING, Count, Faded, Habit
-from wellkept.codegraph.history.name_pairs import Parallel, Parallels
-from wellkept.codegraph.online_ranker import Learner, Table
+from wellkept.codegraph.history.decayed_counts import (
+    EVER,
+    NOTHING,
+    ChangeCounts,
+    DecayedCount,
+    Faded,
+)
+from wellkept.codegraph.history.name_pairs import NamePair, NamePairs
+from wellkept.codegraph.online_ranker import OnlineRanker, Table
 from wellkept.core.records import record
 
 BULK_FILES: Final = 60
@@ -35,7 +41,7 @@ _TRUST: Final = (0.5, 0.7, 1.0)
 """How many sightings the habit of a folder is worth, for each fade."""
 _TINY: Final = 1e-5
 _NOBODY: Final = -1
-_UNLIKE: Final = Parallel(0.0, 0.0, 0)
+_UNLIKE: Final = NamePair(0.0, 0.0, 0)
 _CAUTION: Final = 10.0
 _TELL_EVERY: Final = 50
 _FEWEST_LIKES: Final = 2
@@ -59,7 +65,7 @@ WEIGHTS: Final = (
 
 
 @record
-class Partner:
+class CoChangePartner:
     """A file that tends to change with another. `likelihood`: in how many of 1 such changes.
 
     One that is not there is a file that the names of others lead to expect.
@@ -77,16 +83,16 @@ class CoChange:
 
     def __init__(self, weights: Sequence[float] = WEIGHTS) -> None:
         self.files = FileNumbers()
-        self.learner = Learner(weights, caution=_CAUTION)
+        self.learner = OnlineRanker(weights, caution=_CAUTION)
         self._tick = 0
-        self._all = Count()
-        self._files: defaultdict[int, Habit[int]] = defaultdict(Habit[int])
-        self._folders: defaultdict[str, Habit[int]] = defaultdict(Habit[int])
-        self._kinds: defaultdict[str, Habit[int]] = defaultdict(Habit[int])
+        self._all = DecayedCount()
+        self._files: defaultdict[int, ChangeCounts[int]] = defaultdict(ChangeCounts[int])
+        self._folders: defaultdict[str, ChangeCounts[int]] = defaultdict(ChangeCounts[int])
+        self._kinds: defaultdict[str, ChangeCounts[int]] = defaultdict(ChangeCounts[int])
         self._subjects: defaultdict[str, set[int]] = defaultdict(set)
         self._touched: dict[int, int] = {}
         self._born: dict[int, int] = {}
-        self._parallels = Parallels()
+        self._parallels = NamePairs()
         self._recent: deque[list[int]] = deque(maxlen=RECENT_COMMITS)
 
     # -- Learning -------------------------------------------------------------------------------
@@ -143,7 +149,7 @@ class CoChange:
 
     # -- Asking ---------------------------------------------------------------------------------
 
-    def partners(self, path: str, *, limit: int = 5) -> list[Partner]:
+    def partners(self, path: str, *, limit: int = 5) -> list[CoChangePartner]:
         """The files likeliest to change with `path`, which need not exist yet, nor need they."""
         view = _View(self, path)
         candidates = self._candidates(path, view)
@@ -153,9 +159,9 @@ class CoChange:
         best = self.learner.order(table)[:limit]
         return [self._partner(path, candidates[row], table[row].tolist()) for row in best]
 
-    def _partner(self, path: str, other: str, signals: Sequence[float]) -> Partner:
+    def _partner(self, path: str, other: str, signals: Sequence[float]) -> CoChangePartner:
         together = self.together(path, other).times
-        return Partner(
+        return CoChangePartner(
             other,
             round(min(1.0, exp(signals[EVER])), 3),
             together,
@@ -177,7 +183,7 @@ class CoChange:
                 names.add(name)
         return sorted(names - {path})
 
-    def habits(self, path: str) -> tuple[Habit[int], Habit[int], Habit[int]]:
+    def habits(self, path: str) -> tuple[ChangeCounts[int], ChangeCounts[int], ChangeCounts[int]]:
         """The habits of a file, of its folder and of its kind; empty where there are none."""
         return (
             self.habit(self.files.number(path)),
@@ -185,17 +191,17 @@ class CoChange:
             self._kinds.get(kind(path), _NO_HABIT),
         )
 
-    def habit(self, number: int | None) -> Habit[int]:
+    def habit(self, number: int | None) -> ChangeCounts[int]:
         """The habits of a file by its number."""
         return _NO_HABIT if number is None else self._files.get(number, _NO_HABIT)
 
-    def together(self, path: str, other: str) -> Count:
+    def together(self, path: str, other: str) -> DecayedCount:
         """How often two files changed together."""
         number = self.files.number(other)
         own = self.habit(self.files.number(path))
         return _NO_COUNT if number is None else own.others.get(number, _NO_COUNT)
 
-    def likes(self, path: str) -> dict[str, Parallel]:
+    def likes(self, path: str) -> dict[str, NamePair]:
         """The files that would go with one by what files of like names do."""
         return self._parallels.of(
             path,
@@ -221,8 +227,8 @@ class CoChange:
         return self._all.now(self._tick)
 
 
-_NO_HABIT: Final = Habit[int]()
-_NO_COUNT: Final = Count()
+_NO_HABIT: Final = ChangeCounts[int]()
+_NO_COUNT: Final = DecayedCount()
 
 
 class _View:

@@ -23,7 +23,7 @@ _WORDS = re.compile(r"[a-z0-9]+")
 _SAYS_NOTHING = frozenset({"test", "tests", "src", "lib", "docs", "spec", "init", "main", "index"})
 
 
-class Status(StrEnum):
+class ChangeStatus(StrEnum):
     """What a commit did to a file."""
 
     ADDED = "A"
@@ -34,10 +34,10 @@ class Status(StrEnum):
 
 
 @record
-class FileChange:
+class CommitFile:
     """One file of a commit; `old` and `new` differ only when it was renamed or copied."""
 
-    status: Status
+    status: ChangeStatus
     old: str
     new: str
 
@@ -48,7 +48,7 @@ class PastCommit:
 
     sha: str
     message: str
-    changes: tuple[FileChange, ...]
+    changes: tuple[CommitFile, ...]
 
     @property
     def said(self) -> str:
@@ -84,11 +84,11 @@ class FileNumbers:
         """Take in a commit; returns the numbers of its files, deleted ones too."""
         return list(dict.fromkeys(self._follow(change) for change in commit.changes))
 
-    def _follow(self, change: FileChange) -> int:
-        if change.status is Status.DELETED:
+    def _follow(self, change: CommitFile) -> int:
+        if change.status is ChangeStatus.DELETED:
             number = self._number.pop(change.old, None)
             return self._enter(change.old, present=False) if number is None else number
-        if change.status is Status.RENAMED and change.old in self._number:
+        if change.status is ChangeStatus.RENAMED and change.old in self._number:
             number = self._number.pop(change.old)
             self._number[change.new] = number
             self._name[number] = change.new

@@ -21,7 +21,7 @@ NOTHING: Final[Faded] = (0.0, 0.0, 0.0)
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Count:
+class DecayedCount:
     """One count that fades at three speeds."""
 
     __slots__ = ("at", "faded", "times")
@@ -49,14 +49,14 @@ class Count:
         self.times += 1
 
 
-class Habit(Generic[Key]):
+class ChangeCounts(Generic[Key]):
     """How often something changed, and what changed along with it."""
 
     __slots__ = ("others", "own")
 
     def __init__(self) -> None:
-        self.own = Count()
-        self.others: defaultdict[Key, Count] = defaultdict(Count)
+        self.own = DecayedCount()
+        self.others: defaultdict[Key, DecayedCount] = defaultdict(DecayedCount)
 
     def with_other(self, other: Key, tick: int) -> Faded:
         """How often another changed along."""

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from wellkept.codegraph.history.commits import subject
-from wellkept.codegraph.history.decayed_counts import JUST_NOW, LATELY, Count, Habit
+from wellkept.codegraph.history.decayed_counts import JUST_NOW, LATELY, ChangeCounts, DecayedCount
 from wellkept.core.records import record
 
 BROADEST: Final = 20
@@ -27,7 +27,7 @@ _DOUBT: Final = (0.5, 1.0)
 
 
 @record
-class Parallel:
+class NamePair:
     """How often a file of this name goes along by what its likes do, of 1, just now and lately;
     and how often that was seen."""
 
@@ -36,11 +36,11 @@ class Parallel:
     times: int
 
 
-class Parallels:
+class NamePairs:
     """What one repository's history says of shapes."""
 
     def __init__(self) -> None:
-        self._habits: defaultdict[str, Habit[str]] = defaultdict(Habit[str])
+        self._habits: defaultdict[str, ChangeCounts[str]] = defaultdict(ChangeCounts[str])
 
     def count(self, names: Sequence[str], *, weight: float, tick: int) -> None:
         """Take in the files of a commit."""
@@ -56,13 +56,13 @@ class Parallels:
                         habit.others[theirs[part][0]].add(weight, tick)
 
     def of(
-        self, path: str, tick: int, *, own: Count, along: Callable[[str], Count]
-    ) -> dict[str, Parallel]:
+        self, path: str, tick: int, *, own: DecayedCount, along: Callable[[str], DecayedCount]
+    ) -> dict[str, NamePair]:
         """The files that would go with one if it did as its likes do; they need not be there.
 
         What the file itself did (`own` changes, `along` with another) is taken off first.
         """
-        found: dict[str, Parallel] = {}
+        found: dict[str, NamePair] = {}
         for shape, filling in shapes(path).values():
             habit = self._habits.get(shape)
             if habit is None or habit.own.times <= own.times:
@@ -77,14 +77,16 @@ class Parallels:
         return found
 
 
-def _parallel(habit: Habit[str], joint: Count, own: Count, along: Count, tick: int) -> Parallel:
+def _parallel(
+    habit: ChangeCounts[str], joint: DecayedCount, own: DecayedCount, along: DecayedCount, tick: int
+) -> NamePair:
     changed, with_other = habit.own.now(tick), joint.now(tick)
     mine, with_mine = own.now(tick), along.now(tick)
     chances = [
         max(0.0, with_other[i] - with_mine[i]) / (max(0.0, changed[i] - mine[i]) + _DOUBT[i])
         for i in (JUST_NOW, LATELY)
     ]
-    return Parallel(chances[0], chances[1], joint.times - along.times)
+    return NamePair(chances[0], chances[1], joint.times - along.times)
 
 
 @lru_cache(100_000)

@@ -17,38 +17,38 @@ from pathlib import Path
 from typing import TypeVar
 
 from wellkept.codegraph.index.fingerprints import marked
-from wellkept.codegraph.index.parse_file import Parsed
-from wellkept.codegraph.index.source_files import Listed, list_files, look
-from wellkept.codegraph.index.update_plan import Known, Plan, is_wanted, planned
-from wellkept.codegraph.index.worker_pool import FILE_TIMEOUT_S, Pool, worker_count
+from wellkept.codegraph.index.parse_file import ParsedFile
+from wellkept.codegraph.index.source_files import ListedFile, list_files, look
+from wellkept.codegraph.index.update_plan import Known, UpdatePlan, is_wanted, planned
+from wellkept.codegraph.index.worker_pool import FILE_TIMEOUT_S, WorkerPool, worker_count
 from wellkept.codegraph.languages import is_configuration, language_name, language_of
 from wellkept.codegraph.parse.file_facts import uses_from_bytes
-from wellkept.codegraph.parse.resolver_context import Outlook
+from wellkept.codegraph.parse.resolver_context import ResolverContext
 from wellkept.codegraph.parse.tree_index import (
-    Layout,
+    TreeIndex,
     changed_keys,
     containers,
     key,
     module_by_folder,
 )
-from wellkept.codegraph.resolve.edges import Drawer
+from wellkept.codegraph.resolve.edges import EdgeBuilder
 from wellkept.core.clock import Clock
 from wellkept.core.graph import (
     MODULE_PREFIX,
     SYMBOL_MARK,
     BuildProgress,
     BuildReport,
+    BuildStage,
     FileState,
     Node,
     NodeKind,
     SourceFile,
-    Stage,
 )
-from wellkept.core.ports.graph import AnalysedFile, GraphStore
+from wellkept.core.ports.graph import AnalyzedFile, GraphStore
 from wellkept.core.records import record
 
 Tell = Callable[[BuildProgress], None]
-Parse = Callable[[Sequence[str]], Iterable[Parsed]]
+Parse = Callable[[Sequence[str]], Iterable[ParsedFile]]
 """Turns paths into what became of each file, exactly once."""
 _Item = TypeVar("_Item")
 
@@ -137,17 +137,17 @@ class Builder:
     def _known(self) -> dict[str, SourceFile]:
         return {file.path: file for file in self._store.files(self._tree.name)}
 
-    def _listed(self) -> list[Listed]:
+    def _listed(self) -> list[ListedFile]:
         return [file for file in list_files(self._tree.root) if is_wanted(file.path)]
 
-    def _plan(self, known: Known, listed: list[Listed], *, again: bool = False) -> Plan:
+    def _plan(self, known: Known, listed: list[ListedFile], *, again: bool = False) -> UpdatePlan:
         """What is to be done, where every known file that is not listed is gone."""
         gone = sorted(known.keys() - {file.path for file in listed})
         return planned(self._tree.root, known, listed, gone, now=self._clock(), again=again)
 
     @_few_collections()
     def _bring_up(
-        self, known: Known, listed: Sequence[Listed], plan: Plan, began: float
+        self, known: Known, listed: Sequence[ListedFile], plan: UpdatePlan, began: float
     ) -> BuildReport:
         after = self._reopen_for_moves(known, plan)
         analysed = self._parse(plan, after)
@@ -157,7 +157,7 @@ class Builder:
         if plan.gone or plan.skip or any(_moved(file, known) for file in analysed):
             self._put_containers()
         fresh = {file.path: file for file in (*plan.skip, *analysed)}
-        redrawn = self._draw(Layout((after.files | fresh).values()))
+        redrawn = self._draw(TreeIndex((after.files | fresh).values()))
         self._store.built(self._tree.name, at=self._clock())
         failed = [f for f in analysed if f.state in (FileState.FAILED, FileState.PARTLY)]
         return BuildReport(
@@ -176,26 +176,26 @@ class Builder:
 
     # -- What comes and goes ----------------------------------------------------------------------
 
-    def _reopen_for_moves(self, known: Known, plan: Plan) -> Layout:
+    def _reopen_for_moves(self, known: Known, plan: UpdatePlan) -> TreeIndex:
         """Open what depends on files that come or go, and take out those that go."""
         name = self._tree.name
         paths = {f.path for f in plan.parse} | {f.path for f in plan.skip}
         placed = [self._placeholder(f) for f in plan.parse if f.path not in known]
         gone = set(plan.gone)
         rest = [file for path, file in known.items() if path not in gone]
-        after = Layout([*rest, *placed, *(f for f in plan.skip if f.path not in known)])
+        after = TreeIndex([*rest, *placed, *(f for f in plan.skip if f.path not in known)])
         if any(is_configuration(path) for path in (*paths, *plan.gone)):
             self._store.reopen(name, lookups=None)
         elif known:
-            self._store.reopen(name, lookups=changed_keys(Layout(known.values()), after))
+            self._store.reopen(name, lookups=changed_keys(TreeIndex(known.values()), after))
         if plan.gone:
             self._store.drop_files(name, plan.gone)
         if plan.skip:
             self._store.reopen(name, lookups={key("names", f.path) for f in plan.skip})
-            self._store.put_files(name, [AnalysedFile(file=f) for f in plan.skip])
+            self._store.put_files(name, [AnalyzedFile(file=f) for f in plan.skip])
         return after
 
-    def _placeholder(self, found: Listed) -> SourceFile:
+    def _placeholder(self, found: ListedFile) -> SourceFile:
         return SourceFile(
             path=found.path,
             language=language_name(found.path),
@@ -206,7 +206,7 @@ class Builder:
 
     # -- Parsing ----------------------------------------------------------------------------------
 
-    def _parse(self, plan: Plan, after: Layout) -> list[SourceFile]:
+    def _parse(self, plan: UpdatePlan, after: TreeIndex) -> list[SourceFile]:
         listed = {f.path: f for f in plan.parse}
         if not listed:
             return []
@@ -217,15 +217,15 @@ class Builder:
                 self._reopen_for_names(kept, after)
                 self._store.put_files(self._tree.name, kept)
                 done.extend(item.file for item in kept)
-                self._say(Stage.PARSE, len(done), len(listed), kept[-1].file.module)
+                self._say(BuildStage.PARSE, len(done), len(listed), kept[-1].file.module)
         return done
 
-    def _told(self, parsed: Iterable[Parsed], total: int) -> Iterator[Parsed]:
+    def _told(self, parsed: Iterable[ParsedFile], total: int) -> Iterator[ParsedFile]:
         """The same files, with a word now and then while a batch is gathered."""
         for number, item in enumerate(parsed, 1):
             yield item
             if number % _TELL_EVERY == 0 and number % _BATCH:
-                self._say(Stage.PARSE, number, total, module_by_folder(item.path))
+                self._say(BuildStage.PARSE, number, total, module_by_folder(item.path))
 
     @contextmanager
     def _parser(self, file_count: int) -> Generator[Parse, None, None]:
@@ -234,10 +234,10 @@ class Builder:
             yield self._given_parse
             return
         workers = self._workers or worker_count(file_count)
-        with Pool(self._tree.root, workers=workers, timeout_s=self._timeout_s) as pool:
+        with WorkerPool(self._tree.root, workers=workers, timeout_s=self._timeout_s) as pool:
             yield pool.parse
 
-    def _analysed(self, parsed: Parsed, found: Listed) -> AnalysedFile:
+    def _analysed(self, parsed: ParsedFile, found: ListedFile) -> AnalyzedFile:
         language = language_of(parsed.path)
         file = SourceFile(
             path=parsed.path,
@@ -253,9 +253,9 @@ class Builder:
             analysed_at=self._clock(),
         )
         symbols = tuple(_node(file, row) for row in parsed.symbols)
-        return AnalysedFile(file=file, symbols=symbols, facts=parsed.facts, names=parsed.names)
+        return AnalyzedFile(file=file, symbols=symbols, facts=parsed.facts, names=parsed.names)
 
-    def _reopen_for_names(self, kept: Sequence[AnalysedFile], after: Layout) -> None:
+    def _reopen_for_names(self, kept: Sequence[AnalyzedFile], after: TreeIndex) -> None:
         """Open what depends on names that are about to change."""
         before = self._store.names(self._tree.name, [item.file.path for item in kept])
         keys: set[int] = set()
@@ -286,13 +286,13 @@ class Builder:
 
     # -- Drawing ----------------------------------------------------------------------------------
 
-    def _draw(self, layout: Layout) -> int:
+    def _draw(self, layout: TreeIndex) -> int:
         """Draw the edges of every open file, in the tree as it is now."""
         name = self._tree.name
         waiting = self._store.open_files(name)
         if not waiting:
             return 0
-        outlook = Outlook(
+        outlook = ResolverContext(
             layout,
             load=lambda paths: self._store.names(name, paths),
             language_of=language_of,
@@ -300,7 +300,7 @@ class Builder:
         )
         if len(waiting) > _BATCH:
             outlook.preload([p for p in layout.files if not is_configuration(p)])
-        drawer = Drawer(outlook)
+        drawer = EdgeBuilder(outlook)
         done = 0
         for batch in _batches(waiting, _BATCH):
             facts = self._store.facts(name, batch)
@@ -313,10 +313,10 @@ class Builder:
                 ],
             )
             done += len(batch)
-            self._say(Stage.DRAW, done, len(waiting), layout.files[batch[-1]].module)
+            self._say(BuildStage.DRAW, done, len(waiting), layout.files[batch[-1]].module)
         return done
 
-    def _say(self, stage: Stage, done: int, total: int, module: str) -> None:
+    def _say(self, stage: BuildStage, done: int, total: int, module: str) -> None:
         if self._tell is not None:
             self._tell(BuildProgress(stage=stage, done=done, total=total, module=module))
 

@@ -27,7 +27,7 @@ _SET = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
 
 
 @record
-class Pattern:
+class IgnorePattern:
     """One line of an ignore file, for paths below the folder it stands in."""
 
     regex: re.Pattern[str]
@@ -35,14 +35,14 @@ class Pattern:
     folders_only: bool
 
 
-def read_patterns(text: str) -> tuple[Pattern, ...]:
+def read_patterns(text: str) -> tuple[IgnorePattern, ...]:
     """The patterns of an ignore file."""
     found = (_pattern(line) for line in text.splitlines())
     return tuple(pattern for pattern in found if pattern is not None)
 
 
 def is_ignored(
-    path: str, *, is_folder: bool, levels: Sequence[tuple[str, tuple[Pattern, ...]]]
+    path: str, *, is_folder: bool, levels: Sequence[tuple[str, tuple[IgnorePattern, ...]]]
 ) -> bool:
     """Whether a path is ignored by ignore files, given as (folder, patterns), the highest first."""
     for folder, patterns in reversed(levels):
@@ -53,7 +53,7 @@ def is_ignored(
     return False
 
 
-def is_below_ignored(path: str, patterns: tuple[Pattern, ...]) -> bool:
+def is_below_ignored(path: str, patterns: tuple[IgnorePattern, ...]) -> bool:
     """Whether one ignore file at the root ignores a file or any folder that it is in."""
     levels = [("", patterns)]
     folder = ""
@@ -64,7 +64,7 @@ def is_below_ignored(path: str, patterns: tuple[Pattern, ...]) -> bool:
     return is_ignored(path, is_folder=False, levels=levels)
 
 
-def _pattern(line: str) -> Pattern | None:
+def _pattern(line: str) -> IgnorePattern | None:
     text = line.rstrip("\r\n")
     while text.endswith(" ") and not text.endswith("\\ "):
         text = text[:-1]
@@ -77,7 +77,7 @@ def _pattern(line: str) -> Pattern | None:
     if not text:
         return None
     anchored = "/" in text
-    return Pattern(_compiled(text.lstrip("/"), anchored), keeps, folders_only)
+    return IgnorePattern(_compiled(text.lstrip("/"), anchored), keeps, folders_only)
 
 
 @lru_cache(maxsize=4096)

@@ -12,14 +12,14 @@ from wellkept.codegraph.index.file_filter import reason_by_content
 from wellkept.codegraph.index.fingerprints import hash_of
 from wellkept.codegraph.languages import is_configuration, language_of
 from wellkept.codegraph.parse.extract import extract
-from wellkept.codegraph.parse.file_facts import Facts, names_to_bytes, uses_to_bytes
+from wellkept.codegraph.parse.file_facts import FileFacts, names_to_bytes, uses_to_bytes
 from wellkept.codegraph.parse.grammars import grammar
 from wellkept.core.graph import FileState
 
 NOT_INSTALLED = "is not installed"
 
 
-class Parsed(NamedTuple):
+class ParsedFile(NamedTuple):
     """What became of a file. The rows are the symbols: (qualname, kind, detail, line, end line,
     exported, test, signature)."""
 
@@ -34,38 +34,40 @@ class Parsed(NamedTuple):
     symbols: tuple[tuple[object, ...], ...] = ()
 
 
-def parse_file(root: str, path: str) -> Parsed:
+def parse_file(root: str, path: str) -> ParsedFile:
     """Read and parse one file of a tree."""
     try:
         source = Path(root, path).read_bytes()
     except OSError as error:
-        return Parsed(path, "", FileState.FAILED.value, f"cannot be read: {error.strerror}")
+        return ParsedFile(path, "", FileState.FAILED.value, f"cannot be read: {error.strerror}")
     return parse_source(path, source)
 
 
-def parse_source(path: str, source: bytes) -> Parsed:
+def parse_source(path: str, source: bytes) -> ParsedFile:
     """Parse the text of one file."""
     content_hash = hash_of(source)
     lines = source.count(b"\n") + (bool(source) and not source.endswith(b"\n"))
     if is_configuration(path):
-        return Parsed(path, content_hash, FileState.ANALYSED.value, line_count=lines, names=source)
+        return ParsedFile(
+            path, content_hash, FileState.ANALYSED.value, line_count=lines, names=source
+        )
     language = language_of(path)
     reason = reason_by_content(source) if language is not None else "no grammar"
     if language is None or reason:
-        return Parsed(path, content_hash, FileState.SKIPPED.value, reason, lines)
+        return ParsedFile(path, content_hash, FileState.SKIPPED.value, reason, lines)
     if language.dialect is not None:
         language = language.dialect(source) or language
     try:
         grammar(language)
     except (ImportError, AttributeError):  # a package that is not there, or has another function
         missing = f"the grammar {language.grammar[0]} {NOT_INSTALLED}"
-        return Parsed(path, content_hash, FileState.SKIPPED.value, missing, lines)
+        return ParsedFile(path, content_hash, FileState.SKIPPED.value, missing, lines)
     return _kept(path, content_hash, lines, extract(source, language))
 
 
-def _kept(path: str, content_hash: str, lines: int, facts: Facts) -> Parsed:
+def _kept(path: str, content_hash: str, lines: int, facts: FileFacts) -> ParsedFile:
     state = FileState.PARTLY if facts.has_errors else FileState.ANALYSED
-    return Parsed(
+    return ParsedFile(
         path=path,
         content_hash=content_hash,
         state=state.value,

@@ -13,7 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from wellkept.codegraph.index.gitignore import Pattern, is_below_ignored, is_ignored, read_patterns
+from wellkept.codegraph.index.gitignore import (
+    IgnorePattern,
+    is_below_ignored,
+    is_ignored,
+    read_patterns,
+)
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".wellkeptignore")
 _NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox"})
@@ -22,7 +27,7 @@ _FOLDER_LIMIT = 200
 """No tree is that deep; a file system that goes on is broken."""
 
 
-class Listed(NamedTuple):
+class ListedFile(NamedTuple):
     """A file as the file system shows it."""
 
     path: str
@@ -30,13 +35,13 @@ class Listed(NamedTuple):
     mtime_ns: int
 
 
-def list_files(root: Path) -> list[Listed]:
+def list_files(root: Path) -> list[ListedFile]:
     """Every file of the tree that is not ignored, by path."""
     names = _by_git(root)
     if names is None:
         names = list(_walked(root))
     own = _own_patterns(root)
-    found: list[Listed] = []
+    found: list[ListedFile] = []
     for name in sorted(set(names)):
         if own and is_below_ignored(name, own):
             continue
@@ -46,7 +51,7 @@ def list_files(root: Path) -> list[Listed]:
     return found
 
 
-def look(root: Path, name: str) -> Listed | None:
+def look(root: Path, name: str) -> ListedFile | None:
     """A file of the tree; None for what is gone, no plain file, or cannot be looked at."""
     try:
         found = os.lstat(f"{root}/{name}")
@@ -54,10 +59,10 @@ def look(root: Path, name: str) -> Listed | None:
         return None
     if not stat.S_ISREG(found.st_mode):
         return None
-    return Listed(name, found.st_size, found.st_mtime_ns)
+    return ListedFile(name, found.st_size, found.st_mtime_ns)
 
 
-def _own_patterns(root: Path) -> tuple[Pattern, ...]:
+def _own_patterns(root: Path) -> tuple[IgnorePattern, ...]:
     """What only Wellkept is to leave out; git does not know this file."""
     return _read(root / ".wellkeptignore")
 
@@ -83,7 +88,7 @@ def _by_git(root: Path) -> list[str] | None:
 
 def _walked(root: Path) -> Iterator[str]:
     """Files below a folder, ignore files honoured on the way down."""
-    waiting: list[tuple[str, tuple[tuple[str, tuple[Pattern, ...]], ...]]] = [("", ())]
+    waiting: list[tuple[str, tuple[tuple[str, tuple[IgnorePattern, ...]], ...]]] = [("", ())]
     while waiting:
         folder, levels = waiting.pop()
         entries = _entries(f"{root}/{folder}")
@@ -115,7 +120,7 @@ def _entries(folder: str) -> dict[str, bool]:
         return {}
 
 
-def _read(path: Path) -> tuple[Pattern, ...]:
+def _read(path: Path) -> tuple[IgnorePattern, ...]:
     try:
         return read_patterns(path.read_text("utf-8", errors="replace"))
     except OSError:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from wellkept.codegraph.index.file_filter import reason_by_path
 from wellkept.codegraph.index.fingerprints import hash_of, is_read_otherwise, marked
 from wellkept.codegraph.index.parse_file import NOT_INSTALLED
-from wellkept.codegraph.index.source_files import Listed
+from wellkept.codegraph.index.source_files import ListedFile
 from wellkept.codegraph.languages import (
     EXTENSIONS,
     extension_of,
@@ -33,10 +33,10 @@ _RACY_NS = 2_000_000_000
 """A file changed this shortly before it was looked at may change again at the same time stamp."""
 
 
-class Plan(NamedTuple):
+class UpdatePlan(NamedTuple):
     """What is to be done. `same` are files whose content proved to be what it was."""
 
-    parse: list[Listed]
+    parse: list[ListedFile]
     skip: list[SourceFile]
     same: list[SourceFile]
     gone: list[str]
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
         """Those of the same whose time stamp can be trusted from now on."""
         return [file for file in self.same if _is_settled(file)]
 
-    def without_old_failures(self, known: Known) -> Plan:
+    def without_old_failures(self, known: Known) -> UpdatePlan:
         """The same, but for files that failed and are as they were."""
         again = [f for f in self.parse if not _failed_as_it_is(known.get(f.path), f)]
         return self._replace(parse=again)
@@ -62,14 +62,14 @@ def is_wanted(path: str) -> bool:
 def planned(
     root: Path,
     known: Known,
-    listed: Iterable[Listed],
+    listed: Iterable[ListedFile],
     gone: Sequence[str],
     *,
     now: datetime,
     again: bool = False,
-) -> Plan:
+) -> UpdatePlan:
     """What is to be done about listed files; `again` takes unchanged ones for changed."""
-    plan = Plan([], [], [], list(gone), 0, [])
+    plan = UpdatePlan([], [], [], list(gone), 0, [])
     unchanged = 0
     for found in listed:
         before = known.get(found.path)
@@ -92,7 +92,7 @@ def planned(
     return plan._replace(unchanged=unchanged)
 
 
-def _passed_over(found: Listed, reason: str, now: datetime) -> SourceFile:
+def _passed_over(found: ListedFile, reason: str, now: datetime) -> SourceFile:
     return SourceFile(
         path=found.path,
         language=language_name(found.path),
@@ -106,7 +106,7 @@ def _passed_over(found: Listed, reason: str, now: datetime) -> SourceFile:
     )
 
 
-def _was_passed_over(before: SourceFile | None, found: Listed, reason: str) -> bool:
+def _was_passed_over(before: SourceFile | None, found: ListedFile, reason: str) -> bool:
     """Whether a file is kept as passed over already."""
     now = (reason, found.size_bytes)
     return before is not None and (before.reason, before.size_bytes) == now
@@ -121,17 +121,17 @@ def _is_to_be_tried_again(before: SourceFile) -> bool:
     return language is not None and is_installed(language)
 
 
-def _failed_as_it_is(before: SourceFile | None, found: Listed) -> bool:
+def _failed_as_it_is(before: SourceFile | None, found: ListedFile) -> bool:
     if before is None or before.state is not FileState.FAILED:
         return False
     return _is_as_before(before, found)
 
 
-def _is_as_before(before: SourceFile, found: Listed) -> bool:
+def _is_as_before(before: SourceFile, found: ListedFile) -> bool:
     return (before.size_bytes, before.mtime_ns) == (found.size_bytes, found.mtime_ns)
 
 
-def _looks_same(before: SourceFile, found: Listed) -> bool:
+def _looks_same(before: SourceFile, found: ListedFile) -> bool:
     """Whether size and time are as before, and the time is old enough to be trusted."""
     return _is_as_before(before, found) and before.stale_at is None and _is_settled(before)
 
@@ -143,7 +143,7 @@ def _is_settled(file: SourceFile) -> bool:
     return file.analysed_at.timestamp() * 1e9 - file.mtime_ns > _RACY_NS
 
 
-def _has_same_content(root: Path, before: SourceFile, found: Listed) -> bool:
+def _has_same_content(root: Path, before: SourceFile, found: ListedFile) -> bool:
     if not before.content_hash or before.size_bytes != found.size_bytes:
         return False
     try:

@@ -1,6 +1,6 @@
 """A process that parses files: `python -m wellkept.codegraph.index.worker`.
 
-It reads requests (root, path) from standard input and answers each with a `Parsed`, both as
+It reads requests (root, path) from standard input and answers each with a `ParsedFile`, both as
 length-prefixed pickles between a process and its own child. A parser that crashes takes this
 process down and nothing else.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from wellkept.codegraph.index.parse_file import Parsed
+    from wellkept.codegraph.index.parse_file import ParsedFile
 
 LENGTH = struct.Struct(">I")
 _LONGEST_S = 120
@@ -30,7 +30,7 @@ def send(stream: BinaryIO, value: object) -> None:
     stream.flush()
 
 
-def main(parse: Callable[[str, str], Parsed] | None = None) -> None:
+def main(parse: Callable[[str, str], ParsedFile] | None = None) -> None:
     """Answer until the input ends; `parse` takes the place of what reads a file of a root."""
     if parse is None:
         from wellkept.codegraph.index.parse_file import parse_file as parse

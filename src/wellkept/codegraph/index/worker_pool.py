@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import BinaryIO, NamedTuple, cast
 
-from wellkept.codegraph.index.parse_file import Parsed
+from wellkept.codegraph.index.parse_file import ParsedFile
 from wellkept.codegraph.index.worker import LENGTH, send
 from wellkept.core.errors import UsageError
 from wellkept.core.graph import FileState
@@ -41,10 +41,10 @@ class _Said(NamedTuple):
     """Something that a worker said; nothing at its end."""
 
     worker: _Worker
-    answer: Parsed | None
+    answer: ParsedFile | None
 
 
-class Pool:
+class WorkerPool:
     """Worker processes for one tree; use it as a context manager. `module` is what they run."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Pool:
         self._deaths = 0
         self._said: SimpleQueue[_Said] = SimpleQueue()
 
-    def __enter__(self) -> Pool:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -71,7 +71,7 @@ class Pool:
             worker.stop()
         self._running.clear()
 
-    def parse(self, paths: Sequence[str]) -> Iterator[Parsed]:
+    def parse(self, paths: Sequence[str]) -> Iterator[ParsedFile]:
         """What becomes of each file, exactly once."""
         waiting = deque(paths)
         for _ in range(min(self._workers, len(paths))):
@@ -93,7 +93,7 @@ class Pool:
     def _wait_s(self) -> float:
         return max(0.0, min(w.since + self._timeout_s for w in self._running) - time.monotonic())
 
-    def _heard(self, said: _Said, waiting: deque[str]) -> Iterator[Parsed]:
+    def _heard(self, said: _Said, waiting: deque[str]) -> Iterator[ParsedFile]:
         worker = said.worker
         if said.answer is None:
             yield from self._replace(worker, waiting, "the parser crashed")
@@ -106,13 +106,13 @@ class Pool:
         elif not worker.portion:
             self._end(worker)
 
-    def _silent(self, waiting: deque[str]) -> Iterator[Parsed]:
+    def _silent(self, waiting: deque[str]) -> Iterator[ParsedFile]:
         now = time.monotonic()
         for worker in [w for w in self._running if now - w.since >= self._timeout_s]:
             reason = f"parsing took longer than {self._timeout_s:g} s"
             yield from self._replace(worker, waiting, reason)
 
-    def _replace(self, worker: _Worker, waiting: deque[str], reason: str) -> Iterator[Parsed]:
+    def _replace(self, worker: _Worker, waiting: deque[str], reason: str) -> Iterator[ParsedFile]:
         """Give up the file a worker was at, and let another go on with the rest."""
         rest = list(worker.portion)
         self._end(worker)
@@ -124,7 +124,7 @@ class Pool:
             )
         waiting.extendleft(reversed(rest[1:]))
         if rest:
-            yield Parsed(rest[0], "", FileState.FAILED.value, reason)
+            yield ParsedFile(rest[0], "", FileState.FAILED.value, reason)
         if waiting:
             self._start(waiting)
 
@@ -175,7 +175,7 @@ class _Worker:
             data = output.read(length)
             if len(data) < length:
                 break
-            said.put(_Said(self, Parsed(*pickle.loads(data))))
+            said.put(_Said(self, ParsedFile(*pickle.loads(data))))
         said.put(_Said(self, None))
 
     def stop(self) -> None:

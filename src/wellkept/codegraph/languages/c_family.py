@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from wellkept.codegraph.languages.preprocessing import without_macros
 from wellkept.codegraph.parse.file_facts import STAR, Import
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
 from wellkept.codegraph.parse.resolver_context import stem
 from wellkept.codegraph.parse.tree_index import joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".m", ".mm")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inl")
@@ -48,16 +48,16 @@ def stray_imports(source: bytes) -> Iterable[Import]:
         yield _included(found[1].decode("utf-8", "replace"), line)
 
 
-def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
     """The header, by folder or by the end of its path, and the sources that define it."""
     header = _header(item, path, outlook)
     if header is None:
         return NOTHING
     sources = [p for p in companions(header, outlook) if p != path]
-    return Found((header,), stars=(Target(header), *map(Target, sources)))
+    return ResolvedImport((header,), stars=(ImportTarget(header), *map(ImportTarget, sources)))
 
 
-def _header(item: Import, path: str, outlook: Outlook) -> str | None:
+def _header(item: Import, path: str, outlook: ResolverContext) -> str | None:
     beside = normpath(joined(dirname(path), item.module))
     if item.form == "include" and outlook.has(beside):
         return beside
@@ -73,7 +73,7 @@ def _shared(path: str, other: str) -> int:
     return next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), 0)
 
 
-def companions(path: str, outlook: Outlook) -> tuple[str, ...]:
+def companions(path: str, outlook: ResolverContext) -> tuple[str, ...]:
     """Sources called like a header, or the headers of a source."""
     endings = _SOURCES if path.endswith(_HEADERS) else _HEADERS
     found = [p for ending in endings for p in outlook.named(f"{stem(path)}{ending}")]

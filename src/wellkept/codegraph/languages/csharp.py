@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING
 
 from wellkept.codegraph.languages.packages import Packages
 from wellkept.codegraph.languages.preprocessing import without_conditions
-from wellkept.codegraph.parse.file_facts import STAR, Import, Names
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from wellkept.codegraph.parse.file_facts import STAR, ExportedNames, Import
+from wellkept.codegraph.parse.language import (
+    NOTHING,
+    ImportTarget,
+    Language,
+    ResolvedImport,
+    Text,
+    package_target,
+)
 from wellkept.codegraph.parse.tree_index import holds
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _CSHARP = "csharp"
 _PACKAGES = Packages(_CSHARP)
@@ -43,21 +50,23 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(written, ((STAR, ""),), form=form, line=line)
 
 
-def find_import(item: Import, _: str, outlook: Outlook) -> Found:
+def find_import(item: Import, _: str, outlook: ResolverContext) -> ResolvedImport:
     """Every file of a namespace, or the file of one class."""
     name, here = item.names[0]
     if name == STAR and item.form != "static":
         files = outlook.package(_CSHARP, item.module)
         sure = 1.0 if len(files) <= _FEW else _BY_NAMESPACE
         stars = (package_target(_CSHARP, item.module),)
-        return Found(files, stars=stars, confidence=sure) if files else NOTHING
+        return ResolvedImport(files, stars=stars, confidence=sure) if files else NOTHING
     if name == STAR:
         package, _, name = item.module.rpartition(".")
         here = ""
     else:
         package = item.module
     path = _PACKAGES.home_of(package, name, outlook)
-    return NOTHING if path is None else Found((path,), ((here, (Target(path, name),)),))
+    return (
+        NOTHING if path is None else ResolvedImport((path,), ((here, (ImportTarget(path, name),)),))
+    )
 
 
 def package_of(root: Node, text: Text) -> str:
@@ -69,7 +78,7 @@ def package_of(root: Node, text: Text) -> str:
     return ""
 
 
-def scope_of(path: str, names: Names, outlook: Outlook) -> tuple[Target, ...]:
+def scope_of(path: str, names: ExportedNames, outlook: ResolverContext) -> tuple[ImportTarget, ...]:
     """A file sees its own namespace, those around it, and what its project uses everywhere."""
     parts = names.package.split(".") if names.package else []
     own = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
@@ -79,7 +88,7 @@ def scope_of(path: str, names: Names, outlook: Outlook) -> tuple[Target, ...]:
     return tuple(package_target(_CSHARP, name) for name in dict.fromkeys((*own, *used)))
 
 
-def _global_usings(folder: str, outlook: Outlook) -> tuple[str, ...]:
+def _global_usings(folder: str, outlook: ResolverContext) -> tuple[str, ...]:
     """The namespaces that files in a folder use without saying so."""
     named = (path for name in _GLOBAL_FILES for path in outlook.named(name))
     files = [outlook.names(path) for path in named if holds(dirname(path), f"{folder}/")]

@@ -8,14 +8,21 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from wellkept.codegraph.parse.file_facts import Import
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from wellkept.codegraph.parse.language import (
+    NOTHING,
+    ImportTarget,
+    Language,
+    ResolvedImport,
+    Text,
+    package_target,
+)
 from wellkept.codegraph.parse.tree_index import joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.file_facts import Names
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.file_facts import ExportedNames
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _GO = "go"
 _MODULE = re.compile(rb"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)
@@ -41,7 +48,7 @@ def _last(module: str) -> str:
     return parts[-1].removeprefix("go-").replace("-", "_") if parts else module
 
 
-def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
     """The folder of a package inside one of the modules of the tree."""
     for manifest in _nearest_first(path, outlook):
         module = outlook.document(manifest, _module_name)
@@ -54,12 +61,12 @@ def find_import(item: Import, path: str, outlook: Outlook) -> Found:
         if files:
             target = package_target(_GO, folder)
             if item.names:
-                return Found(tuple(files), stars=(target,))
-            return Found(tuple(files), ((item.alias, (target,)),) if item.alias else ())
+                return ResolvedImport(tuple(files), stars=(target,))
+            return ResolvedImport(tuple(files), ((item.alias, (target,)),) if item.alias else ())
     return NOTHING
 
 
-def _nearest_first(path: str, outlook: Outlook) -> list[str]:
+def _nearest_first(path: str, outlook: ResolverContext) -> list[str]:
     manifests = outlook.layout.basenames.get("go.mod", ())
     return sorted(manifests, key=lambda m: (not path.startswith(dirname(m)), -len(m), m))
 
@@ -85,17 +92,17 @@ def is_exported(_: Node, name: str, __: Text) -> bool:
     return name.rpartition(".")[2][:1].isupper()
 
 
-def scope_of(path: str, _: Names, __: Outlook) -> tuple[Target, ...]:
+def scope_of(path: str, _: ExportedNames, __: ResolverContext) -> tuple[ImportTarget, ...]:
     """A file sees what its folder has."""
     return (package_target(_GO, dirname(path)),)
 
 
-def files_of(target: Target, outlook: Outlook) -> tuple[str, ...]:
+def files_of(target: ImportTarget, outlook: ResolverContext) -> tuple[str, ...]:
     """The files of a package are those of its folder."""
     return outlook.folder(target.package, language=_GO)
 
 
-def spread(path: str, outlook: Outlook) -> tuple[str, ...]:
+def spread(path: str, outlook: ResolverContext) -> tuple[str, ...]:
     """Methods may stand in any file of the folder."""
     return tuple(p for p in outlook.folder(dirname(path), language=_GO) if p != path)
 

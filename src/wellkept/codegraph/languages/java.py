@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 
 from wellkept.codegraph.languages.packages import Packages
 from wellkept.codegraph.parse.file_facts import STAR, Import
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from wellkept.codegraph.parse.language import (
+    NOTHING,
+    ImportTarget,
+    Language,
+    ResolvedImport,
+    Text,
+    package_target,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _JAVA = "java"
 _PACKAGES = Packages(_JAVA)
@@ -34,26 +41,26 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(module, ((name, name),), form=form, line=line)
 
 
-def find_import(item: Import, _: str, outlook: Outlook) -> Found:
+def find_import(item: Import, _: str, outlook: ResolverContext) -> ResolvedImport:
     """The file of a class by its package, or every file of a package."""
     name, here = item.names[0]
     if name == STAR:
         files = outlook.package(_JAVA, item.module)
         if files:
-            return Found(files, stars=(package_target(_JAVA, item.module),))
+            return ResolvedImport(files, stars=(package_target(_JAVA, item.module),))
         home = _class_home(item.module, outlook)
-        return NOTHING if home is None else Found((home.path,))
+        return NOTHING if home is None else ResolvedImport((home.path,))
     target = _class_home(f"{item.module}.{name}", outlook)
-    return NOTHING if target is None else Found((target.path,), ((here, (target,)),))
+    return NOTHING if target is None else ResolvedImport((target.path,), ((here, (target,)),))
 
 
-def _class_home(full: str, outlook: Outlook) -> Target | None:
+def _class_home(full: str, outlook: ResolverContext) -> ImportTarget | None:
     """The class or member of a full name: the package is its longest beginning that is one."""
     parts = full.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         path = _PACKAGES.home_of(".".join(parts[:cut]), parts[cut], outlook)
         if path is not None:
-            return Target(path, ".".join(parts[cut:]))
+            return ImportTarget(path, ".".join(parts[cut:]))
     return None
 
 

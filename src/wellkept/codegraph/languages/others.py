@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from wellkept.codegraph.parse.file_facts import Import
-from wellkept.codegraph.parse.language import BY_NODE_KINDS, NOTHING, Found, Language, Text
+from wellkept.codegraph.parse.language import BY_NODE_KINDS, NOTHING, Language, ResolvedImport, Text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _EXTENSIONS: Final = {
     "bash": ".sh .bash",
@@ -50,7 +50,7 @@ def _no_imports(_: Node, __: Text) -> Iterable[Import]:
     return ()
 
 
-def _nothing(_: Import, __: str, ___: Outlook) -> Found:
+def _nothing(_: Import, __: str, ___: ResolverContext) -> ResolvedImport:
     return NOTHING
 
 

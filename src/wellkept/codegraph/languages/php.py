@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wellkept.codegraph.languages.packages import Packages
 from wellkept.codegraph.parse.file_facts import STAR, Import
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
 from wellkept.codegraph.parse.tree_index import joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _PHP = "php"
 _PACKAGES = Packages(_PHP)
@@ -47,21 +47,23 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
             yield Import(module, ((name, alias.strip() or name),), form="from", line=line)
 
 
-def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
     """The file that defines a class: by namespace, else by the folders of composer.json."""
     name, here = item.names[0]
     if item.form == "include":
         spots = (normpath(joined(dirname(path), item.module)), item.module)
         file = next((spot for spot in spots if outlook.has(spot)), None)
-        return NOTHING if file is None else Found((file,), stars=(Target(file),))
+        return NOTHING if file is None else ResolvedImport((file,), stars=(ImportTarget(file),))
     home = _PACKAGES.home_of(item.module, name, outlook)
     if home is None:
         home = next((p for p in _by_folders(f"{item.module}.{name}", outlook)
                      if outlook.has(p)), None)  # fmt: skip
-    return NOTHING if home is None else Found((home,), ((here, (Target(home, name),)),))
+    return (
+        NOTHING if home is None else ResolvedImport((home,), ((here, (ImportTarget(home, name),)),))
+    )
 
 
-def _by_folders(full: str, outlook: Outlook) -> Iterable[str]:
+def _by_folders(full: str, outlook: ResolverContext) -> Iterable[str]:
     """Places of a class by PSR-4."""
     for manifest in outlook.layout.basenames.get("composer.json", ()):
         document = outlook.document(manifest, _folders)

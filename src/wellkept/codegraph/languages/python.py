@@ -9,14 +9,21 @@ from posixpath import basename, dirname
 from typing import TYPE_CHECKING
 
 from wellkept.codegraph.parse.file_facts import STAR, Import
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text, package_target
+from wellkept.codegraph.parse.language import (
+    NOTHING,
+    ImportTarget,
+    Language,
+    ResolvedImport,
+    Text,
+    package_target,
+)
 from wellkept.codegraph.parse.tree_index import PYTHON, SOURCES, ancestors, holds, joined
 from wellkept.core.graph import NodeKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _INTERFACES = frozenset({"Protocol", "ABC", "ABCMeta"})
 _STANDARD = sys.stdlib_module_names
@@ -86,7 +93,7 @@ def kind_of(kind: NodeKind, bases: tuple[str, ...]) -> NodeKind:
 # -- Finding --------------------------------------------------------------------------------------
 
 
-def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
     """The files of a module, and what it gives to the names of the importer."""
     spots, confidence = _spots(item.module, path, outlook)
     met = ((spot, found) for spot in spots if (found := _module_at(spot, outlook)) is not None)
@@ -98,10 +105,10 @@ def find_import(item: Import, path: str, outlook: Outlook) -> Found:
         return _top(item, module, spot, outlook)
     files = [] if module.is_package else [module.path]
     if not item.names:
-        return Found(tuple(files), ((item.alias, (module,)),), confidence=confidence)
+        return ResolvedImport(tuple(files), ((item.alias, (module,)),), confidence=confidence)
     if item.names[0][0] == STAR:
-        return Found(tuple(files), stars=(module,), confidence=confidence)
-    binds: list[tuple[str, tuple[Target, ...]]] = []
+        return ResolvedImport(tuple(files), stars=(module,), confidence=confidence)
+    binds: list[tuple[str, tuple[ImportTarget, ...]]] = []
     for name, here in item.names:
         below = submodule(module, name, outlook)
         if below is not None and not _gives(module, name, path, outlook):
@@ -109,11 +116,11 @@ def find_import(item: Import, path: str, outlook: Outlook) -> Found:
                 files.append(below.path)
             binds.append((here, (below,)))
         else:
-            binds.append((here, (Target(module.path, name),)))
-    return Found(tuple(files), tuple(binds), confidence=confidence)
+            binds.append((here, (ImportTarget(module.path, name),)))
+    return ResolvedImport(tuple(files), tuple(binds), confidence=confidence)
 
 
-def _is_beside(spot: str, item: Import, path: str, outlook: Outlook) -> bool:
+def _is_beside(spot: str, item: Import, path: str, outlook: ResolverContext) -> bool:
     """Whether a module was found beside a file of a package, which Python itself does only when
     that file is run as a script."""
     folder = dirname(path)
@@ -121,13 +128,13 @@ def _is_beside(spot: str, item: Import, path: str, outlook: Outlook) -> bool:
     return is_there and outlook.has(joined(folder, "__init__.py"))
 
 
-def _has_wanted(module: Target, item: Import, outlook: Outlook) -> bool:
+def _has_wanted(module: ImportTarget, item: Import, outlook: ResolverContext) -> bool:
     """Whether a module has what is asked of it, and is not just called like another package."""
     names = outlook.names(module.path)
     return names is not None and any(name in names.heads for name, _ in item.names)
 
 
-def _top(item: Import, module: Target, spot: str, outlook: Outlook) -> Found:
+def _top(item: Import, module: ImportTarget, spot: str, outlook: ResolverContext) -> ResolvedImport:
     """`import a.b.c` reaches a.b.c and names `a`."""
     up = item.module.count(".")
     folder = spot
@@ -135,10 +142,10 @@ def _top(item: Import, module: Target, spot: str, outlook: Outlook) -> Found:
         folder = dirname(folder)
     first = _module_at(folder, outlook) or module
     files = () if module.is_package else (module.path,)
-    return Found(files, ((item.alias, (first,)),))
+    return ResolvedImport(files, ((item.alias, (first,)),))
 
 
-def _spots(module: str, path: str, outlook: Outlook) -> tuple[list[str], float]:
+def _spots(module: str, path: str, outlook: ResolverContext) -> tuple[list[str], float]:
     """Places, without extension, where a module may be."""
     if module.startswith("."):
         rest = module.lstrip(".")
@@ -162,7 +169,7 @@ def _spots(module: str, path: str, outlook: Outlook) -> tuple[list[str], float]:
     return spots, 1.0 if own in roots or len(roots) == 1 else 0.8
 
 
-def _own_root(home: str, outlook: Outlook) -> str:
+def _own_root(home: str, outlook: ResolverContext) -> str:
     """The folder that the outermost package of a folder stands in: `src` is one in any case,
     since a package in it need not have an `__init__`."""
     folder = home
@@ -172,16 +179,16 @@ def _own_root(home: str, outlook: Outlook) -> str:
     return next((f for f in above if not outlook.has(f"{f}/__init__.py")), folder)
 
 
-def _module_at(spot: str, outlook: Outlook) -> Target | None:
+def _module_at(spot: str, outlook: ResolverContext) -> ImportTarget | None:
     """The module at a place: a package, a file, or a folder without `__init__`."""
     for ending in ("/__init__.py", ".py", "/__init__.pyi", ".pyi"):
         candidate = f"{spot}{ending}" if spot else ending.removeprefix("/")
         if outlook.has(candidate):
-            return Target(candidate)
+            return ImportTarget(candidate)
     return package_target(PYTHON, spot) if spot and outlook.has_folder(spot) else None
 
 
-def submodule(module: Target, name: str, outlook: Outlook) -> Target | None:
+def submodule(module: ImportTarget, name: str, outlook: ResolverContext) -> ImportTarget | None:
     """A module below a package or a folder."""
     if module.is_package:
         return _module_at(joined(module.package, name), outlook)
@@ -190,7 +197,7 @@ def submodule(module: Target, name: str, outlook: Outlook) -> Target | None:
     return None
 
 
-def _gives(module: Target, name: str, path: str, outlook: Outlook) -> bool:
+def _gives(module: ImportTarget, name: str, path: str, outlook: ResolverContext) -> bool:
     """Whether a package gives something of its own under a name, which then hides a submodule.
 
     For the package's own `from . import name` it is the submodule that is meant.

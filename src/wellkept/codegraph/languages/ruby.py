@@ -8,13 +8,13 @@ from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
 from wellkept.codegraph.parse.file_facts import STAR, Import
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
 from wellkept.codegraph.parse.tree_index import joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _REQUIRES = frozenset({"require", "require_relative", "load", "autoload"})
 _TESTS = frozenset({"test", "spec"})
@@ -33,7 +33,7 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(text(first).strip("\"'"), ((STAR, ""),), form=form, line=line)
 
 
-def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
     """The file of a feature: beside the file, or below a folder that Ruby is told to look in."""
     name = item.module if item.module.endswith(".rb") else f"{item.module}.rb"
     beside = normpath(joined(dirname(path), name))
@@ -44,7 +44,7 @@ def find_import(item: Import, path: str, outlook: Outlook) -> Found:
         near = sorted(ends, key=lambda p: (not p.startswith("lib/"), len(p), p))
         spots = [p for p in near if _is_looked_in(p.removesuffix(name), path)]
     found = next((spot for spot in spots if outlook.has(spot)), None)
-    return NOTHING if found is None else Found((found,), stars=(Target(found),))
+    return NOTHING if found is None else ResolvedImport((found,), stars=(ImportTarget(found),))
 
 
 def _is_looked_in(folder: str, path: str) -> bool:
@@ -53,17 +53,17 @@ def _is_looked_in(folder: str, path: str) -> bool:
     return not folder or last == "lib" or (last in _TESTS and path.startswith(folder))
 
 
-def autoload(name: str, path: str, outlook: Outlook) -> tuple[Target, ...]:
+def autoload(name: str, path: str, outlook: ResolverContext) -> tuple[ImportTarget, ...]:
     """`UserMailer` is expected in `user_mailer.rb`."""
     if not name[:1].isupper():
         return ()
     files = outlook.named(f"{_HUMP.sub('_', name).lower()}.rb")
-    found: list[Target] = []
+    found: list[ImportTarget] = []
     for file in files:
         names = outlook.names(file) if file != path else None
         for qualname in names.symbols if names is not None else ():
             if qualname == name or qualname.endswith(f".{name}"):
-                found.append(Target(file, qualname))
+                found.append(ImportTarget(file, qualname))
                 break
     return tuple(found) if len(found) == 1 else ()
 

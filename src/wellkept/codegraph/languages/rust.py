@@ -9,14 +9,14 @@ from posixpath import basename, dirname, normpath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from wellkept.codegraph.parse.file_facts import STAR, Import
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
 from wellkept.codegraph.parse.resolver_context import stem
 from wellkept.codegraph.parse.tree_index import ancestors, joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _ROOTS = ("lib.rs", "main.rs")
 _TARGET = re.compile(r"(?:src/bin|tests|examples|benches)/[^/]+\.rs|build\.rs")
@@ -116,28 +116,32 @@ def _split(text: str) -> Iterable[str]:
         yield text[start:].strip()
 
 
-def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
     """The file of a module path, and what it gives."""
     if item.form == "path":
         file = normpath(joined(dirname(path), item.module))
-        return Found((file,), ((item.alias, (Target(file),)),)) if outlook.has(file) else NOTHING
+        return (
+            ResolvedImport((file,), ((item.alias, (ImportTarget(file),)),))
+            if outlook.has(file)
+            else NOTHING
+        )
     if item.names and item.names[0][0] == STAR:
         module = _find(item.module.split("."), path, outlook)
-        return Found((module.path,), stars=(module,)) if module is not None else NOTHING
+        return ResolvedImport((module.path,), stars=(module,)) if module is not None else NOTHING
     if not item.names:
         target = _find(item.module.split("."), path, outlook)
         if target is None:
             return NOTHING
         files = () if item.form == "implicit" else (target.path,)
-        return Found(files, ((item.alias, (target,)),))
+        return ResolvedImport(files, ((item.alias, (target,)),))
     name, here = item.names[0]
     target = _find([*item.module.split("."), name], path, outlook)
     if target is None or target.path == path:
-        return NOTHING if target is None else Found((), ((here, (target,)),))
-    return Found((target.path,), ((here, (target,)),))
+        return NOTHING if target is None else ResolvedImport((), ((here, (target,)),))
+    return ResolvedImport((target.path,), ((here, (target,)),))
 
 
-def _find(parts: list[str], path: str, outlook: Outlook) -> Target | None:
+def _find(parts: list[str], path: str, outlook: ResolverContext) -> ImportTarget | None:
     """Follow a module path file by file; what is left of it is a symbol."""
     head, rest = parts[0], parts[1:]
     if head == "crate":
@@ -159,17 +163,17 @@ def _find(parts: list[str], path: str, outlook: Outlook) -> Target | None:
         if below is None:
             break
         start, rest = below, rest[1:]
-    return Target(start, ".".join(rest))
+    return ImportTarget(start, ".".join(rest))
 
 
-def _children(path: str, outlook: Outlook) -> str:
+def _children(path: str, outlook: ResolverContext) -> str:
     """The folder that the modules below a file are in."""
     if basename(path) == "mod.rs" or _is_root(path, outlook):
         return dirname(path)
     return joined(dirname(path), stem(path))
 
 
-def _is_root(path: str, outlook: Outlook) -> bool:
+def _is_root(path: str, outlook: ResolverContext) -> bool:
     """Whether a file is the first of a crate: a library, a program, a test, an example."""
     manifest = outlook.nearest(path, "Cargo.toml")
     if basename(path) in _ROOTS or manifest is None:
@@ -178,7 +182,7 @@ def _is_root(path: str, outlook: Outlook) -> bool:
     return _TARGET.fullmatch(below) is not None or below in _crate(manifest, outlook).targets
 
 
-def submodule_file(path: str, name: str, outlook: Outlook) -> str | None:
+def submodule_file(path: str, name: str, outlook: ResolverContext) -> str | None:
     """The file of a module below another."""
     folder = _children(path, outlook)
     for candidate in (joined(folder, f"{name}.rs"), joined(folder, f"{name}/mod.rs")):
@@ -187,13 +191,13 @@ def submodule_file(path: str, name: str, outlook: Outlook) -> str | None:
     return None
 
 
-def submodule(target: Target, name: str, outlook: Outlook) -> Target | None:
+def submodule(target: ImportTarget, name: str, outlook: ResolverContext) -> ImportTarget | None:
     """A module below a module."""
     found = None if target.is_package else submodule_file(target.path, name, outlook)
-    return None if found is None else Target(found)
+    return None if found is None else ImportTarget(found)
 
 
-def _parent(path: str, outlook: Outlook) -> str | None:
+def _parent(path: str, outlook: ResolverContext) -> str | None:
     """The file of the module that a file's module stands in."""
     folder = dirname(path)
     if basename(path) == "mod.rs":
@@ -202,7 +206,7 @@ def _parent(path: str, outlook: Outlook) -> str | None:
     return next((n for n in names if n != path and outlook.has(n)), None)
 
 
-def _crate_root(path: str, outlook: Outlook) -> str | None:
+def _crate_root(path: str, outlook: ResolverContext) -> str | None:
     """The file that `crate` means: the file itself, the nearest root above, or the package's."""
     manifest = outlook.nearest(path, "Cargo.toml")
     if manifest is None or _is_root(path, outlook):
@@ -218,19 +222,19 @@ def _crate_root(path: str, outlook: Outlook) -> str | None:
     return None
 
 
-def _root_of(manifest: str, outlook: Outlook) -> str | None:
+def _root_of(manifest: str, outlook: ResolverContext) -> str | None:
     """The library of a package, else its program."""
     crate, folder = _crate(manifest, outlook), dirname(manifest)
     spots = (*crate.library, *(f"src/{name}" for name in _ROOTS), *crate.targets)
     return next((p for spot in spots if outlook.has(p := joined(folder, spot))), None)
 
 
-def _named_crate(name: str, outlook: Outlook) -> str | None:
+def _named_crate(name: str, outlook: ResolverContext) -> str | None:
     known = outlook.remembered(("crates",), lambda: _manifests(outlook), {})
     return _root_of(known[name], outlook) if name in known else None
 
 
-def _manifests(outlook: Outlook) -> dict[str, str]:
+def _manifests(outlook: ResolverContext) -> dict[str, str]:
     """Manifests by the names of their crates; of several, the first."""
     found: dict[str, str] = {}
     for manifest in outlook.layout.basenames.get("Cargo.toml", ()):
@@ -247,7 +251,7 @@ class _Crate(NamedTuple):
     targets: tuple[str, ...] = ()
 
 
-def _crate(manifest: str, outlook: Outlook) -> _Crate:
+def _crate(manifest: str, outlook: ResolverContext) -> _Crate:
     found = outlook.document(manifest, _read_manifest)
     return found if isinstance(found, _Crate) else _Crate()
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from wellkept.codegraph.parse.tree_index import holds, joined
 
 if TYPE_CHECKING:
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _TYPED = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts")
 _UNTYPED = (".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte")
@@ -46,7 +46,7 @@ class _Mapping(NamedTuple):
     folder: str = ""
 
 
-def resolve_specifier(module: str, path: str, outlook: Outlook) -> str | None:
+def resolve_specifier(module: str, path: str, outlook: ResolverContext) -> str | None:
     """The file that a module specifier means for a file, if it is in the tree."""
     if module.startswith("."):
         return _file_at(normpath(joined(dirname(path), module)), outlook)
@@ -59,7 +59,7 @@ def resolve_specifier(module: str, path: str, outlook: Outlook) -> str | None:
     return None
 
 
-def _spots(module: str, path: str, outlook: Outlook) -> Iterator[str]:
+def _spots(module: str, path: str, outlook: ResolverContext) -> Iterator[str]:
     """Places that a specifier may mean that is no relative path."""
     if module.startswith("#"):
         manifest = outlook.nearest(path, "package.json")
@@ -74,7 +74,7 @@ def _spots(module: str, path: str, outlook: Outlook) -> Iterator[str]:
 # -- Files ----------------------------------------------------------------------------------------
 
 
-def _file_at(spot: str, outlook: Outlook) -> str | None:
+def _file_at(spot: str, outlook: ResolverContext) -> str | None:
     """The file for a path without or with its extension, or the index of a folder."""
     if spot.startswith("../"):
         return None
@@ -93,11 +93,11 @@ def _file_at(spot: str, outlook: Outlook) -> str | None:
     return spot if spot and outlook.has(spot) else None
 
 
-def _with_ending(spot: str, endings: Iterable[str], outlook: Outlook) -> str | None:
+def _with_ending(spot: str, endings: Iterable[str], outlook: ResolverContext) -> str | None:
     return next((p for ending in endings if outlook.has(p := f"{spot}{ending}")), None)
 
 
-def _index_of(folder: str, endings: tuple[str, ...], outlook: Outlook) -> str | None:
+def _index_of(folder: str, endings: tuple[str, ...], outlook: ResolverContext) -> str | None:
     if folder and not outlook.has_folder(folder):
         return None
     manifest = _document(joined(folder, "package.json"), outlook) if folder else {}
@@ -124,7 +124,7 @@ def _spellings(spot: str, endings: tuple[str, ...]) -> Iterator[str]:
 # -- tsconfig -------------------------------------------------------------------------------------
 
 
-def _by_paths(module: str, path: str, outlook: Outlook) -> Iterator[str]:
+def _by_paths(module: str, path: str, outlook: ResolverContext) -> Iterator[str]:
     """Places by `paths` and `baseUrl` of the nearest tsconfig; the best pattern alone counts."""
     for name in ("tsconfig.json", "jsconfig.json"):
         config = outlook.nearest(path, name)
@@ -138,7 +138,7 @@ def _by_paths(module: str, path: str, outlook: Outlook) -> Iterator[str]:
             yield normpath(joined(base, module))
 
 
-def _effective(config: str, outlook: Outlook) -> _Mapping:
+def _effective(config: str, outlook: ResolverContext) -> _Mapping:
     """What a tsconfig says; one that only refers to others says what the first of them does."""
     found = _mapping(config, outlook, 0)
     if found.base is not None or found.paths:
@@ -154,7 +154,7 @@ def _effective(config: str, outlook: Outlook) -> _Mapping:
     return found
 
 
-def _mapping(config: str, outlook: Outlook, steps: int) -> _Mapping:
+def _mapping(config: str, outlook: ResolverContext, steps: int) -> _Mapping:
     """`baseUrl` and `paths` of a tsconfig, else of what it extends, of which the last counts."""
     document = _document(config, outlook)
     folder = dirname(config)
@@ -177,7 +177,7 @@ def _mapping(config: str, outlook: Outlook, steps: int) -> _Mapping:
     return found
 
 
-def _configs(written: str, config: str, outlook: Outlook) -> Iterator[str]:
+def _configs(written: str, config: str, outlook: ResolverContext) -> Iterator[str]:
     """The tsconfig that another names: by path, or in a package of the tree."""
     if written.startswith("."):
         spots = [normpath(joined(dirname(config), written))]
@@ -213,7 +213,7 @@ def _fits(pattern: str, module: str) -> bool:
 # -- Packages -------------------------------------------------------------------------------------
 
 
-def _by_package(module: str, path: str, outlook: Outlook) -> Iterator[str]:
+def _by_package(module: str, path: str, outlook: ResolverContext) -> Iterator[str]:
     """Places by the name of a package of the same tree."""
     name, rest = _package_name(module)
     for manifest in _manifests(name, path, outlook):
@@ -238,7 +238,7 @@ def _package_name(module: str) -> tuple[str, str]:
     return name, module[len(name) + 1 :]
 
 
-def _manifests(name: str, path: str, outlook: Outlook) -> list[str]:
+def _manifests(name: str, path: str, outlook: ResolverContext) -> list[str]:
     """Manifests of packages of that name, the nearest first. What stands in a folder of examples
     or fixtures is a package for that folder only."""
     known = outlook.remembered(("manifests",), lambda: _all_manifests(outlook), {})
@@ -246,7 +246,7 @@ def _manifests(name: str, path: str, outlook: Outlook) -> list[str]:
     return sorted(found, key=lambda m: (not holds(dirname(m), path), len(m), m))
 
 
-def _all_manifests(outlook: Outlook) -> dict[str, list[str]]:
+def _all_manifests(outlook: ResolverContext) -> dict[str, list[str]]:
     """Manifests by the names of their packages."""
     found: dict[str, list[str]] = {}
     for manifest in outlook.layout.basenames.get("package.json", ()):
@@ -297,7 +297,7 @@ def _listed(value: object) -> list[object]:
     return [] if value is None else [value]
 
 
-def _document(path: str, outlook: Outlook) -> dict[str, Any]:
+def _document(path: str, outlook: ResolverContext) -> dict[str, Any]:
     found = outlook.document(path, _parsed)
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from wellkept.codegraph.languages.ts_specifiers import resolve_specifier
 from wellkept.codegraph.parse.file_facts import STAR, Import
-from wellkept.codegraph.parse.language import NOTHING, Found, Language, Target, Text
+from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _COMPONENT_SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
 _NOT_LINE_END = re.compile(rb"[^\r\n]")
@@ -210,23 +210,23 @@ def is_exported(node: Node, _: str, __: Text) -> bool:
 # -- Finding --------------------------------------------------------------------------------------
 
 
-def find_import(item: Import, path: str, outlook: Outlook) -> Found:
+def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
     """The file of a module specifier, and what it gives."""
     file = resolve_specifier(item.module, path, outlook)
     if file is None:
         return NOTHING
-    binds: list[tuple[str, tuple[Target, ...]]] = []
+    binds: list[tuple[str, tuple[ImportTarget, ...]]] = []
     if item.alias:
-        binds.append((item.alias, (Target(file), Target(file, _DEFAULT))))
-    stars: tuple[Target, ...] = ()
+        binds.append((item.alias, (ImportTarget(file), ImportTarget(file, _DEFAULT))))
+    stars: tuple[ImportTarget, ...] = ()
     for name, here in item.names:
         if name == STAR:
-            stars = (Target(file),)
+            stars = (ImportTarget(file),)
         elif name == _WHOLE:
-            binds.append((here, (Target(file),)))
+            binds.append((here, (ImportTarget(file),)))
         else:
-            binds.append((here, (Target(file, name),)))
-    return Found((file,), tuple(binds), stars)
+            binds.append((here, (ImportTarget(file, name),)))
+    return ResolvedImport((file,), tuple(binds), stars)
 
 
 _SHARED: dict[str, Any] = {

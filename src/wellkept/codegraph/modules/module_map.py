@@ -20,7 +20,7 @@ import numpy as np
 from wellkept.codegraph.history.commits import is_test
 from wellkept.codegraph.modules.descriptions import purpose_of
 from wellkept.codegraph.parse.tree_index import ancestors
-from wellkept.codegraph.query.traversal import Map
+from wellkept.codegraph.query.traversal import GraphSnapshot
 from wellkept.core.code_modules import CodeModule, ModuleLink
 from wellkept.core.graph import FileState, NodeKind, SourceFile
 from wellkept.core.ports.graph import GraphStore
@@ -160,7 +160,7 @@ class _Counted:
     def __init__(self, store: GraphStore, tree: str, homes: Mapping[str, str]) -> None:
         self._store = store
         self._tree = tree
-        chart = Map(store.edge_table(tree), store.node_table(tree))
+        chart = GraphSnapshot(store.edge_table(tree), store.node_table(tree))
         self._chart = chart
         self._folders = sorted(set(homes.values()))
         self._places = {folder: place for place, folder in enumerate(self._folders)}

@@ -18,15 +18,15 @@ from wellkept.codegraph.parse.file_facts import (
     UNKNOWN,
     Base,
     Binding,
-    Call,
-    Facts,
+    CallFact,
+    ExportedNames,
+    FileFacts,
     Import,
-    Names,
     Symbol,
 )
 from wellkept.codegraph.parse.grammars import grammar
 from wellkept.codegraph.parse.language import Language
-from wellkept.codegraph.parse.names import Wording
+from wellkept.codegraph.parse.names import NameReader
 from wellkept.core.graph import NodeKind
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class _Frame:
     """Among the symbols; -1 for an owner and for a function inside a function."""
 
 
-def extract(source: bytes, language: Language) -> Facts:
+def extract(source: bytes, language: Language) -> FileFacts:
     """The facts of one file."""
     root = _root(source, language)
     return _Reader(source, language, grammar(language).captures(root)).facts(root)
@@ -76,7 +76,7 @@ def _root(source: bytes, language: Language) -> Node:
     return min(root, simpler, key=loaded.error_bytes)
 
 
-class Opened(NamedTuple):
+class OpenedFile(NamedTuple):
     """A file as its parser sees it: its functions by qualified name, and what is called as
     written, by the syntax node of the callee, or of the call where no one node spans the callee."""
 
@@ -85,7 +85,7 @@ class Opened(NamedTuple):
     calls: dict[int, str]
 
 
-def opened(source: bytes, language: Language) -> Opened:
+def opened(source: bytes, language: Language) -> OpenedFile:
     """The functions and calls of a file, to be looked into."""
     root = _root(source, language)
     return _Reader(source, language, grammar(language).captures(root)).opened(root)
@@ -97,7 +97,7 @@ class _Reader:
     def __init__(self, source: bytes, language: Language, captures: Captures) -> None:
         self._source = source
         self._language = language
-        self._words = Wording(source, language)
+        self._words = NameReader(source, language)
         self._captures = captures
         self._frames: list[_Frame] = []
         self._starts: list[int] = []
@@ -105,7 +105,7 @@ class _Reader:
         self._hidden: list[Binding] = []
         self._returned: list[Binding] = []
 
-    def facts(self, root: Node) -> Facts:
+    def facts(self, root: Node) -> FileFacts:
         """Everything, in the order in which later parts need earlier ones."""
         self._define()
         imports = self._imports(root)
@@ -113,7 +113,7 @@ class _Reader:
         self._see_kinds_again(bases)
         calls = self._calls()
         exports = self._exports()
-        names = Names(
+        names = ExportedNames(
             package=self._language.package_of(root, self._words.text),
             symbols={s.qualname: s.kind for s in self._symbols},
             imports=tuple(imports),
@@ -121,7 +121,7 @@ class _Reader:
             exports=tuple(dict.fromkeys(exports)),
         )
         locals_, attributes = self._bindings(names, {call.callee for call in calls})
-        return Facts(
+        return FileFacts(
             names=replace(names, attributes=tuple(dict.fromkeys(attributes))),
             symbols=tuple(self._symbols),
             calls=tuple(calls),
@@ -130,7 +130,7 @@ class _Reader:
             has_errors=root.has_error,
         )
 
-    def opened(self, root: Node) -> Opened:
+    def opened(self, root: Node) -> OpenedFile:
         """The functions and calls themselves."""
         self._define()
         functions: dict[str, Node] = {}
@@ -139,7 +139,7 @@ class _Reader:
             if frame is not None and frame.kind is NodeKind.FUNCTION:
                 functions.setdefault(frame.qualname, node)
         written = ((node.id, self._words.dotted(node)) for node in self._captures.get("call", ()))
-        return Opened(root, functions, {id_: callee for id_, callee in written if callee})
+        return OpenedFile(root, functions, {id_: callee for id_, callee in written if callee})
 
     def _in_order(self, capture: str) -> list[Node]:
         """Captured nodes as they stand in the text; the query gives them in any order."""
@@ -279,7 +279,7 @@ class _Reader:
 
     # -- Calls and variables ----------------------------------------------------------------------
 
-    def _calls(self) -> list[Call]:
+    def _calls(self) -> list[CallFact]:
         """Each callee once for each caller, where it is called first."""
         found: dict[tuple[int, str], Node] = {}
         for node in self._in_order("call"):
@@ -288,12 +288,12 @@ class _Reader:
                 frame = self._around(node.start_byte)
                 found.setdefault((frame.place if frame is not None else -1, callee), node)
         return [
-            Call(caller, callee, node.start_point.row + 1)
+            CallFact(caller, callee, node.start_point.row + 1)
             for (caller, callee), node in sorted(found.items(), key=itemgetter(0))
         ]
 
     def _bindings(
-        self, names: Names, callees: Iterable[str]
+        self, names: ExportedNames, callees: Iterable[str]
     ) -> tuple[list[Binding], list[Binding]]:
         """Variables that a call starts from, or that hide a name; and the fields of classes."""
         heads = {callee.partition(".")[0] for callee in callees}

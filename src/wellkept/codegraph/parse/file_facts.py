@@ -1,8 +1,8 @@
 """What a file says by itself, before anything is known of the other files.
 
 Facts depend on the content of one file only, so they are kept by content hash and never go wrong
-by a change elsewhere. `Names` is the part that other files' edges can depend on: it has no line
-numbers, so an edit that moves things or changes only bodies leaves it equal.
+by a change elsewhere. `ExportedNames` is the part that other files' edges can depend on: it has no
+line numbers, so an edit that moves things or changes only bodies leaves it equal.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Import(NamedTuple):
     line: int = 0
 
 
-class Call(NamedTuple):
+class CallFact(NamedTuple):
     """Somebody calls something: the place of the caller among the symbols (-1: the file)."""
 
     caller: int
@@ -78,7 +78,7 @@ class Binding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Names:
+class ExportedNames:
     """What other files can see of a file."""
 
     package: str = ""
@@ -162,18 +162,18 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FileFacts:
     """Everything a file says."""
 
-    names: Names
+    names: ExportedNames
     symbols: tuple[Symbol, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[CallFact, ...] = ()
     bindings: tuple[Binding, ...] = ()
     import_lines: tuple[int, ...] = ()
     has_errors: bool = False
 
 
-def names_to_bytes(names: Names) -> bytes:
+def names_to_bytes(names: ExportedNames) -> bytes:
     """The names as they are kept; equal bytes mean equal names."""
     value = [
         names.package,
@@ -186,10 +186,10 @@ def names_to_bytes(names: Names) -> bytes:
     return _packed(value)
 
 
-def names_from_bytes(data: bytes) -> Names:
+def names_from_bytes(data: bytes) -> ExportedNames:
     """The names as they were."""
     package, symbols, imports, bases, attributes, exports = _unpacked(data)
-    return Names(
+    return ExportedNames(
         package=package,
         symbols={qualname: NodeKind(kind) for qualname, kind in symbols},
         imports=tuple(
@@ -202,23 +202,23 @@ def names_from_bytes(data: bytes) -> Names:
     )
 
 
-def uses_to_bytes(facts: Facts) -> bytes:
+def uses_to_bytes(facts: FileFacts) -> bytes:
     """What only the file itself needs to draw its edges; the names are kept apart."""
     callers = [symbol.qualname for symbol in facts.symbols]
     return _packed([callers, facts.calls, facts.bindings, facts.import_lines])
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class FileUses:
     """The other half of the facts, as the drawing of edges wants it."""
 
     callers: tuple[str, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[CallFact, ...]
     bindings: dict[tuple[str, str], str]
     import_lines: tuple[int, ...]
 
 
-def uses_from_bytes(data: bytes) -> Uses:
+def uses_from_bytes(data: bytes) -> FileUses:
     """The uses as they were."""
     callers, calls, bindings, lines = _unpacked(data)
     types: dict[tuple[str, str], str] = {}
@@ -226,7 +226,7 @@ def uses_from_bytes(data: bytes) -> Uses:
         before = types.setdefault((scope, name), type_)
         if before != type_:  # several are kept, since they may mean the same; none is unknown
             types[(scope, name)] = f"{before}|{type_}" if before and type_ else ""
-    return Uses(tuple(callers), tuple(Call(*row) for row in calls), types, tuple(lines))
+    return FileUses(tuple(callers), tuple(CallFact(*row) for row in calls), types, tuple(lines))
 
 
 def _packed(value: object) -> bytes:

@@ -16,15 +16,15 @@ from wellkept.core.records import field, record
 if TYPE_CHECKING:
     import tree_sitter
 
-    from wellkept.codegraph.parse.file_facts import Import, Names
-    from wellkept.codegraph.parse.resolver_context import Outlook
+    from wellkept.codegraph.parse.file_facts import ExportedNames, Import
+    from wellkept.codegraph.parse.resolver_context import ResolverContext
     from wellkept.core.graph import NodeKind
 
 Text = Callable[["tree_sitter.Node"], str]
 """The source text of a syntax node."""
 
 
-class Target(NamedTuple):
+class ImportTarget(NamedTuple):
     """Something a name can stand for: a file, a symbol in it (`qualname`), or a package, whose
     path is `language:name/`."""
 
@@ -42,22 +42,22 @@ class Target(NamedTuple):
         return self.path.partition(":")[2][:-1]
 
 
-def package_target(language: str, name: str) -> Target:
+def package_target(language: str, name: str) -> ImportTarget:
     """A package of a language."""
-    return Target(f"{language}:{name}/")
+    return ImportTarget(f"{language}:{name}/")
 
 
-class Found(NamedTuple):
+class ResolvedImport(NamedTuple):
     """What an import means: files it reaches, names it gives, and files whose every name it
     gives. A target for the name "" is the file itself."""
 
     files: tuple[str, ...] = ()
-    binds: tuple[tuple[str, tuple[Target, ...]], ...] = ()
-    stars: tuple[Target, ...] = ()
+    binds: tuple[tuple[str, tuple[ImportTarget, ...]], ...] = ()
+    stars: tuple[ImportTarget, ...] = ()
     confidence: float = 1.0
 
 
-NOTHING = Found()
+NOTHING = ResolvedImport()
 BY_NODE_KINDS = ""
 """In place of a query's name: look for what the grammar itself calls definitions."""
 
@@ -86,7 +86,7 @@ class Language:
     query: str
     """Names of files in `queries`, with spaces between; a capture is named after what it finds."""
     read_import: Callable[[tree_sitter.Node, Text], Iterable[Import]]
-    find_import: Callable[[Import, str, Outlook], Found]
+    find_import: Callable[[Import, str, ResolverContext], ResolvedImport]
     name_of: Callable[[tree_sitter.Node, Text], str] = _field_name
     details: Mapping[str, str] = field(default_factory=dict[str, str])
     """What the language calls a definition, by the type of its syntax node."""
@@ -113,7 +113,7 @@ class Language:
     them."""
     implicit_imports: tuple[Import, ...] = ()
     """Names that every file has, such as that of its crate."""
-    autoload: Callable[[str, str, Outlook], tuple[Target, ...]] | None = None
+    autoload: Callable[[str, str, ResolverContext], tuple[ImportTarget, ...]] | None = None
     """What a name that nothing defines may mean by convention, for a file."""
     skips_namespaces: bool = False
     """Whether a qualifier that means nothing here is passed over, as C++ namespaces are."""
@@ -131,13 +131,15 @@ class Language:
     """The text of a file with errors in an easier form, every byte in its place."""
     implicit_self: bool = False
     """Whether a bare name may mean a member of the enclosing class."""
-    submodule: Callable[[Target, str, Outlook], Target | None] | None = None
+    submodule: Callable[[ImportTarget, str, ResolverContext], ImportTarget | None] | None = None
     """What a name below a module or a package is when no symbol has it."""
-    scope_of: Callable[[str, Names, Outlook], tuple[Target, ...]] | None = None
+    scope_of: Callable[[str, ExportedNames, ResolverContext], tuple[ImportTarget, ...]] | None = (
+        None
+    )
     """Files and packages whose names are seen without an import."""
-    files_of: Callable[[Target, Outlook], tuple[str, ...]] | None = None
+    files_of: Callable[[ImportTarget, ResolverContext], tuple[str, ...]] | None = None
     """The files of a package."""
-    spread: Callable[[str, Outlook], tuple[str, ...]] | None = None
+    spread: Callable[[str, ResolverContext], tuple[str, ...]] | None = None
     """Other files in which the classes of a file may go on."""
     test_path: re.Pattern[str] = re.compile(r"(?:^|/)(?:tests?|spec|__tests__)/")
     test_name: re.Pattern[str] | None = None

@@ -42,7 +42,7 @@ _EMPTY = frozenset(
 _LONGEST_NAME, _LONGEST_TYPE = 300, 200
 
 
-class Wording:
+class NameReader:
     """Reads names and types from the nodes of one file."""
 
     def __init__(self, source: bytes, language: Language) -> None:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Mapping
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from wellkept.codegraph.parse.file_facts import Names, names_from_bytes
-from wellkept.codegraph.parse.language import NOTHING, Found
-from wellkept.codegraph.parse.tree_index import Layout, key
+from wellkept.codegraph.parse.file_facts import ExportedNames, names_from_bytes
+from wellkept.codegraph.parse.language import NOTHING, ResolvedImport
+from wellkept.codegraph.parse.tree_index import TreeIndex, key
 
 if TYPE_CHECKING:
     from wellkept.codegraph.parse.language import Language
@@ -21,12 +21,12 @@ _Answer = TypeVar("_Answer")
 LoadNames = Callable[[Collection[str]], Mapping[str, bytes]]
 
 
-class Outlook:
+class ResolverContext:
     """Answers about the tree, with a record of what was asked."""
 
     def __init__(
         self,
-        layout: Layout,
+        layout: TreeIndex,
         *,
         load: LoadNames,
         language_of: Callable[[str], Language | None],
@@ -37,9 +37,9 @@ class Outlook:
         """What the folder of the tree is called: it may be a package itself."""
         self.language_of = language_of
         self._load = load
-        self._names: dict[str, tuple[int, Names | None]] = {}
+        self._names: dict[str, tuple[int, ExportedNames | None]] = {}
         self._documents: dict[str, object] = {}
-        self._found: dict[tuple[str, int], tuple[Found, frozenset[int]]] = {}
+        self._found: dict[tuple[str, int], tuple[ResolvedImport, frozenset[int]]] = {}
         self._known: dict[tuple[str, ...], tuple[object, frozenset[int]]] = {}
         self._under_way: set[tuple[str, ...]] = set()
         self._in_circle = False
@@ -91,7 +91,7 @@ class Outlook:
         self._asked.add(key("top", name))
         return self.layout.python_tops.get(name, ())
 
-    def names(self, path: str) -> Names | None:
+    def names(self, path: str) -> ExportedNames | None:
         """What a file gives away; None for one that was not analysed."""
         known = self._names.get(path)
         if known is None:
@@ -99,7 +99,7 @@ class Outlook:
         self._asked.add(known[0])
         return known[1]
 
-    def _read_names(self, path: str) -> Names | None:
+    def _read_names(self, path: str) -> ExportedNames | None:
         # A configuration file is kept as it is: it has no names.
         if path not in self.layout or self.language_of(path) is None:
             return None
@@ -161,7 +161,7 @@ class Outlook:
         self._asked |= known[1]
         return cast("_Answer", known[0])
 
-    def found(self, path: str, place: int) -> Found:
+    def found(self, path: str, place: int) -> ResolvedImport:
         """What an import of a file means. Finding that never asks what another import means, so
         the answer is right wherever it was worked out first."""
         known = self._found.get((path, place))
@@ -173,7 +173,7 @@ class Outlook:
         self._asked |= known[1]
         return known[0]
 
-    def _find(self, path: str, place: int) -> Found:
+    def _find(self, path: str, place: int) -> ResolvedImport:
         names, language = self.names(path), self.language_of(path)
         if names is None or language is None:
             return NOTHING

@@ -50,7 +50,7 @@ def ancestors(path: str) -> Iterable[str]:
         yield path
 
 
-class Layout:
+class TreeIndex:
     """The files of a tree by path, folder, name and package."""
 
     def __init__(self, files: Iterable[SourceFile]) -> None:
@@ -121,7 +121,7 @@ class Layout:
         return sorted(self.files)
 
 
-def changed_keys(before: Layout, after: Layout) -> set[int]:
+def changed_keys(before: TreeIndex, after: TreeIndex) -> set[int]:
     """Questions whose answers may differ now that files came or went."""
     moved = before.files.keys() ^ after.files.keys()
     found: set[int] = set()
@@ -144,5 +144,5 @@ def changed_keys(before: Layout, after: Layout) -> set[int]:
 
 def containers(files: Sequence[SourceFile]) -> tuple[set[str], set[tuple[str, str]]]:
     """The folders of files, and their modules with the language of each."""
-    folders = set(Layout(files).all_folders) if files else set[str]()
+    folders = set(TreeIndex(files).all_folders) if files else set[str]()
     return folders, {(f.language, f.module) for f in files if f.module}

@@ -22,7 +22,7 @@ RECEIVER = "."
 SELF = "self"
 
 
-class Origin(NamedTuple):
+class ValueOrigin(NamedTuple):
     """Where a value comes from. A result is named by the number of its call; a local is a variable
     that was asked about by name."""
 
@@ -32,7 +32,7 @@ class Origin(NamedTuple):
     """Only a member of it; while a function is gone through, never in its flow."""
 
 
-class Sink(NamedTuple):
+class ValueSink(NamedTuple):
     """Where a value goes to. An argument is named by its place or keyword, with its call."""
 
     kind: Literal["argument", "return", "field", "variable"]
@@ -47,16 +47,16 @@ class Site(NamedTuple):
     line: int
 
 
-class Move(NamedTuple):
+class ValueMove(NamedTuple):
     """A value goes from its origin to a sink, in a line; or only a part of it does."""
 
-    sink: Sink
+    sink: ValueSink
     line: int
     is_part: bool = False
 
 
 @record(kw_only=True)
-class Flow:
+class FunctionFlow:
     """What a function does with values."""
 
     parameters: tuple[tuple[str, ...], ...]
@@ -64,7 +64,7 @@ class Flow:
     gives: bool
     """Whether it gives anything back."""
     sites: tuple[Site, ...]
-    moves: Mapping[Origin, tuple[Move, ...]]
+    moves: Mapping[ValueOrigin, tuple[ValueMove, ...]]
 
     def parameter(self, key: str) -> str | None:
         """The name of the parameter that takes an argument."""
@@ -80,7 +80,7 @@ class Flow:
         return next((names for names in self.parameters if name in names), (name,))
 
 
-_Origins = frozenset[Origin]
+_Origins = frozenset[ValueOrigin]
 _NONE: _Origins = frozenset()
 _Env = dict[str, _Origins]
 
@@ -92,7 +92,7 @@ def read_flow(
     calls: Mapping[int, str],
     globals_: frozenset[str] = frozenset(),
     watched: str = "",
-) -> Flow:
+) -> FunctionFlow:
     """The flow of a function, or of a file's top level when that is the node.
 
     `calls` are the callees as written, by the node that `Opened` says; `watched` is a variable
@@ -100,12 +100,12 @@ def read_flow(
     """
     walk = _Walk(language, calls, globals_, watched)
     walk.enter(syntax.function_part(function))
-    moves: dict[Origin, list[Move]] = {}
+    moves: dict[ValueOrigin, list[ValueMove]] = {}
     for (origin, sink), line in walk.moves.items():
         whole = origin._replace(is_part=False)
         if not origin.is_part or (whole, sink) not in walk.moves:
-            moves.setdefault(whole, []).append(Move(sink, line, origin.is_part))
-    return Flow(
+            moves.setdefault(whole, []).append(ValueMove(sink, line, origin.is_part))
+    return FunctionFlow(
         parameters=tuple(walk.parameters),
         gives=walk.gives,
         sites=tuple(walk.sites),
@@ -126,7 +126,7 @@ class _Walk:
         self._watched = watched
         self._selves = set(language.self_names)
         self._env: _Env = {}
-        self._closures: list[set[Origin]] = []
+        self._closures: list[set[ValueOrigin]] = []
         """What the closures around here give back, the innermost last."""
         self._handed: _Origins = _NONE
         """What a closure that is an argument may be called with."""
@@ -137,7 +137,7 @@ class _Walk:
         self.gives = False
         self.parameters: list[tuple[str, ...]] = []
         self.sites: list[Site] = []
-        self.moves: dict[tuple[Origin, Sink], int] = {}
+        self.moves: dict[tuple[ValueOrigin, ValueSink], int] = {}
 
     def _rules_by_type(self) -> dict[str, Callable[[Node], _Origins]]:
         rules = (
@@ -165,7 +165,7 @@ class _Walk:
                 continue
             self.parameters.append(names)
             for name in names:
-                self._bind(name, frozenset({Origin("parameter", name)}))
+                self._bind(name, frozenset({ValueOrigin("parameter", name)}))
         body = function if self._is_file else function.child_by_field_name("body")
         if body is None:
             return
@@ -177,20 +177,20 @@ class _Walk:
         given = self._value(body)
         if body.type not in ("statement_block", "compound_statement") and self._gives_last():
             self.gives = self._language.name != "rust" or bool(syntax.given_type(function))
-            self._emit(given, Sink("return"), body.end_point.row + 1)
+            self._emit(given, ValueSink("return"), body.end_point.row + 1)
 
     def _gives_last(self) -> bool:
         """Whether the last expression is what a function gives back."""
         return self._language.name in ("rust", "ruby", "javascript", "typescript", "tsx")
 
-    def _emit(self, origins: Iterable[Origin], sink: Sink, line: int) -> None:
+    def _emit(self, origins: Iterable[ValueOrigin], sink: ValueSink, line: int) -> None:
         for origin in origins:
             if (origin.kind, origin.name) != (sink.kind, sink.name):
                 self.moves[(origin, sink)] = min(self.moves.get((origin, sink), line), line)
 
     def _bind(self, name: str, origins: _Origins, *, adds: bool = False) -> None:
         if name == self._watched:
-            origins |= {Origin("local", name)}
+            origins |= {ValueOrigin("local", name)}
         self._env[name] = origins | (self._env.get(name, _NONE) if adds else _NONE)
 
     # -- Values -----------------------------------------------------------------------------------
@@ -224,24 +224,24 @@ class _Walk:
         if node.type == "instance_variable":
             return self._field(name.lstrip("@"))
         if name in self._selves:
-            return frozenset({Origin("parameter", SELF)})
+            return frozenset({ValueOrigin("parameter", SELF)})
         if name in self._env:
             return self._env[name]
         if name in self._globals:
-            return frozenset({Origin("variable", name)})
+            return frozenset({ValueOrigin("variable", name)})
         if self._language.implicit_self and node.type == "identifier":
             return self._field(name)
         return _NONE
 
     def _field(self, name: str) -> _Origins:
-        return frozenset({Origin("field", name)}) | self._env.get(f"{SELF}.{name}", _NONE)
+        return frozenset({ValueOrigin("field", name)}) | self._env.get(f"{SELF}.{name}", _NONE)
 
     def _member(self, node: Node) -> _Origins:
         owner, name = syntax.member(node)
         if owner is None:
             return _NONE
         if self._is_self(owner):
-            return self._field(name) | {Origin("parameter", SELF)}
+            return self._field(name) | {ValueOrigin("parameter", SELF)}
         return frozenset(origin._replace(is_part=True) for origin in self._value(owner))
 
     def _is_self(self, node: Node) -> bool:
@@ -303,7 +303,7 @@ class _Walk:
             for name in syntax.names_in(target):
                 self._bind(name, value, adds=adds)
                 if self._is_file or (name in self._globals and adds):
-                    self._emit(value, Sink("variable", name), line)
+                    self._emit(value, ValueSink("variable", name), line)
 
     def _is_member_here(self, target: Node) -> bool:
         """Whether a bare name on the left is a field: nothing declared it here."""
@@ -313,8 +313,8 @@ class _Walk:
 
     def _store_field(self, name: str, value: _Origins, line: int) -> None:
         spot = f"{SELF}.{name}"
-        self._env[spot] = value | ({Origin("local", name)} if name == self._watched else _NONE)
-        self._emit(self._env[spot], Sink("field", name), line)
+        self._env[spot] = value | ({ValueOrigin("local", name)} if name == self._watched else _NONE)
+        self._emit(self._env[spot], ValueSink("field", name), line)
 
     # -- Ways -------------------------------------------------------------------------------------
 
@@ -383,7 +383,7 @@ class _Walk:
             self._closures[-1].update(value)
         else:
             self.gives = self.gives or node.named_child_count > 0
-            self._emit(value, Sink("return"), node.start_point.row + 1)
+            self._emit(value, ValueSink("return"), node.start_point.row + 1)
         return value if node.type.startswith("yield") else _NONE
 
     def _closure(self, node: Node) -> _Origins:
@@ -419,12 +419,12 @@ class _Walk:
             self.sites.append(Site(callee, line))
         number = self._numbers[node.id]
         receiver = self._receiver(node)
-        self._emit(receiver, Sink("argument", RECEIVER, number), line)
+        self._emit(receiver, ValueSink("argument", RECEIVER, number), line)
         given = self._arguments(node, number, receiver)
         holder, _, verb = callee.rpartition(".")
         if verb.lower() in _TAKES_IN and holder in self._env:
             self._bind(holder, given, adds=True)
-        return frozenset({Origin("result", str(number))})
+        return frozenset({ValueOrigin("result", str(number))})
 
     def _receiver(self, node: Node) -> _Origins:
         function = syntax.first_of(node, ("function", "receiver", "object"))
@@ -455,10 +455,10 @@ class _Walk:
             origins = self._value(value)
             self._handed |= origins
             given |= origins
-            self._emit(origins, Sink("argument", key or str(place), number), _line(value))
+            self._emit(origins, ValueSink("argument", key or str(place), number), _line(value))
         for key, value in waiting:
             closure = self._closure(value)
-            self._emit(closure, Sink("argument", key, number), _line(value))
+            self._emit(closure, ValueSink("argument", key, number), _line(value))
         self._handed = handed
         return given
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from wellkept.codegraph.index.fingerprints import hash_of, marked
 from wellkept.codegraph.languages import language_of
-from wellkept.codegraph.parse.extract import Opened, opened
+from wellkept.codegraph.parse.extract import OpenedFile, opened
 from wellkept.codegraph.parse.file_facts import uses_from_bytes
 from wellkept.codegraph.parse.language import Language
-from wellkept.codegraph.parse.resolver_context import Outlook
-from wellkept.codegraph.parse.tree_index import Layout
-from wellkept.codegraph.query.dataflow import Flow, read_flow
+from wellkept.codegraph.parse.resolver_context import ResolverContext
+from wellkept.codegraph.parse.tree_index import TreeIndex
+from wellkept.codegraph.query.dataflow import FunctionFlow, read_flow
 from wellkept.codegraph.query.dataflow_syntax import (
     ASSIGNMENTS,
     NESTED,
@@ -26,7 +26,7 @@ from wellkept.codegraph.query.dataflow_syntax import (
     names_in,
     sides,
 )
-from wellkept.codegraph.resolve.edges import Drawer
+from wellkept.codegraph.resolve.edges import EdgeBuilder
 from wellkept.core.graph import SYMBOL_MARK, FileState
 from wellkept.core.ports.graph import GraphStore
 from wellkept.core.records import record
@@ -41,7 +41,7 @@ _TOP_LEVELS = 3
 class _File:
     source: bytes
     language: Language
-    opened: Opened
+    opened: OpenedFile
     variables: frozenset[str]
     meant: dict[tuple[str, str], tuple[str, float]]
 
@@ -54,8 +54,8 @@ class FlowFiles:
         self._tree = tree
         self._root = root
         self._files: dict[str, _File | None] = {}
-        self._flows: dict[tuple[str, str], Flow | None] = {}
-        self._drawer: Drawer | None = None
+        self._flows: dict[tuple[str, str], FunctionFlow | None] = {}
+        self._drawer: EdgeBuilder | None = None
         self.stale: set[str] = set()
 
     @property
@@ -63,7 +63,7 @@ class FlowFiles:
         """How many functions were looked into."""
         return len(self._flows)
 
-    def flow(self, node_id: str, *, watched: str = "") -> Flow | None:
+    def flow(self, node_id: str, *, watched: str = "") -> FunctionFlow | None:
         """The flow of a function, or of the top level of a file; None where it cannot be read."""
         if watched:
             return self._read(node_id, watched)
@@ -105,7 +105,7 @@ class FlowFiles:
         file = self._file(path)
         return file is not None and qualname in file.opened.functions
 
-    def _read(self, node_id: str, watched: str) -> Flow | None:
+    def _read(self, node_id: str, watched: str) -> FunctionFlow | None:
         path, _, qualname = node_id.partition(SYMBOL_MARK)
         file = self._file(path)
         if file is None:
@@ -155,23 +155,23 @@ class FlowFiles:
         facts = self._store.facts(self._tree, [path]).get(path)
         return self._draws().meant(path, uses_from_bytes(facts)) if facts else {}
 
-    def _draws(self) -> Drawer:
+    def _draws(self) -> EdgeBuilder:
         if self._drawer is None:
-            layout = Layout(self._store.files(self._tree))
-            outlook = Outlook(
+            layout = TreeIndex(self._store.files(self._tree))
+            outlook = ResolverContext(
                 layout,
                 load=self._names,
                 language_of=language_of,
                 root_name=self._root.resolve().name,
             )
-            self._drawer = Drawer(outlook)
+            self._drawer = EdgeBuilder(outlook)
         return self._drawer
 
     def _names(self, paths: Collection[str]) -> dict[str, bytes]:
         return self._store.names(self._tree, paths)
 
 
-def _variables(file: Opened) -> frozenset[str]:
+def _variables(file: OpenedFile) -> frozenset[str]:
     """Names of the variables at the top of a file."""
     found: set[str] = set()
     waiting = [(child, 1) for child in file.root.named_children]

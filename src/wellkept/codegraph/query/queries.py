@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wellkept.codegraph.query.dataflow_files import FlowFiles
-from wellkept.codegraph.query.trace import CONSTRUCTORS, Tracer, Way
-from wellkept.codegraph.query.traversal import Atlas, Map, Steps
+from wellkept.codegraph.query.trace import CONSTRUCTORS, FlowPath, Tracer
+from wellkept.codegraph.query.traversal import GraphCache, GraphSnapshot, Traversal
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.graph import (
     DEEPEST,
@@ -28,9 +28,9 @@ from wellkept.core.graph import (
     Neighbours,
     Node,
     NodeKind,
-    Reached,
-    Step,
+    ReachedNode,
     Trace,
+    TraceStep,
 )
 from wellkept.core.ports.graph import KIND_ORDER, GraphStore
 
@@ -48,7 +48,7 @@ _EXERCISES = frozenset({EdgeKind.CALLS, EdgeKind.EXTENDS, EdgeKind.IMPLEMENTS})
 """A test that only imports something does not exercise it."""
 
 
-class Questions:
+class GraphQueries:
     """Asks the graph of one tree."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Questions:
         self._store = store
         self._tree = tree
         self._root = root
-        self._atlas = Atlas(store, tree)
+        self._atlas = GraphCache(store, tree)
         self._linked = linked
 
     def node(self, name: str) -> Node:
@@ -171,7 +171,7 @@ class Questions:
         value: str,
         depth: int,
         limit: int,
-    ) -> tuple[list[tuple[Step, ...]], bool]:
+    ) -> tuple[list[tuple[TraceStep, ...]], bool]:
         """Ways of values, and whether all were followed. Tests use everything, so they are passed
         over unless one is asked about."""
         chart = self._atlas.map()
@@ -193,12 +193,12 @@ class Questions:
         kinds = (NodeKind.FUNCTION, NodeKind.FILE)
         return [node.id, *sorted(n.id for n in found.values() if n.kind in kinds and n != node)]
 
-    def _as_paths(self, ways: Sequence[Way]) -> list[tuple[Step, ...]]:
+    def _as_paths(self, ways: Sequence[FlowPath]) -> list[tuple[TraceStep, ...]]:
         ids = {hop.node for way in ways for hop in way.hops}
         nodes = self._store.nodes(self._tree, ids)
         return [
             tuple(
-                Step(
+                TraceStep(
                     kind=hop.kind,
                     node=nodes[hop.node],
                     line=hop.line,
@@ -213,7 +213,7 @@ class Questions:
 
     def _call_paths(
         self, start: Node, target: Node | None, *, depth: int, limit: int
-    ) -> list[tuple[Step, ...]]:
+    ) -> list[tuple[TraceStep, ...]]:
         chart = self._atlas.map()
         kinds = (EdgeKind.CALLS, EdgeKind.IS_ENTRYPOINT_FOR)
         steps = chart.walk(self._starts(chart, start), depth=depth, backwards=False, kinds=kinds)
@@ -225,7 +225,7 @@ class Questions:
         nodes = self._nodes(chart, {int(steps.places[i]) for chain in chains for i in chain})
         return [
             tuple(
-                Step(kind=KIND_ORDER[int(steps.kinds[i])], node=nodes[int(steps.places[i])])
+                TraceStep(kind=KIND_ORDER[int(steps.kinds[i])], node=nodes[int(steps.places[i])])
                 for i in chain
             )
             for chain in chains
@@ -256,13 +256,15 @@ class Questions:
 
     # -- Inside -----------------------------------------------------------------------------------
 
-    def _walk(self, name: str, *, depth: int, backwards: bool) -> tuple[Node, Steps, Map]:
+    def _walk(
+        self, name: str, *, depth: int, backwards: bool
+    ) -> tuple[Node, Traversal, GraphSnapshot]:
         _require_depth(depth, most=DEEPEST)
         target, chart = self.node(name), self._atlas.map()
         starts = self._starts(chart, target)
         return target, chart.walk(starts, depth=depth, backwards=backwards), chart
 
-    def _starts(self, chart: Map, node: Node) -> Ints:
+    def _starts(self, chart: GraphSnapshot, node: Node) -> Ints:
         """The places of a node and of everything inside it."""
         own = chart.places(list(self._store.numbers(self._tree, [node.id]).values()))
         own = own[own >= 0]
@@ -283,14 +285,16 @@ class Questions:
             return np.union1d(own, chart.places(list(numbers.values())))
         return own
 
-    def _reached(self, chart: Map, steps: Steps, limit: int) -> tuple[Reached, ...]:
+    def _reached(
+        self, chart: GraphSnapshot, steps: Traversal, limit: int
+    ) -> tuple[ReachedNode, ...]:
         # The nearest first, among those what is no test: tests have a list of their own.
         tests = chart.tests[steps.places]
         order = np.lexsort((steps.places, -steps.scores, tests, steps.depths))[:limit]
         wanted = set(map(int, steps.places[order])) | set(map(int, steps.before[order]))
         nodes = self._nodes(chart, wanted)
         return tuple(
-            Reached(
+            ReachedNode(
                 node=nodes[int(steps.places[i])],
                 depth=int(steps.depths[i]),
                 score=round(float(steps.scores[i]), 4),
@@ -300,7 +304,7 @@ class Questions:
             for i in order
         )
 
-    def _nodes(self, chart: Map, places: set[int]) -> dict[int, Node]:
+    def _nodes(self, chart: GraphSnapshot, places: set[int]) -> dict[int, Node]:
         numbers = {int(chart.numbers[place]): place for place in places}
         found = self._store.numbered(self._tree, list(numbers))
         return {numbers[number]: node for number, node in found.items()}
@@ -324,7 +328,7 @@ class _Touched(NamedTuple):
     scores: Floats
 
 
-def _by_file(chart: Map, steps: Steps, *, without: str | None = None) -> _Touched:
+def _by_file(chart: GraphSnapshot, steps: Traversal, *, without: str | None = None) -> _Touched:
     """The files that a walk reached; equal ones by path."""
     files = chart.files[steps.places]
     known = files >= 0
@@ -337,16 +341,16 @@ def _by_file(chart: Map, steps: Steps, *, without: str | None = None) -> _Touche
     return _Touched(order.tolist(), strongest[order])
 
 
-def _modules(chart: Map, touched: _Touched) -> tuple[str, ...]:
+def _modules(chart: GraphSnapshot, touched: _Touched) -> tuple[str, ...]:
     return tuple(sorted({chart.modules[place] for place in touched.places} - {""}))
 
 
-def _leaves(steps: Steps) -> Ints:
+def _leaves(steps: Traversal) -> Ints:
     """The nodes from which a walk went no farther."""
     return np.setdiff1d(steps.places, steps.before)
 
 
-def _chain(place: int, steps: Steps, index: dict[int, int]) -> list[int]:
+def _chain(place: int, steps: Traversal, index: dict[int, int]) -> list[int]:
     """The steps that lead to one of them, in the order they are taken."""
     chain = [place]
     while (earlier := index.get(int(steps.before[chain[-1]]))) is not None:

@@ -28,7 +28,7 @@ class RelatedFile:
 
 
 @record
-class Named:
+class NamedFile:
     """A file that a source names, with its reasons."""
 
     path: str
@@ -36,15 +36,15 @@ class Named:
 
 
 @record
-class Ranking:
+class FileRanking:
     """What one source names, the best first."""
 
     weight: float
-    files: Sequence[Named]
+    files: Sequence[NamedFile]
 
 
 def fused(
-    rankings: Sequence[Ranking], *, is_there: Callable[[str], bool], limit: int
+    rankings: Sequence[FileRanking], *, is_there: Callable[[str], bool], limit: int
 ) -> list[RelatedFile]:
     """The files that the sources agree on, best first; files that are gone are passed over."""
     scores: defaultdict[str, float] = defaultdict(float)

@@ -14,7 +14,14 @@ from itertools import count
 from math import prod
 from typing import NamedTuple
 
-from wellkept.codegraph.query.dataflow import RECEIVER, SELF, Flow, Move, Origin, Sink
+from wellkept.codegraph.query.dataflow import (
+    RECEIVER,
+    SELF,
+    FunctionFlow,
+    ValueMove,
+    ValueOrigin,
+    ValueSink,
+)
 from wellkept.codegraph.query.dataflow_files import FlowFiles
 from wellkept.codegraph.query.dataflow_syntax import SPREAD
 from wellkept.core.graph import SYMBOL_MARK, Edge, EdgeKind, NodeKind
@@ -25,7 +32,7 @@ NOTED_WAYS = frozenset(
     {EdgeKind.FLOWS_TO, EdgeKind.IS_ENTRYPOINT_FOR, EdgeKind.HANDLES_ERRORS_FROM}
 )
 _INHERITS = frozenset({EdgeKind.EXTENDS, EdgeKind.IMPLEMENTS})
-_ANY = Origin("variable", "*")
+_ANY = ValueOrigin("variable", "*")
 """Stands for everything that a function handles."""
 _THROUGH_UNKNOWN = 0.8
 """What is outside of the tree is taken to give its arguments back, changed or not."""
@@ -41,7 +48,7 @@ _MOST_FUNCTIONS, _MOST_VALUES = 300, 5_000
 _DEEPEST_RETURN = 4
 
 
-class Hop(NamedTuple):
+class FlowStep(NamedTuple):
     """A value comes to a function: how, and in which line of the function it comes from, or for a
     result, of the one it comes to."""
 
@@ -52,11 +59,11 @@ class Hop(NamedTuple):
     confidence: float
 
 
-class Way(NamedTuple):
+class FlowPath(NamedTuple):
     """Hops from a start; the confidence is that of all of them together."""
 
     start: str
-    hops: tuple[Hop, ...]
+    hops: tuple[FlowStep, ...]
     confidence: float
 
 
@@ -64,14 +71,14 @@ class _At(NamedTuple):
     """A value at its origin in a function, and whether it may still go up to callers."""
 
     node: str
-    origin: Origin
+    origin: ValueOrigin
     rises: bool
 
 
 class _Next(NamedTuple):
     at: _At
     confidence: float
-    hop: Hop | None = None
+    hop: FlowStep | None = None
 
 
 class Tracer:
@@ -92,18 +99,18 @@ class Tracer:
 
     def ways(
         self, starts: Collection[str], *, ends: Collection[str] | None, depth: int, value: str = ""
-    ) -> list[Way]:
+    ) -> list[FlowPath]:
         """The surest way to each end, or to each function from which no value goes on."""
         starts, ends = set(starts), None if ends is None else set(ends)
-        reached: dict[str, Way] = {}
+        reached: dict[str, FlowPath] = {}
         passed: set[str] = set()
         best: dict[_At, float] = {}
         ticket = count()
-        queue: list[tuple[float, int, _At, Way]] = []
+        queue: list[tuple[float, int, _At, FlowPath]] = []
         for start in starts:
-            origin = Origin("local", value) if value else _ANY
+            origin = ValueOrigin("local", value) if value else _ANY
             first = _At(start, origin, rises=True)
-            heapq.heappush(queue, (-1.0, next(ticket), first, Way(start, (), 1.0)))
+            heapq.heappush(queue, (-1.0, next(ticket), first, FlowPath(start, (), 1.0)))
         while queue:
             if self._files.count > _MOST_FUNCTIONS or len(best) > _MOST_VALUES:
                 self.cut = True
@@ -141,7 +148,7 @@ class Tracer:
             for step in self._moved(at, flow, move):
                 yield step._replace(confidence=step.confidence * sure)
 
-    def _moved(self, at: _At, flow: Flow, move: Move) -> Iterator[_Next]:
+    def _moved(self, at: _At, flow: FunctionFlow, move: ValueMove) -> Iterator[_Next]:
         match move.sink.kind:
             case "argument":
                 yield from self._passed(at, flow, move)
@@ -162,12 +169,12 @@ class Tracer:
                 edges = self._store.edges(self._tree, sources=[node])
                 self._notes[node] = [edge for edge in edges if edge.kind in NOTED_WAYS]
             for edge in self._notes[node]:
-                hop = Hop(edge.target, edge.kind, "noted", edge.line, edge.confidence)
+                hop = FlowStep(edge.target, edge.kind, "noted", edge.line, edge.confidence)
                 yield _Next(_At(edge.target, _ANY, rises=True), edge.confidence, hop)
 
-    def _passed(self, at: _At, flow: Flow, move: Move) -> Iterator[_Next]:
+    def _passed(self, at: _At, flow: FunctionFlow, move: ValueMove) -> Iterator[_Next]:
         """An argument goes into whoever may be called, and perhaps comes back as the result."""
-        result = _At(at.node, Origin("result", str(move.sink.call)), at.rises)
+        result = _At(at.node, ValueOrigin("result", str(move.sink.call)), at.rises)
         called = self._callees(at.node, flow, move.sink)
         if not called:
             yield _Next(result, _THROUGH_UNKNOWN)
@@ -175,12 +182,12 @@ class Tracer:
             taker = self._files.flow(node)
             for name in _takers(taker, move.sink.name):
                 how = "its object" if name == SELF else f"passed as {name}"
-                hop = Hop(node, EdgeKind.FLOWS_TO, how, move.line, sure)
-                yield _Next(_At(node, Origin("parameter", name), rises=False), sure, hop)
+                hop = FlowStep(node, EdgeKind.FLOWS_TO, how, move.line, sure)
+                yield _Next(_At(node, ValueOrigin("parameter", name), rises=False), sure, hop)
                 if _makes(node) or self._gives_back(node, name):
                     yield _Next(result, sure * _GIVEN_BACK)
 
-    def _callees(self, node: str, flow: Flow, sink: Sink) -> list[tuple[str, float]]:
+    def _callees(self, node: str, flow: FunctionFlow, sink: ValueSink) -> list[tuple[str, float]]:
         """The functions that a call may run: the one that is meant, and what overrides it."""
         callee = flow.sites[sink.call].callee
         meant = self._files.called(node, callee) or self._by_result(node, flow, sink.call)
@@ -198,10 +205,10 @@ class Tracer:
         node = self._store.nodes(self._tree, [target]).get(target)
         return node is not None and node.kind is NodeKind.FUNCTION
 
-    def _by_result(self, node: str, flow: Flow, call: int) -> tuple[str, float] | None:
+    def _by_result(self, node: str, flow: FunctionFlow, call: int) -> tuple[str, float] | None:
         """A method of what another call says to give back."""
         name = flow.sites[call].callee.rpartition(".")[2]
-        receiver = Sink("argument", RECEIVER, call)
+        receiver = ValueSink("argument", RECEIVER, call)
         for origin, moves in flow.moves.items():
             if origin.kind == "result" and any(move.sink == receiver for move in moves):
                 maker = self._files.called(node, flow.sites[int(origin.name)].callee)
@@ -253,11 +260,11 @@ class Tracer:
             for number, site in enumerate(flow.sites if flow is not None else ()):
                 meant = self._files.called(edge.source, site.callee)
                 if meant is not None and meant[0] == at.node:
-                    hop = Hop(edge.source, EdgeKind.FLOWS_TO, "returned", site.line, meant[1])
-                    result = Origin("result", str(number))
+                    hop = FlowStep(edge.source, EdgeKind.FLOWS_TO, "returned", site.line, meant[1])
+                    result = ValueOrigin("result", str(number))
                     yield _Next(_At(edge.source, result, rises=True), meant[1], hop)
 
-    def _kept(self, at: _At, move: Move) -> Iterator[_Next]:
+    def _kept(self, at: _At, move: ValueMove) -> Iterator[_Next]:
         """A field is read by other methods of its class and of classes below."""
         owner = at.node.rpartition(".")[0]
         if SYMBOL_MARK not in owner:
@@ -265,21 +272,21 @@ class Tracer:
         for holder in (owner, *self._below(owner)):
             path, _, qualname = holder.partition(SYMBOL_MARK)
             readers = self._files.readers(path, move.sink.name, inside=qualname)
-            yield from self._read_by(at, readers, Origin("field", move.sink.name), move)
+            yield from self._read_by(at, readers, ValueOrigin("field", move.sink.name), move)
 
-    def _shared(self, at: _At, move: Move) -> Iterator[_Next]:
+    def _shared(self, at: _At, move: ValueMove) -> Iterator[_Next]:
         path = at.node.partition(SYMBOL_MARK)[0]
         readers = self._files.readers(path, move.sink.name)
-        yield from self._read_by(at, readers, Origin("variable", move.sink.name), move)
+        yield from self._read_by(at, readers, ValueOrigin("variable", move.sink.name), move)
 
     def _read_by(
-        self, at: _At, readers: Iterator[str], origin: Origin, move: Move
+        self, at: _At, readers: Iterator[str], origin: ValueOrigin, move: ValueMove
     ) -> Iterator[_Next]:
         for node in readers:
             flow = self._files.flow(node) if node != at.node else None
             if flow is not None and origin in flow.moves:
                 how = f"kept in {origin.name}"
-                hop = Hop(node, EdgeKind.FLOWS_TO, how, move.line, _BY_FIELD)
+                hop = FlowStep(node, EdgeKind.FLOWS_TO, how, move.line, _BY_FIELD)
                 yield _Next(_At(node, origin, rises=True), _BY_FIELD, hop)
 
     # -- What comes back --------------------------------------------------------------------------
@@ -291,16 +298,16 @@ class Tracer:
         if spot in self._gives or flow is None or depth > _DEEPEST_RETURN:
             return self._gives.get(spot, flow is None)
         # A circle adds nothing to what is found by going around it once.
-        self._gives[spot] = _returns(flow, Origin("parameter", parameter))
+        self._gives[spot] = _returns(flow, ValueOrigin("parameter", parameter))
         self._gives[spot] = self._gives[spot] or self._reaches_return(node, flow, parameter, depth)
         return self._gives[spot]
 
-    def _reaches_return(self, node: str, flow: Flow, parameter: str, depth: int) -> bool:
-        waiting = [Origin("parameter", parameter)]
+    def _reaches_return(self, node: str, flow: FunctionFlow, parameter: str, depth: int) -> bool:
+        waiting = [ValueOrigin("parameter", parameter)]
         seen = set(waiting)
         while waiting:
             for move in _moves(flow, waiting.pop()):
-                result = Origin("result", str(move.sink.call))
+                result = ValueOrigin("result", str(move.sink.call))
                 if move.sink.kind != "argument" or result in seen:
                     continue
                 if self._comes_back(node, flow, move, depth):
@@ -310,7 +317,7 @@ class Tracer:
                     seen.add(result)
         return False
 
-    def _comes_back(self, node: str, flow: Flow, move: Move, depth: int) -> bool:
+    def _comes_back(self, node: str, flow: FunctionFlow, move: ValueMove, depth: int) -> bool:
         called = self._callees(node, flow, move.sink)
         return not called or any(
             _makes(callee) or self._gives_back(callee, name, depth + 1)
@@ -319,27 +326,27 @@ class Tracer:
         )
 
 
-def _longer(way: Way, step: _Next) -> Way:
+def _longer(way: FlowPath, step: _Next) -> FlowPath:
     """The way with one step more. What had to be assumed since the last hop counts to the next."""
     confidence = way.confidence * step.confidence
     if step.hop is None:
-        return Way(way.start, way.hops, confidence)
+        return FlowPath(way.start, way.hops, confidence)
     sure = confidence / prod(hop.confidence for hop in way.hops)
-    return Way(way.start, (*way.hops, step.hop._replace(confidence=sure)), confidence)
+    return FlowPath(way.start, (*way.hops, step.hop._replace(confidence=sure)), confidence)
 
 
-def _moves(flow: Flow, origin: Origin) -> Sequence[Move]:
+def _moves(flow: FunctionFlow, origin: ValueOrigin) -> Sequence[ValueMove]:
     if origin != _ANY:
         return flow.moves.get(origin, ())
-    own = Origin("parameter", SELF)
+    own = ValueOrigin("parameter", SELF)
     return [move for at, moves in flow.moves.items() if at != own for move in moves]
 
 
-def _returns(flow: Flow, origin: Origin) -> bool:
+def _returns(flow: FunctionFlow, origin: ValueOrigin) -> bool:
     return any(move.sink.kind == "return" for move in _moves(flow, origin))
 
 
-def _takers(flow: Flow | None, key: str) -> list[str]:
+def _takers(flow: FunctionFlow | None, key: str) -> list[str]:
     """The parameters that an argument may become."""
     if key == RECEIVER:
         return [SELF]

@@ -26,7 +26,7 @@ _WEIGHTS = np.array([EDGE_WEIGHTS[kind] for kind in KIND_ORDER])
 _FLOWS = KIND_ORDER.index(EdgeKind.FLOWS_TO)
 
 
-class Steps(NamedTuple):
+class Traversal(NamedTuple):
     """What a walk reached: places of nodes with depth, score, last edge kind and the place
     before; the nodes it started from are not among them."""
 
@@ -36,9 +36,9 @@ class Steps(NamedTuple):
     kinds: Ints
     before: Ints
 
-    def chosen(self, which: Bools) -> Steps:
+    def chosen(self, which: Bools) -> Traversal:
         """Those of the steps that a mask lets through."""
-        return Steps(
+        return Traversal(
             self.places[which],
             self.depths[which],
             self.scores[which],
@@ -56,7 +56,7 @@ class _Half(NamedTuple):
     weights: Floats
 
 
-class Map:
+class GraphSnapshot:
     """One version of a graph, ready to be walked."""
 
     def __init__(self, edges: EdgeTable, nodes: NodeTable) -> None:
@@ -128,7 +128,7 @@ class Map:
         depth: int,
         backwards: bool,
         kinds: Collection[EdgeKind] | None = None,
-    ) -> Steps:
+    ) -> Traversal:
         """Follow edges to what they point to, or backwards to what depends on the starts."""
         half = self._up if backwards else self._down
         allowed = None if kinds is None else _mask(kinds)
@@ -136,7 +136,7 @@ class Map:
         seen = np.zeros(len(self.numbers), dtype=bool)
         scores[starts] = 1.0
         seen[starts] = True
-        levels: list[Steps] = []
+        levels: list[Traversal] = []
         frontier = starts
         for level in range(1, depth + 1):
             step = _level(half, frontier, scores, open_=~seen, allowed=allowed)
@@ -157,7 +157,7 @@ def _ranking(paths: Sequence[str]) -> list[int]:
 
 def _level(
     half: _Half, frontier: Ints, scores: Floats, *, open_: Bools, allowed: Bools | None
-) -> Steps:
+) -> Traversal:
     """The nodes one step on that were not seen before, each by its strongest edge."""
     begins = half.offsets[frontier]
     counts = half.offsets[frontier + 1] - begins
@@ -173,7 +173,7 @@ def _level(
     order = np.lexsort((origin, -strength, ends))
     ends, edges, origin, strength = ends[order], edges[order], origin[order], strength[order]
     first = np.concatenate(([True], ends[1:] != ends[:-1])) if len(ends) else np.zeros(0, bool)
-    return Steps(
+    return Traversal(
         ends[first],
         np.zeros(0, dtype=np.int64),
         strength[first],
@@ -186,11 +186,11 @@ def _mask(kinds: Collection[EdgeKind]) -> Bools:
     return np.array([kind in kinds for kind in KIND_ORDER])
 
 
-def _joined(levels: list[Steps]) -> Steps:
+def _joined(levels: list[Traversal]) -> Traversal:
     if not levels:
         none, no_scores = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return Steps(none, none, no_scores, none, none)
-    return Steps(
+        return Traversal(none, none, no_scores, none, none)
+    return Traversal(
         np.concatenate([level.places for level in levels]),
         np.concatenate([level.depths for level in levels]),
         np.concatenate([level.scores for level in levels]),
@@ -199,16 +199,18 @@ def _joined(levels: list[Steps]) -> Steps:
     )
 
 
-class Atlas:
+class GraphCache:
     """The map of a tree, drawn again when the tree changed."""
 
     def __init__(self, store: GraphStore, tree: str) -> None:
         self._store = store
         self._tree = tree
-        self._map: Map | None = None
+        self._map: GraphSnapshot | None = None
 
-    def map(self) -> Map:
+    def map(self) -> GraphSnapshot:
         """The graph as it is now."""
         if self._map is None or self._map.version != self._store.version(self._tree):
-            self._map = Map(self._store.edge_table(self._tree), self._store.node_table(self._tree))
+            self._map = GraphSnapshot(
+                self._store.edge_table(self._tree), self._store.node_table(self._tree)
+            )
         return self._map

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from posixpath import commonprefix, dirname
 
-from wellkept.codegraph.parse.file_facts import STAR, UNKNOWN, Import, Names, Uses
-from wellkept.codegraph.parse.language import Found, Language, Target
-from wellkept.codegraph.parse.resolver_context import Outlook, stem
-from wellkept.codegraph.resolve.scopes import Meaning, Scopes, widest
+from wellkept.codegraph.parse.file_facts import STAR, UNKNOWN, ExportedNames, FileUses, Import
+from wellkept.codegraph.parse.language import ImportTarget, Language, ResolvedImport
+from wellkept.codegraph.parse.resolver_context import ResolverContext, stem
+from wellkept.codegraph.resolve.scopes import ResolvedName, Scopes, widest
 from wellkept.core.graph import SYMBOL_MARK, Edge, EdgeKind, NodeKind
-from wellkept.core.ports.graph import DrawnEdges
+from wellkept.core.ports.graph import FileEdges
 
 _BY_MEMBER = 0.4
 """A method on a value of unknown type, when only one class in sight has such a method."""
@@ -27,19 +27,19 @@ Methods = dict[str, list[tuple[str, str]]]
 """(file, class) of methods, by their name."""
 
 
-def node_id(target: Target) -> str:
+def node_id(target: ImportTarget) -> str:
     """The id of what a name stands for."""
     return f"{target.path}{SYMBOL_MARK}{target.qualname}" if target.qualname else target.path
 
 
-class Drawer:
+class EdgeBuilder:
     """Draws the edges of files, one at a time."""
 
-    def __init__(self, outlook: Outlook) -> None:
+    def __init__(self, outlook: ResolverContext) -> None:
         self._outlook = outlook
         self._scopes = Scopes(outlook)
 
-    def draw(self, path: str, uses: Uses) -> DrawnEdges:
+    def draw(self, path: str, uses: FileUses) -> FileEdges:
         """The edges of one file and the questions they rest on."""
         self._outlook.taken()
         names, language = self._outlook.names(path), self._outlook.language_of(path)
@@ -50,9 +50,9 @@ class Drawer:
             self._bases(sheet, names)
             self._calls(sheet, names, uses)
             self._tested(sheet, language)
-        return DrawnEdges(path=path, edges=sheet.edges(), lookups=self._outlook.taken())
+        return FileEdges(path=path, edges=sheet.edges(), lookups=self._outlook.taken())
 
-    def _imports(self, sheet: _Sheet, names: Names, uses: Uses) -> None:
+    def _imports(self, sheet: _Sheet, names: ExportedNames, uses: FileUses) -> None:
         for place, item in enumerate(names.imports):
             found = self._outlook.found(sheet.path, place)
             line = uses.import_lines[place] if place < len(uses.import_lines) else 0
@@ -64,7 +64,7 @@ class Drawer:
                 if is_meant and target.path != sheet.path:
                     sheet.add(sheet.path, node_id(target), EdgeKind.IMPORTS, found.confidence, line)
 
-    def _bound(self, item: Import, found: Found) -> Iterator[Target]:
+    def _bound(self, item: Import, found: ResolvedImport) -> Iterator[ImportTarget]:
         """What the names of an import stand for, as far as it is there."""
         for name, targets in found.binds:
             if not name or item.form == "top":
@@ -74,7 +74,7 @@ class Drawer:
             if meaning is not None and not meaning.target.is_package:
                 yield meaning.target
 
-    def _exports(self, sheet: _Sheet, names: Names) -> None:
+    def _exports(self, sheet: _Sheet, names: ExportedNames) -> None:
         """What a file gives away: what it defines at its top, and what it passes on."""
         for qualname in sheet.exported(names):
             sheet.add(sheet.path, f"{sheet.path}{SYMBOL_MARK}{qualname}", EdgeKind.EXPORTS)
@@ -84,11 +84,11 @@ class Drawer:
                     sheet.add(sheet.path, node_id(target), EdgeKind.EXPORTS)
         for outer, inner in names.exports:
             if inner not in names.symbols and outer != STAR:
-                given = self._scopes.given(Target(sheet.path), outer)
+                given = self._scopes.given(ImportTarget(sheet.path), outer)
                 if given is not None and self._scopes.is_node(given):
                     sheet.add(sheet.path, node_id(given), EdgeKind.EXPORTS)
 
-    def _bases(self, sheet: _Sheet, names: Names) -> None:
+    def _bases(self, sheet: _Sheet, names: ExportedNames) -> None:
         for owner, name, implements in names.bases:
             outer = owner.rpartition(".")[0]
             meaning = self._scopes.resolve(sheet.path, outer, name.split("."))
@@ -104,7 +104,7 @@ class Drawer:
                 self._overrides(sheet, names, owner, meaning, edge)
 
     def _overrides(
-        self, sheet: _Sheet, names: Names, owner: str, base: Meaning, edge: EdgeKind
+        self, sheet: _Sheet, names: ExportedNames, owner: str, base: ResolvedName, edge: EdgeKind
     ) -> None:
         """A method follows the one above it, and may be what runs when that one is called. What
         tests override says nothing about the rest."""
@@ -129,7 +129,7 @@ class Drawer:
         is_class = meaning is not None and self._scopes.kind(meaning.target) in _DECLARED
         return node_id(meaning.target) if meaning is not None and is_class else None
 
-    def meant(self, path: str, uses: Uses) -> dict[tuple[str, str], tuple[str, float]]:
+    def meant(self, path: str, uses: FileUses) -> dict[tuple[str, str], tuple[str, float]]:
         """Who is called in a file and how sure that is, by the scope and the callee as written."""
         names = self._outlook.names(path)
         if names is None:
@@ -137,13 +137,13 @@ class Drawer:
         called = self._called(_Sheet(path), names, uses)
         return {(scope, callee): (target, sure) for scope, callee, _, target, sure in called}
 
-    def _calls(self, sheet: _Sheet, names: Names, uses: Uses) -> None:
+    def _calls(self, sheet: _Sheet, names: ExportedNames, uses: FileUses) -> None:
         for scope, _, line, target, confidence in self._called(sheet, names, uses):
             source = sheet.id_of(scope, names) or sheet.path
             sheet.add(source, target, EdgeKind.CALLS, confidence, line)
 
     def _called(
-        self, sheet: _Sheet, names: Names, uses: Uses
+        self, sheet: _Sheet, names: ExportedNames, uses: FileUses
     ) -> Iterator[tuple[str, str, int, str, float]]:
         """Scope, callee as written, line, who that is and how sure, for the calls that mean
         something in this tree."""
@@ -151,7 +151,7 @@ class Drawer:
         if language is None:
             return
         known = self._heads(sheet.path, language, names, uses)
-        resolved: dict[tuple[str, str], Meaning | None] = {}
+        resolved: dict[tuple[str, str], ResolvedName | None] = {}
         for caller, callee, line in uses.calls:
             scope = uses.callers[caller] if caller >= 0 else ""
             parts = callee.split(".")
@@ -171,7 +171,7 @@ class Drawer:
                     yield scope, callee, line, target, _BY_MEMBER
 
     def _heads(
-        self, path: str, language: Language, names: Names, uses: Uses
+        self, path: str, language: Language, names: ExportedNames, uses: FileUses
     ) -> frozenset[str] | None:
         """Names that can mean anything in a file at all, to pass over the many that cannot, such
         as built-in functions; None where names may also come from outside the file's text."""
@@ -188,7 +188,7 @@ class Drawer:
             | language.super_names
         )
 
-    def _by_member(self, sheet: _Sheet, parts: list[str], names: Names) -> str | None:
+    def _by_member(self, sheet: _Sheet, parts: list[str], names: ExportedNames) -> str | None:
         """A method of a value whose type is unknown: only where one class in sight has it."""
         name = parts[-1]
         if name in _EVERYWHERE or parts[0] in names.imported or name.startswith("__"):
@@ -199,7 +199,7 @@ class Drawer:
         path, owner = owners[0]
         return f"{path}{SYMBOL_MARK}{owner}.{name}"
 
-    def _in_sight(self, path: str, names: Names) -> Methods:
+    def _in_sight(self, path: str, names: ExportedNames) -> Methods:
         """Methods of the classes of a file and of those it imports, by name."""
         files = {path: None}
         for place in range(len(names.imports)):
@@ -259,13 +259,13 @@ class _Sheet:
             for (s, t, kind), (sure, line) in sorted(self._edges.items())
         )
 
-    def id_of(self, qualname: str, names: Names) -> str | None:
+    def id_of(self, qualname: str, names: ExportedNames) -> str | None:
         """The id of a symbol of this file, if it is one."""
         if qualname not in names.symbols:
             return None
         return f"{self.path}{SYMBOL_MARK}{qualname}"
 
-    def exported(self, names: Names) -> list[str]:
+    def exported(self, names: ExportedNames) -> list[str]:
         """Symbols at the top of the file that others may use."""
         if names.exports:
             return [inner for _, inner in names.exports if inner in names.symbols]

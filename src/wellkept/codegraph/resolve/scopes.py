@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from wellkept.codegraph.parse.file_facts import RETURNED, STAR, Names
-from wellkept.codegraph.parse.language import Language, Target
-from wellkept.codegraph.parse.resolver_context import Outlook
+from wellkept.codegraph.parse.file_facts import RETURNED, STAR, ExportedNames
+from wellkept.codegraph.parse.language import ImportTarget, Language
+from wellkept.codegraph.parse.resolver_context import ResolverContext
 from wellkept.core.graph import NodeKind
 
 _TYPES = frozenset({NodeKind.CLASS, NodeKind.INTERFACE})
@@ -25,10 +25,10 @@ NO_BINDINGS: Bindings = {}
 Parts = Sequence[str]
 
 
-class Meaning(NamedTuple):
+class ResolvedName(NamedTuple):
     """What a name stands for, and how sure that is."""
 
-    target: Target
+    target: ImportTarget
     confidence: float = 1.0
 
 
@@ -36,7 +36,7 @@ class _Place(NamedTuple):
     """Where a name is written."""
 
     path: str
-    names: Names
+    names: ExportedNames
     language: Language
     bindings: Bindings
 
@@ -44,22 +44,22 @@ class _Place(NamedTuple):
 class Scopes:
     """Looks names up across the files of a tree."""
 
-    def __init__(self, outlook: Outlook) -> None:
+    def __init__(self, outlook: ResolverContext) -> None:
         self._outlook = outlook
         self._tables: dict[str, dict[str, list[str]]] = {}
 
-    def kind(self, target: Target) -> NodeKind | None:
+    def kind(self, target: ImportTarget) -> NodeKind | None:
         """The kind of a symbol."""
         names = self._outlook.names(target.path) if target.qualname else None
         return names.symbols.get(target.qualname) if names is not None else None
 
-    def is_node(self, target: Target) -> bool:
+    def is_node(self, target: ImportTarget) -> bool:
         """Whether it is a file or a symbol, and neither a package nor a variable."""
         return not target.is_package and (not target.qualname or self.kind(target) is not None)
 
     def resolve(
         self, path: str, scope: str, parts: Parts, bindings: Bindings = NO_BINDINGS, steps: int = 0
-    ) -> Meaning | None:
+    ) -> ResolvedName | None:
         """What a dotted name means inside a scope of a file."""
         names, language = self._outlook.names(path), self._outlook.language_of(path)
         if names is None or language is None or steps > _FARTHEST:
@@ -68,7 +68,7 @@ class Scopes:
         if parts[0] in language.outer_names:
             scope, parts = _out_of_modules(place, scope, parts)
             if not parts:
-                return Meaning(Target(path, scope))
+                return ResolvedName(ImportTarget(path, scope))
         head = parts[0]
         if head in language.self_names or head in language.super_names:
             return self._on_self(place, scope, parts, steps)
@@ -87,7 +87,7 @@ class Scopes:
 
     # -- Inside a file ----------------------------------------------------------------------------
 
-    def _on_self(self, place: _Place, scope: str, parts: Parts, steps: int) -> Meaning | None:
+    def _on_self(self, place: _Place, scope: str, parts: Parts, steps: int) -> ResolvedName | None:
         """`self.x`, `this.x`, `super.x`."""
         owner = self._class_around(place, scope, steps)
         if owner is None:
@@ -95,21 +95,21 @@ class Scopes:
         above = parts[0] in place.language.super_names
         starts = self.bases(owner) if above else (owner,)
         if len(parts) == 1:
-            return Meaning(starts[0]) if starts else None
+            return ResolvedName(starts[0]) if starts else None
         return _first(self.member(start, parts[1:], steps + 1) for start in starts)
 
-    def _class_around(self, place: _Place, scope: str, steps: int) -> Target | None:
+    def _class_around(self, place: _Place, scope: str, steps: int) -> ImportTarget | None:
         """The class that a scope belongs to, which another file may declare."""
         for inner in outward(scope):
             kind = place.names.symbols.get(inner)
             if kind in _TYPES:
-                return Target(place.path, inner)
+                return ImportTarget(place.path, inner)
             if kind is None:
                 met = self._in_file(place, inner.split("."), steps + 1)
-                return met.target if met is not None else Target(place.path, inner)
+                return met.target if met is not None else ImportTarget(place.path, inner)
         return None
 
-    def _inside(self, place: _Place, scope: str, parts: Parts, steps: int) -> Meaning | None:
+    def _inside(self, place: _Place, scope: str, parts: Parts, steps: int) -> ResolvedName | None:
         """A name among what is defined in a scope."""
         kind = place.names.symbols.get(scope)
         if kind in _TYPES or kind is None:
@@ -120,12 +120,12 @@ class Scopes:
         inner = f"{scope}.{parts[0]}"
         if inner not in place.names.symbols:
             return None
-        return self.descend(Target(place.path, inner), parts[1:], steps + 1)
+        return self.descend(ImportTarget(place.path, inner), parts[1:], steps + 1)
 
-    def _in_file(self, place: _Place, parts: Parts, steps: int) -> Meaning | None:
+    def _in_file(self, place: _Place, parts: Parts, steps: int) -> ResolvedName | None:
         path, names, language, _ = place
         if parts[0] in names.symbols:
-            return self.descend(Target(path, parts[0]), parts[1:], steps + 1)
+            return self.descend(ImportTarget(path, parts[0]), parts[1:], steps + 1)
         if parts[0] in names.imported:
             return self._imported(place, parts, steps)
         if language.scope_of is not None:
@@ -145,13 +145,13 @@ class Scopes:
             return self._in_file(place, parts[1:], steps + 1)
         return met
 
-    def _imported(self, place: _Place, parts: Parts, steps: int) -> Meaning | None:
+    def _imported(self, place: _Place, parts: Parts, steps: int) -> ResolvedName | None:
         found = self._outlook.found(place.path, place.names.imported[parts[0]])
         targets = next((targets for name, targets in found.binds if name == parts[0]), ())
         met = _first(self.descend(target, parts[1:], steps + 1) for target in targets)
         return met and met._replace(confidence=met.confidence * found.confidence)
 
-    def _given_then(self, target: Target, parts: Parts, steps: int) -> Meaning | None:
+    def _given_then(self, target: ImportTarget, parts: Parts, steps: int) -> ResolvedName | None:
         given = self.given(target, parts[0], steps + 1)
         return None if given is None else self.descend(given, parts[1:], steps + 1)
 
@@ -159,7 +159,7 @@ class Scopes:
 
     def _by_type(
         self, place: _Place, scope: str, type_: str, parts: Parts, steps: int
-    ) -> Meaning | None:
+    ) -> ResolvedName | None:
         """A member of a variable, by the type that was written for it or made it."""
         if not type_ or not parts:
             return None
@@ -169,19 +169,19 @@ class Scopes:
             return None
         return self._of_type(owner, parts, steps)
 
-    def _type(self, place: _Place, scope: str, written: str, steps: int) -> Meaning | None:
+    def _type(self, place: _Place, scope: str, written: str, steps: int) -> ResolvedName | None:
         """The class that a written type means, or that something called gives."""
         meant = self.resolve(place.path, scope, written.split("."), place.bindings, steps + 2)
         if meant is None or self.kind(meant.target) in _TYPES:
             return meant
         return self._returned(meant, steps + 1)
 
-    def _of_type(self, owner: Meaning, parts: Parts, steps: int) -> Meaning | None:
+    def _of_type(self, owner: ResolvedName, parts: Parts, steps: int) -> ResolvedName | None:
         """A member of what is known to be of a class."""
         met = self.member(owner.target, parts, steps + 1)
         return met and met._replace(confidence=met.confidence * owner.confidence * _BY_TYPE)
 
-    def _returned(self, function: Meaning, steps: int) -> Meaning | None:
+    def _returned(self, function: ResolvedName, steps: int) -> ResolvedName | None:
         """The class of what a function says it returns."""
         path, qualname = function.target
         names = self._outlook.names(path) if qualname and steps <= _FARTHEST else None
@@ -191,24 +191,24 @@ class Scopes:
         met = self.resolve(path, qualname.rpartition(".")[0], type_.split("."), steps=steps + 1)
         return met if met is not None and self.kind(met.target) in _TYPES else None
 
-    def bases(self, owner: Target) -> tuple[Target, ...]:
+    def bases(self, owner: ImportTarget) -> tuple[ImportTarget, ...]:
         """The classes that a class extends or implements, where they are known."""
         spot = ("bases", *owner)
         return self._outlook.remembered(spot, lambda: self._find_bases(owner), ())
 
-    def _find_bases(self, owner: Target) -> tuple[Target, ...]:
+    def _find_bases(self, owner: ImportTarget) -> tuple[ImportTarget, ...]:
         names = self._outlook.names(owner.path)
         if names is None:
             return ()
         outer = owner.qualname.rpartition(".")[0]
-        found: list[Target] = []
+        found: list[ImportTarget] = []
         for name in names.bases_of.get(owner.qualname, ()):
             met = self.resolve(owner.path, outer, name.split("."))
             if met is not None and met.target != owner:
                 found.append(met.target)
         return tuple(found)
 
-    def member(self, owner: Target, parts: Parts, steps: int) -> Meaning | None:
+    def member(self, owner: ImportTarget, parts: Parts, steps: int) -> ResolvedName | None:
         """A member of a class, or of the nearest of its bases that has it."""
         if steps > _FARTHEST:
             return None
@@ -218,7 +218,7 @@ class Scopes:
                 return met if place == 0 else met._replace(confidence=met.confidence * 0.95)
         return None
 
-    def _lineage(self, owner: Target) -> Iterable[Target]:
+    def _lineage(self, owner: ImportTarget) -> Iterable[ImportTarget]:
         """A class and its bases, nearest first. While bases are being worked out they come one by
         one, so that a class is asked for no more than is needed of it."""
         if self._outlook.is_working:
@@ -226,7 +226,7 @@ class Scopes:
         spot = ("lineage", *owner)
         return self._outlook.remembered(spot, lambda: tuple(self._walked(owner)), ())
 
-    def _walked(self, owner: Target) -> Iterator[Target]:
+    def _walked(self, owner: ImportTarget) -> Iterator[ImportTarget]:
         seen, waiting = {owner}, [owner]
         while waiting:
             current = waiting.pop(0)
@@ -236,14 +236,14 @@ class Scopes:
                     seen.add(base)
                     waiting.append(base)
 
-    def _own_member(self, owner: Target, parts: Parts, steps: int) -> Meaning | None:
+    def _own_member(self, owner: ImportTarget, parts: Parts, steps: int) -> ResolvedName | None:
         qualname = f"{owner.qualname}.{parts[0]}"
         for path in (owner.path, *self._spread(owner.path)):
             names = self._outlook.names(path)
             if names is None:
                 continue
             if qualname in names.symbols:
-                return self.descend(Target(path, qualname), parts[1:], steps + 1)
+                return self.descend(ImportTarget(path, qualname), parts[1:], steps + 1)
             if len(parts) == 1:
                 continue
             type_ = names.attribute_types.get((owner.qualname, parts[0]))
@@ -263,7 +263,7 @@ class Scopes:
 
     # -- Across files -----------------------------------------------------------------------------
 
-    def descend(self, target: Target, parts: Parts, steps: int) -> Meaning | None:
+    def descend(self, target: ImportTarget, parts: Parts, steps: int) -> ResolvedName | None:
         """What a dotted rest means below something."""
         if steps > _FARTHEST:
             return None
@@ -276,25 +276,25 @@ class Scopes:
                 return self._of_variable(settled, parts, steps) if parts else None
             target, kind = settled, self.kind(settled)
         if not parts:
-            return Meaning(target)
+            return ResolvedName(target)
         if not target.qualname:
             return self._given_then(target, parts, steps)
         if kind in _TYPES:
             return self.member(target, parts, steps + 1)
         if kind is NodeKind.MODULE:
-            inner = Target(target.path, f"{target.qualname}.{parts[0]}")
+            inner = ImportTarget(target.path, f"{target.qualname}.{parts[0]}")
             return self.descend(inner, parts[1:], steps + 1) if self.kind(inner) else None
-        given = self._returned(Meaning(target), steps)
+        given = self._returned(ResolvedName(target), steps)
         return given and self._of_type(given, parts, steps)
 
-    def _variable(self, target: Target) -> str | None:
+    def _variable(self, target: ImportTarget) -> str | None:
         """The type of a variable at the top of a file, unless a symbol has that name."""
         names = self._outlook.names(target.path) if target.qualname else None
         if names is None or target.qualname in names.symbols:
             return None
         return names.attribute_types.get(("", target.qualname))
 
-    def _of_variable(self, target: Target, parts: Parts, steps: int) -> Meaning | None:
+    def _of_variable(self, target: ImportTarget, parts: Parts, steps: int) -> ResolvedName | None:
         """A member of a variable that another file made."""
         path, type_ = target.path, self._variable(target)
         names, language = self._outlook.names(path), self._outlook.language_of(path)
@@ -302,15 +302,15 @@ class Scopes:
             return None
         return self._by_type(_Place(path, names, language, NO_BINDINGS), "", type_, parts, steps)
 
-    def _settled(self, target: Target, steps: int) -> Target | None:
+    def _settled(self, target: ImportTarget, steps: int) -> ImportTarget | None:
         """A target whose symbol is really there, found through whatever passes it on."""
         if not target.qualname or self.kind(target) is not None or self._variable(target):
             return target
-        module, name = Target(target.path), target.qualname
+        module, name = ImportTarget(target.path), target.qualname
         given = self.given(module, name, steps + 1) if "." not in name else None
         return None if given is None or given == target else given
 
-    def given(self, target: Target, name: str, steps: int = 0) -> Target | None:
+    def given(self, target: ImportTarget, name: str, steps: int = 0) -> ImportTarget | None:
         """What a module or package gives under a name: its own, or what it passes on."""
         if steps > _FARTHEST:
             return None
@@ -320,18 +320,18 @@ class Scopes:
         if target.is_package:
             home = self._homes(target).get(name)
             if home is not None:
-                return Target(home, name)
+                return ImportTarget(home, name)
         else:
             met = self._given_by_file(target.path, name, steps)
             if met is not None:
                 return met
         return language.submodule(target, name, self._outlook) if language.submodule else None
 
-    def _given_by_file(self, path: str, name: str, steps: int) -> Target | None:
+    def _given_by_file(self, path: str, name: str, steps: int) -> ImportTarget | None:
         own = self._own_given(path, name, steps)
         return own if own is not None else self._passed_on(path, name, steps)
 
-    def _homes(self, package: Target) -> Mapping[str, str]:
+    def _homes(self, package: ImportTarget) -> Mapping[str, str]:
         """The file of a package that gives a name, by that name. What a file of it imports is its
         own affair."""
 
@@ -347,12 +347,12 @@ class Scopes:
 
         return self._outlook.remembered(("homes", package.path), look, {})
 
-    def _files_of(self, target: Target, language: Language) -> tuple[str, ...]:
+    def _files_of(self, target: ImportTarget, language: Language) -> tuple[str, ...]:
         if not target.is_package:
             return (target.path,)
         return language.files_of(target, self._outlook) if language.files_of is not None else ()
 
-    def _passed_on(self, path: str, name: str, steps: int) -> Target | None:
+    def _passed_on(self, path: str, name: str, steps: int) -> ImportTarget | None:
         """A name that a file exports straight from another file, or sees by a star."""
         names = self._outlook.names(path)
         for place, item in enumerate(names.imports if names is not None else ()):
@@ -363,18 +363,18 @@ class Scopes:
         found = (self._own_given(file, name, steps) for file in self._givers(path, name))
         return next((target for target in found if target is not None), None)
 
-    def _own_given(self, path: str, name: str, steps: int) -> Target | None:
+    def _own_given(self, path: str, name: str, steps: int) -> ImportTarget | None:
         """What a file defines or imports by name."""
         names = self._outlook.names(path)
         if names is None:
             return None
         inner = names.exported.get(name, name)
         if names.gives(inner):
-            return Target(path, inner)
+            return ImportTarget(path, inner)
         place = names.imported.get(inner)
         return None if place is None else self._settle_bound(path, place, inner, steps)
 
-    def _settle_bound(self, path: str, place: int, name: str, steps: int) -> Target | None:
+    def _settle_bound(self, path: str, place: int, name: str, steps: int) -> ImportTarget | None:
         for bound, targets in self._outlook.found(path, place).binds:
             if bound == name:
                 settled = (self._settled(target, steps + 1) for target in targets)
@@ -451,7 +451,9 @@ def outward(scope: str) -> Iterator[str]:
         scope = scope.rpartition(".")[0]
 
 
-def widest(scope: str, head: str, names: Names, bindings: Bindings, language: Language) -> str:
+def widest(
+    scope: str, head: str, names: ExportedNames, bindings: Bindings, language: Language
+) -> str:
     """The outermost scope in which a name means the same as in this one: a function around it
     that neither binds nor defines it has no say, nor has a class whose members need a `self`."""
     symbols = names.symbols
@@ -468,5 +470,5 @@ def widest(scope: str, head: str, names: Names, bindings: Bindings, language: La
     return scope
 
 
-def _first(meanings: Iterable[Meaning | None]) -> Meaning | None:
+def _first(meanings: Iterable[ResolvedName | None]) -> ResolvedName | None:
     return next((meaning for meaning in meanings if meaning is not None), None)

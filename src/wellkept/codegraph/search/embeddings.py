@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from wellkept.core.ports.code_search import CodeTexts, Touch, VectorKind, Vectors
+from wellkept.core.ports.code_search import CodeSearchStore, CommitCount, FileVectors, VectorKind
 from wellkept.core.ports.store import Embedder
 from wellkept.core.records import record
 
@@ -41,18 +41,24 @@ Read = Callable[[str], str | None]
 
 
 @record
-class Likeness:
+class EmbeddingScores:
     """Cosines of a request with the code of a file and with what was said of its changes."""
 
     code: float = 0.0
     said: float = 0.0
 
 
-class Meaning:
+class CodeEmbeddings:
     """Vectors of one tree. With `keep` off, what is worked out is not written down."""
 
     def __init__(
-        self, texts: CodeTexts, tree: str, *, embedder: Embedder, read: Read, keep: bool = True
+        self,
+        texts: CodeSearchStore,
+        tree: str,
+        *,
+        embedder: Embedder,
+        read: Read,
+        keep: bool = True,
     ) -> None:
         self._texts = texts
         self._tree = tree
@@ -61,15 +67,17 @@ class Meaning:
         self._keep = keep
 
     def likeness(
-        self, request: str, stamps: Mapping[str, str], touches: Mapping[str, Touch]
-    ) -> dict[str, Likeness]:
+        self, request: str, stamps: Mapping[str, str], touches: Mapping[str, CommitCount]
+    ) -> dict[str, EmbeddingScores]:
         """For files, each with the stamp of its text, how near they are."""
         asked = self._vector(request)
         code = self._renewed(VectorKind.CODE, stamps, self._code)
         times = {path: str(touch.last_order) for path, touch in touches.items()}
         said = self._renewed(VectorKind.SAID, times, self._said)
         return {
-            path: Likeness(self._near(asked, code.get(path)), self._near(asked, said.get(path)))
+            path: EmbeddingScores(
+                self._near(asked, code.get(path)), self._near(asked, said.get(path))
+            )
             for path in stamps
         }
 
@@ -80,7 +88,7 @@ class Meaning:
         marks = {path: f"{self._embedder.model_id} {stamp}" for path, stamp in stamps.items()}
         known = self._texts.vectors(self._tree, kind, list(marks))
         fresh = {
-            path: Vectors(mark, _packed(make(path)))
+            path: FileVectors(mark, _packed(make(path)))
             for path, mark in marks.items()
             if path not in known or known[path].stamp != mark
         }

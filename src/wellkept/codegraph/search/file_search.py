@@ -22,9 +22,9 @@ import numpy as np
 
 from wellkept.codegraph.history.commits import is_test, subject
 from wellkept.codegraph.online_ranker import Table
-from wellkept.codegraph.search.embeddings import Likeness, Meaning
+from wellkept.codegraph.search.embeddings import CodeEmbeddings, EmbeddingScores
 from wellkept.codegraph.search.tokens import words
-from wellkept.core.ports.code_search import CodeTexts, CommitHit, TextHit, Touch
+from wellkept.core.ports.code_search import CodeSearchStore, CommitCount, CommitHit, TextHit
 from wellkept.core.records import record
 from wellkept.core.text import shorten, stem
 
@@ -79,7 +79,7 @@ YOUNG_COMMITS: Final = 50
 
 
 @record
-class Found:
+class FoundFile:
     """A file that may be what was asked for, why, and the past commits that spoke for it."""
 
     path: str
@@ -89,7 +89,7 @@ class Found:
 
 
 @record
-class Evidence:
+class CandidateSignals:
     """Everything known about the candidates of one request: one row of signals for each."""
 
     paths: tuple[str, ...]
@@ -97,18 +97,18 @@ class Evidence:
     votes: dict[str, list[CommitHit]]
 
 
-NOTHING: Final = Evidence((), np.zeros((0, len(SIGNALS))), {})
+NOTHING: Final = CandidateSignals((), np.zeros((0, len(SIGNALS))), {})
 
 
-class Finder:
+class FileSearch:
     """Finds files of one tree."""
 
     def __init__(
         self,
-        texts: CodeTexts,
+        texts: CodeSearchStore,
         tree: str,
         *,
-        meaning: Meaning | None = None,
+        meaning: CodeEmbeddings | None = None,
         weights: Sequence[float] = WEIGHTS,
     ) -> None:
         self._texts = texts
@@ -116,7 +116,7 @@ class Finder:
         self._meaning = meaning
         self._weights = weights
 
-    def find(self, request: str, *, limit: int = 10) -> list[Found]:
+    def find(self, request: str, *, limit: int = 10) -> list[FoundFile]:
         """The files likeliest to be meant, best first; nothing when no word of it is known."""
         evidence = self.evidence(request)
         if not evidence.paths:
@@ -125,7 +125,7 @@ class Finder:
         order: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
         return [_found(evidence, row, round(float(scores[row]), 3)) for row in order]
 
-    def evidence(self, request: str) -> Evidence:
+    def evidence(self, request: str) -> CandidateSignals:
         """The candidates of a request with their signals.
 
         The whole request and its first line are asked, and what is said to either counts alike: a
@@ -150,7 +150,7 @@ class Finder:
         moment = _Moment(request, stamps, now=now)
         held = np.array([moment.signals(path, touches.get(path)) for path in stamps])
         votes = {p: hits for heard in voices[::-1] for p, hits in heard.ballot.by_file.items()}
-        return Evidence(tuple(stamps), np.hstack([said, held]), votes)
+        return CandidateSignals(tuple(stamps), np.hstack([said, held]), votes)
 
     def _voices(self, text: str, now: int) -> _Voices:
         """What words and history say to a text."""
@@ -161,8 +161,8 @@ class Finder:
         return _Voices(text, frozenset(asked), hits=hits, ballot=ballot, along=along)
 
     def _near(
-        self, text: str, stamps: Mapping[str, str], touches: Mapping[str, Touch]
-    ) -> Mapping[str, Likeness]:
+        self, text: str, stamps: Mapping[str, str], touches: Mapping[str, CommitCount]
+    ) -> Mapping[str, EmbeddingScores]:
         return self._meaning.likeness(text, stamps, touches) if self._meaning else {}
 
     def _weights_now(self) -> Sequence[float]:
@@ -217,7 +217,7 @@ class _Voices:
         self.text = text
         self.hits = hits
         self.ballot = ballot
-        self.near: Mapping[str, Likeness] = {}
+        self.near: Mapping[str, EmbeddingScores] = {}
         self._asked = asked
         self._along = along
         self._most = {
@@ -259,7 +259,7 @@ class _Moment:
         self._few = exp(-count / FEW_WORDS)
         self._many = min(1.0, max(0.0, (count - SHORT_REPORT) / (LONG_REPORT - SHORT_REPORT)))
 
-    def signals(self, path: str, touch: Touch | None) -> list[float]:
+    def signals(self, path: str, touch: CommitCount | None) -> list[float]:
         """What holds of one candidate."""
         ago = self._now - touch.last_order if touch else inf
         lately, just_now = exp(-ago / 20), exp(-ago / 3)
@@ -298,7 +298,7 @@ def headline(request: str) -> str:
     return next((ln for ln in lines if words(ln) and not _NO_HEADLINE.match(ln)), request)
 
 
-_FAR: Final = Likeness()
+_FAR: Final = EmbeddingScores()
 _PARTS: Final[dict[str, Callable[[TextHit], float]]] = {
     "words": lambda hit: hit.score,
     "text": lambda hit: hit.body_score,
@@ -307,11 +307,11 @@ _PARTS: Final[dict[str, Callable[[TextHit], float]]] = {
 }
 
 
-def _found(evidence: Evidence, row: int, score: float) -> Found:
+def _found(evidence: CandidateSignals, row: int, score: float) -> FoundFile:
     path = evidence.paths[row]
     voters = evidence.votes.get(path, [])
     reasons = tuple(_reasons(evidence.table[row].tolist(), voters))
-    return Found(path, score, reasons, tuple(hit.sha for hit in voters[:3]))
+    return FoundFile(path, score, reasons, tuple(hit.sha for hit in voters[:3]))
 
 
 def _reasons(signals: Sequence[float], voters: Sequence[CommitHit]) -> Iterable[str]:

@@ -12,11 +12,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
-from wellkept.codegraph.history.commits import PastCommit, Status
+from wellkept.codegraph.history.commits import ChangeStatus, PastCommit
 from wellkept.codegraph.index.file_filter import reason_by_content, reason_by_path
-from wellkept.codegraph.index.source_files import Listed
+from wellkept.codegraph.index.source_files import ListedFile
 from wellkept.codegraph.search.tokens import words
-from wellkept.core.ports.code_search import CodeTexts, CommitText, FileText
+from wellkept.core.ports.code_search import CodeSearchStore, CommitText, FileText
 from wellkept.core.records import record
 from wellkept.core.text import clean, shorten
 
@@ -28,7 +28,7 @@ _SUBJECT_CHARS = 200
 Tell = Callable[[int, int], None]
 
 
-class Symbols(Protocol):
+class GraphSymbols(Protocol):
     """What a code graph knows of files."""
 
     def analysed(self) -> Collection[str]:
@@ -41,7 +41,7 @@ class Symbols(Protocol):
 
 
 @record(kw_only=True)
-class Renewed:
+class IndexUpdate:
     """What an update did."""
 
     files: int = 0
@@ -51,18 +51,18 @@ class Renewed:
     commits: int = 0
 
 
-class WordBook:
+class TermIndex:
     """The words of one tree."""
 
     def __init__(
-        self, texts: CodeTexts, tree: str, *, root: Path, symbols: Symbols | None = None
+        self, texts: CodeSearchStore, tree: str, *, root: Path, symbols: GraphSymbols | None = None
     ) -> None:
         self._texts = texts
         self._tree = tree
         self._root = root
         self._symbols = symbols
 
-    def renew(self, files: Sequence[Listed], *, tell: Tell | None = None) -> Renewed:
+    def renew(self, files: Sequence[ListedFile], *, tell: Tell | None = None) -> IndexUpdate:
         """Bring the words of files up to date with what is on disk."""
         worth = [file for file in files if is_worth_reading(file.path, file.size_bytes)]
         known = self._texts.text_stamps(self._tree)
@@ -81,7 +81,7 @@ class WordBook:
             self._texts.put_texts(self._tree, texts)
             if tell:
                 tell(done, len(changed))
-        return Renewed(
+        return IndexUpdate(
             files=len(worth), read=len(changed), dropped=len(gone), unreadable=unreadable
         )
 
@@ -109,7 +109,7 @@ class WordBook:
         for commit in commits:
             order += 1
             taken += 1
-            moved = {c.old: c.new for c in commit.changes if c.status is Status.RENAMED}
+            moved = {c.old: c.new for c in commit.changes if c.status is ChangeStatus.RENAMED}
             if moved or len(kept) >= BATCH:
                 self._texts.put_commits(self._tree, kept)
                 kept = []
@@ -146,7 +146,7 @@ def readable(source: bytes) -> str | None:
 
 def _commit_text(commit: PastCommit, order: int) -> CommitText:
     """A commit as it is kept; a bulk one stands there without files, so that it is known."""
-    files = {change.new for change in commit.changes if change.status is not Status.DELETED}
+    files = {change.new for change in commit.changes if change.status is not ChangeStatus.DELETED}
     return CommitText(
         sha=commit.sha,
         order=order,
@@ -156,7 +156,7 @@ def _commit_text(commit: PastCommit, order: int) -> CommitText:
     )
 
 
-def _stamp(file: Listed, *, is_analysed: bool) -> str:
+def _stamp(file: ListedFile, *, is_analysed: bool) -> str:
     """Changes with the file, and when its symbols become known."""
     return f"{file.size_bytes} {file.mtime_ns}{' symbols' if is_analysed else ''}"
 

@@ -65,7 +65,7 @@ class CommitHit:
 
 
 @record(kw_only=True)
-class Touch:
+class CommitCount:
     """How often commits touched a file, and which commit did last."""
 
     times: int
@@ -73,7 +73,7 @@ class Touch:
 
 
 @record(kw_only=True)
-class Together:
+class CoChangedFile:
     """A file that commits touched along with another; `share`: in how many of 1 such commits."""
 
     path: str
@@ -88,14 +88,14 @@ class VectorKind(StrEnum):
 
 
 @record
-class Vectors:
+class FileVectors:
     """The vectors of a file, as opaque bytes, with whatever tells whether they still hold."""
 
     stamp: str
     data: bytes
 
 
-class CodeTexts(Protocol):
+class CodeSearchStore(Protocol):
     """Words of trees. Each method that writes is one transaction."""
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class CodeTexts(Protocol):
         """Commits whose message holds any of the words, best first."""
         ...
 
-    def touches(self, tree: str, paths: Collection[str]) -> dict[str, Touch]:
+    def touches(self, tree: str, paths: Collection[str]) -> dict[str, CommitCount]:
         """How often and when commits touched these files; untouched ones are left out."""
         ...
 
@@ -149,7 +149,7 @@ class CodeTexts(Protocol):
         """The files that the last so many commits touched, the latest first."""
         ...
 
-    def together(self, tree: str, path: str, *, limit: int) -> list[Together]:
+    def together(self, tree: str, path: str, *, limit: int) -> list[CoChangedFile]:
         """Files that past commits touched along with this one, the most frequent first."""
         ...
 
@@ -157,10 +157,12 @@ class CodeTexts(Protocol):
         """The subjects of the commits that touched a file, the newest first."""
         ...
 
-    def vectors(self, tree: str, kind: VectorKind, paths: Collection[str]) -> dict[str, Vectors]:
+    def vectors(
+        self, tree: str, kind: VectorKind, paths: Collection[str]
+    ) -> dict[str, FileVectors]:
         """The vectors that are kept of files; those without are left out."""
         ...
 
-    def put_vectors(self, tree: str, kind: VectorKind, vectors: Mapping[str, Vectors]) -> None:
+    def put_vectors(self, tree: str, kind: VectorKind, vectors: Mapping[str, FileVectors]) -> None:
         """Keep vectors of files, in place of what was kept of them."""
         ...

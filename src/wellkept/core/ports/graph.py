@@ -24,7 +24,7 @@ KIND_ORDER: Final[tuple[EdgeKind, ...]] = tuple(kind for kind in EdgeKind)
 
 
 @record(kw_only=True)
-class AnalysedFile:
+class AnalyzedFile:
     """What a file says by itself. `facts` is for whoever draws edges and means nothing here."""
 
     file: SourceFile
@@ -35,7 +35,7 @@ class AnalysedFile:
 
 
 @record(kw_only=True)
-class DrawnEdges:
+class FileEdges:
     """The edges that one file gives rise to, and the questions that were asked to draw them.
 
     `lookups` are hashes of those questions: when the answer to one changes, the file's edges
@@ -84,7 +84,7 @@ class GraphStore(Protocol):
         """One file."""
         ...
 
-    def put_files(self, tree: str, files: Sequence[AnalysedFile]) -> None:
+    def put_files(self, tree: str, files: Sequence[AnalyzedFile]) -> None:
         """Write files with their symbols in place of what was known of them.
 
         Edges into symbols that are still there stay; each file becomes open.
@@ -122,7 +122,7 @@ class GraphStore(Protocol):
         many there were."""
         ...
 
-    def put_edges(self, tree: str, drawn: Sequence[DrawnEdges]) -> None:
+    def put_edges(self, tree: str, drawn: Sequence[FileEdges]) -> None:
         """Write the edges of files in place of those they gave rise to before, and close them.
 
         An edge from or to a node that is not there is left out.

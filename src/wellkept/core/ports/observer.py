@@ -12,10 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from wellkept.core.scratchpad import Explanation, PadState, Scratchpad, Sighting, SightingKind
+    from wellkept.core.scratchpad import (
+        Explanation,
+        Scratchpad,
+        ScratchpadStatus,
+        SessionSignal,
+        SignalKind,
+    )
 
 
-class ObserverBook(Protocol):
+class ScratchpadStore(Protocol):
     """What was noticed, and why things were concluded from it."""
 
     def scratchpad(self, session_id: str) -> Scratchpad | None:
@@ -26,7 +32,7 @@ class ObserverBook(Protocol):
         self,
         *,
         project: str | None,
-        states: Sequence[PadState] = (),
+        states: Sequence[ScratchpadStatus] = (),
         before: datetime | None = None,
         limit: int = 50,
     ) -> list[Scratchpad]:
@@ -38,17 +44,17 @@ class ObserverBook(Protocol):
         self,
         *,
         project: str,
-        kinds: Sequence[SightingKind],
+        kinds: Sequence[SignalKind],
         subjects: Sequence[str] = (),
         modules: Sequence[str] = (),
         sessions: Sequence[str] = (),
         since: datetime | None = None,
         limit: int = 1_000,
-    ) -> list[Sighting]:
+    ) -> list[SessionSignal]:
         """Sightings, the latest first, then by session, kind and subject. Empty means "any"."""
         ...
 
-    def count_sightings(self, *, project: str) -> dict[SightingKind, int]:
+    def count_sightings(self, *, project: str) -> dict[SignalKind, int]:
         """How many sightings of each kind a project has; kinds without any are left out."""
         ...
 
@@ -60,6 +66,6 @@ class ObserverBook(Protocol):
         """The latest explanations of a project, latest first."""
         ...
 
-    def drop_scratchpads(self, *, before: datetime, states: Sequence[PadState] = ()) -> int:
+    def drop_scratchpads(self, *, before: datetime, states: Sequence[ScratchpadStatus] = ()) -> int:
         """Remove scratchpads last written before a moment; returns how many there were."""
         ...

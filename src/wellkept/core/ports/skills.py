@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @record(kw_only=True)
-class KeptDocument:
+class StoredSkill:
     """A skill that lives in a store and not in a file: its whole SKILL.md text.
 
     `enabled` is its own switch: a generated skill stays off until somebody looked at it.
@@ -71,10 +71,10 @@ class SkillSwitches(Protocol):
         ...
 
 
-class KeptSkills(Protocol):
+class StoredSkills(Protocol):
     """Skills in a store, such as those made from sessions."""
 
-    def documents(self) -> Sequence[KeptDocument]:
+    def documents(self) -> Sequence[StoredSkill]:
         """All of this project's."""
         ...
 
@@ -83,7 +83,7 @@ class KeptSkills(Protocol):
         ...
 
 
-class PromptShelf(Protocol):
+class PromptSource(Protocol):
     """Prompts of the MCP servers that are connected."""
 
     def prompts(self) -> Sequence[PromptDefinition]:
@@ -115,7 +115,7 @@ class HookTrust(Protocol):
         ...
 
 
-class HookRecord(Protocol):
+class HookRunLog(Protocol):
     """Which hooks that run once already ran in a session."""
 
     def claim(self, session: str, hook: str) -> bool:

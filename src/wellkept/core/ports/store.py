@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from wellkept.core.activity import News, NewsSpan
-    from wellkept.core.changes import Change, IndexCard
+    from wellkept.core.activity import Activity, ActivityRange
+    from wellkept.core.changes import Change, IndexEntry
     from wellkept.core.codec import Json
     from wellkept.core.generated_skills import GeneratedSkill, SkillEdition, SkillRun
     from wellkept.core.memory import Memory
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
         FileLink,
         Filter,
         Finding,
-        Hit,
         ModelShare,
         Page,
-        Place,
+        RetrieverHit,
+        SessionPosition,
         Stats,
     )
-    from wellkept.core.sessions import ReadingMark, SessionRecord, SpoolDamage, SpoolEntry
+    from wellkept.core.sessions import ReadPosition, SessionRecord, SpoolDamage, SpoolEntry
 
-from wellkept.core.ports.observer import ObserverBook
+from wellkept.core.ports.observer import ScratchpadStore
 from wellkept.core.query import Order
 
 Vector: TypeAlias = bytes
@@ -47,7 +47,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 # -- Storage ------------------------------------------------------------------------------------
 
 
-class MemoryRows(Protocol):
+class MemoryStore(Protocol):
     """The canonical rows."""
 
     def apply(self, changes: Sequence[Change]) -> None:
@@ -111,19 +111,23 @@ class SearchIndex(Protocol):
     asked, by whichever handle or process they were written.
     """
 
-    def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+    def search_words(
+        self, terms: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
         """Memories that hold any of the terms, best first (BM25-like). A term with a space is a
         phrase. Terms are data: no query syntax is honoured."""
         ...
 
-    def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+    def search_fragments(
+        self, fragments: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
         """Memories whose content holds any of the fragments as a substring, ignoring case. The
         score counts the characters of those it holds; of equal ones the last written come first."""
         ...
 
     def search_vectors(
         self, vector: Vector, *, model_id: str, where: Filter, limit: int
-    ) -> list[Hit]:
+    ) -> list[RetrieverHit]:
         """Nearest memories by cosine among vectors of that model only."""
         ...
 
@@ -135,17 +139,19 @@ class SearchIndex(Protocol):
 
     def search_links(
         self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
-    ) -> list[Hit]:
+    ) -> list[RetrieverHit]:
         """Memories tied to those files or modules; the score counts the ties."""
         ...
 
-    def around(self, places: Sequence[Place], where: Filter, *, span: int) -> list[Candidate]:
+    def around(
+        self, places: Sequence[SessionPosition], where: Filter, *, span: int
+    ) -> list[Candidate]:
         """Memories inside the filter that stand at most `span` places before or after one of these,
         in the same session; each once."""
         ...
 
 
-class VectorShelf(Protocol):
+class VectorStore(Protocol):
     """Vectors beside the rows, each with its model id and dimension."""
 
     def models(self) -> list[ModelShare]:
@@ -158,7 +164,7 @@ class VectorShelf(Protocol):
         """Open memories without a vector of that model, by id, after the given id."""
         ...
 
-    def put_cards(self, cards: Sequence[tuple[str, IndexCard]]) -> None:
+    def put_cards(self, cards: Sequence[tuple[str, IndexEntry]]) -> None:
         """Set extra text and vector of existing memories; ids that vanished are skipped."""
         ...
 
@@ -171,7 +177,7 @@ class VectorShelf(Protocol):
         ...
 
 
-class ProjectBook(Protocol):
+class ProjectStore(Protocol):
     """Projects are named by an identity string; aliases stand for a canonical one."""
 
     def canonical_project(self, identity: str) -> str:
@@ -187,7 +193,7 @@ class ProjectBook(Protocol):
         ...
 
 
-class Shelf(Protocol):
+class KeyValueStore(Protocol):
     """Small persistent things: project state, calibrations, file links, job records."""
 
     def get_value(self, space: str, key: str) -> Json:
@@ -218,7 +224,7 @@ class Shelf(Protocol):
         ...
 
 
-class SessionBook(Protocol):
+class SessionStore(Protocol):
     """Sessions, which events they were made of, and how far event files were read.
 
     They are written through `apply` (`PutSession`, `Advance`), together with what was made of the
@@ -254,28 +260,28 @@ class SessionBook(Protocol):
         """Drop the record of events of sessions last active before a moment; returns how many."""
         ...
 
-    def reading_mark(self, source: str) -> ReadingMark | None:
+    def reading_mark(self, source: str) -> ReadPosition | None:
         """How far a file was read."""
         ...
 
-    def drop_mark(self, mark: ReadingMark) -> None:
+    def drop_mark(self, mark: ReadPosition) -> None:
         """Forget a mark whose file is gone, unless it moved on meanwhile."""
         ...
 
 
-class NewsBook(Protocol):
+class ActivityLog(Protocol):
     """What is new, numbered in the order of commits; `apply` writes it along with its changes."""
 
-    def news(self, *, after: int, project: str | None, limit: int) -> list[News]:
+    def news(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
         """The first news after a number, in order; with a project, only what is seen from it."""
         ...
 
-    def news_span(self) -> NewsSpan:
+    def news_span(self) -> ActivityRange:
         """From which number to which the news are kept: at least `KEPT_NEWS` of them."""
         ...
 
 
-class SkillUses(Protocol):
+class SkillUseStore(Protocol):
     """How often commands were used, by project."""
 
     def count_skill_use(self, key: str, *, project: str, at: datetime) -> None:
@@ -287,7 +293,7 @@ class SkillUses(Protocol):
         ...
 
 
-class SkillLibrary(Protocol):
+class GeneratedSkillStore(Protocol):
     """Skills made from sessions, with their earlier texts and the sessions that used them."""
 
     def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
@@ -319,7 +325,7 @@ class SkillLibrary(Protocol):
         ...
 
 
-class Upkeep(Protocol):
+class StoreMaintenance(Protocol):
     """Checking, mending and copying a whole store."""
 
     def check(self, *, deep: bool = False) -> list[Finding]:
@@ -352,17 +358,17 @@ class Upkeep(Protocol):
 
 
 class Store(
-    MemoryRows,
+    MemoryStore,
     SearchIndex,
-    VectorShelf,
-    ProjectBook,
-    Shelf,
-    SessionBook,
-    NewsBook,
-    SkillUses,
-    ObserverBook,
-    SkillLibrary,
-    Upkeep,
+    VectorStore,
+    ProjectStore,
+    KeyValueStore,
+    SessionStore,
+    ActivityLog,
+    SkillUseStore,
+    ScratchpadStore,
+    GeneratedSkillStore,
+    StoreMaintenance,
     Protocol,
 ):
     """A whole storage engine."""

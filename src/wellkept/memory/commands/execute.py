@@ -18,7 +18,7 @@ from wellkept.memory.edit import forget
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
-from wellkept.memory.remember import Kept, remember
+from wellkept.memory.remember import RememberResult, remember
 
 MAX_CHOICES = 5
 MAX_ANSWERS = 10
@@ -27,11 +27,11 @@ _PREFERENCES = frozenset({"preference", "preferences", "préférences"})
 
 
 @record
-class Obeyed:
+class CommandResult:
     """What came of one command."""
 
     command: MemoryCommand
-    kept: Kept | None = None
+    kept: RememberResult | None = None
     forgotten: tuple[Memory, ...] = ()
     choices: tuple[Memory, ...] = ()
 
@@ -43,18 +43,20 @@ def obey(
     project: str,
     author: str | None = None,
     session_id: str | None = None,
-) -> list[Obeyed]:
+) -> list[CommandResult]:
     """Carry out every explicit memory command in the message, in order."""
-    done: list[Obeyed] = []
+    done: list[CommandResult] = []
     for command in detect_commands(message):
         match command:
             case Remember():
                 draft = _draft(command, author=author, session_id=session_id)
-                done.append(Obeyed(command, kept=remember(engine, draft, project=project)))
+                done.append(CommandResult(command, kept=remember(engine, draft, project=project)))
             case Forget():
                 done.append(_forget(engine, command, project=project))
             case Ask():
-                done.append(Obeyed(command, choices=_answers(engine, command, project=project)))
+                done.append(
+                    CommandResult(command, choices=_answers(engine, command, project=project))
+                )
     return done
 
 
@@ -65,13 +67,13 @@ def keep_asked(
     project: str,
     author: str | None = None,
     session_id: str | None = None,
-) -> list[Obeyed]:
+) -> list[CommandResult]:
     """Carry out only what the message asks to be remembered: for words of long ago, whose
     "forget" spoke of what was known then."""
     asked = [command for command in detect_commands(message) if isinstance(command, Remember)]
     drafts = [_draft(command, author=author, session_id=session_id) for command in asked]
     return [
-        Obeyed(command, kept=remember(engine, draft, project=project))
+        CommandResult(command, kept=remember(engine, draft, project=project))
         for command, draft in zip(asked, drafts, strict=True)
     ]
 
@@ -88,13 +90,13 @@ def _draft(command: Remember, *, author: str | None, session_id: str | None) -> 
     )
 
 
-def _forget(engine: Engine, command: Forget, *, project: str) -> Obeyed:
+def _forget(engine: Engine, command: Forget, *, project: str) -> CommandResult:
     found = _matches(engine, command.query, project=project)
     wanted = set(content_words(command.query))
     clear = [m for m in found if wanted and wanted <= set(content_words(m.content))]
     if len(clear) != 1:
-        return Obeyed(command, choices=tuple((clear or found)[:MAX_CHOICES]))
-    return Obeyed(command, forgotten=tuple(forget(engine, [clear[0].id], keep_history=True)))
+        return CommandResult(command, choices=tuple((clear or found)[:MAX_CHOICES]))
+    return CommandResult(command, forgotten=tuple(forget(engine, [clear[0].id], keep_history=True)))
 
 
 def _answers(engine: Engine, command: Ask, *, project: str) -> tuple[Memory, ...]:

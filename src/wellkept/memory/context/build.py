@@ -19,7 +19,7 @@ from wellkept.core.text import content_words, jaccard
 from wellkept.core.types import MemoryType, Phase, Scope
 from wellkept.memory.context.candidates import (
     TYPES_THAT_WARN,
-    Offer,
+    ContextCandidate,
     changing_together,
     for_qa,
     is_about_qa,
@@ -30,10 +30,10 @@ from wellkept.memory.context.candidates import (
     tied_to_files,
     weight,
 )
-from wellkept.memory.context.packing import ContextItem, ContextPack, Extra, pack_items
+from wellkept.memory.context.packing import ContextItem, ContextPack, ExtraLine, pack_items
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import Mode, RecallRequest
+from wellkept.memory.recall.requests import RecallRequest, SearchMode
 
 DEFAULT_BUDGET_TOKENS = 500
 MAX_OFFERS = 60
@@ -78,7 +78,7 @@ class ContextRequest:
     max_chars: int | None = None
     shown: frozenset[str] = frozenset()
     session: str | None = None
-    mode: Mode = Mode.HYBRID
+    mode: SearchMode = SearchMode.HYBRID
     count_access: bool = False
 
 
@@ -87,7 +87,7 @@ def build_context(
     request: ContextRequest,
     *,
     exists: Callable[[str], bool] | None = None,
-    extras: Sequence[Extra] = (),
+    extras: Sequence[ExtraLine] = (),
 ) -> ContextPack:
     """The pack for a moment. `exists` tells whether a project file is still there; `extras` are
     lines that other sources offer, best first."""
@@ -113,12 +113,12 @@ def build_context(
     return pack
 
 
-def _item(engine: Engine, offer: Offer) -> ContextItem:
+def _item(engine: Engine, offer: ContextCandidate) -> ContextItem:
     item = ContextItem.of(engine, offer.memory, reason=offer.reason)
     return replace(item, citation="noted in this session") if offer.own else item
 
 
-def _few(offers: Sequence[Offer], most: int) -> list[Offer]:
+def _few(offers: Sequence[ContextCandidate], most: int) -> list[ContextCandidate]:
     """Opening a file is no question: only the strongest are said, and what the session noted."""
     few = [offer.memory.id for offer in offers if not offer.own][:most]
     return [offer for offer in offers if offer.own or offer.memory.id in few]
@@ -147,7 +147,7 @@ def _may_be_said(
     return exists is None or all(exists(path) for path in memory.files)
 
 
-def _distinct(offers: Sequence[Offer]) -> Iterator[Offer]:
+def _distinct(offers: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]:
     """Each memory once, and of nearly equal texts only the strongest."""
     seen: list[frozenset[str]] = []
     ids: set[str] = set()
@@ -171,7 +171,7 @@ def _alike(left: frozenset[str], right: frozenset[str]) -> bool:
 # -- Sources of offers ----------------------------------------------------------------------------
 
 
-def _gather(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
+def _gather(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
     if request.moment is Moment.COMMAND:
         yield from known_to_fail(engine, request.project, request.query, mode=request.mode)
         return
@@ -187,7 +187,7 @@ def _gather(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
         yield from for_qa(engine, request.project, request.query, mode=request.mode)
 
 
-def _at_hand(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
+def _at_hand(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
     """What the files at hand, or the session so far, call for."""
     project, files = request.project, request.files
     at_start = request.moment is Moment.SESSION
@@ -201,28 +201,28 @@ def _at_hand(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
             yield from own_notes(engine, project, request.session, files)
 
 
-def _standing(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
+def _standing(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
     """Pinned memories, and rules that hold all the time, by weight."""
     here = Filter(project=request.project, stale=False)
     for memory in engine.store.list(replace(here, pinned=True), limit=20).items:
-        yield Offer(memory, 3.0 + weight(memory), "pinned")
+        yield ContextCandidate(memory, 3.0 + weight(memory), "pinned")
     rules = replace(here, types=_STANDING)
     for memory in engine.store.list(rules, order=Order.IMPORTANCE, limit=40).items:
         where_from = "about you" if memory.scope is Scope.USER else "stands in this project"
-        yield Offer(memory, 1.0 + weight(memory), f"{memory.type.value}, {where_from}")
+        yield ContextCandidate(memory, 1.0 + weight(memory), f"{memory.type.value}, {where_from}")
     lessons = replace(here, types=(*TYPES_THAT_WARN, MemoryType.DECISION), min_importance=0.6)
     for memory in engine.store.list(lessons, order=Order.IMPORTANCE, limit=20).items:
-        yield Offer(memory, weight(memory), f"important {memory.type.value}")
+        yield ContextCandidate(memory, weight(memory), f"important {memory.type.value}")
 
 
-def _unfinished(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
+def _unfinished(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
     """Where work was left off last."""
     states = Filter(project=request.project, types=(MemoryType.WORK_STATE,), stale=False)
     for memory in engine.store.list(states, order=Order.UPDATED, limit=1).items:
-        yield Offer(memory, 2.0 + weight(memory), "unfinished work")
+        yield ContextCandidate(memory, 2.0 + weight(memory), "unfinished work")
 
 
-def _relevant(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
+def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
     """What the query recalls, above a floor: better nothing than noise. Raw records of sessions are
     never said, and there are so many that they would leave no room."""
     planning = request.moment is Moment.PLAN
@@ -241,4 +241,6 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[Offer]:
     for hit in found:
         if hit.score >= MIN_RELEVANCE:
             bonus = 0.5 if planning and hit.memory.type in _PLANNING else 0.0
-            yield Offer(hit.memory, 1.2 + hit.score + bonus, f"matches by {', '.join(hit.arms)}")
+            yield ContextCandidate(
+                hit.memory, 1.2 + hit.score + bonus, f"matches by {', '.join(hit.arms)}"
+            )

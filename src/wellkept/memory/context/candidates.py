@@ -18,7 +18,7 @@ from wellkept.core.records import record
 from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, Phase, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
-from wellkept.memory.recall.requests import Mode, RecallRequest
+from wellkept.memory.recall.requests import RecallRequest, SearchMode
 
 TYPES_THAT_WARN = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
 MIN_WARNING_CONFIDENCE = 0.65
@@ -44,7 +44,7 @@ _SAID_ON_PURPOSE = frozenset(
 
 
 @record
-class Offer:
+class ContextCandidate:
     """A memory that a source puts forward, how strongly, and why.
 
     `own` marks a note of the session that asks: it is no memory yet.
@@ -84,7 +84,7 @@ def weight(memory: Memory) -> float:
 
 def tied_to_files(
     engine: Engine, project: str, files: Sequence[str], *, warnings_only: bool
-) -> Iterator[Offer]:
+) -> Iterator[ContextCandidate]:
     """Warnings first, then what the files at hand need beside them, then what else is tied to them;
     with `warnings_only` of that only what a person said."""
     where = Filter(project=project, stale=False)
@@ -93,21 +93,25 @@ def tied_to_files(
         named = next((f for f in memory.files if f in files), files[0])
         if TYPE_RULES[memory.type].warns:
             if memory.confidence >= MIN_WARNING_CONFIDENCE:
-                yield Offer(memory, 3.0 + weight(memory), f"{memory.type.value} for {named}")
+                yield ContextCandidate(
+                    memory, 3.0 + weight(memory), f"{memory.type.value} for {named}"
+                )
         elif (
             memory.type is MemoryType.CAUSAL_DEPENDENCY
             and memory.confidence >= MIN_WARNING_CONFIDENCE
         ):
-            yield Offer(memory, 2.5 + weight(memory), f"goes together with {named}")
+            yield ContextCandidate(memory, 2.5 + weight(memory), f"goes together with {named}")
         elif not warnings_only or _said_by_person(memory):
-            yield Offer(memory, 1.5 + weight(memory), f"about {named}")
+            yield ContextCandidate(memory, 1.5 + weight(memory), f"about {named}")
 
 
 def _said_by_person(memory: Memory) -> bool:
     return memory.user_verified or memory.pinned or memory.source is Source.USER_TAUGHT
 
 
-def changing_together(engine: Engine, project: str, files: Sequence[str]) -> Iterator[Offer]:
+def changing_together(
+    engine: Engine, project: str, files: Sequence[str]
+) -> Iterator[ContextCandidate]:
     """Warnings about files that change together with those at hand."""
     links = engine.store.linked_files(project, files, min_weight=TOGETHER, limit=_TOGETHER_CAP)
     others = {link.file_b: link.file_a for link in links if link.weight > TOGETHER}
@@ -125,7 +129,7 @@ def changing_together(engine: Engine, project: str, files: Sequence[str]) -> Ite
     for memory in engine.store.get([hit.id for hit in hits]):
         named = next((f for f in memory.files if f in others), next(iter(others)))
         reason = f"{named} changes together with {others[named]}"
-        yield Offer(memory, 2.0 + weight(memory), reason)
+        yield ContextCandidate(memory, 2.0 + weight(memory), reason)
 
 
 def is_work_on_code(phase: Phase | None) -> bool:
@@ -135,7 +139,7 @@ def is_work_on_code(phase: Phase | None) -> bool:
 
 def prefetch(
     engine: Engine, project: str, files: Sequence[str], *, phase: Phase | None
-) -> Iterator[Offer]:
+) -> Iterator[ContextCandidate]:
     """What is usually read when a module is worked on: that of the files at hand, or, without
     any, of the modules that were worked on last. Only for work on code."""
     if not is_work_on_code(phase):
@@ -157,13 +161,15 @@ def prefetch(
     else:
         found = engine.store.list(where, order=Order.UPDATED, limit=_PREFETCH_CAP).items
     for memory in found:
-        yield Offer(memory, 1.6 + weight(memory), "usually read for such work")
+        yield ContextCandidate(memory, 1.6 + weight(memory), "usually read for such work")
 
 
 # -- At a command ---------------------------------------------------------------------------------
 
 
-def known_to_fail(engine: Engine, project: str, command: str, *, mode: Mode) -> Iterator[Offer]:
+def known_to_fail(
+    engine: Engine, project: str, command: str, *, mode: SearchMode
+) -> Iterator[ContextCandidate]:
     """Warnings that name the very command that is about to run, or a part of it."""
     parts = {" ".join(part.split()) for part in re.split(_BETWEEN, command[:_COMMAND_CHARS])}
     where = Filter(
@@ -180,7 +186,7 @@ def known_to_fail(engine: Engine, project: str, command: str, *, mode: Mode) -> 
     for hit in recall(engine, request):
         named = {" ".join(one.split()) for one in re.findall(r"`([^`\n]+)`", hit.memory.content)}
         if any(_is_command(part, one) for part in parts for one in named):
-            yield Offer(hit.memory, 3.0 + weight(hit.memory), "about this command")
+            yield ContextCandidate(hit.memory, 3.0 + weight(hit.memory), "about this command")
 
 
 def _is_command(command: str, named: str) -> bool:
@@ -191,7 +197,9 @@ def _is_command(command: str, named: str) -> bool:
 # -- Of the session itself ------------------------------------------------------------------------
 
 
-def own_notes(engine: Engine, project: str, session: str, files: Sequence[str]) -> Iterator[Offer]:
+def own_notes(
+    engine: Engine, project: str, session: str, files: Sequence[str]
+) -> Iterator[ContextCandidate]:
     """What the session itself noted about the files at hand, or, without any, at all: it may have
     forgotten since. A sub-agent is told what its session knows."""
     pad = engine.store.scratchpad(session) or engine.store.scratchpad(session.partition("/")[0])
@@ -214,7 +222,7 @@ def own_notes(engine: Engine, project: str, session: str, files: Sequence[str]) 
             scope=Scope.SESSION,
             session_id=session,
         )
-        yield Offer(memory, 4.0, "noted in this session", own=True)
+        yield ContextCandidate(memory, 4.0, "noted in this session", own=True)
 
 
 def _full_id(name: str) -> str:
@@ -235,7 +243,9 @@ def is_about_qa(text: str) -> bool:
     return re.search(_QA, text[:_QA_CHARS], re.IGNORECASE) is not None
 
 
-def for_qa(engine: Engine, project: str, query: str, *, mode: Mode) -> Iterator[Offer]:
+def for_qa(
+    engine: Engine, project: str, query: str, *, mode: SearchMode
+) -> Iterator[ContextCandidate]:
     """What is known about trying out the application: what must hold first, how to get there,
     what takes time, how the tools behave, and what looks wrong but is right."""
     from wellkept.core.payloads import E2EObservation
@@ -250,10 +260,12 @@ def for_qa(engine: Engine, project: str, query: str, *, mode: Mode) -> Iterator[
         seen = memory.payload
         kind = seen.observation_type if isinstance(seen, E2EObservation) else "ui_behavior"
         first = 0.3 * (len(_QA_KINDS) - _QA_KINDS.index(kind))
-        yield Offer(memory, 2.5 + first + weight(memory), f"e2e {kind.replace('_', ' ')}")
+        yield ContextCandidate(
+            memory, 2.5 + first + weight(memory), f"e2e {kind.replace('_', ' ')}"
+        )
 
 
-def _e2e(engine: Engine, where: Filter, query: str, mode: Mode) -> Sequence[Memory]:
+def _e2e(engine: Engine, where: Filter, query: str, mode: SearchMode) -> Sequence[Memory]:
     """What fits the words, filled up with what matters most: a request for QA says little."""
     found: dict[str, Memory] = {}
     if query.strip():

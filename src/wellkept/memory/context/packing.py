@@ -64,7 +64,7 @@ class ContextItem:
 
 
 @record
-class Extra:
+class ExtraLine:
     """A line from a source other than memory, such as a skill that fits."""
 
     id: str
@@ -83,7 +83,7 @@ class ContextPack:
     used_tokens: int = 0
     items: tuple[ContextItem, ...] = ()
     more: tuple[ContextItem, ...] = ()
-    extras: tuple[Extra, ...] = ()
+    extras: tuple[ExtraLine, ...] = ()
     left_out: int = 0
 
     @property
@@ -105,7 +105,7 @@ def pack_items(
     budget_tokens: int,
     max_chars: int | None,
     count_tokens: Callable[[str], int],
-    extras: Sequence[Extra] = (),
+    extras: Sequence[ExtraLine] = (),
 ) -> ContextPack:
     """Take items in order while they fit; then list further ones as index rows while they fit.
 
@@ -145,7 +145,7 @@ class _Room:
             pack = grown if self.fits(grown) else pack
         return pack
 
-    def with_extras(self, pack: ContextPack, extras: Sequence[Extra]) -> ContextPack:
+    def with_extras(self, pack: ContextPack, extras: Sequence[ExtraLine]) -> ContextPack:
         for extra in extras:
             grown = replace(pack, extras=(*pack.extras, extra))
             pack = grown if self.fits(grown) else pack

@@ -31,7 +31,7 @@ _Slot = tuple[str, str]
 _Item = TypeVar("_Item")
 
 
-class Meeting(StrEnum):
+class ImportOutcome(StrEnum):
     """What became of a record."""
 
     NEW = "new"
@@ -40,10 +40,10 @@ class Meeting(StrEnum):
 
 
 @record
-class Verdict:
+class ConflictResult:
     """How one record met the store, and why when that is worth telling."""
 
-    meeting: Meeting
+    meeting: ImportOutcome
     reason: str | None = None
 
 
@@ -102,16 +102,18 @@ class Ledger:
         ]
 
 
-def meet(ledger: Ledger, incoming: Memory) -> Verdict:
+def meet(ledger: Ledger, incoming: Memory) -> ConflictResult:
     """Decide about one record and note the outcome; UsageError when it cannot be taken."""
     known = ledger.get(incoming.id)
     if known is None:
-        return _place(ledger, incoming, Verdict(Meeting.NEW))
+        return _place(ledger, incoming, ConflictResult(ImportOutcome.NEW))
     if known.project != incoming.project:
         raise UsageError(f"The memory {incoming.id} already belongs to {known.project!r}.")
     if incoming.updated_at > known.updated_at:
         merged = _joined(incoming, known)
-        verdict = Verdict(Meeting.MERGED, f"{incoming.short}: the file has the later version")
+        verdict = ConflictResult(
+            ImportOutcome.MERGED, f"{incoming.short}: the file has the later version"
+        )
         return _place(ledger, _with_counters(merged, known), verdict)
     if _differs_in_kind_only(incoming, known):
         raise UsageError(
@@ -120,13 +122,15 @@ def meet(ledger: Ledger, incoming: Memory) -> Verdict:
         )
     merged = _joined(known, incoming)
     if merged == known:
-        return Verdict(Meeting.SKIPPED)
+        return ConflictResult(ImportOutcome.SKIPPED)
     ledger.put(merged)
     age = "another" if incoming.updated_at == known.updated_at else "an earlier"
-    return Verdict(Meeting.MERGED, f"{incoming.short}: {age} version, kept as evidence")
+    return ConflictResult(
+        ImportOutcome.MERGED, f"{incoming.short}: {age} version, kept as evidence"
+    )
 
 
-def _place(ledger: Ledger, memory: Memory, verdict: Verdict) -> Verdict:
+def _place(ledger: Ledger, memory: Memory, verdict: ConflictResult) -> ConflictResult:
     """Put a memory down; of two that claim a key the later one stays open."""
     other = ledger.holder(memory)
     if other is None:
@@ -139,7 +143,7 @@ def _place(ledger: Ledger, memory: Memory, verdict: Verdict) -> Verdict:
     else:
         ledger.put(_closed(memory, other, at=memory.updated_at))
         reason = f"key {memory.key!r}: {other.short} is later; {memory.short} is kept as closed"
-    return Verdict(Meeting.MERGED, reason)
+    return ConflictResult(ImportOutcome.MERGED, reason)
 
 
 def _closed(memory: Memory, by: Memory, *, at: datetime) -> Memory:

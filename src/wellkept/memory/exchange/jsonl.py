@@ -28,7 +28,7 @@ from wellkept.core.records import field, record, replace
 from wellkept.memory.draft import checked_payload
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.atomic_file import new_file
-from wellkept.memory.exchange.conflicts import Ledger, Meeting, meet
+from wellkept.memory.exchange.conflicts import ImportOutcome, Ledger, meet
 from wellkept.memory.exchange.jsonl_lines import Line, opened, read_lines, require_text
 from wellkept.memory.exchange.memory_json import memory_from_json, memory_to_json, parse_json
 from wellkept.memory.exchange.skill_json import MARK, skill_from_json, skill_to_json
@@ -147,7 +147,9 @@ class _Import:
     engine: Engine
     project: str | None
     dry_run: bool = False
-    counts: dict[Meeting, int] = field(default_factory=lambda: dict.fromkeys(Meeting, 0))
+    counts: dict[ImportOutcome, int] = field(
+        default_factory=lambda: dict.fromkeys(ImportOutcome, 0)
+    )
     redacted: int = 0
     refused: list[LineNote] = field(default_factory=list[LineNote])
     merges: list[LineNote] = field(default_factory=list[LineNote])
@@ -188,15 +190,15 @@ class _Import:
                 self.refused.append(LineNote(item.line, error.message))
         return [item for item in told if MARK not in item.data]
 
-    def _take_skill(self, data: dict[str, Json]) -> Meeting:
+    def _take_skill(self, data: dict[str, Json]) -> ImportOutcome:
         skill = skill_from_json(data)
         store = self.engine.store
         home = store.canonical_project(self.project or skill.project)
         if any(known.id == skill.id for known in store.generated_skills(project=None)):
-            return Meeting.SKIPPED
+            return ImportOutcome.SKIPPED
         if not self.dry_run:
             store.put_generated(replace(skill, project=home))
-        return Meeting.NEW
+        return ImportOutcome.NEW
 
     def _without_known(self, told: list[_Told]) -> list[_Told]:
         """Leave out what the store says word for word, so that taking in again is quick."""
@@ -205,7 +207,7 @@ class _Import:
         ids = [name for item in told if is_full_id(name := str(item.data.get("id")))]
         known = {memory.id: memory_to_json(memory) for memory in self.engine.store.get(ids)}
         fresh = [item for item in told if known.get(str(item.data.get("id"))) != item.data]
-        self.counts[Meeting.SKIPPED] += len(told) - len(fresh)
+        self.counts[ImportOutcome.SKIPPED] += len(told) - len(fresh)
         return fresh
 
     def _record(self, told: _Told) -> _Record | None:
@@ -255,7 +257,7 @@ class _Import:
             if found[1]:
                 self.merges.append(LineNote(one.line, found[1]))
 
-    def _meet(self, ledger: Ledger, record: _Record) -> tuple[Meeting, str | None] | str:
+    def _meet(self, ledger: Ledger, record: _Record) -> tuple[ImportOutcome, str | None] | str:
         """The verdict on a record, or the reason why it is refused."""
         try:
             verdict = meet(ledger, record.memory)
@@ -272,9 +274,9 @@ class _Import:
 
     def _report(self) -> ImportReport:
         return ImportReport(
-            new=self.counts[Meeting.NEW],
-            merged=self.counts[Meeting.MERGED],
-            skipped=self.counts[Meeting.SKIPPED],
+            new=self.counts[ImportOutcome.NEW],
+            merged=self.counts[ImportOutcome.MERGED],
+            skipped=self.counts[ImportOutcome.SKIPPED],
             redacted=self.redacted,
             refused=tuple(sorted(self.refused, key=lambda note: note.line)),
             merges=tuple(self.merges),

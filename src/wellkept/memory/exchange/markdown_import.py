@@ -30,7 +30,7 @@ from wellkept.memory.exchange.markdown_export import INDEX, markdown_files, read
 from wellkept.memory.exchange.markdown_memory import Entry, differences, read_entry, text_mark
 from wellkept.memory.exchange.memory_json import moment_to_json
 from wellkept.memory.exchange.passages import Passage, keep_passages
-from wellkept.memory.remember import Outcome
+from wellkept.memory.remember import RememberOutcome
 
 _SHELF = "markdown-import"
 _MAX_SUCCESSORS = 1_000
@@ -192,11 +192,11 @@ class _Reading:
             self.engine, passages, project=self.project, dry_run=self.dry_run
         ):
             match outcome:
-                case Outcome.INSERTED:
+                case RememberOutcome.INSERTED:
                     self._count("new")
-                case Outcome.UNCHANGED:
+                case RememberOutcome.UNCHANGED:
                     self._count("unchanged")
-                case Outcome.MERGED | Outcome.SUPERSEDED:
+                case RememberOutcome.MERGED | RememberOutcome.SUPERSEDED:
                     self._count("corrected")
 
     # -- The account ----------------------------------------------------------------------------

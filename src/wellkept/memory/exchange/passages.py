@@ -14,7 +14,7 @@ from wellkept.core.ports.store import Progress
 from wellkept.core.records import record, replace
 from wellkept.core.types import EvidenceKind, Scope
 from wellkept.memory.engine import Engine
-from wellkept.memory.remember import Outcome, remember_many
+from wellkept.memory.remember import RememberOutcome, remember_many
 
 
 @record
@@ -35,10 +35,10 @@ def keep_passages(
     project: str,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> list[Outcome]:
+) -> list[RememberOutcome]:
     """What became of each passage, in order: inserted, superseded or unchanged."""
     outcomes = [_foreseen(engine, passage, project=project) for passage in passages]
-    changed = [i for i, outcome in enumerate(outcomes) if outcome is not Outcome.UNCHANGED]
+    changed = [i for i, outcome in enumerate(outcomes) if outcome is not RememberOutcome.UNCHANGED]
     if dry_run or not changed:
         return outcomes
     kept = remember_many(
@@ -58,15 +58,15 @@ def fingerprint(text: str) -> str:
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _foreseen(engine: Engine, passage: Passage, *, project: str) -> Outcome:
+def _foreseen(engine: Engine, passage: Passage, *, project: str) -> RememberOutcome:
     key = passage.draft.key
     if key is None:
-        return Outcome.INSERTED
+        return RememberOutcome.INSERTED
     user_scope = passage.draft.scope is Scope.USER
     known = engine.store.find_key(key, project=project, user_scope=user_scope)
     if known is None:
-        return Outcome.INSERTED
-    return Outcome.UNCHANGED if _was_taken(known, passage) else Outcome.SUPERSEDED
+        return RememberOutcome.INSERTED
+    return RememberOutcome.UNCHANGED if _was_taken(known, passage) else RememberOutcome.SUPERSEDED
 
 
 def _was_taken(known: Memory, passage: Passage) -> bool:

@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wellkept.core.changes import Change, Close, IndexCard, Replace
+from wellkept.core.changes import Change, Close, IndexEntry, Replace
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.memory import Memory, WorkUnitRef
 from wellkept.core.ports.store import Progress, Vector
@@ -37,7 +37,12 @@ from wellkept.memory.lifecycle.merge_plan import (
     retargeted,
 )
 from wellkept.memory.lifecycle.near_pairs import near_pairs
-from wellkept.memory.lifecycle.report import UpkeepAction, UpkeepReport, all_in_project, in_project
+from wellkept.memory.lifecycle.report import (
+    MaintenanceAction,
+    MaintenanceReport,
+    all_in_project,
+    in_project,
+)
 from wellkept.memory.remember import is_mergeable
 
 _LOADED_AT_ONCE = 500
@@ -70,7 +75,7 @@ class _Search:
 
 def compact(
     engine: Engine, *, project: str, dry_run: bool = False, progress: Progress | None = None
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Merge the near-duplicates of a project; without an embedder, only equal texts."""
     engine.store.flush()
     found = _Search()
@@ -84,8 +89,8 @@ def compact(
         plan, missed = _write(engine, plan)
         _retarget_referrers(engine, project, plan)
         notes += (f"Groups that changed meanwhile: {missed}. Run this again.",) if missed else ()
-    return UpkeepReport(
-        action=UpkeepAction.COMPACT,
+    return MaintenanceReport(
+        action=MaintenanceAction.COMPACT,
         dry_run=dry_run,
         examined=found.examined,
         items=(*(merge.item for merge in plan.merges), *plan.remarks),
@@ -180,7 +185,7 @@ def _write(engine: Engine, plan: MergePlan) -> tuple[MergePlan, int]:
 
 
 def _write_group(
-    engine: Engine, plan: MergePlan, kept_id: str, merges: list[Merge], card: IndexCard | None
+    engine: Engine, plan: MergePlan, kept_id: str, merges: list[Merge], card: IndexEntry | None
 ) -> bool:
     survivor = plan.survivors[kept_id]
     there = {m.id: m for m in engine.store.get([merge.gone.id for merge in merges])}

@@ -21,11 +21,16 @@ from types import MappingProxyType
 from wellkept.core.changes import Rescore
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.memory import Memory, Relation
-from wellkept.core.ports.store import MemoryRows
+from wellkept.core.ports.store import MemoryStore
 from wellkept.core.records import record
 from wellkept.core.types import RelationType
 from wellkept.memory.engine import Engine
-from wellkept.memory.lifecycle.report import UpkeepAction, UpkeepItem, UpkeepReport, item_for
+from wellkept.memory.lifecycle.report import (
+    MaintenanceAction,
+    MaintenanceItem,
+    MaintenanceReport,
+    item_for,
+)
 
 FACTORS: Mapping[RelationType, float] = MappingProxyType(
     {
@@ -54,7 +59,7 @@ class _Move:
     def change(self) -> float:
         return self.after - self.memory.confidence
 
-    def item(self) -> UpkeepItem:
+    def item(self) -> MaintenanceItem:
         return item_for(
             self.memory,
             before=self.memory.confidence,
@@ -67,7 +72,7 @@ class _Move:
 
 def set_confidence(
     engine: Engine, *, id: str, confidence: float, dry_run: bool = False
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Set how sure we are of a memory and let its relations feel it, in one transaction.
 
     The report lists the memory itself first, then every other that moved, strongest first, each
@@ -84,15 +89,15 @@ def set_confidence(
     moves = list(_spread(engine.store, start)) if start.change else []
     if moves and not dry_run:
         engine.store.apply([Rescore(m.memory.id, confidence=m.after) for m in moves])
-    return UpkeepReport(
-        action=UpkeepAction.CONFIDENCE,
+    return MaintenanceReport(
+        action=MaintenanceAction.CONFIDENCE,
         dry_run=dry_run,
         examined=max(1, len(moves)),
         items=tuple(move.item() for move in moves),
     )
 
 
-def _spread(rows: MemoryRows, start: _Move) -> Iterator[_Move]:
+def _spread(rows: MemoryStore, start: _Move) -> Iterator[_Move]:
     """Every move, strongest first: a shortest-path walk where a longer path is a weaker move."""
     settled: set[str] = set()
     queue: list[tuple[float, int, str, int, _Move]] = [(-math.inf, 1, start.memory.id, 0, start)]
@@ -109,7 +114,7 @@ def _spread(rows: MemoryRows, start: _Move) -> Iterator[_Move]:
             heapq.heappush(queue, (*rank, onward))
 
 
-def _onward(rows: MemoryRows, move: _Move, settled: set[str]) -> Iterator[_Move]:
+def _onward(rows: MemoryStore, move: _Move, settled: set[str]) -> Iterator[_Move]:
     relations = [r for r in move.memory.relations if r.target_id and r.target_id not in settled]
     targets = {
         m.id: m for m in rows.get(list({r.target_id: None for r in relations if r.target_id}))

@@ -22,10 +22,10 @@ from wellkept.core.ports.store import Progress
 from wellkept.core.types import TYPE_RULES
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.report import (
-    Run,
-    UpkeepAction,
-    UpkeepItem,
-    UpkeepReport,
+    JobRun,
+    MaintenanceAction,
+    MaintenanceItem,
+    MaintenanceReport,
     in_project,
     item_for,
     last_run,
@@ -50,7 +50,7 @@ def faded_importance(memory: Memory, *, idle_days: float) -> float:
 
 def decay(
     engine: Engine, *, project: str, dry_run: bool = False, progress: Progress | None = None
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Let the open memories of a project fade for the time since the last run.
 
     Two processes may do this at once: each records its run before it writes, reads the record
@@ -67,17 +67,17 @@ def decay(
         return _report(items, examined, dry_run=True)
     if last_run(engine.store, project=project, job=_JOB) != previous:
         note = "Another process has just done this."
-        return UpkeepReport(
-            action=UpkeepAction.DECAY, dry_run=False, examined=examined, notes=(note,)
+        return MaintenanceReport(
+            action=MaintenanceAction.DECAY, dry_run=False, examined=examined, notes=(note,)
         )
-    record_run(engine.store, Run(now), project=project, job=_JOB)
+    record_run(engine.store, JobRun(now), project=project, job=_JOB)
     return _report(_write(engine, items, progress), examined, dry_run=False)
 
 
 def _fading(
-    engine: Engine, project: str, previous: Run | None, now: datetime
-) -> tuple[int, list[UpkeepItem]]:
-    examined, items = 0, list[UpkeepItem]()
+    engine: Engine, project: str, previous: JobRun | None, now: datetime
+) -> tuple[int, list[MaintenanceItem]]:
+    examined, items = 0, list[MaintenanceItem]()
     for memory in engine.store.iterate(in_project(project)):
         examined += 1
         since = max(memory.accessed_at, previous.at) if previous else memory.accessed_at
@@ -88,7 +88,7 @@ def _fading(
     return examined, items
 
 
-def _item(memory: Memory, importance: float, idle_days: float) -> UpkeepItem:
+def _item(memory: Memory, importance: float, idle_days: float) -> MaintenanceItem:
     half_life = memory.half_life_days or TYPE_RULES[memory.type].half_life_days
     pace = f"half-life {half_life:g} days" if half_life else "5 % a week"
     reason = f"unused for {idle_days:.1f} days, {pace}"
@@ -96,10 +96,10 @@ def _item(memory: Memory, importance: float, idle_days: float) -> UpkeepItem:
 
 
 def _write(
-    engine: Engine, items: Sequence[UpkeepItem], progress: Progress | None
-) -> list[UpkeepItem]:
+    engine: Engine, items: Sequence[MaintenanceItem], progress: Progress | None
+) -> list[MaintenanceItem]:
     """Rescore what still has the importance it was judged by; returns what was done."""
-    done: list[UpkeepItem] = []
+    done: list[MaintenanceItem] = []
     for start in range(0, len(items), _CHECKED_AT_ONCE):
         chunk = items[start : start + _CHECKED_AT_ONCE]
         there = {m.id: m.importance for m in engine.store.get([item.id for item in chunk])}
@@ -111,22 +111,24 @@ def _write(
     return done
 
 
-def _rescore(item: UpkeepItem) -> Rescore:
+def _rescore(item: MaintenanceItem) -> Rescore:
     assert isinstance(item.after, float)
     return Rescore(item.id, importance=item.after)
 
 
-def _report(items: Sequence[UpkeepItem], examined: int, *, dry_run: bool) -> UpkeepReport:
-    return UpkeepReport(
-        action=UpkeepAction.DECAY, dry_run=dry_run, examined=examined, items=tuple(items)
+def _report(items: Sequence[MaintenanceItem], examined: int, *, dry_run: bool) -> MaintenanceReport:
+    return MaintenanceReport(
+        action=MaintenanceAction.DECAY, dry_run=dry_run, examined=examined, items=tuple(items)
     )
 
 
-def _nothing_due(previous: Run, now: datetime, *, dry_run: bool) -> UpkeepReport:
+def _nothing_due(previous: JobRun, now: datetime, *, dry_run: bool) -> MaintenanceReport:
     when = previous.at.strftime("%Y-%m-%d %H:%M UTC")
     note = (
         f"The last run is dated {when}, later than now; nothing fades until then."
         if previous.at > now
         else f"Already done at {when}; due once a day."
     )
-    return UpkeepReport(action=UpkeepAction.DECAY, dry_run=dry_run, examined=0, notes=(note,))
+    return MaintenanceReport(
+        action=MaintenanceAction.DECAY, dry_run=dry_run, examined=0, notes=(note,)
+    )

@@ -26,10 +26,10 @@ from wellkept.memory.lifecycle.pruning import (
     prune,
 )
 from wellkept.memory.lifecycle.report import (
-    Run,
-    UpkeepAction,
-    UpkeepItem,
-    UpkeepReport,
+    JobRun,
+    MaintenanceAction,
+    MaintenanceItem,
+    MaintenanceReport,
     joined,
     last_run,
     record_run,
@@ -44,11 +44,11 @@ from wellkept.memory.lifecycle.staleness import (
 from wellkept.memory.state import forget_old_sessions
 
 __all__ = [
+    "MaintenanceAction",
+    "MaintenanceItem",
+    "MaintenanceReport",
     "PruneRule",
     "Retention",
-    "UpkeepAction",
-    "UpkeepItem",
-    "UpkeepReport",
     "archive_work_unit",
     "compact",
     "decay",
@@ -98,7 +98,7 @@ def run_upkeep(
     on_delete: OnDelete | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Sweep, decay and prune one project, and record that it was done.
 
     `changed_since(path, moment)` tells whether a file changed; with it, recipes whose files did
@@ -107,7 +107,7 @@ def run_upkeep(
     there = exists or exists_below(root)
     recipes = also_stale or (outdated_recipe(changed_since) if changed_since else None)
     if not dry_run:
-        run = Run(engine.clock(), session_count)
+        run = JobRun(engine.clock(), session_count)
         record_run(engine.store, run, project=project, job=_JOB)
         forget_old_sessions(engine, project=project)
     swept = sweep(
@@ -123,9 +123,9 @@ def run_upkeep(
         on_delete=on_delete,
         dry_run=dry_run,
     )
-    return joined(UpkeepAction.UPKEEP, (swept, faded, pruned), dry_run=dry_run)
+    return joined(MaintenanceAction.UPKEEP, (swept, faded, pruned), dry_run=dry_run)
 
 
-def _after(faded: UpkeepReport) -> dict[str, float]:
+def _after(faded: MaintenanceReport) -> dict[str, float]:
     """The importances a decay would leave, for previewing what comes after it."""
     return {item.id: item.after for item in faded.items if isinstance(item.after, float)}

@@ -14,13 +14,13 @@ from typing import TypeAlias
 from wellkept.core.memory import Evidence, Memory, Relation
 from wellkept.core.records import field, record, replace
 from wellkept.core.types import EvidenceKind, RelationType
-from wellkept.memory.lifecycle.report import UpkeepItem, item_for
+from wellkept.memory.lifecycle.report import MaintenanceItem, item_for
 from wellkept.memory.remember import reinforced
-from wellkept.memory.text.similarity import Likeness, compare
+from wellkept.memory.text.similarity import TextRelation, compare
 
 Preference: TypeAlias = tuple[bool, bool, float, float, datetime, str]
 
-_REPEATS = frozenset({Likeness.SAME, Likeness.COVERED, Likeness.PARAPHRASE})
+_REPEATS = frozenset({TextRelation.SAME, TextRelation.COVERED, TextRelation.PARAPHRASE})
 
 
 @record
@@ -29,7 +29,7 @@ class Merge:
 
     gone: Memory
     kept_id: str
-    item: UpkeepItem
+    item: MaintenanceItem
 
 
 @record
@@ -38,7 +38,7 @@ class MergePlan:
 
     now: datetime
     merges: tuple[Merge, ...]
-    remarks: tuple[UpkeepItem, ...]
+    remarks: tuple[MaintenanceItem, ...]
     survivors: Mapping[str, Memory]
     originals: Mapping[str, Memory]
 
@@ -88,8 +88,8 @@ class _Planner:
     now: datetime
     standing: dict[str, Memory] = field(default_factory=dict[str, Memory])
     into: dict[str, str] = field(default_factory=dict[str, str])
-    items: dict[str, UpkeepItem] = field(default_factory=dict[str, UpkeepItem])
-    remarks: list[UpkeepItem] = field(default_factory=list[UpkeepItem])
+    items: dict[str, MaintenanceItem] = field(default_factory=dict[str, MaintenanceItem])
+    remarks: list[MaintenanceItem] = field(default_factory=list[MaintenanceItem])
     judged: set[frozenset[str]] = field(default_factory=set[frozenset[str]])
 
     def consider(self, memory: Memory, neighbours: Mapping[str, float]) -> None:
@@ -112,20 +112,20 @@ class _Planner:
             )
         elif likeness in _REPEATS:
             self._merge(other, better, f"{likeness.value}, cosine {cosine:.2f}")
-        elif likeness is Likeness.REFINES:
+        elif likeness is TextRelation.REFINES:
             self._merge(better, other, f"says less, cosine {cosine:.2f}")
 
     def _obstacle(
-        self, better: Memory, other: Memory, likeness: Likeness
+        self, better: Memory, other: Memory, likeness: TextRelation
     ) -> tuple[str, str] | None:
         """The rule and the reason by which two near-duplicates both stand, if worth telling."""
-        if likeness is Likeness.DIFFERENT:
+        if likeness is TextRelation.DIFFERENT:
             return None
-        if likeness is Likeness.CONTRADICTS or _in_conflict(better, other):
+        if likeness is TextRelation.CONTRADICTS or _in_conflict(better, other):
             return "contradiction", f"contradicts {better.short}; settle which one holds"
         if len({self._now(better).key, self._now(other).key} - {None}) > 1:
             return "kept apart", f"repeats {better.short}, but each has a key of its own"
-        if likeness is Likeness.REFINES and (better.user_verified or better.pinned):
+        if likeness is TextRelation.REFINES and (better.user_verified or better.pinned):
             return "kept apart", f"says more than {better.short}, which a person vouches for"
         return None
 

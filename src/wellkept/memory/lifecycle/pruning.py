@@ -27,9 +27,9 @@ from wellkept.core.types import MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists
 from wellkept.memory.lifecycle.report import (
-    UpkeepAction,
-    UpkeepItem,
-    UpkeepReport,
+    MaintenanceAction,
+    MaintenanceItem,
+    MaintenanceReport,
     all_in_project,
     item_for,
     write_each,
@@ -89,7 +89,7 @@ OnDelete = Callable[[Sequence[Memory]], None]
 @record
 class _Doomed:
     memory: Memory
-    item: UpkeepItem
+    item: MaintenanceItem
 
 
 @record(frozen=False)
@@ -110,7 +110,7 @@ def prune(
     on_delete: OnDelete | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Remove what the rules say, for good.
 
     `exists` says whether a project file is there; without it the rule about deleted files is not
@@ -120,8 +120,8 @@ def prune(
     case = _Case(engine.clock(), keep or Retention(), exists, include_verified)
     found = _judge_all(engine, project, case, forecast or {})
     doomed = found.doomed if dry_run else _delete(engine, found.doomed, on_delete, progress)
-    return UpkeepReport(
-        action=UpkeepAction.PRUNE,
+    return MaintenanceReport(
+        action=MaintenanceAction.PRUNE,
         dry_run=dry_run,
         examined=found.examined,
         items=tuple(d.item for d in doomed),
@@ -165,7 +165,7 @@ def _notes(found: _Findings, case: _Case) -> Iterator[str]:
         yield f"{found.spared} more would go, but a person verified them."
 
 
-def _item(memory: Memory, rule: PruneRule, reason: str) -> UpkeepItem:
+def _item(memory: Memory, rule: PruneRule, reason: str) -> MaintenanceItem:
     before = {
         PruneRule.LOW_IMPORTANCE: memory.importance,
         PruneRule.LOW_CONFIDENCE: memory.confidence,
@@ -287,7 +287,7 @@ def archive_work_unit(
     project: str,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Archive what belongs to a merged work unit and the units below it in its hierarchy.
 
     Archived memories leave recall at once and are pruned when their time is over. Doing it again
@@ -295,7 +295,7 @@ def archive_work_unit(
     """
     where = Filter(project=project, include_user=False, validity=Validity.ANY)
     now = engine.clock()
-    examined, items = 0, list[UpkeepItem]()
+    examined, items = 0, list[MaintenanceItem]()
     for memory in engine.store.iterate(where):
         examined += 1
         if _belongs_to(memory, ref) and _ends_with_work_unit(memory) and not memory.pinned:
@@ -312,8 +312,8 @@ def archive_work_unit(
         marks = [Mark(item.id, "archived", now) for item in items]
         written = write_each(engine.store, marks, progress=progress)
         items = [item for item in items if item.id in written]
-    return UpkeepReport(
-        action=UpkeepAction.ARCHIVE, dry_run=dry_run, examined=examined, items=tuple(items)
+    return MaintenanceReport(
+        action=MaintenanceAction.ARCHIVE, dry_run=dry_run, examined=examined, items=tuple(items)
     )
 
 

@@ -18,7 +18,7 @@ from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import Json
 from wellkept.core.errors import NotFoundError
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Progress, Shelf, Store
+from wellkept.core.ports.store import KeyValueStore, Progress, Store
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
 from wellkept.core.text import first_line
@@ -31,7 +31,7 @@ SingleChange: TypeAlias = Rescore | Mark | Delete
 _BATCH = 200
 
 
-class UpkeepAction(StrEnum):
+class MaintenanceAction(StrEnum):
     """The passes that report."""
 
     DECAY = "decay"
@@ -45,7 +45,7 @@ class UpkeepAction(StrEnum):
 
 
 @record
-class UpkeepItem:
+class MaintenanceItem:
     """One memory that a pass changed, would change, or chose to leave alone for a reason.
 
     `rule` is the short name that counts go by; `reason` is the sentence for people. Equal `before`
@@ -68,7 +68,7 @@ class UpkeepItem:
 
 
 @record(kw_only=True)
-class UpkeepReport:
+class MaintenanceReport:
     """What a pass did, or with `dry_run` would do.
 
     `removed` holds whole memories that are (to be) deleted, so that a caller can show, export or
@@ -77,10 +77,10 @@ class UpkeepReport:
 
     HEADINGS: ClassVar[tuple[str, ...]] = ("id", "memory", "before", "after", "why")
 
-    action: UpkeepAction
+    action: MaintenanceAction
     dry_run: bool
     examined: int
-    items: tuple[UpkeepItem, ...] = ()
+    items: tuple[MaintenanceItem, ...] = ()
     notes: tuple[str, ...] = ()
     removed: tuple[Memory, ...] = ()
 
@@ -113,15 +113,17 @@ def item_for(
     rule: str,
     reason: str,
     path: tuple[str, ...] = (),
-) -> UpkeepItem:
+) -> MaintenanceItem:
     """The report line of a memory."""
     title = first_line(memory.content, limit=60)
-    return UpkeepItem(memory.id, memory.short, title, before, after, rule, reason, path)
+    return MaintenanceItem(memory.id, memory.short, title, before, after, rule, reason, path)
 
 
-def joined(action: UpkeepAction, reports: Sequence[UpkeepReport], *, dry_run: bool) -> UpkeepReport:
+def joined(
+    action: MaintenanceAction, reports: Sequence[MaintenanceReport], *, dry_run: bool
+) -> MaintenanceReport:
     """Several reports as one, in order; `examined` is the largest, as passes see the same rows."""
-    return UpkeepReport(
+    return MaintenanceReport(
         action=action,
         dry_run=dry_run,
         examined=max((r.examined for r in reports), default=0),
@@ -149,14 +151,14 @@ def all_in_project(project: str) -> Filter:
 
 
 @record
-class Run:
+class JobRun:
     """When a job last ran for a project, and how many sessions there were by then."""
 
     at: datetime
     session_count: int | None = None
 
 
-def last_run(shelf: Shelf, *, project: str, job: str) -> Run | None:
+def last_run(shelf: KeyValueStore, *, project: str, job: str) -> JobRun | None:
     """The last recorded run of a job, or None when it never ran."""
     value = shelf.get_value(_space(project), job)
     if not isinstance(value, dict):
@@ -164,10 +166,10 @@ def last_run(shelf: Shelf, *, project: str, job: str) -> Run | None:
     at_ms, sessions = value.get("at_ms"), value.get("session_count")
     if not isinstance(at_ms, int):
         return None
-    return Run(from_ms(at_ms), sessions if isinstance(sessions, int) else None)
+    return JobRun(from_ms(at_ms), sessions if isinstance(sessions, int) else None)
 
 
-def record_run(shelf: Shelf, run: Run, *, project: str, job: str) -> None:
+def record_run(shelf: KeyValueStore, run: JobRun, *, project: str, job: str) -> None:
     """Remember that a job runs now."""
     value: dict[str, Json] = {"at_ms": to_ms(run.at), "session_count": run.session_count}
     shelf.put_value(_space(project), job, value)

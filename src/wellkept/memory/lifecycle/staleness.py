@@ -27,9 +27,9 @@ from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below, project_path
 from wellkept.memory.lifecycle.report import (
-    UpkeepAction,
-    UpkeepItem,
-    UpkeepReport,
+    MaintenanceAction,
+    MaintenanceItem,
+    MaintenanceReport,
     in_project,
     item_for,
     write_each,
@@ -55,7 +55,7 @@ def sweep(
     also_stale: StaleReason | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Mark the memories whose files are gone and clear the mark where they came back.
 
     A recipe may be marked because a file of it changed, so its mark is only ever cleared when
@@ -63,7 +63,7 @@ def sweep(
     """
     there = exists or exists_below(root)
     now = engine.clock()
-    examined, items, marks = 0, list[UpkeepItem](), list[Mark]()
+    examined, items, marks = 0, list[MaintenanceItem](), list[Mark]()
     for memory in engine.store.iterate(in_project(project)):
         examined += 1
         if change := _judge(memory, there, also_stale, now):
@@ -73,14 +73,14 @@ def sweep(
     if not dry_run:
         written = write_each(engine.store, marks, progress=progress)
         items = [item for item in items if item.id in written]
-    return UpkeepReport(
-        action=UpkeepAction.SWEEP, dry_run=dry_run, examined=examined, items=tuple(items)
+    return MaintenanceReport(
+        action=MaintenanceAction.SWEEP, dry_run=dry_run, examined=examined, items=tuple(items)
     )
 
 
 def _judge(
     memory: Memory, exists: Exists, also_stale: StaleReason | None, now: datetime
-) -> tuple[Mark, UpkeepItem] | None:
+) -> tuple[Mark, MaintenanceItem] | None:
     missing = [path for path in memory.files if not exists(path)]
     other = also_stale(memory) if also_stale else None
     if (missing or other) and memory.stale_at is None:
@@ -125,14 +125,14 @@ def recipe_held_at(memory: Memory) -> datetime:
 
 def follow_rename(
     engine: Engine, *, project: str, old: str, new: str, dry_run: bool = False
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Let memories follow one file, or folder, to its new place."""
     return follow_renames(engine, project=project, renames={old: new}, dry_run=dry_run)
 
 
 def follow_renames(
     engine: Engine, *, project: str, renames: Mapping[str, str], dry_run: bool = False
-) -> UpkeepReport:
+) -> MaintenanceReport:
     """Let memories follow several renames (old path -> new path) in one pass over the project.
 
     Related files, relations to files, paths in typed payloads and in sentences that a rule made
@@ -147,8 +147,8 @@ def follow_renames(
             pairs.append((memory, moved))
     done = [(old, new) for old, new in pairs if dry_run or _replace(engine, old, new)]
     missed = len(pairs) - len(done)
-    return UpkeepReport(
-        action=UpkeepAction.RENAME,
+    return MaintenanceReport(
+        action=MaintenanceAction.RENAME,
         dry_run=dry_run,
         examined=examined,
         items=tuple(_rename_item(old, new) for old, new in done),
@@ -216,7 +216,7 @@ def _moved_json(value: Json, moves: Mapping[str, str]) -> Json:
     return value
 
 
-def _rename_item(memory: Memory, moved: Memory) -> UpkeepItem:
+def _rename_item(memory: Memory, moved: Memory) -> MaintenanceItem:
     before = ", ".join(path for path in memory.files if path not in moved.files)
     after = ", ".join(path for path in moved.files if path not in memory.files)
     return item_for(

@@ -17,7 +17,7 @@ from wellkept.core.clock import to_ms
 from wellkept.core.query import Candidate
 from wellkept.core.text import fold, stem
 from wellkept.memory.recall.query_plan import QueryPlan
-from wellkept.memory.recall.retrievers import Pool
+from wellkept.memory.recall.retrievers import CandidateSet
 from wellkept.memory.text.dates import DateWindow
 
 _DAY_MS = 86_400_000
@@ -92,7 +92,7 @@ class SignalTable:
     and a column is made and weighed at a fraction of what single values take.
     """
 
-    def __init__(self, pool: Pool, plan: QueryPlan) -> None:
+    def __init__(self, pool: CandidateSet, plan: QueryPlan) -> None:
         self._plan = plan
         self._candidates = pool.candidates
         self._index = {c.id: number for number, c in enumerate(pool.candidates)}
@@ -164,7 +164,7 @@ class SignalTable:
         found = [scores.get(each, 0.0) for each in self._index]
         return [score / best if score > 0 else 0.0 for score in found]
 
-    def _meaning(self, pool: Pool, words: Signals | None) -> Signals | None:
+    def _meaning(self, pool: CandidateSet, words: Signals | None) -> Signals | None:
         """Shares of the best cosine. A memory that has no vector yet is judged by its words
         instead, so that it is not buried while a re-index runs."""
         cosines = pool.meaning

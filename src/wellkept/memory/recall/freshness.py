@@ -12,10 +12,10 @@ from pathlib import Path
 from wellkept.core.records import replace
 from wellkept.memory.file_presence import exists_below
 from wellkept.memory.recall.ranking import STALE_FACTOR
-from wellkept.memory.recall.requests import Part, Recalled, Recollection
+from wellkept.memory.recall.requests import RecallHit, RecallResult, ScorePart
 
 
-def with_gone_marked(found: Recollection, *, root: Path, sure: bool) -> Recollection:
+def with_gone_marked(found: RecallResult, *, root: Path, sure: bool) -> RecallResult:
     """The answer with hits whose files are gone marked as stale and put where they belong."""
     files = {path for hit in found.hits for path in hit.memory.files}
     if not files or not root.is_dir():
@@ -34,8 +34,8 @@ def with_gone_marked(found: Recollection, *, root: Path, sure: bool) -> Recollec
     return replace(found, hits=tuple(ordered))
 
 
-def _judged(hit: Recalled, gone: set[str]) -> Recalled:
+def _judged(hit: RecallHit, gone: set[str]) -> RecallHit:
     if hit.stale or gone.isdisjoint(hit.memory.files):
         return hit
-    part = Part("stale", 1.0, STALE_FACTOR, STALE_FACTOR)
+    part = ScorePart("stale", 1.0, STALE_FACTOR, STALE_FACTOR)
     return replace(hit, stale=True, score=hit.score * STALE_FACTOR, parts=(*hit.parts, part))

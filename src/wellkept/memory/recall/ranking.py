@@ -24,8 +24,8 @@ from wellkept.core.types import Phase
 from wellkept.memory.recall.features import READ_CHARS, TOLD_BY_TEXT, Signal, SignalTable
 from wellkept.memory.recall.phase_weights import STRONGEST_PHASE_WEIGHT, phase_weight
 from wellkept.memory.recall.query_plan import QueryPlan
-from wellkept.memory.recall.requests import Part
-from wellkept.memory.recall.retrievers import Pool
+from wellkept.memory.recall.requests import ScorePart
+from wellkept.memory.recall.retrievers import CandidateSet
 
 WEIGHTS_FILE = Path(__file__).parent / "data" / "fusion.json"
 READ_TEXTS = 32
@@ -47,7 +47,7 @@ Contents = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 @record(kw_only=True)
-class Setting:
+class RankingContext:
     """What ranking needs to know beside the pool and the question."""
 
     now_ms: int
@@ -67,14 +67,16 @@ class Ranked(NamedTuple):
 
 
 @record
-class Ranking:
+class RankedCandidates:
     """Candidates, best first, with an account of each score on request."""
 
     order: tuple[Ranked, ...]
-    parts: Callable[[str], tuple[Part, ...]]
+    parts: Callable[[str], tuple[ScorePart, ...]]
 
 
-def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
+def rank_by_weights(
+    pool: CandidateSet, plan: QueryPlan, setting: RankingContext
+) -> RankedCandidates:
     """The default profile: learned weights over the signals, then the priors."""
     weights = load_weights()[setting.weight_set]
     table = SignalTable(pool, plan)
@@ -90,12 +92,12 @@ def rank_by_weights(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     each = zip(sums.values(), priors(pool.candidates, setting), strict=True)
     closeness = [math.exp((total - top) / _SOFTNESS) * prior for total, prior in each]
 
-    def parts(c: Candidate) -> tuple[Part, ...]:
+    def parts(c: Candidate) -> tuple[ScorePart, ...]:
         signals = zip(_LABELS, table[c.id], weights, strict=True)
         return (
-            Part("clarity", clarity, 1.0, clarity),
+            ScorePart("clarity", clarity, 1.0, clarity),
             *(
-                Part(label, value, weight, value * weight)
+                ScorePart(label, value, weight, value * weight)
                 for label, value, weight in signals
                 if value
             ),
@@ -114,15 +116,15 @@ def best_of(sums: Mapping[str, float], count: int) -> list[str]:
 def ranking_by(
     candidates: Sequence[Candidate],
     scores: Sequence[float],
-    parts: Callable[[Candidate], tuple[Part, ...]],
+    parts: Callable[[Candidate], tuple[ScorePart, ...]],
     *,
     scale: float = 1.0,
-) -> Ranking:
+) -> RankedCandidates:
     """Best first, ids decide between equals; `scale` applies to all and changes no order."""
     scored = sorted((-score, c.id, c) for score, c in zip(scores, candidates, strict=True))
     by_id = {c.id: c for c in candidates}
     order = tuple([Ranked(c, -negative * scale) for negative, _, c in scored])
-    return Ranking(order, lambda memory_id: parts(by_id[memory_id]))
+    return RankedCandidates(order, lambda memory_id: parts(by_id[memory_id]))
 
 
 @lru_cache(maxsize=1)
@@ -138,7 +140,7 @@ def load_weights() -> Mapping[str, tuple[float, ...]]:
 # -- Priors ---------------------------------------------------------------------------------------
 
 
-def priors(candidates: Sequence[Candidate], setting: Setting) -> list[float]:
+def priors(candidates: Sequence[Candidate], setting: RankingContext) -> list[float]:
     """What is known of memories before any question: products of multipliers of at most 1."""
     now_ms = setting.now_ms
     # Written out, because a call for each takes longer than all of this.
@@ -154,41 +156,47 @@ def priors(candidates: Sequence[Candidate], setting: Setting) -> list[float]:
     return products
 
 
-def priors_of(c: Candidate, setting: Setting) -> tuple[Part, ...]:
+def priors_of(c: Candidate, setting: RankingContext) -> tuple[ScorePart, ...]:
     """The same multipliers one by one."""
     recency = _recency(c, setting)
     return (
-        Part("importance", c.importance, _IMPORTANCE, 1.0 - _IMPORTANCE * (1.0 - c.importance)),
-        Part("confidence", c.confidence, _CONFIDENCE, 1.0 - _CONFIDENCE * (1.0 - c.confidence)),
-        Part("recency", recency, _RECENCY, 1.0 - _RECENCY * (1.0 - recency)),
+        ScorePart(
+            "importance", c.importance, _IMPORTANCE, 1.0 - _IMPORTANCE * (1.0 - c.importance)
+        ),
+        ScorePart(
+            "confidence", c.confidence, _CONFIDENCE, 1.0 - _CONFIDENCE * (1.0 - c.confidence)
+        ),
+        ScorePart("recency", recency, _RECENCY, 1.0 - _RECENCY * (1.0 - recency)),
         *_special_priors(c, setting),
     )
 
 
-def _recency(c: Candidate, setting: Setting) -> float:
+def _recency(c: Candidate, setting: RankingContext) -> float:
     return math.exp(min(0, c.valid_from_ms - setting.now_ms) / _RECENCY_MS)
 
 
-def _special_priors(c: Candidate, setting: Setting) -> list[Part]:
+def _special_priors(c: Candidate, setting: RankingContext) -> list[ScorePart]:
     """Those that only some memories or some questions have."""
-    found: list[Part] = []
+    found: list[ScorePart] = []
     if setting.phase is not None:
         weight = phase_weight(setting.phase, c.type)
         share = (weight / STRONGEST_PHASE_WEIGHT) ** _PHASE_POWER
-        found.append(Part(f"phase {setting.phase.value}", weight, _PHASE_POWER, share))
+        found.append(ScorePart(f"phase {setting.phase.value}", weight, _PHASE_POWER, share))
     if c.closed and not setting.past:
-        found.append(Part("no longer valid", 1.0, _CLOSED, _CLOSED))
+        found.append(ScorePart("no longer valid", 1.0, _CLOSED, _CLOSED))
     if c.needs_review:
-        found.append(Part("needs review", 1.0, _UNREVIEWED, _UNREVIEWED))
+        found.append(ScorePart("needs review", 1.0, _UNREVIEWED, _UNREVIEWED))
     if c.stale:
-        found.append(Part("stale", 1.0, STALE_FACTOR, STALE_FACTOR))
+        found.append(ScorePart("stale", 1.0, STALE_FACTOR, STALE_FACTOR))
     return found
 
 
 # -- Clarity --------------------------------------------------------------------------------------
 
 
-def _clarity(plan: QueryPlan, pool: Pool, best: Sequence[str], setting: Setting) -> float:
+def _clarity(
+    plan: QueryPlan, pool: CandidateSet, best: Sequence[str], setting: RankingContext
+) -> float:
     """How well the best candidates answer at all, on a scale that does not depend on the rest.
 
     What they say is read only where it can still tell more than the arms did.
@@ -211,7 +219,7 @@ def _clarity(plan: QueryPlan, pool: Pool, best: Sequence[str], setting: Setting)
     return max([found, *(_overlap(wanted, memory) for memory in setting.read(best))])
 
 
-def _similarity(pool: Pool, memory_id: str, *, near: float) -> float:
+def _similarity(pool: CandidateSet, memory_id: str, *, near: float) -> float:
     """1 where two texts of this model would count as saying the same; falls with the square."""
     cosine = max(0.0, (pool.meaning or {}).get(memory_id, 0.0))
     return min(1.0, (cosine / near) ** 2) if near > 0 else 0.0

@@ -20,17 +20,17 @@ from wellkept.memory.recall.phase_weights import phase_weight
 from wellkept.memory.recall.query_plan import QueryPlan
 from wellkept.memory.recall.ranking import (
     STALE_FACTOR,
-    Ranking,
-    Setting,
+    RankedCandidates,
+    RankingContext,
     rank_by_weights,
     ranking_by,
 )
-from wellkept.memory.recall.requests import DEFAULT_PROFILE, Part
-from wellkept.memory.recall.retrievers import Pool
+from wellkept.memory.recall.requests import DEFAULT_PROFILE, ScorePart
+from wellkept.memory.recall.retrievers import CandidateSet
 
 _DAY_MS = 86_400_000
 
-Profile: TypeAlias = Callable[[Pool, QueryPlan, Setting], Ranking]
+Profile: TypeAlias = Callable[[CandidateSet, QueryPlan, RankingContext], RankedCandidates]
 
 
 def balanced_score(
@@ -60,13 +60,13 @@ def frequency(access_count: int, max_access_count: int) -> float:
     return math.log1p(access_count) / math.log1p(max_access_count) if max_access_count > 0 else 0.0
 
 
-def rank_balanced(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
+def rank_balanced(pool: CandidateSet, plan: QueryPlan, setting: RankingContext) -> RankedCandidates:
     """The `balanced` profile."""
     similarity = _similarities(pool)
     asked = set(keywords(plan.query))
     overlap = {m.id: jaccard(asked, _keywords_of(m)) for m in setting.read(list(similarity))}
 
-    def parts(c: Candidate) -> tuple[Part, ...]:
+    def parts(c: Candidate) -> tuple[ScorePart, ...]:
         days = _days_since_access(c, setting)
         return (
             _added("similarity", similarity[c.id], 0.40),
@@ -88,7 +88,7 @@ def rank_balanced(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     return ranking_by(pool.candidates, list(map(score, pool.candidates)), parts)
 
 
-def rank_phase(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
+def rank_phase(pool: CandidateSet, plan: QueryPlan, setting: RankingContext) -> RankedCandidates:
     """The `phase` profile; without a phase every type weighs 1."""
     del plan
     similarity = _similarities(pool)
@@ -97,13 +97,13 @@ def rank_phase(pool: Pool, plan: QueryPlan, setting: Setting) -> Ranking:
     def weight(c: Candidate) -> float:
         return phase_weight(setting.phase, c.type) if setting.phase else 1.0
 
-    def parts(c: Candidate) -> tuple[Part, ...]:
+    def parts(c: Candidate) -> tuple[ScorePart, ...]:
         days = _days_since_access(c, setting)
         return (
             _added("similarity", similarity[c.id], 0.6),
             _added("recency", math.exp(-days / 30), 0.25),
             _added("access frequency", frequency(c.access_count, most), 0.15),
-            Part(f"phase {setting.phase or 'none'}", 1.0, weight(c), weight(c)),
+            ScorePart(f"phase {setting.phase or 'none'}", 1.0, weight(c), weight(c)),
             *_staleness(c),
         )
 
@@ -135,11 +135,11 @@ def profile_named(name: str) -> Profile:
         ) from None
 
 
-def _days_since_access(c: Candidate, setting: Setting) -> float:
+def _days_since_access(c: Candidate, setting: RankingContext) -> float:
     return max(0, setting.now_ms - c.accessed_ms) / _DAY_MS
 
 
-def _similarities(pool: Pool) -> dict[str, float]:
+def _similarities(pool: CandidateSet) -> dict[str, float]:
     """Cosine of each candidate, or its share of the best word score when there are no vectors."""
     words = pool.words or {}
     best = max(words.values(), default=0.0) or 1.0
@@ -152,13 +152,13 @@ def _keywords_of(memory: Memory) -> set[str]:
     return {*memory.tags, *keywords(memory.content)}
 
 
-def _added(name: str, value: float, weight: float) -> Part:
-    return Part(name, value, weight, value * weight)
+def _added(name: str, value: float, weight: float) -> ScorePart:
+    return ScorePart(name, value, weight, value * weight)
 
 
 def _held_back(c: Candidate) -> float:
     return STALE_FACTOR if c.stale else 1.0
 
 
-def _staleness(c: Candidate) -> tuple[Part, ...]:
-    return (Part("stale", 1.0, STALE_FACTOR, STALE_FACTOR),) if c.stale else ()
+def _staleness(c: Candidate) -> tuple[ScorePart, ...]:
+    return (ScorePart("stale", 1.0, STALE_FACTOR, STALE_FACTOR),) if c.stale else ()

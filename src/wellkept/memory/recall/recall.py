@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.query import Filter, Order, Place
+from wellkept.core.query import Filter, Order, SessionPosition
 from wellkept.core.records import field, record
 from wellkept.memory.engine import Engine, is_blank
 from wellkept.memory.recall import hyde
 from wellkept.memory.recall.query_plan import QueryPlan, plan_query
-from wellkept.memory.recall.ranking import Ranked, Ranking, Setting
+from wellkept.memory.recall.ranking import Ranked, RankedCandidates, RankingContext
 from wellkept.memory.recall.ranking_profiles import Profile, profile_named
-from wellkept.memory.recall.requests import Mode, Recalled, RecallRequest, Recollection
+from wellkept.memory.recall.requests import RecallHit, RecallRequest, RecallResult, SearchMode
 from wellkept.memory.recall.rerank import reranked
-from wellkept.memory.recall.retrievers import ARM_CAP, Embed, Pool, QueryVector, gather
+from wellkept.memory.recall.retrievers import ARM_CAP, CandidateSet, Embed, QueryVector, gather
 from wellkept.memory.recall.time_modes import narrowed
 
 if TYPE_CHECKING:
@@ -62,22 +62,22 @@ class _Search:
     profile: Profile
     near: float
 
-    def look(self, embed: Embed) -> tuple[Pool, Ranking]:
+    def look(self, embed: Embed) -> tuple[CandidateSet, RankedCandidates]:
         request = self.request
         plan, pool = gather(
             self.engine.store,
             self.plan,
             where=self.where,
             embed=embed,
-            use_words=request.mode is not Mode.VECTORS,
+            use_words=request.mode is not SearchMode.VECTORS,
             files=request.files,
             cap=max(ARM_CAP, request.offset + request.limit),
         )
         return pool, self.profile(pool, plan, self._setting(pool))
 
-    def _setting(self, pool: Pool) -> Setting:
-        only_vectors = self.request.mode is Mode.VECTORS
-        return Setting(
+    def _setting(self, pool: CandidateSet) -> RankingContext:
+        only_vectors = self.request.mode is SearchMode.VECTORS
+        return RankingContext(
             now_ms=to_ms(self.engine.clock()),
             read=self.reader,
             contents=self.reader.contents,
@@ -88,13 +88,13 @@ class _Search:
         )
 
 
-def recall(engine: Engine, request: RecallRequest) -> Recollection:
+def recall(engine: Engine, request: RecallRequest) -> RecallResult:
     """Answer one question from memory."""
     profile = profile_named(request.profile)
     _check(request)
     where = narrowed(engine, request)
     if where is None:
-        return Recollection(hits=(), considered=0, notes=("There are no sessions yet.",))
+        return RecallResult(hits=(), considered=0, notes=("There are no sessions yet.",))
     if not request.query.strip():
         return _browse(engine, request, where)
     notes: list[str] = []
@@ -127,10 +127,10 @@ def _check(request: RecallRequest) -> None:
 
 def _embedder(engine: Engine, request: RecallRequest) -> Embedder | None:
     """The embedder, if this question may use one: a search by words never loads a model."""
-    if request.mode is Mode.WORDS:
+    if request.mode is SearchMode.WORDS:
         return None
     embedder = engine.embedder()
-    if embedder is None and request.mode is Mode.VECTORS:
+    if embedder is None and request.mode is SearchMode.VECTORS:
         raise UsageError(
             "There is no embedding model to search by.", hint="Configure one, or search by words."
         )
@@ -145,7 +145,7 @@ def _embedded(
     try:
         vector = embedder.embed_query(text)
     except ProviderError as error:
-        if request.mode is Mode.VECTORS:
+        if request.mode is SearchMode.VECTORS:
             raise
         notes.append(f"Searched by words only: {error.message}")
         return None
@@ -153,7 +153,7 @@ def _embedded(
 
 
 def _say_if_unembedded(
-    engine: Engine, embedder: Embedder | None, pool: Pool, notes: list[str]
+    engine: Engine, embedder: Embedder | None, pool: CandidateSet, notes: list[str]
 ) -> None:
     """Vectors found nothing at all: say so if that is because they are of another model."""
     if embedder is None or pool.meaning is not None or notes:
@@ -167,8 +167,12 @@ def _say_if_unembedded(
 
 
 def _look_again(
-    search: _Search, embedder: Embedder | None, pool: Pool, ranking: Ranking, notes: list[str]
-) -> tuple[Pool, Ranking]:
+    search: _Search,
+    embedder: Embedder | None,
+    pool: CandidateSet,
+    ranking: RankedCandidates,
+    notes: list[str],
+) -> tuple[CandidateSet, RankedCandidates]:
     """Too few clear hits: search by a made-up answer too, when a text model is there."""
     if embedder is None or not hyde.is_thin(ranked.score for ranked in ranking.order):
         return pool, ranking
@@ -186,7 +190,7 @@ def _look_again(
     return search.look(lambda _: QueryVector(vector, embedder.model_id))
 
 
-def _reranked(search: _Search, ranking: Ranking, notes: list[str]) -> Ranking:
+def _reranked(search: _Search, ranking: RankedCandidates, notes: list[str]) -> RankedCandidates:
     reranker = search.engine.reranker()
     if reranker is None or not ranking.order:
         return ranking
@@ -201,7 +205,9 @@ def _reranked(search: _Search, ranking: Ranking, notes: list[str]) -> Ranking:
 # -- The answer -----------------------------------------------------------------------------------
 
 
-def _answer(search: _Search, pool: Pool, ranking: Ranking, notes: list[str]) -> Recollection:
+def _answer(
+    search: _Search, pool: CandidateSet, ranking: RankedCandidates, notes: list[str]
+) -> RecallResult:
     request, window = search.request, search.plan.window
     end = request.offset + request.limit
     page = ranking.order[request.offset : end]
@@ -213,7 +219,7 @@ def _answer(search: _Search, pool: Pool, ranking: Ranking, notes: list[str]) -> 
             f"Read a time into the question: {window.since:%Y-%m-%d %H:%M} to"
             f" {window.until:%Y-%m-%d %H:%M}; what lies outside ranks lower."
         )
-    return Recollection(
+    return RecallResult(
         hits=hits,
         considered=len(ranking.order),
         notes=tuple(notes),
@@ -224,13 +230,13 @@ def _answer(search: _Search, pool: Pool, ranking: Ranking, notes: list[str]) -> 
 
 
 def _hydrated(
-    search: _Search, pool: Pool, ranking: Ranking, page: Sequence[Ranked]
-) -> tuple[Recalled, ...]:
+    search: _Search, pool: CandidateSet, ranking: RankedCandidates, page: Sequence[Ranked]
+) -> tuple[RecallHit, ...]:
     ids = [ranked.candidate.id for ranked in page]
     memories = {memory.id: memory for memory in search.reader(ids)}
     around = _around(search, [memories[i] for i in ids if i in memories])
     return tuple(
-        Recalled(
+        RecallHit(
             memory=memories[ranked.candidate.id],
             score=ranked.score,
             arms=pool.arms_of(ranked.candidate.id, near=search.near / 2),
@@ -251,7 +257,9 @@ def _around(
     span, store = search.request.neighbours, search.engine.store
     if not span or not memories:
         return {}
-    places = [Place(m.session_id, m.seq) for m in memories if m.session_id and m.seq is not None]
+    places = [
+        SessionPosition(m.session_id, m.seq) for m in memories if m.session_id and m.seq is not None
+    ]
     rows = store.around(places, search.where, span=span)
     near = sorted(store.get([row.id for row in rows]), key=lambda m: (m.seq or 0, m.id))
     found: dict[tuple[str, bool], tuple[Memory, ...]] = {}
@@ -266,16 +274,16 @@ def _around(
     return found
 
 
-def _browse(engine: Engine, request: RecallRequest, where: Filter) -> Recollection:
+def _browse(engine: Engine, request: RecallRequest, where: Filter) -> RecallResult:
     """No words to go by: what happened last inside the filter, newest first."""
     wanted = request.offset + request.limit
     listing = engine.store.list(where, order=Order.EVENT_LATEST, limit=wanted)
     page = listing.items[request.offset :]
     if request.count_access and page:
         engine.store.touch([memory.id for memory in page], at=engine.clock())
-    return Recollection(
+    return RecallResult(
         hits=tuple(
-            Recalled(memory=m, score=0.0, arms=("time",), stale=m.stale_at is not None)
+            RecallHit(memory=m, score=0.0, arms=("time",), stale=m.stale_at is not None)
             for m in page
         ),
         considered=listing.total,

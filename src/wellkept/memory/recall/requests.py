@@ -14,7 +14,7 @@ from wellkept.core.types import Phase
 DEFAULT_PROFILE = "default"
 
 
-class Mode(StrEnum):
+class SearchMode(StrEnum):
     """Which arms may look: both (the default), words only, or vectors only."""
 
     HYBRID = "hybrid"
@@ -38,7 +38,7 @@ class RecallRequest:
     offset: int = 0
     phase: Phase | None = None
     profile: str = DEFAULT_PROFILE
-    mode: Mode = Mode.HYBRID
+    mode: SearchMode = SearchMode.HYBRID
     files: tuple[str, ...] = ()
     read_dates: bool = True
     recent_sessions: int | None = None
@@ -48,7 +48,7 @@ class RecallRequest:
 
 
 @record
-class Part:
+class ScorePart:
     """One term of a score: what was measured, its weight, and what it added or multiplied."""
 
     name: str
@@ -58,34 +58,34 @@ class Part:
 
 
 @record(kw_only=True)
-class Recalled:
+class RecallHit:
     """A memory that answers, why it ranks where it does, and what stands around it."""
 
     memory: Memory
     score: float
     arms: tuple[str, ...]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ScorePart, ...] = ()
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
     stale: bool = False
 
 
 @record(kw_only=True)
-class Recollection:
+class RecallResult:
     """The answer: hits in order, how many there were to choose from, and honest remarks."""
 
-    hits: tuple[Recalled, ...]
+    hits: tuple[RecallHit, ...]
     considered: int
     notes: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     next_offset: int | None = None
 
-    def __iter__(self) -> Iterator[Recalled]:
+    def __iter__(self) -> Iterator[RecallHit]:
         return iter(self.hits)
 
     def __len__(self) -> int:
         return len(self.hits)
 
-    def __getitem__(self, index: int) -> Recalled:
+    def __getitem__(self, index: int) -> RecallHit:
         return self.hits[index]

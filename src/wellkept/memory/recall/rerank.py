@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError
-from wellkept.memory.recall.ranking import Contents, Ranked, Ranking
-from wellkept.memory.recall.requests import Part
+from wellkept.memory.recall.ranking import Contents, Ranked, RankedCandidates
+from wellkept.memory.recall.requests import ScorePart
 
 if TYPE_CHECKING:
     from wellkept.core.ports.store import Reranker
@@ -19,7 +19,9 @@ RERANKED = 30
 _SHARE = 0.5
 
 
-def reranked(ranking: Ranking, query: str, *, reranker: Reranker, contents: Contents) -> Ranking:
+def reranked(
+    ranking: RankedCandidates, query: str, *, reranker: Reranker, contents: Contents
+) -> RankedCandidates:
     """The ranking with its best part reordered by the reranker's opinion."""
     head, tail = ranking.order[:RERANKED], ranking.order[RERANKED:]
     texts = contents([r.candidate.id for r in head])
@@ -37,15 +39,15 @@ def reranked(ranking: Ranking, query: str, *, reranker: Reranker, contents: Cont
     floor = first[-1].score if first else 0.0
     rest = [Ranked(r.candidate, min(r.score, floor)) for r in tail]
 
-    def parts(memory_id: str) -> tuple[Part, ...]:
+    def parts(memory_id: str) -> tuple[ScorePart, ...]:
         own = ranking.parts(memory_id)
         if memory_id not in mixed:
             return own
         value = opinion_of[memory_id]
-        return (*own, Part("reranker", value, _SHARE, _SHARE * value * top))
+        return (*own, ScorePart("reranker", value, _SHARE, _SHARE * value * top))
 
     opinion_of = {r.candidate.id: o for r, o in zip(seen, opinions, strict=True)}
-    return Ranking((*first, *rest), parts)
+    return RankedCandidates((*first, *rest), parts)
 
 
 def _spread(scores: list[float], expected: int) -> list[float]:

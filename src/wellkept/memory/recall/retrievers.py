@@ -15,7 +15,7 @@ from wellkept.core.types import MemoryType
 
 if TYPE_CHECKING:
     from wellkept.core.ports.store import Store, Vector
-    from wellkept.core.query import Candidate, Filter, Hit
+    from wellkept.core.query import Candidate, Filter, RetrieverHit
     from wellkept.memory.recall.query_plan import QueryPlan
 
 ARM_CAP = 48
@@ -45,7 +45,7 @@ Embed: TypeAlias = Callable[[str], QueryVector | None]
 
 
 @record
-class Pool:
+class CandidateSet:
     """Candidates, and what each arm made of them by its own measure.
 
     `meaning` is None when no vectors took part, or none was there to be found; otherwise it holds
@@ -85,7 +85,7 @@ def gather(
     use_words: bool = True,
     files: Sequence[str] = (),
     cap: int = ARM_CAP,
-) -> tuple[QueryPlan, Pool]:
+) -> tuple[QueryPlan, CandidateSet]:
     """Search with every arm and lay the findings together.
 
     Words come first: who speaks in what they find tells which words of the question are names,
@@ -108,7 +108,7 @@ def gather(
         _add_best(found, hits, store, where)
     for candidate, _ in (*by_words, *near, *by_fragments):
         found.setdefault(candidate.id, candidate)
-    pool = Pool(
+    pool = CandidateSet(
         candidates=tuple(found.values()),
         words=_scores(by_words),
         meaning=_meanings(store, found, near, vector) if vector and near else None,
@@ -119,26 +119,26 @@ def gather(
     return plan, pool
 
 
-def _near(store: Store, vector: QueryVector, where: Filter, cap: int) -> list[Hit]:
+def _near(store: Store, vector: QueryVector, where: Filter, cap: int) -> list[RetrieverHit]:
     return store.search_vectors(vector.vector, model_id=vector.model_id, where=where, limit=cap)
 
 
-def _links(store: Store, files: Sequence[str], where: Filter) -> list[Hit]:
+def _links(store: Store, files: Sequence[str], where: Filter) -> list[RetrieverHit]:
     if not files:
         return []
     return store.search_links(files=files, modules=(), where=where, limit=_LINKS_CAP)
 
 
 def _fragments(
-    store: Store, plan: QueryPlan, by_words: Sequence[Hit], where: Filter, cap: int
-) -> list[Hit]:
+    store: Store, plan: QueryPlan, by_words: Sequence[RetrieverHit], where: Filter, cap: int
+) -> list[RetrieverHit]:
     """Substrings are looked for when the question holds code or unspaced text, and as the last
     resort when no whole word was found."""
     wanted = plan.fragments or (() if by_words else plan.terms)
     return store.search_fragments(wanted, where, limit=cap) if wanted else []
 
 
-def _causal(store: Store, files: Sequence[str], where: Filter) -> list[Hit]:
+def _causal(store: Store, files: Sequence[str], where: Filter) -> list[RetrieverHit]:
     """Warnings tied to files that change together with those at hand."""
     if not files or where.project is None:
         return []
@@ -152,7 +152,7 @@ def _causal(store: Store, files: Sequence[str], where: Filter) -> list[Hit]:
 
 
 def _add_best(
-    found: dict[str, Candidate], hits: Sequence[Hit], store: Store, where: Filter
+    found: dict[str, Candidate], hits: Sequence[RetrieverHit], store: Store, where: Filter
 ) -> None:
     """Add the best of these hits, and what stands around those that were not found before."""
     best = [c for c, _ in hits[:WITH_NEIGHBOURS] if c.id not in found]
@@ -163,7 +163,7 @@ def _add_best(
 
 
 def _meanings(
-    store: Store, found: Iterable[str], near: Sequence[Hit], vector: QueryVector
+    store: Store, found: Iterable[str], near: Sequence[RetrieverHit], vector: QueryVector
 ) -> dict[str, float]:
     """The cosine of every candidate, not only of those that the vector arm itself found."""
     known = _scores(near)
@@ -173,5 +173,5 @@ def _meanings(
     return known
 
 
-def _scores(hits: Iterable[Hit]) -> dict[str, float]:
+def _scores(hits: Iterable[RetrieverHit]) -> dict[str, float]:
     return {candidate.id: score for candidate, score in hits}

@@ -44,7 +44,7 @@ _REWORDED = 2 / 3
 _STEM_CHARS = 3
 
 
-class Likeness(StrEnum):
+class TextRelation(StrEnum):
     """What the new statement is to the old one."""
 
     SAME = "same"
@@ -55,29 +55,33 @@ class Likeness(StrEnum):
     DIFFERENT = "different"
 
 
-def compare(old: str, new: str) -> Likeness:
+def compare(old: str, new: str) -> TextRelation:
     """Judge a new statement that is known to be close in meaning to an old one."""
     old_words, new_words = words(old), words(new)
     if old_words == new_words and said(old) == said(new):  # `a.b` and `a b` have equal words
-        return Likeness.SAME
+        return TextRelation.SAME
     old_set, new_set = _telling(old_words), _telling(new_words)
     if _numbers(old_words) != _numbers(new_words) or (
         _negated(old, old_words) != _negated(new, new_words)
     ):
         same_matter = _overlap(old_set, new_set) >= _SAME_MATTER and not _numbers_a_list(old_words)
-        return Likeness.CONTRADICTS if same_matter else Likeness.DIFFERENT
+        return TextRelation.CONTRADICTS if same_matter else TextRelation.DIFFERENT
     if old_set == new_set:
         exchanged = _exchanged(_telling_order(old_words), _telling_order(new_words))
-        return Likeness.CONTRADICTS if exchanged else Likeness.PARAPHRASE
+        return TextRelation.CONTRADICTS if exchanged else TextRelation.PARAPHRASE
     if old_set < new_set:
-        return Likeness.REFINES
+        return TextRelation.REFINES
     if new_set < old_set:
-        return Likeness.COVERED
+        return TextRelation.COVERED
     swaps = _swaps(old_words, new_words)
     if swaps:
-        return Likeness.CONTRADICTS if _swaps_the_value(old_words, swaps) else Likeness.DIFFERENT
+        return (
+            TextRelation.CONTRADICTS
+            if _swaps_the_value(old_words, swaps)
+            else TextRelation.DIFFERENT
+        )
     reworded = _overlap(old_set, new_set) >= _REWORDED
-    return Likeness.PARAPHRASE if reworded else Likeness.DIFFERENT
+    return TextRelation.PARAPHRASE if reworded else TextRelation.DIFFERENT
 
 
 def _numbers(its_words: list[str]) -> list[str]:

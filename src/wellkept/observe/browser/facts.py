@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TypeAlias, cast
 
-from wellkept.core.changes import Change, PutExplanation, PutSightings, Replace
+from wellkept.core.changes import Change, PutExplanation, PutSignals, Replace
 from wellkept.core.codec import Json, payload_from_json, payload_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.events import Event, ToolCalled
@@ -22,14 +22,14 @@ from wellkept.core.payloads import E2EObservation
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter
 from wellkept.core.records import field, record, replace
-from wellkept.core.scratchpad import Explanation, Sighting, SightingKind
+from wellkept.core.scratchpad import Explanation, SessionSignal, SignalKind
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confidence import set_confidence
 from wellkept.memory.remember import remember
-from wellkept.observe.browser.rules import MOST_STEPS, FactKind, ScreenFact, facts, worked_at_once
-from wellkept.observe.browser.steps import Screen, ScreenStep, is_of_screen, read_step
+from wellkept.observe.browser.rules import MOST_STEPS, BrowserFact, FactKind, facts, worked_at_once
+from wellkept.observe.browser.steps import BrowserState, BrowserStep, is_of_screen, read_step
 from wellkept.observe.learning.save import bounded, close_running, enter, was_removed
 
 FilesOf: TypeAlias = Callable[[str, str, Sequence[str]], tuple[str, ...]]
@@ -50,8 +50,8 @@ class _Trail:
     """What is held of a session between two events: its last steps, the screen after them, what
     worked at once, and facts that turned out to be otherwise."""
 
-    steps: tuple[ScreenStep, ...] = ()
-    screen: Screen = field(default_factory=Screen)
+    steps: tuple[BrowserStep, ...] = ()
+    screen: BrowserState = field(default_factory=BrowserState)
     worked: tuple[str, ...] = ()
     withdrawn: tuple[str, ...] = ()
 
@@ -65,7 +65,7 @@ def screen_changes(store: Store, session: SessionRecord, events: Iterable[Event]
     if not calls:
         return []
     known = store.sightings(
-        project=session.project, kinds=(SightingKind.E2E,), sessions=(session.id,)
+        project=session.project, kinds=(SignalKind.E2E,), sessions=(session.id,)
     )
     kept = {sighting.subject: sighting for sighting in known}
     trail = _load_trail(kept.pop(_TRAIL, None))
@@ -80,10 +80,10 @@ def screen_changes(store: Store, session: SessionRecord, events: Iterable[Event]
         trail = _longer(trail, step, screen)
     latest = list(kept.values())[-MOST_FACTS:]
     held = _sighting(session, _TRAIL, detail=cast("Json", payload_to_json(trail)))
-    return [PutSightings(session.project, session.id, (SightingKind.E2E,), (*latest, held))]
+    return [PutSignals(session.project, session.id, (SignalKind.E2E,), (*latest, held))]
 
 
-def _withdrawn(trail: _Trail, kept: dict[str, Sighting], fact: ScreenFact) -> _Trail:
+def _withdrawn(trail: _Trail, kept: dict[str, SessionSignal], fact: BrowserFact) -> _Trail:
     """What works after a while, or after something else was done, is not out of use."""
     if fact.kind not in ("timing", "precondition") or not fact.about:
         return trail
@@ -98,7 +98,7 @@ def _withdrawn(trail: _Trail, kept: dict[str, Sighting], fact: ScreenFact) -> _T
     return replace(trail, withdrawn=(*trail.withdrawn, *wrong)[-MOST_FACTS:])
 
 
-def _longer(trail: _Trail, step: ScreenStep, screen: Screen) -> _Trail:
+def _longer(trail: _Trail, step: BrowserStep, screen: BrowserState) -> _Trail:
     worked = worked_at_once(trail.steps, step)
     smooth = dict.fromkeys((*trail.worked, worked) if worked else trail.worked)
     return replace(
@@ -109,11 +109,11 @@ def _longer(trail: _Trail, step: ScreenStep, screen: Screen) -> _Trail:
     )
 
 
-def _subject(fact: ScreenFact) -> str:
+def _subject(fact: BrowserFact) -> str:
     return blake2b(fact.subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _seen(session: SessionRecord, fact: ScreenFact, before: Sighting | None) -> Sighting:
+def _seen(session: SessionRecord, fact: BrowserFact, before: SessionSignal | None) -> SessionSignal:
     detail: Json = {
         "kind": fact.kind,
         "content": fact.content,
@@ -126,10 +126,10 @@ def _seen(session: SessionRecord, fact: ScreenFact, before: Sighting | None) -> 
     return replace(made, count=before.count + 1) if before is not None else made
 
 
-def _sighting(session: SessionRecord, subject: str, *, detail: Json) -> Sighting:
-    return Sighting(
+def _sighting(session: SessionRecord, subject: str, *, detail: Json) -> SessionSignal:
+    return SessionSignal(
         project=session.project,
-        kind=SightingKind.E2E,
+        kind=SignalKind.E2E,
         subject=subject,
         session_id=session.id,
         at=session.last_event_at,
@@ -137,7 +137,7 @@ def _sighting(session: SessionRecord, subject: str, *, detail: Json) -> Sighting
     )
 
 
-def _load_trail(sighting: Sighting | None) -> _Trail:
+def _load_trail(sighting: SessionSignal | None) -> _Trail:
     if sighting is None or not isinstance(sighting.detail, dict):
         return _Trail()
     try:
@@ -154,9 +154,7 @@ def learn_screens(
 ) -> list[str]:
     """Turn what a session showed into memories, or into trust in those there are; returns the ids
     of what was touched. `files_of` ties them to files of the project."""
-    seen = engine.store.sightings(
-        project=project, kinds=(SightingKind.E2E,), sessions=(session_id,)
-    )
+    seen = engine.store.sightings(project=project, kinds=(SignalKind.E2E,), sessions=(session_id,))
     shown = [one for one in seen if one.subject != _TRAIL]
     touched = [_keep(engine, sighting, files_of) for sighting in shown]
     trail = _load_trail(next((one for one in seen if one.subject == _TRAIL), None))
@@ -178,7 +176,7 @@ def _key(subject: str) -> str:
     return f"{_RULE}:{subject}"
 
 
-def _keep(engine: Engine, sighting: Sighting, files_of: FilesOf | None) -> str | None:
+def _keep(engine: Engine, sighting: SessionSignal, files_of: FilesOf | None) -> str | None:
     known = engine.store.find_key(
         _key(sighting.subject), project=sighting.project, user_scope=False
     )
@@ -208,14 +206,14 @@ def _keep(engine: Engine, sighting: Sighting, files_of: FilesOf | None) -> str |
     return kept.id
 
 
-def _was_removed(engine: Engine, sighting: Sighting) -> bool:
+def _was_removed(engine: Engine, sighting: SessionSignal) -> bool:
     seen = engine.store.sightings(
-        project=sighting.project, kinds=(SightingKind.E2E,), subjects=(sighting.subject,)
+        project=sighting.project, kinds=(SignalKind.E2E,), subjects=(sighting.subject,)
     )
     return was_removed(engine, _key(sighting.subject), len(seen), project=sighting.project)
 
 
-def _draft(sighting: Sighting, files_of: FilesOf | None) -> MemoryDraft | None:
+def _draft(sighting: SessionSignal, files_of: FilesOf | None) -> MemoryDraft | None:
     detail: Mapping[str, Json] = sighting.detail if isinstance(sighting.detail, dict) else {}
     kind, content, tool = (_text(detail, name) for name in ("kind", "content", "tool"))
     page, about, files = _text(detail, "page"), _text(detail, "about"), detail.get("files")
@@ -245,7 +243,7 @@ def _text(detail: Mapping[str, Json], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _explained(memory: Memory, sighting: Sighting) -> Change:
+def _explained(memory: Memory, sighting: SessionSignal) -> Change:
     sessions = bounded(memory).provenance_sessions
     return PutExplanation(
         Explanation(

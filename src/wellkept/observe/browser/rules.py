@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 from wellkept.core.records import record
 from wellkept.core.text import shorten
-from wellkept.observe.browser.steps import ScreenStep
+from wellkept.observe.browser.steps import BrowserStep
 from wellkept.observe.browser.tool_results import Trouble
 
 FactKind: TypeAlias = Literal[
@@ -45,7 +45,7 @@ _PASSING: tuple[Trouble, ...] = ("not_ready", "moving", *_BLOCKED)
 
 
 @record(kw_only=True)
-class ScreenFact:
+class BrowserFact:
     """One fact. `subject` tells it from others; `about` is the action that it speaks of."""
 
     kind: FactKind
@@ -57,7 +57,7 @@ class ScreenFact:
     files: tuple[str, ...] = ()
 
 
-def facts(before: Sequence[ScreenStep], step: ScreenStep) -> list[ScreenFact]:
+def facts(before: Sequence[BrowserStep], step: BrowserStep) -> list[BrowserFact]:
     """What a step says, in the light of the steps before it: the first rule that fits counts."""
     for rule in _RULES:
         found = rule(before, step)
@@ -66,7 +66,7 @@ def facts(before: Sequence[ScreenStep], step: ScreenStep) -> list[ScreenFact]:
     return []
 
 
-def worked_at_once(before: Sequence[ScreenStep], step: ScreenStep) -> str | None:
+def worked_at_once(before: Sequence[BrowserStep], step: BrowserStep) -> str | None:
     """The action that worked without trouble; it speaks against facts that say otherwise."""
     trouble = any(_about(one) == _about(step) and not one.ok for one in before)
     smooth = step.ok and step.target and not trouble and not _led_to_login(step)
@@ -76,7 +76,7 @@ def worked_at_once(before: Sequence[ScreenStep], step: ScreenStep) -> str | None
 # -- The rules ------------------------------------------------------------------------------------
 
 
-def _quirk(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+def _quirk(_: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact | None:
     if step.trouble == "ambiguous" and step.target:
         told = f"{step.target} fits several elements{_on(step)}: name one of them more exactly"
         return _fact("mcp_gotcha", step, told, "ambiguous")
@@ -86,7 +86,7 @@ def _quirk(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
     return None
 
 
-def _precondition(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+def _precondition(_: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact | None:
     if _led_to_login(step):
         told = f"Opening {step.target} leads to {step.place}: it needs a login first"
         return _fact("precondition", step, told, "login")
@@ -104,7 +104,7 @@ def _precondition(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | Non
     return _fact("precondition", step, told, step.needs.casefold())
 
 
-def _worked_later(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+def _worked_later(before: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact | None:
     """What failed and works now: something was done in between, or it only took time."""
     if step.trouble == "moving":
         return _timing(before, step)
@@ -121,14 +121,14 @@ def _worked_later(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact 
     return _timing(recent[: failed[0]], step)
 
 
-def _timing(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact:
+def _timing(before: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact:
     last = next((one for one in reversed(before) if one.deed in ("open", "act") and one.ok), None)
     after = f" after {last.action}" if last is not None else ""
     told = f"{step.action} takes a moment to work{after}: wait for it"
     return _fact("timing", step, told, last.action if last else "")
 
 
-def _waited(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+def _waited(before: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact | None:
     """Something that was waited for, and took its time."""
     done = [one for one in before if one.deed in ("open", "act") and one.ok]
     if step.deed != "wait" or not (step.ok and step.target and done):
@@ -139,7 +139,7 @@ def _waited(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None
     return _fact("timing", step, told, done[-1].action)
 
 
-def _out_of_use(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+def _out_of_use(_: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact | None:
     """A part of the screen that cannot be used; withdrawn when it works later in the session."""
     if step.deed != "act" or not step.target or step.trouble not in _BLOCKED:
         return None
@@ -148,7 +148,7 @@ def _out_of_use(_: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
     return _fact("ui_behavior", step, told, how)
 
 
-def _asked(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+def _asked(before: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact | None:
     if not step.dialog or step.deed == "look" or not step.ok:
         return None
     doing = step if step.verb != "handle_dialog" else (before[-1] if before else step)
@@ -156,7 +156,7 @@ def _asked(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
     return _fact("ui_behavior", doing, told, "dialog")
 
 
-def _sequence(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | None:
+def _sequence(before: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact | None:
     """Opening a place and at least three things done there, then a look at where they led."""
     if step.deed != "look" or not step.ok or step.verb == "list_pages":
         return None
@@ -177,14 +177,14 @@ def _sequence(before: Sequence[ScreenStep], step: ScreenStep) -> ScreenFact | No
     return _fact("test_sequence", step, told, "\n".join(actions), of_tool=True)
 
 
-def _led_to_login(step: ScreenStep) -> bool:
+def _led_to_login(step: BrowserStep) -> bool:
     words = ("login", "log-in", "signin", "sign-in", "auth", "sso")
     asked_for = any(f"/{word}" in step.target.casefold() for word in words)
     came_to = any(f"/{word}" in step.place.casefold() for word in words)
     return step.deed == "open" and step.ok and came_to and not asked_for
 
 
-_Rule = Callable[[Sequence[ScreenStep], ScreenStep], ScreenFact | None]
+_Rule = Callable[[Sequence[BrowserStep], BrowserStep], BrowserFact | None]
 _RULES: tuple[_Rule, ...] = (
     _quirk,
     _precondition,
@@ -200,11 +200,11 @@ _RULES: tuple[_Rule, ...] = (
 
 
 def _fact(
-    kind: FactKind, step: ScreenStep, content: str, detail: str, *, of_tool: bool = False
-) -> ScreenFact:
+    kind: FactKind, step: BrowserStep, content: str, detail: str, *, of_tool: bool = False
+) -> BrowserFact:
     """A fact; one that is `of_tool` does not depend on the element it was met at."""
     about = "" if of_tool else _about(step)
-    return ScreenFact(
+    return BrowserFact(
         kind=kind,
         subject=f"{kind}\n{about}\n{detail}".casefold(),
         content=f"{content[:1].upper()}{shorten(content[1:], limit=400).rstrip('.')}.",
@@ -215,11 +215,11 @@ def _fact(
     )
 
 
-def _about(step: ScreenStep) -> str:
+def _about(step: BrowserStep) -> str:
     """An action and where it was done: a button may be there on several pages."""
     return f"{step.action}{_on(step)}"
 
 
-def _on(step: ScreenStep) -> str:
+def _on(step: BrowserStep) -> str:
     named = step.page and step.page != step.target
     return f" on {step.page}" if named else ""

@@ -20,7 +20,7 @@ from wellkept.core.records import field, record
 from wellkept.observe.browser.tool_results import (
     MOST_NAMES,
     NAME_CHARS,
-    Answer,
+    ToolAnswer,
     Trouble,
     path_of,
     plain,
@@ -78,7 +78,7 @@ _MOST_FIELDS = 6
 
 
 @record(kw_only=True)
-class ScreenStep:
+class BrowserStep:
     """One thing done to a running application: on which `page`, and the `place` where it stood
     afterwards. `tool` is the tool by its full name, `verb` what it does."""
 
@@ -111,7 +111,7 @@ class ScreenStep:
 
 
 @record(kw_only=True)
-class Screen:
+class BrowserState:
     """What is known of the screen between two steps: where it is, what its parts are called by
     their references, and which of them were out of use."""
 
@@ -126,20 +126,22 @@ def is_of_screen(call: ToolCalled) -> bool:
     return _meant(call) is not None
 
 
-def read_step(call: ToolCalled, screen: Screen | None = None) -> tuple[ScreenStep, Screen] | None:
+def read_step(
+    call: ToolCalled, screen: BrowserState | None = None
+) -> tuple[BrowserStep, BrowserState] | None:
     """The step that a tool call is and the screen after it; None when it has nothing to do with
     one."""
     meant = _meant(call)
     if meant is None:
         return None
     verb, deed, given = meant.verb, meant.deed, meant.given
-    before = screen or Screen()
+    before = screen or BrowserState()
     text = safe_text((call.error or call.output)[:_MAX_TEXT])
     answer = read_answer(text, failed=call.error is not None, typed=_typed(given))
     target = _target(given, verb, deed, before.names, answer.named)
     opened = target if deed == "open" and not target.startswith("`") else ""
     place = answer.place or opened or before.place
-    step = ScreenStep(
+    step = BrowserStep(
         tool=meant.tool,
         verb=verb,
         deed=deed,
@@ -182,13 +184,13 @@ def _meant(call: ToolCalled) -> _Meant | None:
     return _Meant(verb, tool, deed, given) if deed is not None else None
 
 
-def _after(before: Screen, step: ScreenStep, answer: Answer) -> Screen:
+def _after(before: BrowserState, step: BrowserStep, answer: ToolAnswer) -> BrowserState:
     """References count until the next snapshot; an old one that is met again means the same."""
     names = dict(answer.names) if answer.names else before.names
     if answer.names and step.place == before.place:
         kept = {ref: name for ref, name in before.names.items() if ref not in names}
         names = dict([*kept.items(), *names.items()][-MOST_NAMES:])
-    return Screen(
+    return BrowserState(
         place=step.place,
         title=step.title,
         names=names,
@@ -196,7 +198,7 @@ def _after(before: Screen, step: ScreenStep, answer: Answer) -> Screen:
     )
 
 
-def _trouble(answer: Answer, given: Mapping[str, Json], before: Screen) -> Trouble:
+def _trouble(answer: ToolAnswer, given: Mapping[str, Json], before: BrowserState) -> Trouble:
     """A tool that only says it waited in vain is met at an element that was out of use."""
     refs = (given.get(name) for name in _REFERENCES)
     if answer.trouble == "not_ready" and any(ref in before.blocked for ref in refs):

@@ -121,7 +121,7 @@ _NUMBERS = re.compile(r"\b\d+(?:\.\d+)?(?:\s?ms|\s?s)?\b")
 
 
 @record(kw_only=True)
-class Answer:
+class ToolAnswer:
     """What an answer tells. `named` are the elements that the call went to, as far as it says;
     `names` are those that can be called now, by their references."""
 
@@ -136,14 +136,14 @@ class Answer:
     files: tuple[str, ...] = ()
 
 
-def read_answer(text: str, *, failed: bool, typed: Iterable[str] = ()) -> Answer:
+def read_answer(text: str, *, failed: bool, typed: Iterable[str] = ()) -> ToolAnswer:
     """What a safe text tells; nothing that was `typed` gets into it."""
     text, failed = _PRAISE.sub("", text), failed or "❌" in text[:_HEAD_CHARS]
     failed = failed or _FAILED.search(text[:_HEAD_CHARS]) is not None
     elements = list(_ELEMENTS.finditer(text))
     place, title = _place(text)
     dialog = _DIALOG.search(text) if not elements else None
-    return Answer(
+    return ToolAnswer(
         trouble=_trouble(text) if failed else "none",
         needs=_without(typed, _needs(text, failed=failed)),
         dialog=_without(typed, plain(_first(dialog.groups()))) if dialog else "",

@@ -11,16 +11,22 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import TypeAlias
 
-from wellkept.core.changes import Advance
+from wellkept.core.changes import SaveReadPosition
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.events import Event
 from wellkept.core.ports.store import Spool
 from wellkept.core.records import field, record, replace
-from wellkept.core.sessions import ReadingMark, SpoolDamage, SpoolEntry
+from wellkept.core.sessions import ReadPosition, SpoolDamage, SpoolEntry
 from wellkept.memory.engine import Engine
-from wellkept.observe.ingest.ingest import PASSING, POISON, Obedience, Taker, TakingRules
-from wellkept.observe.model.session_summaries import Consolidated, consolidate
-from wellkept.observe.reading.environment import World
+from wellkept.observe.ingest.ingest import (
+    PASSING,
+    POISON,
+    CommandPolicy,
+    EventIngester,
+    IngestRules,
+)
+from wellkept.observe.model.session_summaries import ModelUsageReport, consolidate
+from wellkept.observe.reading.environment import Environment
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.session.builder import TURNS_BETWEEN_SUMMARIES
 
@@ -41,11 +47,11 @@ class DrainRules:
     obey_commands: bool = True
 
     @property
-    def taking(self) -> TakingRules:
+    def taking(self) -> IngestRules:
         """What of it concerns the events themselves."""
-        return TakingRules(
+        return IngestRules(
             turns_between_summaries=self.turns_between_summaries,
-            obey=Obedience.ALL if self.obey_commands else Obedience.NONE,
+            obey=CommandPolicy.ALL if self.obey_commands else CommandPolicy.NONE,
         )
 
 
@@ -76,7 +82,7 @@ class DrainReport:
     sessions: tuple[str, ...] = ()
     set_aside: tuple[SetAside, ...] = ()
     problems: tuple[str, ...] = ()
-    model: Consolidated | None = None
+    model: ModelUsageReport | None = None
     due: tuple[str, ...] = ()
     vectors_due: bool = False
 
@@ -86,14 +92,14 @@ def drain(
     spool: Spool,
     *,
     translate: Translate,
-    world: World,
+    world: Environment,
     rules: DrainRules | None = None,
 ) -> DrainReport:
     """Take in everything that is there; StoreError when the store cannot take it, and then nothing
     is lost. The caller sees to it that one process does this at a time, and asks for
     a budget of no tokens where a model should not be waited for; `due` says who waits for it."""
     known = rules or DrainRules()
-    taker = Taker(engine, world, known.taking)
+    taker = EventIngester(engine, world, known.taking)
     return _Drain(engine, spool, translate, known, taker).run()
 
 
@@ -103,7 +109,7 @@ class _Drain:
     spool: Spool
     translate: Translate
     rules: DrainRules
-    taker: Taker
+    taker: EventIngester
     report: DrainReport = field(default_factory=DrainReport)
     over: dict[str, bool] = field(default_factory=dict[str, bool])
 
@@ -144,16 +150,16 @@ class _Drain:
             mark = self._take(mark, batch)
         self._remove_if_over(mark)
 
-    def _start(self, source: str) -> ReadingMark | None:
+    def _start(self, source: str) -> ReadPosition | None:
         """Where to go on; a file that is not the one read before is read from its beginning."""
         first = next(self.spool.read(source, offset=0), None)
         if first is None:
             return None
         head = first.event_id if isinstance(first, SpoolEntry) else f"damage-{first.end}"
         known = self.engine.store.reading_mark(source)
-        return known if known and known.head == head else ReadingMark(source, head, 0)
+        return known if known and known.head == head else ReadPosition(source, head, 0)
 
-    def _take(self, mark: ReadingMark, batch: list[SpoolEntry | SpoolDamage]) -> ReadingMark:
+    def _take(self, mark: ReadPosition, batch: list[SpoolEntry | SpoolDamage]) -> ReadPosition:
         moved = replace(mark, offset=batch[-1].end)
         damage = sum(d.end - d.start for d in batch if isinstance(d, SpoolDamage))
         entries = [entry for entry in batch if isinstance(entry, SpoolEntry)]
@@ -174,16 +180,16 @@ class _Drain:
         return moved
 
     def _set_aside(
-        self, mark: ReadingMark, entries: Sequence[SpoolEntry], error: Exception
+        self, mark: ReadPosition, entries: Sequence[SpoolEntry], error: Exception
     ) -> None:
         for entry in entries:
             self.spool.set_aside(mark.source, entry)
             reason = safe_text(f"{type(error).__name__}: {error}"[:200])
             told = SetAside(mark.source, entry.event_id, entry.client, entry.event, reason)
             self._add(set_aside=(*self.report.set_aside, told))
-        self.engine.store.apply([Advance(mark)])
+        self.engine.store.apply([SaveReadPosition(mark)])
 
-    def _remove_if_over(self, mark: ReadingMark) -> None:
+    def _remove_if_over(self, mark: ReadPosition) -> None:
         """Files go when they were read to their end and their session is over or quiet."""
         ended = self.over.get(mark.source, False)
         if (ended or self._is_quiet(mark.source)) and self.spool.remove(
@@ -204,7 +210,7 @@ class _Drain:
 
     # -- One transaction --------------------------------------------------------------------------
 
-    def _commit(self, mark: ReadingMark, entries: Sequence[SpoolEntry]) -> None:
+    def _commit(self, mark: ReadPosition, entries: Sequence[SpoolEntry]) -> None:
         events = [event for entry in entries for event in self.translate(entry)]
         folded = self.taker.commit(events, [mark])
         if folded:

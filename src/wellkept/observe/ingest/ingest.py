@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from wellkept.core.changes import Advance, Change, PutScratchpad, PutSession
+from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
 from wellkept.core.events import Event
 from wellkept.core.records import field, record
-from wellkept.core.sessions import ReadingMark, SessionRecord
+from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
 from wellkept.memory.commands.execute import keep_asked, obey
 from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import screen_changes
-from wellkept.observe.reading.environment import World
+from wellkept.observe.reading.environment import Environment
 from wellkept.observe.session.builder import (
     TURNS_BETWEEN_SUMMARIES,
-    Folded,
-    Spoken,
-    fold,
-    fold_idle,
+    SessionUpdate,
+    UserMessage,
+    build_session,
+    close_idle,
 )
 from wellkept.observe.session.memory_changes import kept_changes
 
@@ -45,7 +45,7 @@ POISON = (
 PASSING = (StoreError, ConflictError, ProviderError)
 
 
-class Obedience(Enum):
+class CommandPolicy(Enum):
     """Which of a person's commands to memory are followed: in words of long ago "remember" still
     holds, but "forget" spoke of what was known then."""
 
@@ -55,15 +55,15 @@ class Obedience(Enum):
 
 
 @record(kw_only=True)
-class TakingRules:
+class IngestRules:
     """When sessions are summed up, and which commands in prompts are followed."""
 
     turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
-    obey: Obedience = Obedience.ALL
+    obey: CommandPolicy = CommandPolicy.ALL
 
 
 @record(frozen=False)
-class Counts:
+class IngestCounts:
     """What was taken so far."""
 
     events: int = 0
@@ -76,17 +76,17 @@ class Counts:
 
 
 @record(frozen=False)
-class Taker:
+class EventIngester:
     """Takes events into one store; `due` are the sessions that are ready to be summed up."""
 
     engine: Engine
-    world: World
-    rules: TakingRules = field(default_factory=TakingRules)
-    counts: Counts = field(default_factory=Counts)
+    world: Environment
+    rules: IngestRules = field(default_factory=IngestRules)
+    counts: IngestCounts = field(default_factory=IngestCounts)
     due: dict[str, None] = field(default_factory=dict[str, None])
     _obeyed: set[str] = field(default_factory=set[str])
 
-    def commit(self, events: Sequence[Event], marks: Sequence[ReadingMark]) -> list[Folded]:
+    def commit(self, events: Sequence[Event], marks: Sequence[ReadPosition]) -> list[SessionUpdate]:
         """Take the events and note how far their files were read."""
         for attempt in range(_ATTEMPTS):
             try:
@@ -99,18 +99,20 @@ class Taker:
 
     def rest(self, session: SessionRecord) -> None:
         """Tell what a session that went quiet still holds."""
-        result = fold_idle(session, world=self.world)
+        result = close_idle(session, world=self.world)
         changes = kept_changes(self.engine, result)
         self.engine.store.apply([*changes, PutSession(result.session)])
         self.count([result], events=0)
 
-    def _commit_once(self, events: Sequence[Event], marks: Sequence[ReadingMark]) -> list[Folded]:
+    def _commit_once(
+        self, events: Sequence[Event], marks: Sequence[ReadPosition]
+    ) -> list[SessionUpdate]:
         fresh = self.not_taken(events)
         changes: list[Change] = []
-        results: list[tuple[Folded, list[Change]]] = []
+        results: list[tuple[SessionUpdate, list[Change]]] = []
         for session_id, some in _by_session(fresh).items():
             session = self.engine.store.get_session(session_id)
-            result = fold(
+            result = build_session(
                 session,
                 some,
                 world=self.world,
@@ -124,7 +126,7 @@ class Taker:
             changes += [PutScratchpad(result.pad)] if result.pad is not None else []
             changes += screen_changes(self.engine.store, result.session, some)
             results.append((result, kept))
-        self.engine.store.apply([*changes, *map(Advance, marks)])
+        self.engine.store.apply([*changes, *map(SaveReadPosition, marks)])
         folded = [result for result, _ in results]
         self.count(folded, events=len(fresh), repeated=len(events) - len(fresh))
         return folded
@@ -135,17 +137,17 @@ class Taker:
         known = self.engine.store.taken_events(list(once))
         return [event for key, event in reversed(once.items()) if key not in known]
 
-    def _obey(self, result: Folded) -> None:
+    def _obey(self, result: SessionUpdate) -> None:
         """Commands come before the commit: when it fails they are heard again, which does no harm;
         lost they would be for good."""
-        for spoken in result.spoken if self.rules.obey is not Obedience.NONE else ():
+        for spoken in result.spoken if self.rules.obey is not CommandPolicy.NONE else ():
             if spoken.event_id not in self._obeyed:
                 self._obeyed.add(spoken.event_id)
                 self._obey_one(result, spoken)
 
-    def _obey_one(self, result: Folded, spoken: Spoken) -> None:
+    def _obey_one(self, result: SessionUpdate, spoken: UserMessage) -> None:
         session = result.session
-        follow = obey if self.rules.obey is Obedience.ALL else keep_asked
+        follow = obey if self.rules.obey is CommandPolicy.ALL else keep_asked
         try:
             follow(
                 self.engine,
@@ -159,7 +161,7 @@ class Taker:
                 f"A command in session {session.id} could not be followed: {error}"
             )
 
-    def count(self, results: Sequence[Folded], *, events: int, repeated: int = 0) -> None:
+    def count(self, results: Sequence[SessionUpdate], *, events: int, repeated: int = 0) -> None:
         """Add to the counts what some events made."""
         drafts = [draft for result in results for draft in result.drafts]
         prompts = sum(draft.type is MemoryType.PROMPT for draft in drafts)

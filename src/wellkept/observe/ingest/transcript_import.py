@@ -14,12 +14,17 @@ from typing import TypeAlias
 
 from wellkept.core.events import Event, Origin, SessionEnded
 from wellkept.core.records import field, record, replace
-from wellkept.core.sessions import ReadingMark, SessionRecord
-from wellkept.observe.ingest.ingest import PASSING, POISON, Taker
-from wellkept.observe.ingest.transcripts import Part, Reading, Step, Transcript
+from wellkept.core.sessions import ReadPosition, SessionRecord
+from wellkept.observe.ingest.ingest import PASSING, POISON, EventIngester
+from wellkept.observe.ingest.transcripts import (
+    ReadStats,
+    Transcript,
+    TranscriptEvent,
+    TranscriptFile,
+)
 from wellkept.observe.reading.sanitize import safe_text
-from wellkept.observe.session.builder import fold
-from wellkept.observe.session.state import load_desk
+from wellkept.observe.session.builder import build_session
+from wellkept.observe.session.state import load_state
 
 BATCH_EVENTS, BATCH_BYTES = 500, 16 << 20
 # The clocks of a hook and of what the client writes down differ a little.
@@ -28,7 +33,7 @@ _SAME_MOMENT = timedelta(seconds=2)
 OnBytes: TypeAlias = Callable[[int], None]
 
 
-class State(StrEnum):
+class ImportState(StrEnum):
     """What became of a transcript."""
 
     NEW = "new"
@@ -38,23 +43,23 @@ class State(StrEnum):
 
 
 @record
-class TakenTranscript:
+class ImportedTranscript:
     """A transcript that was looked at. `known` counts events that hooks had caught already."""
 
-    state: State
+    state: ImportState
     events: int
     known: int
-    reading: Reading
+    reading: ReadStats
 
 
 def take_transcript(
-    taker: Taker,
+    taker: EventIngester,
     transcript: Transcript,
     *,
     is_quiet: bool,
     dry_run: bool = False,
     on_bytes: OnBytes | None = None,
-) -> TakenTranscript:
+) -> ImportedTranscript:
     """Take in what is new in a transcript.
 
     `is_quiet` says that nobody writes there any more, so that its last turn and the session itself
@@ -67,47 +72,47 @@ def take_transcript(
 class _Take:
     """The taking of one transcript."""
 
-    taker: Taker
+    taker: EventIngester
     transcript: Transcript
     is_quiet: bool
     dry_run: bool
     on_bytes: OnBytes | None
     known: int = 0
     events: int = 0
-    reading: Reading = field(default_factory=Reading)
-    _marks: dict[str, ReadingMark] = field(default_factory=dict[str, ReadingMark])
+    reading: ReadStats = field(default_factory=ReadStats)
+    _marks: dict[str, ReadPosition] = field(default_factory=dict[str, ReadPosition])
     _session: SessionRecord | None = None
 
-    def run(self) -> TakenTranscript:
+    def run(self) -> ImportedTranscript:
         store = self.taker.engine.store
         self._session = store.get_session(self.transcript.session_id)
         before = [self._mark(part) for part in self.transcript.parts]
         is_read = all(m.offset >= p.size_bytes for m, p in zip(before, self._parts, strict=True))
         if is_read and not (self.is_quiet and self._left_open()):
-            return TakenTranscript(State.UNCHANGED, 0, 0, self.reading)
+            return ImportedTranscript(ImportState.UNCHANGED, 0, 0, self.reading)
         was_known = self._session is not None
         self._take(self._unknown(_caught_from(self._session)))
-        return TakenTranscript(self._state(was_known), self.events, self.known, self.reading)
+        return ImportedTranscript(self._state(was_known), self.events, self.known, self.reading)
 
     @property
-    def _parts(self) -> tuple[Part, ...]:
+    def _parts(self) -> tuple[TranscriptFile, ...]:
         return self.transcript.parts
 
-    def _state(self, was_known: bool) -> State:
+    def _state(self, was_known: bool) -> ImportState:
         if self.events:
-            return State.CONTINUED if was_known else State.NEW
-        return State.CAUGHT if self.known else State.UNCHANGED
+            return ImportState.CONTINUED if was_known else ImportState.NEW
+        return ImportState.CAUGHT if self.known else ImportState.UNCHANGED
 
     # -- What is new ------------------------------------------------------------------------------
 
-    def _mark(self, part: Part) -> ReadingMark:
+    def _mark(self, part: TranscriptFile) -> ReadPosition:
         source = _source(self.transcript, part)
         known = self.taker.engine.store.reading_mark(source)
-        mark = known if known and known.head == part.head else ReadingMark(source, part.head, 0)
+        mark = known if known and known.head == part.head else ReadPosition(source, part.head, 0)
         self._marks[source] = mark
         return mark
 
-    def _unknown(self, caught_from: datetime | None) -> Iterator[tuple[str, Step]]:
+    def _unknown(self, caught_from: datetime | None) -> Iterator[tuple[str, TranscriptEvent]]:
         """What neither an earlier run nor a hook has taken."""
         for source, step in self._in_order():
             if step.final and not self.is_quiet:
@@ -117,16 +122,16 @@ class _Take:
             else:
                 yield source, step
 
-    def _in_order(self) -> Iterator[tuple[str, Step]]:
+    def _in_order(self) -> Iterator[tuple[str, TranscriptEvent]]:
         """The steps of all files by time, each file's own in the order in which they stand."""
         streams = [_timed(self._steps(part), n) for n, part in enumerate(self._parts)]
         sources = [_source(self.transcript, part) for part in self._parts]
         for _, n, step in heapq.merge(*streams, key=lambda timed: timed[:2]):
             yield sources[n], step
 
-    def _steps(self, part: Part) -> Iterator[Step]:
+    def _steps(self, part: TranscriptFile) -> Iterator[TranscriptEvent]:
         mark = self._marks[_source(self.transcript, part)]
-        reading, told = Reading(), 0
+        reading, told = ReadStats(), 0
         for step in part.read(reading):
             if step.end > mark.offset:
                 yield step
@@ -139,7 +144,7 @@ class _Take:
 
     # -- Taking -----------------------------------------------------------------------------------
 
-    def _take(self, steps: Iterator[tuple[str, Step]]) -> None:
+    def _take(self, steps: Iterator[tuple[str, TranscriptEvent]]) -> None:
         batch: list[Event] = []
         ends: dict[str, int] = {}
         size = 0
@@ -166,7 +171,7 @@ class _Take:
         session = self._session
         if session is None or not session.is_open:
             return None
-        desk = load_desk(session.work)
+        desk = load_state(session.work)
         if not desk.imported or desk.caught_from is not None:
             return None
         return Origin(
@@ -199,7 +204,7 @@ class _Take:
             self._commit_singly(batch, marks)
         self._marks |= {mark.source: mark for mark in marks}
 
-    def _commit_singly(self, batch: Sequence[Event], marks: Sequence[ReadingMark]) -> None:
+    def _commit_singly(self, batch: Sequence[Event], marks: Sequence[ReadPosition]) -> None:
         """An event that cannot be taken in is reported and left out; those beside it are taken."""
         for event in batch:
             try:
@@ -217,7 +222,7 @@ class _Take:
         fresh = self.taker.not_taken(batch)
         if fresh:
             rules = self.taker.rules
-            folded = fold(
+            folded = build_session(
                 self._session,
                 fresh,
                 world=self.taker.world,
@@ -228,19 +233,21 @@ class _Take:
             self.events += len(fresh)
 
 
-def _told(taker: Taker, commit: Callable[[], object]) -> int:
+def _told(taker: EventIngester, commit: Callable[[], object]) -> int:
     """How many events a commit really took."""
     before = taker.counts.events
     commit()
     return taker.counts.events - before
 
 
-def _source(transcript: Transcript, part: Part) -> str:
+def _source(transcript: Transcript, part: TranscriptFile) -> str:
     """The name under which the reading of a file is noted, wherever the file lies."""
     return f"import:{transcript.client}:{transcript.session_id}:{part.path.name}"
 
 
-def _timed(steps: Iterator[Step], number: int) -> Iterator[tuple[datetime, int, Step]]:
+def _timed(
+    steps: Iterator[TranscriptEvent], number: int
+) -> Iterator[tuple[datetime, int, TranscriptEvent]]:
     at: datetime | None = None
     for step in steps:
         own = step.event.origin.at
@@ -252,7 +259,7 @@ def _caught_from(session: SessionRecord | None) -> datetime | None:
     """Since when hooks have caught this session; None when they have not."""
     if session is None:
         return None
-    desk = load_desk(session.work)
+    desk = load_state(session.work)
     if desk.caught_from is not None:
         return datetime.fromisoformat(desk.caught_from) - _SAME_MOMENT
     # A session that does not say where it comes from is of a time when there were only hooks.

@@ -18,7 +18,7 @@ from wellkept.core.records import field, record
 
 
 @record
-class Step:
+class TranscriptEvent:
     """An event and where in its file the record that told it ends.
 
     `final` marks what only the end of the file tells: it holds once nobody writes there any more.
@@ -30,7 +30,7 @@ class Step:
 
 
 @record(frozen=False)
-class Reading:
+class ReadStats:
     """The account of reading one file: how much was looked at, and what was left out and why."""
 
     records: int = 0
@@ -43,7 +43,7 @@ class Reading:
         """Count a record that tells nothing worth an event."""
         self.passed_over[kind] = self.passed_over.get(kind, 0) + 1
 
-    def add(self, other: Reading) -> None:
+    def add(self, other: ReadStats) -> None:
         """Take another file's account into this one."""
         self.records += other.records
         self.damaged += other.damaged
@@ -53,11 +53,11 @@ class Reading:
             self.passed_over[kind] = self.passed_over.get(kind, 0) + count
 
 
-Reader: TypeAlias = Callable[[Reading], Iterator[Step]]
+Reader: TypeAlias = Callable[[ReadStats], Iterator[TranscriptEvent]]
 
 
 @record(kw_only=True)
-class Part:
+class TranscriptFile:
     """One file of a session. `head` tells it from another file under the same name."""
 
     path: Path
@@ -77,7 +77,7 @@ class Transcript:
     session_id: str
     cwd: str | None
     last_at: datetime
-    parts: tuple[Part, ...]
+    parts: tuple[TranscriptFile, ...]
 
     @property
     def size_bytes(self) -> int:
@@ -86,7 +86,7 @@ class Transcript:
 
 
 @record
-class Unread:
+class UnreadableFile:
     """A file that could not be read or is no transcript, and why."""
 
     path: Path

@@ -16,7 +16,7 @@ from wellkept.core.codec import Json
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import FileLink
 from wellkept.core.records import record
-from wellkept.core.scratchpad import Sighting
+from wellkept.core.scratchpad import SessionSignal
 from wellkept.observe.learning.file_usage import FileUses
 
 ALWAYS, OFTEN = 0.8, 0.5
@@ -47,16 +47,16 @@ class CoAccessEdge:
         return self.weight * self.sessions / (self.sessions + 1)
 
 
-def co_access_edges(pairs: Iterable[Sighting], uses: FileUses) -> list[CoAccessEdge]:
+def co_access_edges(pairs: Iterable[SessionSignal], uses: FileUses) -> list[CoAccessEdge]:
     """The edges that sightings of pairs amount to, heaviest first."""
-    groups = defaultdict[str, list[Sighting]](list)
+    groups = defaultdict[str, list[SessionSignal]](list)
     for sighting in pairs:
         groups[sighting.subject].append(sighting)
     edges = [edge for group in groups.values() if (edge := _edge(group, uses))]
     return sorted(edges, key=lambda edge: (-edge.weight, edge.file_a, edge.file_b))
 
 
-def _edge(group: Sequence[Sighting], uses: FileUses) -> CoAccessEdge | None:
+def _edge(group: Sequence[SessionSignal], uses: FileUses) -> CoAccessEdge | None:
     file_a, _, file_b = group[0].subject.partition("\n")
     if not file_b:
         return None
@@ -92,7 +92,7 @@ def fused(
 
 
 @record
-class ModuleHabit:
+class ModulePrefetch:
     """What the sessions of a module nearly always read, if that is a habit; which they are, the
     latest first; and how large a share of them used each file that is listed."""
 
@@ -102,13 +102,13 @@ class ModuleHabit:
     shares: Mapping[str, float]
 
 
-def module_habits(accesses: Iterable[Sighting]) -> list[ModuleHabit]:
+def module_habits(accesses: Iterable[SessionSignal]) -> list[ModulePrefetch]:
     """The habit of each module that had sessions enough to have one.
 
     A session counts for the modules it changed something in; one that changed nothing, for the
     module it looked at most.
     """
-    by_session = defaultdict[str, list[Sighting]](list)
+    by_session = defaultdict[str, list[SessionSignal]](list)
     for sighting in accesses:
         by_session[sighting.session_id].append(sighting)
     uses = FileUses(sighting for seen in by_session.values() for sighting in seen)
@@ -125,13 +125,13 @@ def module_habits(accesses: Iterable[Sighting]) -> list[ModuleHabit]:
     ]
 
 
-def often_beside(path: str, accesses: Iterable[Sighting]) -> list[str]:
+def often_beside(path: str, accesses: Iterable[SessionSignal]) -> list[str]:
     """The files that several of the sessions used which used this one; `accesses` are theirs."""
     counts = Counter(one.subject for one in accesses)
     return [name for name, n in counts.items() if n >= MIN_MODULE_SESSIONS and name != path]
 
 
-def read_with(mine: Iterable[Sighting], files: Iterable[str], uses: FileUses) -> list[str]:
+def read_with(mine: Iterable[SessionSignal], files: Iterable[str], uses: FileUses) -> list[str]:
     """Those of some files that sessions nearly always use which use one, the surest first; `mine`
     are the accesses of that one."""
     shares = _shares({one.session_id: one.at for one in mine}, files, uses)
@@ -148,7 +148,7 @@ def _shares(
     return {path: shares[path] for path in sorted(shares, key=lambda path: (-shares[path], path))}
 
 
-def _worked_in(seen: Sequence[Sighting]) -> list[str]:
+def _worked_in(seen: Sequence[SessionSignal]) -> list[str]:
     changed = {s.module for s in seen if _number(s, "edits") > 0 and s.module}
     if changed:
         return sorted(changed)
@@ -161,15 +161,17 @@ def _worked_in(seen: Sequence[Sighting]) -> list[str]:
 
 def _habit(
     module: str, sessions: Mapping[str, datetime], shares: Mapping[str, float]
-) -> ModuleHabit:
+) -> ModulePrefetch:
     latest = tuple(sorted(sessions, key=lambda name: (sessions[name], name), reverse=True))
     always = tuple(path for path, share in shares.items() if share > ALWAYS)[:MOST_LISTED]
     often = tuple(path for path, share in shares.items() if OFTEN < share <= ALWAYS)
     often = often[: MOST_LISTED - len(always)]
     if not always or len(always) + len(often) < MIN_FILES:
-        return ModuleHabit(module, latest, None, {})
+        return ModulePrefetch(module, latest, None, {})
     pattern = PrefetchPattern(module, always, often, len(sessions))
-    return ModuleHabit(module, latest, pattern, {path: shares[path] for path in (*always, *often)})
+    return ModulePrefetch(
+        module, latest, pattern, {path: shares[path] for path in (*always, *often)}
+    )
 
 
 def pattern_text(pattern: PrefetchPattern) -> str:
@@ -182,7 +184,7 @@ def pattern_text(pattern: PrefetchPattern) -> str:
     return f"{told}; read them at the start."
 
 
-def _number(sighting: Sighting, name: str) -> int:
+def _number(sighting: SessionSignal, name: str) -> int:
     detail: Json = sighting.detail
     value = detail.get(name) if isinstance(detail, dict) else None
     return value if isinstance(value, int) else 0

@@ -13,12 +13,12 @@ from hashlib import blake2b
 from wellkept.core.codec import Json
 from wellkept.core.module_names import module_of
 from wellkept.core.scratchpad import (
+    AbandonedApproach,
     CoAccess,
-    DeadEnd,
     Scratchpad,
-    Sheet,
-    Sighting,
-    SightingKind,
+    SessionSignal,
+    SignalKind,
+    TaskScratchpad,
     pair_subject,
 )
 from wellkept.core.text import content_words
@@ -26,18 +26,18 @@ from wellkept.core.types import MemoryType
 from wellkept.observe import thresholds
 from wellkept.observe.signals.scratchpad import backtrack_subject
 
-OWN_KINDS: tuple[SightingKind, ...] = tuple(k for k in SightingKind if k is not SightingKind.E2E)
-STANDING_KINDS: tuple[SightingKind, ...] = (SightingKind.DEAD_END, SightingKind.INSTRUCTION)
+OWN_KINDS: tuple[SignalKind, ...] = tuple(k for k in SignalKind if k is not SignalKind.E2E)
+STANDING_KINDS: tuple[SignalKind, ...] = (SignalKind.DEAD_END, SignalKind.INSTRUCTION)
 """What holds whatever becomes of the work: what was given up, and what a person asks for."""
-READING_KINDS: tuple[SightingKind, ...] = (
-    SightingKind.FILE_ACCESS,
-    SightingKind.INSTRUCTION,
-    SightingKind.CONTEXT_COST,
+READING_KINDS: tuple[SignalKind, ...] = (
+    SignalKind.FILE_ACCESS,
+    SignalKind.INSTRUCTION,
+    SignalKind.CONTEXT_COST,
 )
 _SUBJECT_CHARS = 400
 
 
-def seen_in(pad: Scratchpad, sheets: Sequence[Sheet]) -> tuple[Sighting, ...]:
+def seen_in(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> tuple[SessionSignal, ...]:
     """Every sighting of some sheets of a session."""
     found = [
         *_files(pad, sheets),
@@ -53,21 +53,21 @@ def seen_in(pad: Scratchpad, sheets: Sequence[Sheet]) -> tuple[Sighting, ...]:
     return tuple({(s.kind, s.subject): s for s in found}.values())
 
 
-def standing_in(pad: Scratchpad) -> tuple[Sighting, ...]:
+def standing_in(pad: Scratchpad) -> tuple[SessionSignal, ...]:
     """What stays of a run that failed, or of which nobody can say whether it holds."""
     return tuple(s for s in seen_in(pad, pad.sheets) if s.kind in STANDING_KINDS)
 
 
 def _sighting(
     pad: Scratchpad,
-    kind: SightingKind,
+    kind: SignalKind,
     subject: str,
     *,
     count: int = 1,
     module: str = "",
     detail: Json = None,
-) -> Sighting:
-    return Sighting(
+) -> SessionSignal:
+    return SessionSignal(
         project=pad.project,
         kind=kind,
         subject=subject[:_SUBJECT_CHARS],
@@ -79,7 +79,7 @@ def _sighting(
     )
 
 
-def _files(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _files(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     reads, edits = defaultdict[str, int](int), defaultdict[str, int](int)
     for file in (f for sheet in sheets for f in sheet.files):
         reads[file.path] += file.reads
@@ -88,7 +88,7 @@ def _files(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
         detail: Json = {"reads": reads[path], "edits": edits[path]}
         yield _sighting(
             pad,
-            SightingKind.FILE_ACCESS,
+            SignalKind.FILE_ACCESS,
             path,
             count=reads[path] + edits[path],
             module=module_of(path),
@@ -96,14 +96,14 @@ def _files(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
         )
 
 
-def _pairs(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _pairs(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     for sheet in sheets:
         for pair in sheet.pairs:
             if not _is_given_up(sheet, pair.step, pair.file_a):
                 yield _pair(pad, pair)
 
 
-def _pair(pad: Scratchpad, pair: CoAccess) -> Sighting:
+def _pair(pad: Scratchpad, pair: CoAccess) -> SessionSignal:
     detail: Json = {
         "edited": pair.edited,
         "both": pair.both_edited,
@@ -113,7 +113,7 @@ def _pair(pad: Scratchpad, pair: CoAccess) -> Sighting:
     }
     return _sighting(
         pad,
-        SightingKind.CO_ACCESS,
+        SignalKind.CO_ACCESS,
         pair_subject(pair.file_a, pair.file_b),
         count=pair.count,
         module=module_of(pair.file_a),
@@ -121,7 +121,7 @@ def _pair(pad: Scratchpad, pair: CoAccess) -> Sighting:
     )
 
 
-def _anomalies(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _anomalies(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     """Files of which the same part was read again and again, and that were never changed."""
     reads, dwell = defaultdict[str, int](lambda: 1), defaultdict[str, int](int)
     for anomaly in (a for sheet in sheets for a in sheet.anomalies):
@@ -133,7 +133,7 @@ def _anomalies(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
             detail: Json = {"reads": count, "dwell_ms": dwell[path]}
             yield _sighting(
                 pad,
-                SightingKind.TIME_ANOMALY,
+                SignalKind.TIME_ANOMALY,
                 path,
                 count=count,
                 module=module_of(path),
@@ -141,7 +141,7 @@ def _anomalies(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
             )
 
 
-def _errors(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _errors(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     for sheet in sheets:
         for error in sheet.errors:
             detail: Json = {
@@ -154,11 +154,11 @@ def _errors(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
                 "files": list(error.files),
             }
             yield _sighting(
-                pad, SightingKind.ERROR_RETRY, error.signature, count=error.count, detail=detail
+                pad, SignalKind.ERROR_RETRY, error.signature, count=error.count, detail=detail
             )
 
 
-def _backtracks(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _backtracks(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     for sheet in sheets:
         for back in sheet.backtracks:
             if _is_given_up(sheet, back.step, back.path):
@@ -172,7 +172,7 @@ def _backtracks(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
             }
             yield _sighting(
                 pad,
-                SightingKind.BACKTRACK,
+                SignalKind.BACKTRACK,
                 backtrack_subject(back),
                 count=back.count,
                 module=module_of(back.path),
@@ -180,7 +180,7 @@ def _backtracks(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
             )
 
 
-def _dead_ends(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _dead_ends(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     for sheet in sheets:
         for end in sheet.dead_ends:
             later = [f.path for f in sheet.files if f.edits and f.last_step > end.last_step]
@@ -193,10 +193,10 @@ def _dead_ends(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
                 "steps": end.last_step - end.first_step,
                 "said": end.said,
             }
-            yield _sighting(pad, SightingKind.DEAD_END, _dead_end_subject(end), detail=detail)
+            yield _sighting(pad, SignalKind.DEAD_END, _dead_end_subject(end), detail=detail)
 
 
-def _dead_end_subject(end: DeadEnd) -> str:
+def _dead_end_subject(end: AbandonedApproach) -> str:
     """What makes two dead ends one: the words when it was said, else the files that were undone."""
     told = " ".join(sorted(set(content_words(end.approach)))) if end.said else ""
     named = "\n".join(sorted(end.files)) if not end.said else ""
@@ -204,14 +204,14 @@ def _dead_end_subject(end: DeadEnd) -> str:
     return blake2b(mark.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _instead(later: Sequence[str], end: DeadEnd) -> str | None:
+def _instead(later: Sequence[str], end: AbandonedApproach) -> str | None:
     named = [f"`{path}`" for path in later if path not in end.files]
     return f"changing {', '.join(named[:4])}" if named else None
 
 
-def _notes(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _notes(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     for note in (note for sheet in sheets for note in sheet.notes):
-        kind = SightingKind.INSTRUCTION if note.by_person else SightingKind.NOTE
+        kind = SignalKind.INSTRUCTION if note.by_person else SignalKind.NOTE
         subject = " ".join(content_words(note.content)) or note.content
         detail: Json = {
             "content": note.content,
@@ -221,7 +221,7 @@ def _notes(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
         yield _sighting(pad, kind, subject, detail=detail)
 
 
-def _sequences(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _sequences(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     """The steps of the session, under the module that most of its edits were made in."""
     steps = [step for sheet in sheets for step in sheet.sequence][: thresholds.MOST_STEPS]
     modules = [module_of(step.what) for step in steps if step.tool == "edit"]
@@ -230,10 +230,10 @@ def _sequences(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
     module = max(dict.fromkeys(modules), key=modules.count)
     listed: list[Json] = [[step.tool, step.scope, step.what] for step in steps]
     detail: Json = {"steps": listed, "request": pad.request}
-    yield _sighting(pad, SightingKind.SEQUENCE, module, module=module, detail=detail)
+    yield _sighting(pad, SignalKind.SEQUENCE, module, module=module, detail=detail)
 
 
-def _costs(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
+def _costs(pad: Scratchpad, sheets: Sequence[TaskScratchpad]) -> Iterable[SessionSignal]:
     """What the session cost, shared among its modules by use, and its plan against the work."""
     uses = defaultdict[str, int](int)
     for file in (f for sheet in sheets for f in sheet.files):
@@ -242,14 +242,14 @@ def _costs(pad: Scratchpad, sheets: Sequence[Sheet]) -> Iterable[Sighting]:
     for module, count in uses.items():
         share = tokens * count // total if total else 0
         if share:
-            yield _sighting(pad, SightingKind.CONTEXT_COST, module, count=share, module=module)
+            yield _sighting(pad, SignalKind.CONTEXT_COST, module, count=share, module=module)
     if pad.planned and pad.done and uses:
         module = max(uses, key=lambda name: (uses[name], name))
         detail: Json = {"planned": pad.planned, "actual": pad.done}
-        yield _sighting(pad, SightingKind.CALIBRATION, module, module=module, detail=detail)
+        yield _sighting(pad, SignalKind.CALIBRATION, module, module=module, detail=detail)
 
 
-def _is_given_up(sheet: Sheet, step: int, path: str) -> bool:
+def _is_given_up(sheet: TaskScratchpad, step: int, path: str) -> bool:
     """Whether a signal belongs to an approach that was given up."""
     return any(
         end.first_step <= step <= end.last_step and path in end.files for end in sheet.dead_ends

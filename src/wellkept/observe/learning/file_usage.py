@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from wellkept.core.scratchpad import KEPT_SESSIONS, Sighting
+from wellkept.core.scratchpad import KEPT_SESSIONS, SessionSignal
 
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 
@@ -20,13 +20,13 @@ _ALWAYS = datetime.min.replace(tzinfo=UTC)
 class FileUses:
     """The sessions of each file, with their time."""
 
-    def __init__(self, accesses: Iterable[Sighting] = ()) -> None:
+    def __init__(self, accesses: Iterable[SessionSignal] = ()) -> None:
         self._sessions = defaultdict[str, dict[str, datetime]](dict)
         for one in accesses:
             self._sessions[one.subject][one.session_id] = one.at
         self._since = {path: _known_since(mine) for path, mine in self._sessions.items()}
 
-    def share_together(self, seen: Iterable[Sighting], *files: str) -> float:
+    def share_together(self, seen: Iterable[SessionSignal], *files: str) -> float:
         """The share of sessions that showed something among all that used one of the files."""
         joint = {one.session_id: one.at for one in seen}
         single = [self._sessions[path] for path in files if path in self._sessions]

@@ -12,7 +12,7 @@ from typing import cast
 
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import record, replace
-from wellkept.core.scratchpad import SightingKind
+from wellkept.core.scratchpad import SignalKind
 from wellkept.core.types import Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.rules import Conclusion, key_of
@@ -53,7 +53,7 @@ def worded(
         made
         for made, score in judged
         if made.source is Source.OBSERVER_INFERRED
-        and made.rule.kind is not SightingKind.INSTRUCTION
+        and made.rule.kind is not SignalKind.INSTRUCTION
         and not (score.is_known or known(made))
     ][: max(0, min(most, MOST_WORDED))]
     texts = _asked(synthesis, fresh) if fresh and synthesis.daily_tokens > 0 else {}

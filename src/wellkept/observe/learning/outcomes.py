@@ -18,7 +18,13 @@ from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation, WorkUn
 from wellkept.core.payloads import ContextCost, TaskCalibration, WorkState, WorkUnitOutcome
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import Explanation, Scratchpad, Sheet, Sighting, SightingKind
+from wellkept.core.scratchpad import (
+    Explanation,
+    Scratchpad,
+    SessionSignal,
+    SignalKind,
+    TaskScratchpad,
+)
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
@@ -52,7 +58,7 @@ def record_outcomes(
     engine: Engine,
     session: SessionRecord,
     pad: Scratchpad,
-    sheets: Sequence[Sheet],
+    sheets: Sequence[TaskScratchpad],
     *,
     by: str,
     way: Methodology,
@@ -72,7 +78,7 @@ def record_outcomes(
 def _outcome(
     session: SessionRecord,
     pad: Scratchpad,
-    sheets: Sequence[Sheet],
+    sheets: Sequence[TaskScratchpad],
     *,
     task: str | None,
     by: str,
@@ -131,10 +137,10 @@ def unit_of(
 # -- Costs and calibration ------------------------------------------------------------------------
 
 
-def update_costs(engine: Engine, project: str, fresh: Sequence[Sighting]) -> None:
+def update_costs(engine: Engine, project: str, fresh: Sequence[SessionSignal]) -> None:
     """What work in each module costs, over the latest thirty sessions, of any methodology."""
-    for module in _subjects(fresh, SightingKind.CONTEXT_COST):
-        seen = _known(engine, project, SightingKind.CONTEXT_COST, module)
+    for module in _subjects(fresh, SignalKind.CONTEXT_COST):
+        seen = _known(engine, project, SignalKind.CONTEXT_COST, module)
         tokens = sorted(s.count for s in seen)
         if len(tokens) < t.MIN_COST_SESSIONS:
             continue
@@ -155,11 +161,11 @@ def update_costs(engine: Engine, project: str, fresh: Sequence[Sighting]) -> Non
 
 
 def update_calibration(
-    engine: Engine, project: str, fresh: Sequence[Sighting], *, methodology: str
+    engine: Engine, project: str, fresh: Sequence[SessionSignal], *, methodology: str
 ) -> None:
     """How many steps plans for a module had before work began, and how many it took in the end."""
-    for module in _subjects(fresh, SightingKind.CALIBRATION):
-        seen = _known(engine, project, SightingKind.CALIBRATION, module)
+    for module in _subjects(fresh, SignalKind.CALIBRATION):
+        seen = _known(engine, project, SignalKind.CALIBRATION, module)
         plans = [(_count(s, "planned"), _count(s, "actual")) for s in seen]
         plans = [(planned, actual) for planned, actual in plans if planned and actual]
         if len(plans) < t.MIN_CALIBRATION_SESSIONS:
@@ -361,21 +367,21 @@ def _payload(memory: Memory) -> WorkUnitOutcome:
 # -- Parts ----------------------------------------------------------------------------------------
 
 
-def _subjects(fresh: Sequence[Sighting], kind: SightingKind) -> list[str]:
+def _subjects(fresh: Sequence[SessionSignal], kind: SignalKind) -> list[str]:
     return [s.subject for s in fresh if s.kind is kind]
 
 
-def _known(engine: Engine, project: str, kind: SightingKind, module: str) -> list[Sighting]:
+def _known(engine: Engine, project: str, kind: SignalKind, module: str) -> list[SessionSignal]:
     return engine.store.sightings(
         project=project, kinds=(kind,), subjects=(module,), limit=t.COST_SESSIONS
     )
 
 
-def _sessions(seen: Sequence[Sighting]) -> tuple[Evidence, ...]:
+def _sessions(seen: Sequence[SessionSignal]) -> tuple[Evidence, ...]:
     return tuple(Evidence(EvidenceKind.SESSION, s.session_id, at=s.at) for s in seen[:10])
 
 
-def _count(sighting: Sighting, name: str) -> int:
+def _count(sighting: SessionSignal, name: str) -> int:
     detail = sighting.detail if isinstance(sighting.detail, dict) else {}
     value = detail.get(name)
     return value if isinstance(value, int) else 0

@@ -13,9 +13,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
-from wellkept.core.changes import PutScratchpad, PutSightings
+from wellkept.core.changes import PutScratchpad, PutSignals
 from wellkept.core.records import record, replace
-from wellkept.core.scratchpad import PadState, Scratchpad, Sheet, Sighting, SightingKind
+from wellkept.core.scratchpad import (
+    Scratchpad,
+    ScratchpadStatus,
+    SessionSignal,
+    SignalKind,
+    TaskScratchpad,
+)
 from wellkept.core.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import retried
@@ -30,12 +36,12 @@ from wellkept.observe.learning.evidence import (
 from wellkept.observe.learning.file_usage import FileUses
 from wellkept.observe.learning.model_wording import Synthesis, worded
 from wellkept.observe.learning.rules import Conclusion, conclusions, key_of
-from wellkept.observe.learning.save import Fate, Ground, Kept, keep
+from wellkept.observe.learning.save import PromotionBasis, PromotionResult, SavedConclusion, keep
 from wellkept.observe.learning.scoring import Score, scored
 from wellkept.observe.learning.validation import (
     Committed,
-    Standing,
     Stays,
+    ValidationResult,
     nobody_committed,
     promotable,
     sheet_standing,
@@ -76,7 +82,7 @@ class PromotionRules:
 
 
 @record
-class Skipped:
+class SkippedConclusion:
     """A conclusion that was not promoted, and why."""
 
     rule: str
@@ -89,10 +95,10 @@ class PromotionReport:
     """What came of a session: how its work stands, and what was made of it."""
 
     session_id: str
-    standing: Standing
+    standing: ValidationResult
     promoted: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedConclusion, ...] = ()
     discarded: int = 0
 
 
@@ -102,7 +108,11 @@ def promote(
     """Promote what a session showed, if its work has held up; None when there is nothing to do."""
     known = rules or PromotionRules()
     session, pad = engine.store.get_session(session_id), engine.store.scratchpad(session_id)
-    if session is None or pad is None or pad.state not in (PadState.OPEN, PadState.WAITING):
+    if (
+        session is None
+        or pad is None
+        or pad.state not in (ScratchpadStatus.OPEN, ScratchpadStatus.WAITING)
+    ):
         return None
     over = is_over(engine, session, idle_minutes=known.idle_minutes)
     word = standing(pad, over=over, stays=known.stays, committed=known.committed)
@@ -114,7 +124,7 @@ def promote(
         return work.discard()
     if word.word == "nothing" and over:
         return work.read_only()
-    return work.wait() if over and pad.state is PadState.OPEN else None
+    return work.wait() if over and pad.state is ScratchpadStatus.OPEN else None
 
 
 def is_over(engine: Engine, session: SessionRecord, *, idle_minutes: float) -> bool:
@@ -141,7 +151,7 @@ class _Promotion:
         engine: Engine,
         session: SessionRecord,
         pad: Scratchpad,
-        word: Standing,
+        word: ValidationResult,
         rules: PromotionRules,
     ) -> None:
         self._engine = engine
@@ -149,18 +159,18 @@ class _Promotion:
         self._pad = pad
         self._word = word
         self._rules = rules
-        self._skipped: list[Skipped] = []
+        self._skipped: list[SkippedConclusion] = []
 
     # -- Three ways to end ------------------------------------------------------------------------
 
-    def promote(self, sheets: tuple[Sheet, ...]) -> PromotionReport:
+    def promote(self, sheets: tuple[TaskScratchpad, ...]) -> PromotionReport:
         """What passed becomes memories."""
         seen = seen_in(self._pad, sheets)
         self._see(OWN_KINDS, seen)
         ground = self._ground(sheets)
         found = self._conclude(seen)
         kept = self._keep(found, ground)
-        fresh = sum(one.fate is Fate.PROMOTED for one in kept)
+        fresh = sum(one.fate is PromotionResult.PROMOTED for one in kept)
         unit = outcomes.record_outcomes(
             self._engine, self._session, self._pad, sheets, by=ground.validated_by,
             way=self._rules.way,
@@ -194,9 +204,11 @@ class _Promotion:
         """A session that changed nothing only adds to what is known of reading."""
         seen = [s for s in seen_in(self._pad, self._pad.sheets) if s.kind in READING_KINDS]
         self._see(READING_KINDS, seen)
-        said = [s for s in seen if s.kind is SightingKind.INSTRUCTION]
+        said = [s for s in seen if s.kind is SignalKind.INSTRUCTION]
         kept = self._keep(self._conclude(said), self._ground(self._pad.sheets))
-        self._mark(self._pad.sheets, promoted=sum(one.fate is Fate.PROMOTED for one in kept))
+        self._mark(
+            self._pad.sheets, promoted=sum(one.fate is PromotionResult.PROMOTED for one in kept)
+        )
         return self._report(kept)
 
     def wait(self) -> PromotionReport | None:
@@ -206,27 +218,27 @@ class _Promotion:
         outcomes.put_work_state(
             self._engine, self._session, self._pad, self._word.by, way=self._rules.way
         )
-        fresh = sum(one.fate is Fate.PROMOTED for one in kept)
+        fresh = sum(one.fate is PromotionResult.PROMOTED for one in kept)
         self._rest(promoted=fresh)
         return self._report(kept) if fresh else None
 
-    def _keep_standing(self, ground: Ground) -> list[Kept]:
+    def _keep_standing(self, ground: PromotionBasis) -> list[SavedConclusion]:
         seen = standing_in(self._pad)
         self._see(STANDING_KINDS, seen)
         return self._keep(self._conclude(seen), ground)
 
     # -- Steps ------------------------------------------------------------------------------------
 
-    def _see(self, kinds: Sequence[SightingKind], seen: Sequence[Sighting]) -> None:
-        change = PutSightings(self._pad.project, self._pad.session_id, tuple(kinds), tuple(seen))
+    def _see(self, kinds: Sequence[SignalKind], seen: Sequence[SessionSignal]) -> None:
+        change = PutSignals(self._pad.project, self._pad.session_id, tuple(kinds), tuple(seen))
         self._engine.store.apply([change])
 
-    def _ground(self, sheets: Sequence[Sheet]) -> Ground:
+    def _ground(self, sheets: Sequence[TaskScratchpad]) -> PromotionBasis:
         by = self._word.by or next(
             (told.by for s in sheets if (told := sheet_standing(s, self._word)).by), ""
         )
         commits = (c for sheet in sheets for c in sheet.commits if c.sha and not c.undone)
-        return Ground(
+        return PromotionBasis(
             project=self._pad.project,
             session_id=self._pad.session_id,
             at=self._session.last_event_at,
@@ -234,9 +246,9 @@ class _Promotion:
             commits=tuple(commits),
         )
 
-    def _conclude(self, fresh: Sequence[Sighting]) -> list[Conclusion]:
+    def _conclude(self, fresh: Sequence[SessionSignal]) -> list[Conclusion]:
         store, project = self._engine.store, self._pad.project
-        subjects = defaultdict[SightingKind, list[str]](list)
+        subjects = defaultdict[SignalKind, list[str]](list)
         for sighting in fresh:
             subjects[sighting.kind].append(sighting.subject)
         known = {
@@ -244,33 +256,33 @@ class _Promotion:
                 project=project,
                 kinds=(kind,),
                 # Instructions are alike in words, so the latest of all are looked at.
-                subjects=() if kind is SightingKind.INSTRUCTION else names,
-                limit=_MOST_SAID if kind is SightingKind.INSTRUCTION else _MOST_SIGHTINGS,
+                subjects=() if kind is SignalKind.INSTRUCTION else names,
+                limit=_MOST_SAID if kind is SignalKind.INSTRUCTION else _MOST_SIGHTINGS,
             )
             for kind, names in subjects.items()
-            if kind not in (SightingKind.FILE_ACCESS, SightingKind.CONTEXT_COST)
+            if kind not in (SignalKind.FILE_ACCESS, SignalKind.CONTEXT_COST)
         }
         found = conclusions(fresh, known, self._uses(known))
         made = recipe_store.conclude(self._engine, project, known, self._pad.session_id)
         return [*found, *([made] if made else [])]
 
-    def _uses(self, known: Mapping[SightingKind, Sequence[Sighting]]) -> FileUses:
+    def _uses(self, known: Mapping[SignalKind, Sequence[SessionSignal]]) -> FileUses:
         """The sessions that used the files of pairs and of steps back."""
-        pairs = (s.subject.split("\n") for s in known.get(SightingKind.CO_ACCESS, ()))
+        pairs = (s.subject.split("\n") for s in known.get(SignalKind.CO_ACCESS, ()))
         files = {path for pair in pairs for path in pair}
-        files |= {s.subject.split("\n")[1] for s in known.get(SightingKind.BACKTRACK, ())}
+        files |= {s.subject.split("\n")[1] for s in known.get(SignalKind.BACKTRACK, ())}
         if not files:
             return FileUses()
         return FileUses(
             self._engine.store.sightings(
                 project=self._pad.project,
-                kinds=(SightingKind.FILE_ACCESS,),
+                kinds=(SignalKind.FILE_ACCESS,),
                 subjects=sorted(files),
                 limit=_MOST_SIGHTINGS,
             )
         )
 
-    def _keep(self, found: Sequence[Conclusion], ground: Ground) -> list[Kept]:
+    def _keep(self, found: Sequence[Conclusion], ground: PromotionBasis) -> list[SavedConclusion]:
         """Score, sort, cap, word and keep."""
         latest = self._engine.store.sessions(project=ground.project, limit=1)
         now = max([self._session.last_event_at, *(s.last_event_at for s in latest)])
@@ -280,7 +292,7 @@ class _Promotion:
         good = [pair for pair in judged if self._is_good(*pair)]
         good.sort(key=lambda pair: (-pair[1].total, pair[0].rule.name, pair[0].subject))
         room = CAPS[self._rules.complexity or complexity_of(self._pad)] - self._pad.promoted_count
-        kept: list[Kept] = []
+        kept: list[SavedConclusion] = []
         synthesis = Synthesis(self._engine, daily_tokens=self._rules.daily_model_tokens)
         for made, score in worded(synthesis, good, known=self._is_kept, most=room):
             is_new = not self._is_kept(made)
@@ -288,8 +300,8 @@ class _Promotion:
                 self._skip(made, "the cap for work of this size is reached")
                 continue
             one = keep(self._engine, made, score, ground=ground)
-            room -= one.fate is Fate.PROMOTED
-            if one.fate is Fate.FORGOTTEN:
+            room -= one.fate is PromotionResult.PROMOTED
+            if one.fate is PromotionResult.FORGOTTEN:
                 self._skip(made, "somebody removed it before")
             kept.append(one)
         return kept
@@ -307,11 +319,11 @@ class _Promotion:
         return False
 
     def _skip(self, made: Conclusion, reason: str) -> None:
-        self._skipped.append(Skipped(made.rule.name, made.subject, reason))
+        self._skipped.append(SkippedConclusion(made.rule.name, made.subject, reason))
 
     # -- The scratchpad afterwards ----------------------------------------------------------------
 
-    def _mark(self, sheets: Sequence[Sheet], *, promoted: int) -> None:
+    def _mark(self, sheets: Sequence[TaskScratchpad], *, promoted: int) -> None:
         """Note what was promoted, unless more came in meanwhile: that is promoted next time."""
         tasks = {sheet.task for sheet in sheets}
 
@@ -321,7 +333,7 @@ class _Promotion:
                 replace(sheet, promoted=sheet.promoted or (is_same and sheet.task in tasks))
                 for sheet in now.sheets
             )
-            state = PadState.PROMOTED if is_same and len(tasks) == len(done) else now.state
+            state = ScratchpadStatus.PROMOTED if is_same and len(tasks) == len(done) else now.state
             count = now.promoted_count + promoted
             return replace(now, state=state, sheets=done, promoted_count=count)
 
@@ -331,7 +343,7 @@ class _Promotion:
         """Nothing more can be said of this work for now, unless more came in meanwhile."""
 
         def rested(now: Scratchpad) -> Scratchpad:
-            state = PadState.WAITING if self._is_same(now) else now.state
+            state = ScratchpadStatus.WAITING if self._is_same(now) else now.state
             return replace(now, state=state, promoted_count=now.promoted_count + promoted)
 
         self._rewrite(rested)
@@ -346,7 +358,7 @@ class _Promotion:
                 return now
             clean = tuple(_emptied(s) if s.task in tasks else s for s in now.sheets)
             runs = now.failed_runs + 1
-            return replace(now, state=PadState.FAILED, sheets=clean, failed_runs=runs)
+            return replace(now, state=ScratchpadStatus.FAILED, sheets=clean, failed_runs=runs)
 
         return len(failed) if self._rewrite(dropped) else 0
 
@@ -366,21 +378,21 @@ class _Promotion:
 
         return retried(attempt)
 
-    def _report(self, kept: Sequence[Kept]) -> PromotionReport:
-        def ids(fate: Fate) -> tuple[str, ...]:
+    def _report(self, kept: Sequence[SavedConclusion]) -> PromotionReport:
+        def ids(fate: PromotionResult) -> tuple[str, ...]:
             return tuple(one.memory_id for one in kept if one.fate is fate and one.memory_id)
 
         return PromotionReport(
             session_id=self._pad.session_id,
             standing=self._word,
-            promoted=ids(Fate.PROMOTED),
-            confirmed=ids(Fate.CONFIRMED),
+            promoted=ids(PromotionResult.PROMOTED),
+            confirmed=ids(PromotionResult.CONFIRMED),
             skipped=tuple(self._skipped),
         )
 
 
-def _emptied(sheet: Sheet) -> Sheet:
-    return Sheet(
+def _emptied(sheet: TaskScratchpad) -> TaskScratchpad:
+    return TaskScratchpad(
         task=sheet.task,
         first_step=sheet.last_step,
         last_step=sheet.last_step,

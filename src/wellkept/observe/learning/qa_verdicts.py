@@ -17,10 +17,10 @@ from wellkept.core.payloads import ErrorPattern
 from wellkept.core.records import replace
 from wellkept.core.scratchpad import (
     Explanation,
-    PadState,
     QaIssue,
     Scratchpad,
-    Sheet,
+    ScratchpadStatus,
+    TaskScratchpad,
     Validation,
     Verdict,
 )
@@ -61,7 +61,7 @@ def record_verdict(
         kept = (*sheet.validations, seen)[-thresholds.MOST_VALIDATIONS :]
         done = replace(
             with_sheet(pad, replace(sheet, validations=kept, promoted=False)),
-            state=PadState.OPEN,
+            state=ScratchpadStatus.OPEN,
         )
         engine.store.apply([PutScratchpad(done)])
         return replace(done, revision=done.revision + 1)
@@ -110,7 +110,7 @@ def _one_line(text: str) -> str:
     return shorten(" ".join(text.split()), limit=200)
 
 
-def with_sheet(pad: Scratchpad, sheet: Sheet) -> Scratchpad:
+def with_sheet(pad: Scratchpad, sheet: TaskScratchpad) -> Scratchpad:
     """The scratchpad with one sheet put back; a new one comes last."""
     known = any(one.task == sheet.task for one in pad.sheets)
     if known:

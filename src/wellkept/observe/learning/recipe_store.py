@@ -9,7 +9,7 @@ from wellkept.core.memory import Evidence, Memory
 from wellkept.core.payloads import WorkflowRecipe
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import Sighting, SightingKind
+from wellkept.core.scratchpad import SessionSignal, SignalKind
 from wellkept.core.types import EvidenceKind, MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import retried
@@ -23,7 +23,7 @@ from wellkept.observe.learning.recipes import (
     without_proof,
 )
 from wellkept.observe.learning.rules import Conclusion
-from wellkept.observe.learning.save import Ground, bounded
+from wellkept.observe.learning.save import PromotionBasis, bounded
 
 _MOST_RECIPES = 200
 _GAIN, _LOSS = 0.25, 0.2
@@ -32,11 +32,11 @@ _GAIN, _LOSS = 0.25, 0.2
 def conclude(
     engine: Engine,
     project: str,
-    known: Mapping[SightingKind, Sequence[Sighting]],
+    known: Mapping[SignalKind, Sequence[SessionSignal]],
     session_id: str,
 ) -> Conclusion | None:
     """The recipe that a session makes with others, unless it is one that is known."""
-    made = recipe_in(known.get(SightingKind.SEQUENCE, ()), session_id=session_id)
+    made = recipe_in(known.get(SignalKind.SEQUENCE, ()), session_id=session_id)
     if made is None:
         return None
     mine = tokens_in(made.subject)
@@ -52,14 +52,14 @@ def recipes(engine: Engine, project: str) -> list[tuple[Memory, tuple[Token, ...
     return [(m, tokens_in(why[m.id].subject)) for m in found if m.id in why]
 
 
-def followed(engine: Engine, ground: Ground, seen: Sequence[Sighting]) -> None:
+def followed(engine: Engine, ground: PromotionBasis, seen: Sequence[SessionSignal]) -> None:
     """Each recipe whose steps a session took gains from its success, once for each session."""
     for memory in _taken(engine, ground, seen, to_the_end=True):
         if ground.session_id not in memory.provenance_sessions:
             _write(engine, memory.id, ground, succeeded=True)
 
 
-def failed(engine: Engine, ground: Ground, seen: Sequence[Sighting]) -> None:
+def failed(engine: Engine, ground: PromotionBasis, seen: Sequence[SessionSignal]) -> None:
     """Each recipe whose steps a failed run took is marked, once for each run."""
     for memory in _taken(engine, ground, seen, to_the_end=False):
         mark = _failure(ground)
@@ -68,10 +68,10 @@ def failed(engine: Engine, ground: Ground, seen: Sequence[Sighting]) -> None:
 
 
 def _taken(
-    engine: Engine, ground: Ground, seen: Sequence[Sighting], *, to_the_end: bool
+    engine: Engine, ground: PromotionBasis, seen: Sequence[SessionSignal], *, to_the_end: bool
 ) -> list[Memory]:
     """The recipes whose steps a session took; a failed run did not get to the proof."""
-    mine = next((s for s in seen if s.kind is SightingKind.SEQUENCE), None)
+    mine = next((s for s in seen if s.kind is SignalKind.SEQUENCE), None)
     if mine is None:
         return []
     found: list[Memory] = []
@@ -82,7 +82,7 @@ def _taken(
     return found
 
 
-def _write(engine: Engine, memory_id: str, ground: Ground, *, succeeded: bool) -> None:
+def _write(engine: Engine, memory_id: str, ground: PromotionBasis, *, succeeded: bool) -> None:
     def attempt() -> None:
         for memory in engine.store.get([memory_id]):
             if isinstance(memory.payload, WorkflowRecipe):
@@ -96,7 +96,7 @@ def _write(engine: Engine, memory_id: str, ground: Ground, *, succeeded: bool) -
     retried(attempt)
 
 
-def _succeeded(memory: Memory, recipe: WorkflowRecipe, ground: Ground) -> Memory:
+def _succeeded(memory: Memory, recipe: WorkflowRecipe, ground: PromotionBasis) -> Memory:
     count = recipe.success_count + 1
     at = ground.at.isoformat()
     return replace(
@@ -112,7 +112,7 @@ def _succeeded(memory: Memory, recipe: WorkflowRecipe, ground: Ground) -> Memory
     )
 
 
-def _not_succeeded(memory: Memory, recipe: WorkflowRecipe, ground: Ground) -> Memory:
+def _not_succeeded(memory: Memory, recipe: WorkflowRecipe, ground: PromotionBasis) -> Memory:
     count = recipe.failure_count + 1
     return replace(
         memory,
@@ -123,6 +123,6 @@ def _not_succeeded(memory: Memory, recipe: WorkflowRecipe, ground: Ground) -> Me
     )
 
 
-def _failure(ground: Ground) -> Evidence:
+def _failure(ground: PromotionBasis) -> Evidence:
     ref = f"{ground.session_id}:failed:{ground.at.isoformat()}"
     return Evidence(EvidenceKind.SESSION, ref[-490:], ground.validated_by or None, ground.at)

@@ -17,7 +17,7 @@ from wellkept.core.clock import days_between
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
 from wellkept.core.payloads import RecipeStep, WorkflowRecipe
-from wellkept.core.scratchpad import Sighting
+from wellkept.core.scratchpad import SessionSignal
 from wellkept.core.text import content_words, shorten
 from wellkept.observe import thresholds as t
 from wellkept.observe.learning.rules import Conclusion, names_say_it
@@ -30,7 +30,7 @@ _SPARE_WORDS = 8
 _MARK = " "
 
 
-def recipe_in(sequences: Sequence[Sighting], *, session_id: str) -> Conclusion | None:
+def recipe_in(sequences: Sequence[SessionSignal], *, session_id: str) -> Conclusion | None:
     """The longest recipe that a session shares with enough others of its module."""
     mine = next((s for s in sequences if s.session_id == session_id), None)
     if mine is None:
@@ -50,7 +50,7 @@ def recipe_in(sequences: Sequence[Sighting], *, session_id: str) -> Conclusion |
     return _concluded(best, backers) if best else None
 
 
-def tokens_of(sighting: Sighting, exact: Collection[str]) -> tuple[Token, ...]:
+def tokens_of(sighting: SessionSignal, exact: Collection[str]) -> tuple[Token, ...]:
     """The steps of a session, each where it was first taken: a file or command that is `exact` by
     its name, others by their scope."""
     named = ((tool, what if what in exact else scope) for tool, scope, what in steps_of(sighting))
@@ -62,7 +62,7 @@ def without_proof(tokens: Sequence[Token]) -> tuple[Token, ...]:
     return tuple(token for token in tokens if not _is_proof(*token))
 
 
-def steps_of(sighting: Sighting) -> list[Step]:
+def steps_of(sighting: SessionSignal) -> list[Step]:
     """The steps of a session as they were noted."""
     detail = sighting.detail if isinstance(sighting.detail, dict) else {}
     listed = detail.get("steps")
@@ -179,7 +179,7 @@ def _is_usual(tokens: Sequence[Token], taken: Iterable[tuple[Token, ...]]) -> bo
     return is_their_order and len(tokens) > t.LINKED_WEIGHT * len(shared)
 
 
-def _concluded(tokens: tuple[Token, ...], backers: Sequence[Sighting]) -> Conclusion:
+def _concluded(tokens: tuple[Token, ...], backers: Sequence[SessionSignal]) -> Conclusion:
     steps = tuple(_step(token, backers) for token in tokens)
     pattern = _pattern(backers)
     last = max(s.at for s in backers)
@@ -204,7 +204,7 @@ def _concluded(tokens: tuple[Token, ...], backers: Sequence[Sighting]) -> Conclu
     )
 
 
-def _step(token: Token, backers: Sequence[Sighting]) -> RecipeStep:
+def _step(token: Token, backers: Sequence[SessionSignal]) -> RecipeStep:
     """One step: with its very file or command when the sessions agree on it."""
     tool, scope = token
     whats = {
@@ -218,7 +218,7 @@ def _step(token: Token, backers: Sequence[Sighting]) -> RecipeStep:
     return RecipeStep(f"run `{same or scope}`")
 
 
-def _pattern(backers: Sequence[Sighting]) -> str:
+def _pattern(backers: Sequence[SessionSignal]) -> str:
     """What class of task it is: two words and more in a row that most of the requests share."""
     requests = [_request(s) for s in sorted(backers, key=lambda s: s.at)]
     told = [set(content_words(request)) for request in requests if request]
@@ -235,7 +235,7 @@ def _pattern(backers: Sequence[Sighting]) -> str:
     return f"work in {backers[0].subject}"
 
 
-def _request(sighting: Sighting) -> str:
+def _request(sighting: SessionSignal) -> str:
     detail: Json = sighting.detail
     value = detail.get("request") if isinstance(detail, dict) else None
     return value if isinstance(value, str) else ""

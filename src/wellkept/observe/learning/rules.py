@@ -18,7 +18,7 @@ from wellkept.core.memory import Relation
 from wellkept.core.module_names import module_of
 from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from wellkept.core.records import record
-from wellkept.core.scratchpad import Sighting, SightingKind
+from wellkept.core.scratchpad import SessionSignal, SignalKind
 from wellkept.core.types import MemoryType, RelationType, Source
 from wellkept.observe.learning.file_usage import FileUses
 from wellkept.observe.thresholds import (
@@ -67,8 +67,8 @@ def key_for(rule: str, subject: str) -> str:
 
 
 def conclusions(
-    fresh: Sequence[Sighting],
-    known: Mapping[SightingKind, Sequence[Sighting]],
+    fresh: Sequence[SessionSignal],
+    known: Mapping[SignalKind, Sequence[SessionSignal]],
     uses: FileUses,
 ) -> list[Conclusion]:
     """What the subjects of fresh sightings amount to, with all that is known of them.
@@ -79,34 +79,34 @@ def conclusions(
     found: list[Conclusion] = []
     for group in _by_subject(known, asked):
         found += _concluded(group, uses)
-    found += _instructions(known.get(SightingKind.INSTRUCTION, ()), asked)
+    found += _instructions(known.get(SignalKind.INSTRUCTION, ()), asked)
     return found
 
 
 def _by_subject(
-    known: Mapping[SightingKind, Sequence[Sighting]], asked: set[tuple[SightingKind, str]]
-) -> list[list[Sighting]]:
-    groups = defaultdict[tuple[SightingKind, str], list[Sighting]](list)
+    known: Mapping[SignalKind, Sequence[SessionSignal]], asked: set[tuple[SignalKind, str]]
+) -> list[list[SessionSignal]]:
+    groups = defaultdict[tuple[SignalKind, str], list[SessionSignal]](list)
     for sighting in (s for some in known.values() for s in some):
         if (sighting.kind, sighting.subject) in asked:
             groups[sighting.kind, sighting.subject].append(sighting)
     return [sorted(group, key=lambda s: (s.at, s.session_id)) for group in groups.values()]
 
 
-def _concluded(group: Sequence[Sighting], uses: FileUses) -> list[Conclusion]:
+def _concluded(group: Sequence[SessionSignal], uses: FileUses) -> list[Conclusion]:
     made: Conclusion | None = None
     match group[0].kind:
-        case SightingKind.CO_ACCESS:
+        case SignalKind.CO_ACCESS:
             made = co_dependence(group, uses)
-        case SightingKind.TIME_ANOMALY:
+        case SignalKind.TIME_ANOMALY:
             made = confusing_file(group)
-        case SightingKind.ERROR_RETRY:
+        case SignalKind.ERROR_RETRY:
             made = recurring_error(group)
-        case SightingKind.BACKTRACK:
+        case SignalKind.BACKTRACK:
             made = going_back(group, uses)
-        case SightingKind.DEAD_END:
+        case SignalKind.DEAD_END:
             made = dead_end(group)
-        case SightingKind.NOTE:
+        case SignalKind.NOTE:
             made = agent_note(group)
         case _:
             pass
@@ -120,7 +120,7 @@ def _is_enough(made: Conclusion) -> bool:
 # -- The rules ------------------------------------------------------------------------------------
 
 
-def co_dependence(group: Sequence[Sighting], uses: FileUses) -> Conclusion | None:
+def co_dependence(group: Sequence[SessionSignal], uses: FileUses) -> Conclusion | None:
     """Two files that are used within three steps in three sessions, one of them being edited and in
     two sessions both, and seldom without each other."""
     edited = [s for s in group if _detail(s).get("edited") is True]
@@ -145,7 +145,7 @@ def co_dependence(group: Sequence[Sighting], uses: FileUses) -> Conclusion | Non
     )
 
 
-def confusing_file(group: Sequence[Sighting]) -> Conclusion:
+def confusing_file(group: Sequence[SessionSignal]) -> Conclusion:
     """A file that is read four times and more in a session and never changed."""
     path = group[0].subject
     return _conclusion(
@@ -158,7 +158,7 @@ def confusing_file(group: Sequence[Sighting]) -> Conclusion:
     )
 
 
-def recurring_error(group: Sequence[Sighting]) -> Conclusion | None:
+def recurring_error(group: Sequence[SessionSignal]) -> Conclusion | None:
     """The same error three times and more, with a way out or in several sessions.
 
     What one session met and mended by an edit was a bug, and it is gone; so were those that were
@@ -182,7 +182,7 @@ def recurring_error(group: Sequence[Sighting]) -> Conclusion | None:
     )
 
 
-def _way_out(group: Sequence[Sighting]) -> tuple[str | None, bool]:
+def _way_out(group: Sequence[SessionSignal]) -> tuple[str | None, bool]:
     """What ended an error, when that can be relied on, and whether edits did.
 
     Another way to say the command speaks for itself. What was run in between may have been for
@@ -205,7 +205,7 @@ def _way_out(group: Sequence[Sighting]) -> tuple[str | None, bool]:
     return best[1] if best else None, was_edited
 
 
-def going_back(group: Sequence[Sighting], uses: FileUses) -> Conclusion | None:
+def going_back(group: Sequence[SessionSignal], uses: FileUses) -> Conclusion | None:
     """An edit that was made again within five steps for the same reason, by its likely cause.
 
     Another file says something only as often as for two files that go together, and in most
@@ -244,7 +244,7 @@ def going_back(group: Sequence[Sighting], uses: FileUses) -> Conclusion | None:
     )
 
 
-def dead_end(group: Sequence[Sighting]) -> Conclusion:
+def dead_end(group: Sequence[SessionSignal]) -> Conclusion:
     """An approach that was given up after real effort, or that the agent said it gave up."""
     detail = _detail(group[-1])
     approach, why = _text(detail, "approach") or "", _text(detail, "why") or ""
@@ -268,7 +268,7 @@ def dead_end(group: Sequence[Sighting]) -> Conclusion:
     )
 
 
-def agent_note(group: Sequence[Sighting]) -> Conclusion | None:
+def agent_note(group: Sequence[SessionSignal]) -> Conclusion | None:
     """What the agent asked to remember, once its work has held up."""
     detail = _detail(group[-1])
     content = _text(detail, "content")
@@ -287,7 +287,7 @@ def agent_note(group: Sequence[Sighting]) -> Conclusion | None:
 
 
 def _instructions(
-    known: Sequence[Sighting], asked: set[tuple[SightingKind, str]]
+    known: Sequence[SessionSignal], asked: set[tuple[SignalKind, str]]
 ) -> list[Conclusion]:
     """The same standing instruction in two sessions, in these words or nearly these.
 
@@ -318,8 +318,8 @@ def _instructions(
 
 
 def _alike(
-    mine: frozenset[str], ordered: Sequence[Sighting], words: Mapping[str, frozenset[str]]
-) -> list[Sighting]:
+    mine: frozenset[str], ordered: Sequence[SessionSignal], words: Mapping[str, frozenset[str]]
+) -> list[SessionSignal]:
     """The sightings that share enough words; their numbers alone rule most of them out."""
     few, many = SAME_INSTRUCTION * len(mine), len(mine) / SAME_INSTRUCTION
     return [
@@ -335,10 +335,10 @@ def _alike(
 
 def _conclusion(
     rule: str,
-    group: Sequence[Sighting],
+    group: Sequence[SessionSignal],
     *,
     content: str,
-    told: Callable[[Sighting], str],
+    told: Callable[[SessionSignal], str],
     subject: str | None = None,
     type: MemoryType | None = None,
     files: tuple[str, ...] = (),
@@ -364,7 +364,7 @@ def _conclusion(
     )
 
 
-def _files(group: Iterable[Sighting]) -> tuple[str, ...]:
+def _files(group: Iterable[SessionSignal]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for sighting in group:
         listed = _detail(sighting).get("files")
@@ -373,7 +373,7 @@ def _files(group: Iterable[Sighting]) -> tuple[str, ...]:
     return tuple(found)[:8]
 
 
-def _detail(sighting: Sighting) -> dict[str, Json]:
+def _detail(sighting: SessionSignal) -> dict[str, Json]:
     return sighting.detail if isinstance(sighting.detail, dict) else {}
 
 
@@ -382,7 +382,7 @@ def _text(detail: Mapping[str, Json], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _number(sighting: Sighting, name: str) -> int:
+def _number(sighting: SessionSignal, name: str) -> int:
     value = _detail(sighting).get(name)
     return value if isinstance(value, int) else 0
 

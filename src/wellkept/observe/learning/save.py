@@ -14,7 +14,7 @@ from enum import StrEnum
 from wellkept.core.changes import Close, PutExplanation, Replace
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
 from wellkept.core.records import record, replace
-from wellkept.core.scratchpad import CommitMade, Explanation
+from wellkept.core.scratchpad import Explanation, SessionCommit
 from wellkept.core.types import EvidenceKind, Scope
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
@@ -29,7 +29,7 @@ _MOST_SESSIONS = 30
 IMPORTANCE = 0.6
 
 
-class Fate(StrEnum):
+class PromotionResult(StrEnum):
     """What became of a conclusion."""
 
     PROMOTED = "promoted"
@@ -39,32 +39,34 @@ class Fate(StrEnum):
 
 
 @record(kw_only=True)
-class Ground:
+class PromotionBasis:
     """What a promotion stands on: the session that held up, what says so, its commits."""
 
     project: str
     session_id: str
     at: datetime
     validated_by: str
-    commits: tuple[CommitMade, ...] = ()
+    commits: tuple[SessionCommit, ...] = ()
 
 
 @record
-class Kept:
+class SavedConclusion:
     """A memory that stands for a conclusion, and what became of it."""
 
-    fate: Fate
+    fate: PromotionResult
     memory_id: str | None = None
 
 
-def keep(engine: Engine, made: Conclusion, score: Score, *, ground: Ground) -> Kept:
+def keep(
+    engine: Engine, made: Conclusion, score: Score, *, ground: PromotionBasis
+) -> SavedConclusion:
     """Keep a conclusion, or strengthen what is known of it."""
     key = key_of(made)
     old = engine.store.find_key(key, project=ground.project, user_scope=False)
     if old is not None:
         return _confirm(engine, key, made, score, ground=ground)
     if was_removed(engine, key, len(made.sessions), project=ground.project):
-        return Kept(Fate.FORGOTTEN)
+        return SavedConclusion(PromotionResult.FORGOTTEN)
     if score.nearest is not None and score.is_known:
         return _lean_on(engine, score.nearest, made, ground=ground)
     kept = remember(
@@ -78,10 +80,10 @@ def keep(engine: Engine, made: Conclusion, score: Score, *, ground: Ground) -> K
         ),
     )
     enter(engine, key, len(made.sessions), project=ground.project)
-    return Kept(Fate.PROMOTED, kept.memory.id)
+    return SavedConclusion(PromotionResult.PROMOTED, kept.memory.id)
 
 
-def draft_of(made: Conclusion, *, ground: Ground) -> MemoryDraft:
+def draft_of(made: Conclusion, *, ground: PromotionBasis) -> MemoryDraft:
     """The memory to be, with its commit when one touched the same files."""
     commit = next((c for c in reversed(ground.commits) if set(c.files) & set(made.files)), None)
     sha = commit.sha if commit is not None else None
@@ -110,7 +112,9 @@ def draft_of(made: Conclusion, *, ground: Ground) -> MemoryDraft:
     )
 
 
-def explained(memory_id: str, made: Conclusion, score: Score, *, ground: Ground) -> Explanation:
+def explained(
+    memory_id: str, made: Conclusion, score: Score, *, ground: PromotionBasis
+) -> Explanation:
     """Why a memory is there."""
     return Explanation(
         memory_id=memory_id,
@@ -160,30 +164,34 @@ def close_running(engine: Engine, key: str, *, project: str) -> None:
         engine.store.put_value(_BOOK, f"{project} {key}", None)
 
 
-def _confirm(engine: Engine, key: str, made: Conclusion, score: Score, *, ground: Ground) -> Kept:
-    def attempt() -> Kept:
+def _confirm(
+    engine: Engine, key: str, made: Conclusion, score: Score, *, ground: PromotionBasis
+) -> SavedConclusion:
+    def attempt() -> SavedConclusion:
         old = engine.store.find_key(key, project=ground.project, user_scope=False)
         if old is None:
-            return Kept(Fate.UNCHANGED)
+            return SavedConclusion(PromotionResult.UNCHANGED)
         enter(engine, key, len(made.sessions), project=ground.project)
         if set(made.sessions) <= set(old.provenance_sessions):
-            return Kept(Fate.UNCHANGED, old.id)
+            return SavedConclusion(PromotionResult.UNCHANGED, old.id)
         again = _strengthened(engine, old, made, ground=ground)
         card = engine.card(again) if again.content != old.content else None
         why = explained(old.id, made, score, ground=ground)
         engine.store.apply([Replace(again, card, old.updated_at), PutExplanation(why)])
-        return Kept(Fate.CONFIRMED, old.id)
+        return SavedConclusion(PromotionResult.CONFIRMED, old.id)
 
     return retried(attempt)
 
 
-def _lean_on(engine: Engine, old: Memory, made: Conclusion, *, ground: Ground) -> Kept:
+def _lean_on(
+    engine: Engine, old: Memory, made: Conclusion, *, ground: PromotionBasis
+) -> SavedConclusion:
     """What is known already gains the sessions that showed it again."""
 
-    def attempt() -> Kept:
+    def attempt() -> SavedConclusion:
         found = engine.store.get([old.id])
         if not found or set(made.sessions) <= set(found[0].provenance_sessions):
-            return Kept(Fate.UNCHANGED, old.id)
+            return SavedConclusion(PromotionResult.UNCHANGED, old.id)
         new = compose(
             replace(draft_of(made, ground=ground), key=None),
             project=ground.project,
@@ -192,12 +200,14 @@ def _lean_on(engine: Engine, old: Memory, made: Conclusion, *, ground: Ground) -
         )
         again = _backed(reinforced(found[0], new, now=engine.clock()), made)
         engine.store.apply([Replace(again, None, found[0].updated_at)])
-        return Kept(Fate.CONFIRMED, old.id)
+        return SavedConclusion(PromotionResult.CONFIRMED, old.id)
 
     return retried(attempt)
 
 
-def _strengthened(engine: Engine, old: Memory, made: Conclusion, *, ground: Ground) -> Memory:
+def _strengthened(
+    engine: Engine, old: Memory, made: Conclusion, *, ground: PromotionBasis
+) -> Memory:
     now = engine.clock()
     new = compose(draft_of(made, ground=ground), project=ground.project, id=old.id, now=now)
     again = _backed(reinforced(old, new, now=now), made)

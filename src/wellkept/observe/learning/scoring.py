@@ -17,7 +17,7 @@ from wellkept.core.records import record
 from wellkept.core.text import content_words, jaccard
 from wellkept.core.types import TYPE_RULES, MemoryType
 from wellkept.memory.engine import Engine, Thresholds
-from wellkept.memory.text.similarity import Likeness, compare
+from wellkept.memory.text.similarity import TextRelation, compare
 from wellkept.observe import thresholds as t
 from wellkept.observe.learning.rules import Conclusion, key_of
 
@@ -112,7 +112,7 @@ def _neighbours(engine: Engine, made: Conclusion, where: Filter) -> list[tuple[M
 def _judged(likeness: float, memory: Memory, made: Conclusion) -> float:
     """Sentences of one mould are near each other; about other files they are other facts."""
     same_matter = set(memory.files) == set(made.files)
-    told_apart = compare(memory.content, made.content) is Likeness.DIFFERENT
+    told_apart = compare(memory.content, made.content) is TextRelation.DIFFERENT
     if told_apart or not same_matter:
         return min(likeness, _NOMINAL.known - 0.01)
     return likeness

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from wellkept.core.records import record
-from wellkept.core.scratchpad import CommitMade, Scratchpad, Sheet, Validation
+from wellkept.core.scratchpad import Scratchpad, SessionCommit, TaskScratchpad, Validation
 from wellkept.observe import thresholds
 
 Word: TypeAlias = Literal["passed", "failed", "open", "nothing"]
@@ -28,7 +28,7 @@ _RUNS = ("test", "ci")
 
 
 @record
-class Standing:
+class ValidationResult:
     """How work stands, and what says so."""
 
     word: Word
@@ -42,7 +42,7 @@ def nobody_committed(files: Sequence[str], since: datetime) -> None:  # noqa: AR
 
 def standing(
     pad: Scratchpad, *, over: bool, stays: Stays, committed: Committed = nobody_committed
-) -> Standing:
+) -> ValidationResult:
     """How the work of a session stands; `stays` tells whether a commit is still there, `committed`
     which one holds files that a session left."""
     last_edit = max((sheet.last_edit_step for sheet in pad.sheets), default=0)
@@ -52,18 +52,18 @@ def standing(
     if qa is not None:
         return _told(qa)
     if last_edit == 0:
-        return Standing("nothing")
+        return ValidationResult("nothing")
     run = _latest(v for v in proofs if v.by in _RUNS and v.step > last_edit)
     if run is not None:
         return _told(run)
     if not over:
-        return Standing("open")
+        return ValidationResult("open")
     told = _quiet_proof(pad, proofs, last_edit, stays)
     told = told or _before_closing_edits(pad, stays)
-    return told or _by_hand(pad, committed) or Standing("open")
+    return told or _by_hand(pad, committed) or ValidationResult("open")
 
 
-def sheet_standing(sheet: Sheet, whole: Standing) -> Standing:
+def sheet_standing(sheet: TaskScratchpad, whole: ValidationResult) -> ValidationResult:
     """How one sub-task stands: by its own QA verdict or test run, else as the whole does."""
     own = _latest(v for v in sheet.validations if v.by == "qa" and v.step >= sheet.last_edit_step)
     if own is None and whole.word != "passed":
@@ -72,7 +72,7 @@ def sheet_standing(sheet: Sheet, whole: Standing) -> Standing:
     return _told(own) if own is not None else whole
 
 
-def promotable(pad: Scratchpad, whole: Standing) -> tuple[Sheet, ...]:
+def promotable(pad: Scratchpad, whole: ValidationResult) -> tuple[TaskScratchpad, ...]:
     """The sheets that may be promoted now: all or nothing for small work; for more than five
     sub-tasks each that passed."""
     tasks = sum(sheet.task is not None for sheet in pad.sheets)
@@ -83,17 +83,17 @@ def promotable(pad: Scratchpad, whole: Standing) -> tuple[Sheet, ...]:
 
 def _quiet_proof(
     pad: Scratchpad, proofs: list[Validation], last_edit: int, stays: Stays
-) -> Standing | None:
+) -> ValidationResult | None:
     """What counts when nothing louder was said: a commit that stays, or a check."""
     commits = [c for sheet in pad.sheets for c in sheet.commits if c.step > last_edit]
     made = commits[-1] if commits else None
     if made is not None and not made.undone and _is_there(made, stays):
-        return Standing("passed", f"commit {made.sha or made.subject}")
+        return ValidationResult("passed", f"commit {made.sha or made.subject}")
     check = _latest(v for v in proofs if v.by == "check" and v.step > last_edit)
     return _told(check) if check is not None else None
 
 
-def _before_closing_edits(pad: Scratchpad, stays: Stays) -> Standing | None:
+def _before_closing_edits(pad: Scratchpad, stays: Stays) -> ValidationResult | None:
     """What passed last, when hardly anything was edited after it: a line in a changelog at the end
     does not undo what the tests said of all the rest."""
     sheet = pad.sheets[0]
@@ -110,17 +110,19 @@ def _before_closing_edits(pad: Scratchpad, stays: Stays) -> Standing | None:
         return None
     after = sheet.edit_count - before
     if passed and before >= thresholds.CLOSING_SHARE * after:
-        return Standing("passed", f"{by}, before the last {after} of {sheet.edit_count} edits")
+        return ValidationResult(
+            "passed", f"{by}, before the last {after} of {sheet.edit_count} edits"
+        )
     return None
 
 
-def _by_hand(pad: Scratchpad, committed: Committed) -> Standing | None:
+def _by_hand(pad: Scratchpad, committed: Committed) -> ValidationResult | None:
     edited = dict.fromkeys(f.path for sheet in pad.sheets for f in sheet.files if f.edits)
     sha = committed(tuple(edited), pad.updated_at) if edited else None
-    return Standing("passed", f"commit {sha}, made afterwards") if sha else None
+    return ValidationResult("passed", f"commit {sha}, made afterwards") if sha else None
 
 
-def _is_there(made: CommitMade, stays: Stays) -> bool:
+def _is_there(made: SessionCommit, stays: Stays) -> bool:
     return made.sha is None or stays(made.sha)
 
 
@@ -128,5 +130,5 @@ def _latest(validations: Iterable[Validation]) -> Validation | None:
     return max(validations, key=lambda v: (v.step, v.at_ms), default=None)
 
 
-def _told(seen: Validation) -> Standing:
-    return Standing(seen.verdict, f"{seen.by}: {seen.detail}")
+def _told(seen: Validation) -> ValidationResult:
+    return ValidationResult(seen.verdict, f"{seen.by}: {seen.detail}")

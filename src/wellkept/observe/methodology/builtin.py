@@ -8,8 +8,8 @@ from wellkept.core.types import MemoryType, Phase
 from wellkept.observe.methodology.protocol import CustomType, Relay
 from wellkept.observe.methodology.table import (
     Level,
-    PlainMethodology,
     StateField,
+    TableMethodology,
     count_of,
     last_number,
     next_unticked,
@@ -20,7 +20,7 @@ from wellkept.observe.methodology.table import (
 
 _DECISIONS = StateField("key_decisions", "Decided", said_after("decided", "decisions?", "decision"))
 
-NATIVE = PlainMethodology(
+NATIVE = TableMethodology(
     id="native",
     title="Native (spec and subtasks)",
     phases=MappingProxyType(
@@ -56,7 +56,7 @@ NATIVE = PlainMethodology(
     ),
 )
 
-BMAD = PlainMethodology(
+BMAD = TableMethodology(
     id="bmad",
     title="BMAD (epics and stories)",
     phases=MappingProxyType(
@@ -99,7 +99,7 @@ BMAD = PlainMethodology(
     ),
 )
 
-TDD = PlainMethodology(
+TDD = TableMethodology(
     id="tdd",
     title="TDD (red, green, refactor)",
     phases=MappingProxyType(
@@ -135,7 +135,7 @@ TDD = PlainMethodology(
     ),
 )
 
-AGILE = PlainMethodology(
+AGILE = TableMethodology(
     id="agile",
     title="Agile (sprints and stories)",
     phases=MappingProxyType(

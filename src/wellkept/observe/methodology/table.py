@@ -59,7 +59,7 @@ class StateField:
 
 
 @record(kw_only=True)
-class PlainMethodology:
+class TableMethodology:
     """A `Methodology` made of tables."""
 
     id: str

@@ -24,9 +24,9 @@ from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.observe.model.titles import INSTRUCTIONS, TOKENS_EACH, offered, rewordings
-from wellkept.observe.session.drafts import Stamp, summary_draft
+from wellkept.observe.session.drafts import EventRef, summary_draft
 from wellkept.observe.session.memory_changes import find_summary, summary_changes
-from wellkept.observe.session.state import dump_desk, load_desk
+from wellkept.observe.session.state import dump_state, load_state
 
 MAX_FAILURES = 3
 ANSWER_TOKENS = 700
@@ -44,7 +44,7 @@ Notes:
 
 
 @record
-class Consolidated:
+class ModelUsageReport:
     """What came of asking a model, in sessions."""
 
     written: int = 0
@@ -55,10 +55,10 @@ class Consolidated:
 
 def consolidate(
     engine: Engine, session_ids: Sequence[str], *, daily_tokens: int, retries: int = 2
-) -> Consolidated:
+) -> ModelUsageReport:
     """Let the model sum up sessions; with no model at hand nothing happens."""
     model = engine.text_model() if session_ids and daily_tokens > 0 else None
-    done = Consolidated()
+    done = ModelUsageReport()
     if model is None:
         return done
     for session_id in session_ids:
@@ -96,7 +96,7 @@ def told_of(engine: Engine, session: SessionRecord) -> list[Memory]:
 
 def material(session: SessionRecord, known: Memory, rows: Sequence[Memory]) -> str:
     """What a model is told about a session."""
-    tale = load_desk(session.work).tale
+    tale = load_state(session.work).tale
     parts = [
         known.content,
         *([f"Last words: {tale.last_message}"] if tale.last_message else ()),
@@ -134,8 +134,8 @@ def read_answer(given: dict[str, object], known: SessionSummary) -> SessionSumma
 
 
 def _one(
-    engine: Engine, model: TextModel, session_id: str, *, daily_tokens: int, done: Consolidated
-) -> Consolidated:
+    engine: Engine, model: TextModel, session_id: str, *, daily_tokens: int, done: ModelUsageReport
+) -> ModelUsageReport:
     session = engine.store.get_session(session_id)
     known = find_summary(engine, session_id, project=session.project) if session else None
     if session is None or known is None or not isinstance(known.payload, SessionSummary):
@@ -159,7 +159,7 @@ def _one(
 
 
 def _write(engine: Engine, session: SessionRecord, better: SessionSummary) -> None:
-    stamp = Stamp(session.id, session.id, session.last_event_at, 0)
+    stamp = EventRef(session.id, session.id, session.last_event_at, 0)
     tokens = session.discovery_tokens
     draft = summary_draft(better, title=session.title, stamp=stamp, tokens=tokens)
     engine.store.apply(summary_changes(engine, draft, project=session.project, on_purpose=True))
@@ -177,9 +177,9 @@ def _reword(engine: Engine, said: object, seen: Sequence[Memory]) -> None:
 
 
 def _after_failure(
-    engine: Engine, session: SessionRecord, asked: str, done: Consolidated
-) -> Consolidated:
-    failures = load_desk(session.work).model_failures + 1
+    engine: Engine, session: SessionRecord, asked: str, done: ModelUsageReport
+) -> ModelUsageReport:
+    failures = load_state(session.work).model_failures + 1
     _count_failures(engine, session, failures)
     if failures < MAX_FAILURES:
         return replace(done, failed=done.failed + 1)
@@ -189,11 +189,11 @@ def _after_failure(
 
 def _count_failures(engine: Engine, session: SessionRecord, count: int) -> None:
     """Keep the count with the session; where someone else is writing it, the count can wait."""
-    desk = load_desk(session.work)
+    desk = load_state(session.work)
     if desk.model_failures == count:
         return
     try:
-        work = dump_desk(replace(desk, model_failures=count))
+        work = dump_state(replace(desk, model_failures=count))
         engine.store.apply([PutSession(replace(session, work=work))])
     except ConflictError:
         return

@@ -14,7 +14,7 @@ from wellkept.core.records import record
 
 
 @record
-class Place:
+class ProjectLocation:
     """The project of a folder. Its root may be reached by several paths (links)."""
 
     project: str
@@ -42,11 +42,11 @@ def _no_commit(folder: str, sha: str) -> tuple[str, ...]:  # noqa: ARG001
 
 
 @record
-class World:
+class Environment:
     """Which project a folder belongs to, where git stands, what a file holds now, and which files a
     commit touched."""
 
-    place: Callable[[str | None], Place]
+    place: Callable[[str | None], ProjectLocation]
     git: Callable[[str], GitState | None] = _no_git
     read_file: Callable[[str], str | None] = _no_file
     commit_files: Callable[[str, str], tuple[str, ...]] = _no_commit

@@ -119,7 +119,7 @@ class Run:
 
 
 @record
-class CommitMade:
+class ParsedCommit:
     """A commit as git reported it."""
 
     subject: str
@@ -178,14 +178,14 @@ def files_shown(found: Sequence[Run]) -> list[str]:
     return [w for w in words if re.fullmatch(r"[\w./@~-]*[\w-]\.\w{1,8}", w) and "*" not in w]
 
 
-def read_commit(command: str, output: str) -> CommitMade | None:
+def read_commit(command: str, output: str) -> ParsedCommit | None:
     """The last commit that a command line made, if its output or its words tell."""
     lines = list(_COMMIT_LINE.finditer(output))
     message = _message(command)
     subject = lines[-1]["subject"].strip() if lines else message.split("\n", 1)[0].strip()
     if not subject:
         return None
-    return CommitMade(
+    return ParsedCommit(
         subject=subject,
         branch=lines[-1]["branch"] if lines else None,
         sha=lines[-1]["sha"] if lines else None,

@@ -29,22 +29,22 @@ from wellkept.core.scratchpad import Scratchpad
 from wellkept.core.session_steps import with_step
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import shorten
-from wellkept.observe.reading.environment import World, absolute, relative
+from wellkept.observe.reading.environment import Environment, absolute, relative
 from wellkept.observe.reading.prompt_rules import decisions, intent_of, is_from_client, request_of
 from wellkept.observe.reading.sanitize import cleaned
-from wellkept.observe.session.drafts import Stamp, observation_draft, prompt_draft, summary_draft
-from wellkept.observe.session.observation_rules import Note, Scene, decision_note
-from wellkept.observe.session.state import Desk, Thread, dump_desk, joined, load_desk
+from wellkept.observe.session.drafts import EventRef, observation_draft, prompt_draft, summary_draft
+from wellkept.observe.session.observation_rules import Note, PromptContext, decision_note
+from wellkept.observe.session.state import AgentTrace, SessionState, dump_state, joined, load_state
 from wellkept.observe.session.summary import sum_up
 from wellkept.observe.session.tool_trace import (
-    Surroundings,
-    Taken,
+    ToolContext,
+    TraceUpdate,
     call_tokens,
     finish,
     reads_output,
     take_call,
 )
-from wellkept.observe.signals.collector import Noticing
+from wellkept.observe.signals.collector import SignalCollector
 
 Trigger: TypeAlias = Literal["turns", "compaction", "end", "idle"]
 TURNS_BETWEEN_SUMMARIES = 3
@@ -54,7 +54,7 @@ _OWN_TOOLS = "wellkept"
 
 
 @record
-class Spoken:
+class UserMessage:
     """Something a person said that may hold a command to memory."""
 
     event_id: str
@@ -62,7 +62,7 @@ class Spoken:
 
 
 @record
-class Folded:
+class SessionUpdate:
     """The session after some events, what is to be kept of them, why it should be summed up, and
     the scratchpad when something was noticed."""
 
@@ -70,18 +70,18 @@ class Folded:
     drafts: tuple[MemoryDraft, ...] = ()
     summary: MemoryDraft | None = None
     trigger: Trigger | None = None
-    spoken: tuple[Spoken, ...] = ()
+    spoken: tuple[UserMessage, ...] = ()
     pad: Scratchpad | None = None
 
 
-def fold(
+def build_session(
     session: SessionRecord | None,
     events: Sequence[Event],
     *,
-    world: World,
+    world: Environment,
     turns_between: int = TURNS_BETWEEN_SUMMARIES,
     pad: Scratchpad | None = None,
-) -> Folded:
+) -> SessionUpdate:
     """Take the events of one session in the order in which they came; `pad` is its scratchpad."""
     begun = session or _begun(events[0].origin, world)
     folding = _Folding(begun, world=world, turns_between=turns_between, pad=pad)
@@ -90,14 +90,14 @@ def fold(
     return folding.result()
 
 
-def fold_idle(session: SessionRecord, *, world: World) -> Folded:
+def close_idle(session: SessionRecord, *, world: Environment) -> SessionUpdate:
     """What a session that went quiet leaves: nobody may come back to end it."""
     folding = _Folding(session, world=world, turns_between=0)
     folding.rest()
     return folding.result()
 
 
-def _begun(origin: Origin, world: World) -> SessionRecord:
+def _begun(origin: Origin, world: Environment) -> SessionRecord:
     place = world.place(origin.cwd)
     at = whole_ms(origin.at)
     return SessionRecord(
@@ -107,7 +107,7 @@ def _begun(origin: Origin, world: World) -> SessionRecord:
         started_at=at,
         last_event_at=at,
         cwd=origin.cwd,
-        work=dump_desk(Desk(roots=place.roots)),
+        work=dump_state(SessionState(roots=place.roots)),
     )
 
 
@@ -124,24 +124,24 @@ class _Folding:
         self,
         session: SessionRecord,
         *,
-        world: World,
+        world: Environment,
         turns_between: int,
         pad: Scratchpad | None = None,
     ) -> None:
         self._session = session
-        self._desk = load_desk(session.work)
+        self._desk = load_state(session.work)
         self._world = world
         self._turns_between = turns_between
         self._drafts: list[MemoryDraft] = []
-        self._spoken: list[Spoken] = []
+        self._spoken: list[UserMessage] = []
         self._trigger: Trigger | None = None
         self._has_turned = False
         self._event_id = session.id
         self._at = session.last_event_at
         self._pad = pad or _new_pad(session)
-        self._noticing = Noticing(self._pad)
+        self._noticing = SignalCollector(self._pad)
 
-    def result(self) -> Folded:
+    def result(self) -> SessionUpdate:
         """Everything so far."""
         summary = None
         if self._trigger or self._has_turned:
@@ -153,13 +153,13 @@ class _Folding:
                     stamp=self._stamp(),
                     tokens=self._session.discovery_tokens,
                 )
-        session = replace(self._session, work=dump_desk(self._desk))
+        session = replace(self._session, work=dump_state(self._desk))
         if self._trigger:
             session = replace(
                 session, summarised_at=session.last_event_at, summarised_turn=session.turn_count
             )
         drafts, pad = tuple(self._drafts), self._noticing.result()
-        return Folded(
+        return SessionUpdate(
             session,
             drafts,
             summary,
@@ -240,7 +240,7 @@ class _Folding:
         self._desk = replace(self._desk, intent=intent_of(text))
         self._tell(requests=(request,))
         self._drafts.append(prompt_draft(text, number=number, stamp=self._stamp()))
-        self._spoken.append(Spoken(event.origin.event_id, text))
+        self._spoken.append(UserMessage(event.origin.event_id, text))
         self._note_decisions(text, agent=None, said_by="the person")
 
     def _call(self, event: ToolCalled, *, cost: int) -> None:
@@ -342,11 +342,11 @@ class _Folding:
 
     def _note_decisions(self, text: str | None, *, agent: str | None, said_by: str) -> None:
         for sentence in decisions(text):
-            thread: Thread = self._desk.thread(agent)
+            thread: AgentTrace = self._desk.thread(agent)
             thread, note = decision_note(thread, sentence, said_by=said_by, scene=self._scene())
-            self._keep(Taken(thread, (note,)))
+            self._keep(TraceUpdate(thread, (note,)))
 
-    def _keep(self, taken: Taken) -> None:
+    def _keep(self, taken: TraceUpdate) -> None:
         self._desk = self._desk.with_thread(taken.thread)
         for step in taken.steps:
             numbered = replace(step, prompt=self._session.prompt_count)
@@ -376,14 +376,14 @@ class _Folding:
         if is_commit and seen.commit:
             self._put(commit_sha=seen.commit, branch=seen.branch or self._session.branch)
 
-    def _stamp(self) -> Stamp:
+    def _stamp(self) -> EventRef:
         seq = self._desk.next_seq
         self._desk = replace(self._desk, next_seq=seq + 1)
-        return Stamp(self._session.id, self._event_id, self._at, seq)
+        return EventRef(self._session.id, self._event_id, self._at, seq)
 
-    def _scene(self) -> Scene:
+    def _scene(self) -> PromptContext:
         requests = self._desk.tale.requests
-        return Scene(
+        return PromptContext(
             intent=self._desk.intent,
             prompt_number=self._session.prompt_count,
             request=requests[-1] if requests else None,
@@ -391,7 +391,7 @@ class _Folding:
             commit=None,
         )
 
-    def _surroundings(self, origin: Origin) -> Surroundings:
+    def _surroundings(self, origin: Origin) -> ToolContext:
         cwd, roots = origin.cwd or self._session.cwd, self._desk.roots
         folder = roots[0] if roots else cwd
 
@@ -399,7 +399,7 @@ class _Folding:
             return self._world.commit_files(folder, sha) if folder else ()
 
         tale = self._desk.tale
-        return Surroundings(
+        return ToolContext(
             is_known=lambda name: name in tale.files_read or name in tale.files_modified,
             relative=lambda path: relative(path, cwd=cwd, roots=roots),
             read_file=lambda path: self._world.read_file(absolute(path, cwd=cwd)),

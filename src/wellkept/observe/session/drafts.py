@@ -19,7 +19,7 @@ COMMIT_CONFIDENCE, RULE_CONFIDENCE = 0.85, 0.65
 
 
 @record
-class Stamp:
+class EventRef:
     """Where in which session something happened."""
 
     session_id: str
@@ -28,7 +28,7 @@ class Stamp:
     seq: int
 
 
-def observation_draft(note: Note, *, stamp: Stamp) -> MemoryDraft:
+def observation_draft(note: Note, *, stamp: EventRef) -> MemoryDraft:
     """An observation as a memory."""
     seen = note.observation
     is_commit = seen.commit is not None and (seen.subtitle or "").startswith("Commit")
@@ -65,7 +65,7 @@ def observation_text(seen: Observation) -> str:
     return "\n".join(lines)
 
 
-def prompt_draft(text: str, *, number: int, stamp: Stamp) -> MemoryDraft:
+def prompt_draft(text: str, *, number: int, stamp: EventRef) -> MemoryDraft:
     """What a person said, as a memory."""
     return MemoryDraft(
         content=shorten(text, limit=MAX_PROMPT_CHARS),
@@ -87,7 +87,7 @@ def summary_key(session_id: str) -> str:
 
 
 def summary_draft(
-    summary: SessionSummary, *, title: str | None, stamp: Stamp, tokens: int
+    summary: SessionSummary, *, title: str | None, stamp: EventRef, tokens: int
 ) -> MemoryDraft:
     """A session's summary as a memory."""
     return MemoryDraft(

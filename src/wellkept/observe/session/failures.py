@@ -16,12 +16,12 @@ from wellkept.observe.reading.command_results import TestResult, short_test_name
 from wellkept.observe.reading.shell import Purpose, Run
 from wellkept.observe.session.observation_rules import (
     Note,
-    Scene,
+    PromptContext,
     fix_note,
     flaky_note,
     variant_note,
 )
-from wellkept.observe.session.state import Failure, Thread, joined
+from wellkept.observe.session.state import AgentTrace, Failure, joined
 
 MAX_FAILURES = 6
 MAX_COMMAND_CHARS = 160
@@ -67,8 +67,8 @@ def passed_by(failures: tuple[Failure, ...], run: Run) -> tuple[Failure, ...]:
 
 
 def solved_by(
-    thread: Thread, run: Run, result: TestResult | None, *, scene: Scene
-) -> tuple[Thread, tuple[Note, ...]]:
+    thread: AgentTrace, run: Run, result: TestResult | None, *, scene: PromptContext
+) -> tuple[AgentTrace, tuple[Note, ...]]:
     """What a command that worked says about earlier failures."""
     failure = next((f for f in thread.failures if _ends(f, run)), None)
     if failure is None:

@@ -10,11 +10,11 @@ from wellkept.core.payloads import SessionSummary
 from wellkept.core.records import replace
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.observe.session.builder import Folded
+from wellkept.observe.session.builder import SessionUpdate
 from wellkept.observe.session.drafts import summary_key
 
 
-def kept_changes(engine: Engine, folded: Folded) -> list[Change]:
+def kept_changes(engine: Engine, folded: SessionUpdate) -> list[Change]:
     """Everything that was observed, ready to be written in one transaction with its session."""
     project = folded.session.project
     fresh: list[Memory] = []

@@ -15,10 +15,10 @@ from wellkept.core.payloads import Observation
 from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_results import short_test_name
-from wellkept.observe.reading.shell import CommitMade, Run
+from wellkept.observe.reading.shell import ParsedCommit, Run
 from wellkept.observe.session.edits import combined
 from wellkept.observe.session.keywords import concepts_of
-from wellkept.observe.session.state import Failure, FileWork, Thread, ToldWork, joined
+from wellkept.observe.session.state import AgentTrace, Failure, FileWork, ReportedWork, joined
 from wellkept.observe.session.titles import base, listed, places, title, work_fact, work_title
 
 Kind: TypeAlias = Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
@@ -42,7 +42,7 @@ _COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
 
 
 @record
-class Scene:
+class PromptContext:
     """What an observation is set in."""
 
     intent: Literal["fix", "feature", "refactor", "other"]
@@ -68,8 +68,8 @@ class Note:
 
 
 def works_notes(
-    thread: Thread, works: Sequence[FileWork], *, scene: Scene
-) -> tuple[Thread, tuple[Note, ...]]:
+    thread: AgentTrace, works: Sequence[FileWork], *, scene: PromptContext
+) -> tuple[AgentTrace, tuple[Note, ...]]:
     """Work on files told as it is: one observation for each file, a few for very many."""
     notes: list[Note] = []
     groups = _grouped(works)
@@ -82,8 +82,13 @@ def works_notes(
 
 
 def fix_note(
-    thread: Thread, failure: Failure, works: tuple[FileWork, ...], *, verified: str, scene: Scene
-) -> tuple[Thread, Note]:
+    thread: AgentTrace,
+    failure: Failure,
+    works: tuple[FileWork, ...],
+    *,
+    verified: str,
+    scene: PromptContext,
+) -> tuple[AgentTrace, Note]:
     """A failure that edits ended. Tests that were written first make it a feature, not a fix."""
     short = [short_test_name(name) for name in failure.names]
     new_tests = {n.rsplit(".", 1)[-1] for w in thread.works if w.kind == "test" for n in w.added}
@@ -116,8 +121,8 @@ def fix_note(
 
 
 def variant_note(
-    thread: Thread, failure: Failure, worked: str | None, *, scene: Scene
-) -> tuple[Thread, Note]:
+    thread: AgentTrace, failure: Failure, worked: str | None, *, scene: PromptContext
+) -> tuple[AgentTrace, Note]:
     """A command that works another way, or once another command was run before it."""
     helped = worked or failure.between[-1]
     said = _quoted(failure.command)
@@ -138,8 +143,8 @@ def variant_note(
 
 
 def flaky_note(
-    thread: Thread, failure: Failure, *, verified: str, scene: Scene
-) -> tuple[Thread, Note]:
+    thread: AgentTrace, failure: Failure, *, verified: str, scene: PromptContext
+) -> tuple[AgentTrace, Note]:
     """A test that failed and passed again although nothing was changed."""
     head = f"{_failing_thing(failure)} failed once and passed again without a change"
     facts = [f"Failed: {name}" for name in failure.names[:4]]
@@ -150,7 +155,9 @@ def flaky_note(
     )  # fmt: skip
 
 
-def unsolved_note(thread: Thread, failure: Failure, *, scene: Scene) -> tuple[Thread, Note]:
+def unsolved_note(
+    thread: AgentTrace, failure: Failure, *, scene: PromptContext
+) -> tuple[AgentTrace, Note]:
     """A failure that was still there when the turn ended."""
     what = _failing_thing(failure) if failure.names else _quoted(failure.command)
     verb = "fail" if len(failure.names) > 1 else "fails"
@@ -165,8 +172,8 @@ def unsolved_note(thread: Thread, failure: Failure, *, scene: Scene) -> tuple[Th
 
 
 def commit_note(
-    thread: Thread, made: CommitMade, *, files: tuple[str, ...], scene: Scene
-) -> tuple[Thread, Note]:
+    thread: AgentTrace, made: ParsedCommit, *, files: tuple[str, ...], scene: PromptContext
+) -> tuple[AgentTrace, Note]:
     """A commit that the agent made: the strongest word on what was done."""
     body = [line.strip(" -*") for line in made.body.splitlines() if line.strip(" -*")]
     body = [line for line in body if not re.match(r"[A-Z][\w-]*-by: |🤖", line)]
@@ -184,8 +191,8 @@ def commit_note(
 
 
 def install_note(
-    thread: Thread, run: Run, names: Sequence[str], *, scene: Scene
-) -> tuple[Thread, Note]:
+    thread: AgentTrace, run: Run, names: Sequence[str], *, scene: PromptContext
+) -> tuple[AgentTrace, Note]:
     """Packages that were added."""
     tool = run.words[0] if not run.words[0].startswith("python") else "pip"
     return _note(
@@ -195,7 +202,9 @@ def install_note(
     )  # fmt: skip
 
 
-def migration_note(thread: Thread, run: Run, *, scene: Scene) -> tuple[Thread, Note]:
+def migration_note(
+    thread: AgentTrace, run: Run, *, scene: PromptContext
+) -> tuple[AgentTrace, Note]:
     """A database migration that was made or run."""
     making = re.search(r"makemigrations|revision|generate|migrate dev|migrations add", run.text)
     head = f"{'Create' if making else 'Run'} database migration: {shorten(run.text, limit=60)}"
@@ -207,8 +216,8 @@ def migration_note(thread: Thread, run: Run, *, scene: Scene) -> tuple[Thread, N
 
 
 def decision_note(
-    thread: Thread, sentence: str, *, said_by: str, scene: Scene
-) -> tuple[Thread, Note]:
+    thread: AgentTrace, sentence: str, *, said_by: str, scene: PromptContext
+) -> tuple[AgentTrace, Note]:
     """A choice that was made, in the words it was made in."""
     return _note(
         thread, (), scene=scene, kind="decision", head=sentence, subtitle=f"Said by {said_by}",
@@ -228,7 +237,9 @@ def commit_kind(subject: str) -> Kind:
 # -- Parts ----------------------------------------------------------------------------------------
 
 
-def _work_note(thread: Thread, works: list[FileWork], *, scene: Scene) -> tuple[Thread, Note]:
+def _work_note(
+    thread: AgentTrace, works: list[FileWork], *, scene: PromptContext
+) -> tuple[AgentTrace, Note]:
     """Work on one file, with its tests, or on very many. Work on a file that goes on soon after it
     was told is told again as a whole under the same key."""
     many = len(works) > MAX_SEPARATE_FILES
@@ -255,14 +266,16 @@ def _work_note(thread: Thread, works: list[FileWork], *, scene: Scene) -> tuple[
     spent = earlier.tokens if earlier else 0
     began = earlier.prompt_number if earlier else scene.prompt_number
     head = note.observation.title
-    told = ToldWork(key, head, kind, began, lead, spent + note.tokens, read)
+    told = ReportedWork(key, head, kind, began, lead, spent + note.tokens, read)
     others = tuple(t for t in thread.told if t.key != key)
     thread = replace(thread, told=(*others, told)[-MAX_TOLD:])
     before = earlier.title if earlier else None
     return thread, replace(note, key=key, earlier_tokens=spent, earlier_title=before)
 
 
-def _told_before(thread: Thread, work: FileWork, kind: Kind, scene: Scene) -> ToldWork | None:
+def _told_before(
+    thread: AgentTrace, work: FileWork, kind: Kind, scene: PromptContext
+) -> ReportedWork | None:
     """What was told of the same kind of work on the same file not long ago."""
     since = scene.prompt_number - MORE_WITHIN_PROMPTS
     for told in thread.told:
@@ -280,7 +293,7 @@ def _work_head(lead: FileWork, works: Sequence[FileWork], *, many: bool) -> str:
     return f"{head}, with tests" if tested and len(head) < 86 else head
 
 
-def _work_kind(works: Sequence[FileWork], scene: Scene, *, many: bool) -> Kind:
+def _work_kind(works: Sequence[FileWork], scene: PromptContext, *, many: bool) -> Kind:
     work = _leading(works)
     if work.moved_from or (work.renamed and not work.added):
         return "refactor"
@@ -296,10 +309,10 @@ def _work_kind(works: Sequence[FileWork], scene: Scene, *, many: bool) -> Kind:
 
 
 def _note(
-    thread: Thread,
+    thread: AgentTrace,
     works: Sequence[FileWork],
     *,
-    scene: Scene,
+    scene: PromptContext,
     kind: Kind,
     head: str,
     subtitle: str | None,
@@ -308,7 +321,7 @@ def _note(
     importance: float,
     modified: tuple[str, ...] = (),
     extra: str = "",
-) -> tuple[Thread, Note]:
+) -> tuple[AgentTrace, Note]:
     """The note, and the thread without what went into it."""
     paths = modified or tuple(w.path for w in works)
     names = " ".join(name for w in works for name in (*w.added, *w.changed))
@@ -336,7 +349,7 @@ def _note(
     return thread, Note(observation, tokens, importance)
 
 
-def _narrative(scene: Scene, text: str) -> str | None:
+def _narrative(scene: PromptContext, text: str) -> str | None:
     asked = f'Asked: "{scene.request}".' if scene.request else ""
     return " ".join(part for part in (asked, text.strip()) if part) or None
 

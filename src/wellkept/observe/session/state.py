@@ -11,7 +11,7 @@ from typing import Literal, TypeVar, cast
 from wellkept.core.codec import Json, payload_from_json, payload_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
-from wellkept.core.session_steps import TrailStep
+from wellkept.core.session_steps import SessionStep
 
 MAX_LISTED = 40
 _Item = TypeVar("_Item")
@@ -37,7 +37,7 @@ class FileWork:
 
 
 @record
-class ToldWork:
+class ReportedWork:
     """Work on a file that was told under a key: more of its kind soon after is told there again.
 
     `prompt_number` is where it began.
@@ -68,7 +68,7 @@ class Failure:
 
 
 @record
-class Thread:
+class AgentTrace:
     """The work of the agent, or of one of its sub-agents, since the last observation."""
 
     agent: str | None = None
@@ -77,13 +77,13 @@ class Thread:
     files_read: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
     works: tuple[FileWork, ...] = ()
-    told: tuple[ToldWork, ...] = ()
+    told: tuple[ReportedWork, ...] = ()
     failures: tuple[Failure, ...] = ()
     verified_by: str | None = None
 
 
 @record
-class Tale:
+class SummaryInput:
     """What a session's summary is told from."""
 
     requests: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Tale:
 
 
 @record
-class Desk:
+class SessionState:
     """Everything held open in one session.
 
     `caught_from` is the moment of the first event that a hook process caught: what a transcript
@@ -109,37 +109,37 @@ class Desk:
     roots: tuple[str, ...] = ()
     next_seq: int = 0
     intent: Literal["fix", "feature", "refactor", "other"] = "other"
-    threads: tuple[Thread, ...] = ()
-    tale: Tale = Tale()
+    threads: tuple[AgentTrace, ...] = ()
+    tale: SummaryInput = SummaryInput()
     calls: tuple[str, ...] = ()
     model_failures: int = 0
     caught_from: str | None = None
     imported: bool = False
-    trail: tuple[TrailStep, ...] = ()
+    trail: tuple[SessionStep, ...] = ()
 
-    def thread(self, agent: str | None) -> Thread:
+    def thread(self, agent: str | None) -> AgentTrace:
         """The thread of an agent, new if need be."""
-        return next((t for t in self.threads if t.agent == agent), Thread(agent))
+        return next((t for t in self.threads if t.agent == agent), AgentTrace(agent))
 
-    def with_thread(self, thread: Thread) -> Desk:
+    def with_thread(self, thread: AgentTrace) -> SessionState:
         """The desk with one thread put back; one that holds nothing is dropped."""
         others = tuple(t for t in self.threads if t.agent != thread.agent)
         keep = thread.agent is None or thread.works or thread.failures or thread.tokens
         return replace(self, threads=(*others, thread) if keep else others)
 
 
-def load_desk(work: Json) -> Desk:
+def load_state(work: Json) -> SessionState:
     """The desk as it was kept; an empty one when it is of another time and cannot be read."""
     if not isinstance(work, dict):
-        return Desk()
+        return SessionState()
     try:
-        return payload_from_json(Desk, cast("dict[str, Json]", work))
+        return payload_from_json(SessionState, cast("dict[str, Json]", work))
     except UsageError:
         seq = work.get("next_seq")
-        return Desk(next_seq=seq if isinstance(seq, int) else 0)
+        return SessionState(next_seq=seq if isinstance(seq, int) else 0)
 
 
-def dump_desk(desk: Desk) -> Json:
+def dump_state(desk: SessionState) -> Json:
     """The desk as JSON."""
     return cast("Json", payload_to_json(desk))
 

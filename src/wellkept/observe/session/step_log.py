@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 from wellkept.core.events import Edit, ToolCalled, ToolKind
-from wellkept.core.session_steps import MAX_WHAT_CHARS, TrailStep
+from wellkept.core.session_steps import MAX_WHAT_CHARS, SessionStep
 from wellkept.core.text import shorten
 from wellkept.observe.reading.shell import Run, main_run
 
@@ -22,10 +22,10 @@ _HASH_BYTES = 4
 
 def edit_steps(
     edits: Sequence[Edit], *, relative: Callable[[str], str | None]
-) -> tuple[TrailStep, ...]:
+) -> tuple[SessionStep, ...]:
     """The edits of one call, as far as they lie in the project."""
     return tuple(
-        TrailStep(
+        SessionStep(
             "edit" if edit.before.strip() else "create",
             shorten(name, limit=MAX_WHAT_CHARS),
             mark=f"{_hash(edit.before)}>{_hash(edit.after)}",
@@ -37,30 +37,30 @@ def edit_steps(
 
 def run_step(
     command: str, found: Sequence[Run], *, ok: bool, error: str | None = None
-) -> TrailStep | None:
+) -> SessionStep | None:
     """A command line that does more than look, in one line."""
     main = main_run(found)
     if main is None:
         return _taken_back(command, ok=ok)
     line = _one_line(command) or main.text
     what = shorten(line, limit=MAX_WHAT_CHARS)
-    return TrailStep("run", what, ok, main.purpose.value, error)
+    return SessionStep("run", what, ok, main.purpose.value, error)
 
 
-def tool_step(call: ToolCalled) -> TrailStep | None:
+def tool_step(call: ToolCalled) -> SessionStep | None:
     """A call of a server's tool, or of a skill by its name."""
     ok = call.error is None
     if call.kind is ToolKind.MCP:
-        return TrailStep("tool", shorten(call.name, limit=MAX_WHAT_CHARS), ok)
+        return SessionStep("tool", shorten(call.name, limit=MAX_WHAT_CHARS), ok)
     if call.name.casefold() == "skill" and call.query:
-        return TrailStep("skill", shorten(call.query, limit=MAX_WHAT_CHARS), ok)
+        return SessionStep("skill", shorten(call.query, limit=MAX_WHAT_CHARS), ok)
     return None
 
 
-def _taken_back(command: str, *, ok: bool) -> TrailStep | None:
+def _taken_back(command: str, *, ok: bool) -> SessionStep | None:
     if not ok or not _TAKES_BACK.search(command):
         return None
-    return TrailStep("run", shorten(_one_line(command), limit=MAX_WHAT_CHARS), purpose="look")
+    return SessionStep("run", shorten(_one_line(command), limit=MAX_WHAT_CHARS), purpose="look")
 
 
 def _one_line(command: str) -> str:

@@ -9,13 +9,13 @@ from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import content_words, counted, shorten
 from wellkept.observe.reading.command_results import short_test_name
 from wellkept.observe.reading.prompt_rules import next_steps, plain
-from wellkept.observe.session.state import Desk, Tale
+from wellkept.observe.session.state import SessionState, SummaryInput
 from wellkept.observe.session.titles import base, listed
 
 MAX_PART_CHARS = 900
 
 
-def sum_up(session: SessionRecord, desk: Desk) -> SessionSummary | None:
+def sum_up(session: SessionRecord, desk: SessionState) -> SessionSummary | None:
     """What a session was about and how far it got; None when nothing happened in it."""
     tale = desk.tale
     if not (tale.requests or tale.done or tale.learned or tale.commits):
@@ -34,14 +34,14 @@ def sum_up(session: SessionRecord, desk: Desk) -> SessionSummary | None:
     )
 
 
-def _request(tale: Tale) -> str:
+def _request(tale: SummaryInput) -> str:
     """The first request and the latest ones; "continue" and the like say nothing here."""
     first, *later = tale.requests or ("",)
     telling = [request for request in later if len(content_words(request)) > 2][-3:]
     return f"{first} Then: {' / '.join(telling)}" if telling else first
 
 
-def _investigated(tale: Tale) -> str:
+def _investigated(tale: SummaryInput) -> str:
     parts: list[str] = []
     if tale.files_read:
         parts.append(f"Read {listed([base(p) for p in reversed(tale.files_read)], most=6)}")
@@ -50,14 +50,14 @@ def _investigated(tale: Tale) -> str:
     return "; ".join(parts)
 
 
-def _completed(tale: Tale) -> str:
+def _completed(tale: SummaryInput) -> str:
     """Commits speak for the work that went into them; the rest speaks for itself."""
     commits = [f"{subject} (committed)" for subject in tale.commits[-8:]]
     done = [d for d in tale.done if d not in tale.commits]
     return "; ".join([*commits, *done[-8:]])
 
 
-def _unsolved(desk: Desk) -> Sequence[str]:
+def _unsolved(desk: SessionState) -> Sequence[str]:
     open_failures = [f for thread in desk.threads for f in thread.failures if f.is_test or f.names]
     return [
         f"Make {listed([short_test_name(n) for n in f.names])} pass"
@@ -67,7 +67,7 @@ def _unsolved(desk: Desk) -> Sequence[str]:
     ]
 
 
-def _notes(session: SessionRecord, tale: Tale) -> str:
+def _notes(session: SessionRecord, tale: SummaryInput) -> str:
     said = plain(tale.last_message or "")
     parts = [
         f"{counted(session.turn_count, 'turn')}, {counted(session.tool_count, 'tool call')}",

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from wellkept.core.events import Edit, ToolCalled, ToolKind
 from wellkept.core.records import record, replace
-from wellkept.core.session_steps import TrailStep
+from wellkept.core.session_steps import SessionStep
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_results import TestResult, error_line, read_tests, was_stopped
 from wellkept.observe.reading.sanitize import MAX_COMMAND_CHARS
@@ -31,14 +31,14 @@ from wellkept.observe.session import failures as failing
 from wellkept.observe.session.edits import ReadFile, combined, file_kind, read_edit
 from wellkept.observe.session.observation_rules import (
     Note,
-    Scene,
+    PromptContext,
     commit_note,
     install_note,
     migration_note,
     unsolved_note,
     works_notes,
 )
-from wellkept.observe.session.state import FileWork, Thread, joined
+from wellkept.observe.session.state import AgentTrace, FileWork, joined
 from wellkept.observe.session.step_log import edit_steps, run_step, tool_step
 
 MAX_WORKS = 30
@@ -50,7 +50,7 @@ CommitFiles: TypeAlias = Callable[[str], "tuple[str, ...]"]
 
 
 @record
-class Surroundings:
+class ToolContext:
     """Where the work happens: which files the session has seen, their names inside the project,
     what they hold now, and git's word."""
 
@@ -61,34 +61,34 @@ class Surroundings:
 
 
 @record
-class Taken:
+class TraceUpdate:
     """The thread after a call, what the call made known, and the steps that it was."""
 
-    thread: Thread
+    thread: AgentTrace
     notes: tuple[Note, ...] = ()
-    steps: tuple[TrailStep, ...] = ()
+    steps: tuple[SessionStep, ...] = ()
 
 
 def take_call(
-    thread: Thread, call: ToolCalled, *, cost: int, scene: Scene, around: Surroundings
-) -> Taken:
+    thread: AgentTrace, call: ToolCalled, *, cost: int, scene: PromptContext, around: ToolContext
+) -> TraceUpdate:
     """Take one cleaned tool call that cost so many tokens."""
     thread = replace(thread, step=thread.step + 1)
     if call.kind in (ToolKind.EDIT, ToolKind.WRITE):
         return _take_edits(thread, call, cost, scene=scene, around=around)
     thread = replace(thread, tokens=thread.tokens + cost)
     if call.kind is ToolKind.READ:
-        return Taken(_having_read(thread, call.files, around))
+        return TraceUpdate(_having_read(thread, call.files, around))
     if call.kind in (ToolKind.SEARCH, ToolKind.WEB):
         asked = (shorten(call.query, limit=80),) if call.query else ()
-        return Taken(replace(thread, searches=joined(thread.searches, asked)))
+        return TraceUpdate(replace(thread, searches=joined(thread.searches, asked)))
     if call.kind is ToolKind.SHELL and call.command:
         return _take_shell(thread, call, call.command, scene=scene, around=around)
     step = tool_step(call)
-    return Taken(thread, steps=(step,) if step else ())
+    return TraceUpdate(thread, steps=(step,) if step else ())
 
 
-def finish(thread: Thread, *, scene: Scene) -> Taken:
+def finish(thread: AgentTrace, *, scene: PromptContext) -> TraceUpdate:
     """Tell what is still held: at the end of a turn or a session, or when the next prompt comes."""
     thread, notes = works_notes(thread, thread.works, scene=scene)
     for failure in thread.failures:
@@ -96,7 +96,7 @@ def finish(thread: Thread, *, scene: Scene) -> Taken:
             thread, note = unsolved_note(thread, failure, scene=scene)
             notes = (*notes, note)
     kept = tuple(replace(f, told=True) for f in thread.failures)
-    return Taken(replace(thread, failures=kept, verified_by=None), notes)
+    return TraceUpdate(replace(thread, failures=kept, verified_by=None), notes)
 
 
 def reads_output(call: ToolCalled) -> bool:
@@ -115,7 +115,7 @@ def call_tokens(call: ToolCalled) -> int:
     return min((chars + 3) // 4, MOST_CALL_TOKENS)
 
 
-def _having_read(thread: Thread, paths: Sequence[str], around: Surroundings) -> Thread:
+def _having_read(thread: AgentTrace, paths: Sequence[str], around: ToolContext) -> AgentTrace:
     read = tuple(name for path in paths if (name := around.relative(path)))
     return replace(thread, files_read=joined(thread.files_read, read))
 
@@ -124,10 +124,10 @@ def _having_read(thread: Thread, paths: Sequence[str], around: Surroundings) -> 
 
 
 def _take_edits(
-    thread: Thread, call: ToolCalled, cost: int, *, scene: Scene, around: Surroundings
-) -> Taken:
+    thread: AgentTrace, call: ToolCalled, cost: int, *, scene: PromptContext, around: ToolContext
+) -> TraceUpdate:
     if call.error is not None:
-        return Taken(replace(thread, tokens=thread.tokens + cost))
+        return TraceUpdate(replace(thread, tokens=thread.tokens + cost))
     edits = call.edits or tuple(Edit(path, "", "") for path in call.files)
     works = [
         read_edit(
@@ -141,13 +141,13 @@ def _take_edits(
         if (name := around.relative(edit.path))
     ]
     if not works:
-        return Taken(replace(thread, tokens=thread.tokens + cost))
+        return TraceUpdate(replace(thread, tokens=thread.tokens + cost))
     known = [_not_new(work, thread, around) for work in works]
     steps = edit_steps(edits, relative=around.relative)
     return replace(_holding(thread, known, scene=scene), steps=steps)
 
 
-def _not_new(work: FileWork, thread: Thread, around: Surroundings) -> FileWork:
+def _not_new(work: FileWork, thread: AgentTrace, around: ToolContext) -> FileWork:
     """A file that was seen before is not created; clients do not always say what it held."""
     if not work.created:
         return work
@@ -157,38 +157,40 @@ def _not_new(work: FileWork, thread: Thread, around: Surroundings) -> FileWork:
     return replace(work, created=False, added=(), changed=work.added)
 
 
-def _holding(thread: Thread, works: Sequence[FileWork], *, scene: Scene) -> Taken:
+def _holding(thread: AgentTrace, works: Sequence[FileWork], *, scene: PromptContext) -> TraceUpdate:
     held = {work.path: work for work in thread.works}
     for work in works:
         before = held.pop(work.path, None)
         held[work.path] = combined(before, work) if before else work
     thread = replace(thread, works=tuple(held.values()), verified_by=None)
     if len(held) <= MAX_WORKS:
-        return Taken(thread)
-    return Taken(*works_notes(thread, thread.works[: MAX_WORKS // 2], scene=scene))
+        return TraceUpdate(thread)
+    return TraceUpdate(*works_notes(thread, thread.works[: MAX_WORKS // 2], scene=scene))
 
 
 # -- Commands -------------------------------------------------------------------------------------
 
 
 def _take_shell(
-    thread: Thread, call: ToolCalled, command: str, *, scene: Scene, around: Surroundings
-) -> Taken:
+    thread: AgentTrace, call: ToolCalled, command: str, *, scene: PromptContext, around: ToolContext
+) -> TraceUpdate:
     found = runs(command)
     thread = _having_read(thread, files_shown(found), around)
     main = main_run(found)
     if main is None:
-        return _stepped(Taken(thread), call, found, ok=call.error is None)
+        return _stepped(TraceUpdate(thread), call, found, ok=call.error is None)
     result = read_tests(call.output + "\n" + (call.error or "")) if _tests(found) else None
     if call.error is not None or (result is not None and result.is_failure):
         if was_stopped(call.error):
-            return Taken(thread)
-        return _stepped(Taken(_failed(thread, call, main, result)), call, found, ok=False)
+            return TraceUpdate(thread)
+        return _stepped(TraceUpdate(_failed(thread, call, main, result)), call, found, ok=False)
     taken = _worked(thread, call, found, result, scene=scene, around=around)
     return _stepped(taken, call, found, ok=True)
 
 
-def _stepped(taken: Taken, call: ToolCalled, found: Sequence[Run], *, ok: bool) -> Taken:
+def _stepped(
+    taken: TraceUpdate, call: ToolCalled, found: Sequence[Run], *, ok: bool
+) -> TraceUpdate:
     error = None if ok else error_line(call.output, call.error)
     step = run_step(call.command or "", found, ok=ok, error=error)
     return replace(taken, steps=(step,)) if step else taken
@@ -198,7 +200,9 @@ def _tests(found: Sequence[Run]) -> bool:
     return any(run.purpose is Purpose.TEST for run in found)
 
 
-def _failed(thread: Thread, call: ToolCalled, main: Run, result: TestResult | None) -> Thread:
+def _failed(
+    thread: AgentTrace, call: ToolCalled, main: Run, result: TestResult | None
+) -> AgentTrace:
     names = result.names if result else ()
     error = error_line(call.output, call.error)
     failures = failing.with_failure(
@@ -208,14 +212,14 @@ def _failed(thread: Thread, call: ToolCalled, main: Run, result: TestResult | No
 
 
 def _worked(
-    thread: Thread,
+    thread: AgentTrace,
     call: ToolCalled,
     found: Sequence[Run],
     result: TestResult | None,
     *,
-    scene: Scene,
-    around: Surroundings,
-) -> Taken:
+    scene: PromptContext,
+    around: ToolContext,
+) -> TraceUpdate:
     notes: list[Note] = []
     written = [
         _written(path, text, thread, around) for path, text in heredoc_files(call.command or "")
@@ -228,18 +232,18 @@ def _worked(
     for run in (run for run in found if run.purpose is not Purpose.LOOK):
         thread, made = _run_worked(thread, call, run, result, scene=scene, around=around)
         notes += made
-    return Taken(thread, tuple(notes))
+    return TraceUpdate(thread, tuple(notes))
 
 
 def _run_worked(
-    thread: Thread,
+    thread: AgentTrace,
     call: ToolCalled,
     run: Run,
     result: TestResult | None,
     *,
-    scene: Scene,
-    around: Surroundings,
-) -> tuple[Thread, list[Note]]:
+    scene: PromptContext,
+    around: ToolContext,
+) -> tuple[AgentTrace, list[Note]]:
     thread, solved = failing.solved_by(thread, run, result, scene=scene)
     notes = list(solved)
     thread = replace(thread, failures=failing.passed_by(thread.failures, run))
@@ -258,7 +262,7 @@ def _run_worked(
     return thread, notes
 
 
-def _written(path: str, text: str, thread: Thread, around: Surroundings) -> FileWork | None:
+def _written(path: str, text: str, thread: AgentTrace, around: ToolContext) -> FileWork | None:
     """A file written by the command line itself; whether it was there before is not known."""
     name = around.relative(path)
     if name is None or file_kind(name) == "other":

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from wellkept.core.changes import PutScratchpad
 from wellkept.core.clock import to_ms
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import PadNote, PadState, Scratchpad
+from wellkept.core.scratchpad import AgentNote, Scratchpad, ScratchpadStatus
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import retried
 from wellkept.observe.reading.sanitize import safe_text
-from wellkept.observe.signals.collector_state import load_lookout
+from wellkept.observe.signals.collector_state import load_collector
 from wellkept.observe.thresholds import MOST_NOTES
 
 MAX_NOTE_CHARS = 4_000
@@ -30,19 +30,19 @@ def add_note(
     *,
     type: MemoryType = MemoryType.FACT,
     files: Sequence[str] = (),
-) -> PadNote | None:
+) -> AgentNote | None:
     """Put a note on a session's scratchpad; None when there is no room for more.
 
     What the session has noted before in the same words is not noted again.
     """
     text = safe_text(content.strip(), limit=MAX_NOTE_CHARS)
 
-    def attempt() -> PadNote | None:
+    def attempt() -> AgentNote | None:
         pad = engine.store.scratchpad(session.id) or _fresh(session)
         known = next((note for note in pad.notes if note.content == text), None)
         if known is not None:
             return known
-        note = PadNote(
+        note = AgentNote(
             engine.new_id(), text, type.value, pad.step, to_ms(engine.clock()), tuple(files)
         )
         noted = _with_note(pad, note)
@@ -60,12 +60,12 @@ def _fresh(session: SessionRecord) -> Scratchpad:
     )
 
 
-def _with_note(pad: Scratchpad, note: PadNote) -> Scratchpad | None:
+def _with_note(pad: Scratchpad, note: AgentNote) -> Scratchpad | None:
     """The note on the sheet of the sub-task under way, which is open again."""
-    sheet = pad.sheet(load_lookout(pad.work).task)
+    sheet = pad.sheet(load_collector(pad.work).task)
     if len(sheet.notes) >= MOST_NOTES:
         return None
     changed = replace(sheet, notes=(*sheet.notes, note), promoted=False)
     others = tuple(changed if one.task == sheet.task else one for one in pad.sheets)
     sheets = others if any(one.task == sheet.task for one in pad.sheets) else (*others, changed)
-    return replace(pad, sheets=sheets, state=PadState.OPEN)
+    return replace(pad, sheets=sheets, state=ScratchpadStatus.OPEN)

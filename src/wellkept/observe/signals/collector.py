@@ -14,16 +14,16 @@ from wellkept.core.clock import to_ms
 from wellkept.core.events import Edit, ToolCalled, ToolKind
 from wellkept.core.records import replace
 from wellkept.core.scratchpad import (
+    AgentNote,
     Backtrack,
     Cause,
     CoAccess,
-    CommitMade,
     ErrorRetry,
-    PadNote,
-    PadState,
     Scratchpad,
+    ScratchpadStatus,
     SequenceStep,
-    Sheet,
+    SessionCommit,
+    TaskScratchpad,
     Validation,
 )
 from wellkept.core.text import content_words, shorten
@@ -36,18 +36,18 @@ from wellkept.observe.reading.command_results import (
 )
 from wellkept.observe.reading.prompt_rules import decisions
 from wellkept.observe.reading.shell import Purpose, Run, files_shown, main_run, read_commit, runs
-from wellkept.observe.session.tool_trace import Surroundings
+from wellkept.observe.session.tool_trace import ToolContext
 from wellkept.observe.signals.collector_state import (
     MOST_PAGES,
     MOST_RUNS,
     MOST_TOUCHES,
+    CommandRun,
     EditMark,
-    Ran,
-    Touch,
-    dump_lookout,
+    FileTouch,
+    dump_collector,
     edit_mark,
     lines_before,
-    load_lookout,
+    load_collector,
     mark_of,
     with_edit,
 )
@@ -67,7 +67,7 @@ from wellkept.observe.signals.error_rules import (
     is_telling,
     shown,
 )
-from wellkept.observe.signals.scratchpad import OpenSheet
+from wellkept.observe.signals.scratchpad import ScratchpadBuilder
 from wellkept.observe.signals.todo_plan import read_plan
 from wellkept.observe.signals.validation_events import instructions, proof_of, scope_of
 
@@ -78,14 +78,14 @@ _SUBJECT_CHARS = 60
 _TAKES_COMMIT_BACK = re.compile(r"\bgit\s+(?:revert\b|reset\s+(?:--\w+\s+)*(?:HEAD[~^]|@~))")
 
 
-class Noticing:
+class SignalCollector:
     """The scratchpad of one session under way."""
 
     def __init__(self, pad: Scratchpad) -> None:
         self._pad = pad
         self._step = pad.step
-        self._look = load_lookout(pad.work)
-        self._sheets = {sheet.task: OpenSheet(sheet) for sheet in pad.sheets}
+        self._look = load_collector(pad.work)
+        self._sheets = {sheet.task: ScratchpadBuilder(sheet) for sheet in pad.sheets}
         self._planned, self._done = pad.planned, pad.done
         self._request = pad.request
         self._at = pad.updated_at
@@ -101,13 +101,13 @@ class Noticing:
         return replace(
             self._pad,
             updated_at=self._at,
-            state=PadState.OPEN if reopened else self._pad.state,
+            state=ScratchpadStatus.OPEN if reopened else self._pad.state,
             step=self._step,
             request=self._request,
             planned=self._planned,
             done=self._done,
             sheets=sheets,
-            work=dump_lookout(self._look),
+            work=dump_collector(self._look),
         )
 
     # -- Events -----------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class Noticing:
         call: ToolCalled,
         *,
         cost: int,
-        around: Surroundings,
+        around: ToolContext,
     ) -> None:
         """A tool came back, at a cost in tokens."""
         self._arrive(call.origin.at)
@@ -174,7 +174,7 @@ class Noticing:
     # -- Files ------------------------------------------------------------------------------------
 
     def _touch(
-        self, paths: Sequence[str], call: ToolCalled, around: Surroundings, *, edited: bool
+        self, paths: Sequence[str], call: ToolCalled, around: ToolContext, *, edited: bool
     ) -> None:
         names = dict.fromkeys(
             name for path in paths if (name := around.relative(path)) and len(name) <= _LONGEST_PATH
@@ -182,13 +182,13 @@ class Noticing:
         at_ms = to_ms(call.origin.at)
         self._dwell(at_ms, call.origin.agent)
         for name in names:
-            touch = Touch(name, self._step, at_ms, edited, call.origin.agent)
+            touch = FileTouch(name, self._step, at_ms, edited, call.origin.agent)
             self._sheet.touch(name, step=self._step, edited=edited)
             self._pair(touch)
             kept = (*self._look.touches, touch)[-MOST_TOUCHES:]
             self._look = replace(self._look, touches=kept)
 
-    def _page(self, call: ToolCalled, around: Surroundings) -> None:
+    def _page(self, call: ToolCalled, around: ToolContext) -> None:
         """Going through a long file part by part is one reading; the same part again is another."""
         for name in filter(None, map(around.relative, call.files)):
             page = mark_of(f"{call.origin.agent}\n{name}\n{self._part}")
@@ -197,9 +197,9 @@ class Noticing:
             else:
                 self._look = replace(self._look, pages=(*self._look.pages, page)[-MOST_PAGES:])
 
-    def _pair(self, touch: Touch) -> None:
+    def _pair(self, touch: FileTouch) -> None:
         """Files that the same agent used within a few steps."""
-        near: dict[str, Touch] = {}
+        near: dict[str, FileTouch] = {}
         for other in self._look.touches:
             is_near = touch.step - other.step <= thresholds.CO_ACCESS_STEPS
             if is_near and other.agent == touch.agent and other.path != touch.path:
@@ -230,7 +230,7 @@ class Noticing:
         if 0 < spent <= thresholds.MOST_DWELL_MS:
             self._sheet.dwell(last.path, spent)
 
-    def _edit(self, call: ToolCalled, around: Surroundings) -> None:
+    def _edit(self, call: ToolCalled, around: ToolContext) -> None:
         edits = call.edits or tuple(Edit(path, "", "") for path in call.files)
         named = [(name, edit) for edit in edits if (name := around.relative(edit.path))]
         for name, edit in named:
@@ -325,7 +325,7 @@ class Noticing:
 
     # -- Commands ---------------------------------------------------------------------------------
 
-    def _shell(self, call: ToolCalled, command: str, around: Surroundings) -> None:
+    def _shell(self, call: ToolCalled, command: str, around: ToolContext) -> None:
         found = runs(command)
         if call.error is None:
             self._touch(files_shown(found), call, around, edited=False)
@@ -357,7 +357,7 @@ class Noticing:
         )
         sheet.changed = True
 
-    def _undo(self, command: str, around: Surroundings) -> None:
+    def _undo(self, command: str, around: ToolContext) -> None:
         """What a command line takes back, sets aside or throws away."""
         stashed, undone = stashing(command), undoing(command)
         if stashed == "gone" and self._look.stashed_at:
@@ -411,10 +411,10 @@ class Noticing:
                     error, resolved_how=end.how, ended_by=end.by, files=files
                 )
         if main.purpose not in (Purpose.TEST, Purpose.COMMIT):
-            ran = (*self._look.ran, Ran(shown(main), self._step))[-MOST_RUNS:]
+            ran = (*self._look.ran, CommandRun(shown(main), self._step))[-MOST_RUNS:]
             self._look = replace(self._look, ran=ran)
 
-    def _commit(self, call: ToolCalled, command: str, around: Surroundings) -> None:
+    def _commit(self, call: ToolCalled, command: str, around: ToolContext) -> None:
         made = read_commit(command, call.output)
         if made is None:
             return
@@ -423,7 +423,7 @@ class Noticing:
             dict.fromkeys(m.path for m in self._look.edits if m.step > self._look.settled_step)
         )
         self._sheet.commit(
-            CommitMade(
+            SessionCommit(
                 made.sha,
                 shorten(made.subject, limit=120),
                 self._step,
@@ -437,13 +437,13 @@ class Noticing:
     # -- Parts ------------------------------------------------------------------------------------
 
     @property
-    def _sheet(self) -> OpenSheet:
+    def _sheet(self) -> ScratchpadBuilder:
         """The sheet of the sub-task under way; too many sub-tasks share the last one."""
         task = self._look.task
         if task not in self._sheets and len(self._sheets) >= thresholds.MOST_SHEETS:
             task = next(reversed(self._sheets))
         if task not in self._sheets:
-            self._sheets[task] = OpenSheet(Sheet(task, self._step, self._step))
+            self._sheets[task] = ScratchpadBuilder(TaskScratchpad(task, self._step, self._step))
         return self._sheets[task]
 
     def _arrive(self, at: datetime) -> None:
@@ -458,7 +458,7 @@ class Noticing:
             return
         note_id = f"{self._pad.session_id[:80]}:{number}"
         self._sheet.note(
-            PadNote(note_id, sentence, "convention", self._step, to_ms(at), by_person=True)
+            AgentNote(note_id, sentence, "convention", self._step, to_ms(at), by_person=True)
         )
 
     def _decide(self, text: str | None) -> None:

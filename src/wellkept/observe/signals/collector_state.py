@@ -27,7 +27,7 @@ _SAMPLE_CHARS = 100
 
 
 @record
-class Touch:
+class FileTouch:
     """A file that was used at a step."""
 
     path: str
@@ -52,7 +52,7 @@ class EditMark:
 
 
 @record
-class Ran:
+class CommandRun:
     """A command that worked."""
 
     command: str
@@ -60,12 +60,12 @@ class Ran:
 
 
 @record
-class Lookout:
+class CollectorState:
     """Everything held open. `failed_at` is the step of the last failure, with its words when they
     tell something; `asked_at` that of what a person said last; `stashed_at` since when work is set
     aside; `pages` the parts of files that were read."""
 
-    touches: tuple[Touch, ...] = ()
+    touches: tuple[FileTouch, ...] = ()
     edits: tuple[EditMark, ...] = ()
     task: str | None = None
     settled_step: int = 0
@@ -73,7 +73,7 @@ class Lookout:
     failed_with: str | None = None
     failed_check: bool = False
     next_note: int = 0
-    ran: tuple[Ran, ...] = ()
+    ran: tuple[CommandRun, ...] = ()
     asked_at: int = 0
     asked: str | None = None
     stashed_at: int = 0
@@ -81,15 +81,15 @@ class Lookout:
     plan: Plan = field(default_factory=Plan)
 
 
-def load_lookout(work: Json) -> Lookout:
+def load_collector(work: Json) -> CollectorState:
     """The lookout as it was kept; an empty one when it is of another time and cannot be read."""
     try:
-        return payload_from_json(Lookout, cast("dict[str, Json]", work or {}))
+        return payload_from_json(CollectorState, cast("dict[str, Json]", work or {}))
     except UsageError:
-        return Lookout()
+        return CollectorState()
 
 
-def dump_lookout(lookout: Lookout) -> Json:
+def dump_collector(lookout: CollectorState) -> Json:
     """The lookout as JSON."""
     return cast("Json", payload_to_json(lookout))
 

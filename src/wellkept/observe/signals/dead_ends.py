@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from wellkept.core.records import record
-from wellkept.core.scratchpad import DeadEnd
+from wellkept.core.scratchpad import AbandonedApproach
 from wellkept.core.text import shorten
 from wellkept.observe.reading.prompt_rules import plain
 
@@ -98,9 +98,9 @@ def said_given_up(text: str | None) -> list[tuple[str, str]]:
 
 def given_up(
     approach: str, why: str, *, files: Sequence[str], first: int, last: int, said: bool
-) -> DeadEnd:
+) -> AbandonedApproach:
     """A dead end on a sheet."""
-    return DeadEnd(
+    return AbandonedApproach(
         approach=shorten(approach, limit=_MOST_CHARS),
         why=shorten(why, limit=_MOST_CHARS),
         first_step=first,

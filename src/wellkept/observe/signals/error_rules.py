@@ -42,7 +42,7 @@ _OF_THE_MOMENT = frozenset(
 
 
 @record
-class Ending:
+class Resolution:
     """What ended an error: in words, and in which way."""
 
     how: str
@@ -86,17 +86,17 @@ def is_same_task(error: ErrorRetry, run: Run) -> bool:
 
 def ending(
     error: ErrorRetry, run: Run, *, between: Sequence[str], edited: Sequence[str]
-) -> Ending | None:
+) -> Resolution | None:
     """How it came that a command works which failed: it was said in another way, another one came
     first, or something was edited. Fewer tests are no other way to run the tests."""
     failed, worked = _words(error.command), _words(run.text)
     if _is_part(worked, failed):
-        return Ending(f"`{shown(run)}` instead", "instead")
+        return Resolution(f"`{shown(run)}` instead", "instead")
     if edited:
-        return Ending(f"an edit of {', '.join(f'`{path}`' for path in edited[:3])}", "edit")
+        return Resolution(f"an edit of {', '.join(f'`{path}`' for path in edited[:3])}", "edit")
     if shown(run) != error.command and failed == worked:
-        return Ending(f"`{shown(run)}` instead", "instead")
-    return Ending(f"run `{between[-1]}` first", "first") if between else None
+        return Resolution(f"`{shown(run)}` instead", "instead")
+    return Resolution(f"run `{between[-1]}` first", "first") if between else None
 
 
 def _words(command: str | None) -> list[str]:

@@ -11,15 +11,15 @@ from typing import TypeVar
 
 from wellkept.core.records import replace
 from wellkept.core.scratchpad import (
+    AbandonedApproach,
+    AgentNote,
     Backtrack,
     CoAccess,
-    CommitMade,
-    DeadEnd,
     ErrorRetry,
     FileAccess,
-    PadNote,
     SequenceStep,
-    Sheet,
+    SessionCommit,
+    TaskScratchpad,
     TimeAnomaly,
     Validation,
 )
@@ -30,10 +30,10 @@ _Key = TypeVar("_Key")
 _Signal = TypeVar("_Signal")
 
 
-class OpenSheet:
+class ScratchpadBuilder:
     """What is noticed of one sub-task, as it comes."""
 
-    def __init__(self, sheet: Sheet) -> None:
+    def __init__(self, sheet: TaskScratchpad) -> None:
         self._sheet = sheet
         self.files = {one.path: one for one in sheet.files}
         self.pairs = {(one.file_a, one.file_b): one for one in sheet.pairs}
@@ -114,11 +114,11 @@ class OpenSheet:
         """Something told whether the work holds."""
         self.validations = [*self.validations, seen][-t.MOST_VALIDATIONS :]
 
-    def commit(self, made: CommitMade) -> None:
+    def commit(self, made: SessionCommit) -> None:
         """A commit was made."""
         self.commits = [*self.commits, made][-t.MOST_COMMITS :]
 
-    def give_up(self, end: DeadEnd) -> None:
+    def give_up(self, end: AbandonedApproach) -> None:
         """An approach was given up; files that are undone one after the other are one approach."""
         last = self.dead_ends[-1] if self.dead_ends else None
         if last is not None and _is_one(last, end):
@@ -132,12 +132,12 @@ class OpenSheet:
         others = [one for one in self.dead_ends if one.files != end.files or one.said != end.said]
         self.dead_ends = [*others, end][-t.MOST_DEAD_ENDS :]
 
-    def note(self, note: PadNote) -> None:
+    def note(self, note: AgentNote) -> None:
         """Something that should be remembered."""
         if len(self.notes) < t.MOST_NOTES:
             self.notes.setdefault(note.id, note)
 
-    def closed(self) -> Sheet:
+    def closed(self) -> TaskScratchpad:
         """The sheet inside its bounds."""
         return replace(
             self._sheet,
@@ -166,7 +166,7 @@ def backtrack_subject(back: Backtrack) -> str:
     return f"{back.cause}\n{back.path}\n{clue}"
 
 
-def _is_one(last: DeadEnd, end: DeadEnd) -> bool:
+def _is_one(last: AbandonedApproach, end: AbandonedApproach) -> bool:
     is_near = end.last_step - last.last_step <= t.RE_EDIT_STEPS
     return is_near and last.why == end.why and not (last.said or end.said)
 

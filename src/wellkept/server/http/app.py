@@ -20,13 +20,13 @@ from starlette.exceptions import HTTPException
 
 from wellkept import __version__
 from wellkept.core.errors import WellkeptError
-from wellkept.server.auth import REQUEST_ID, Access, App, guarded, mistake
+from wellkept.server.auth import REQUEST_ID, AccessPolicy, App, guarded, mistake
 from wellkept.server.http.operation_routes import operation_routes
 from wellkept.server.http.routes import HEALTH_PATH, page_routes
-from wellkept.server.http.sse import Feed, Pace
+from wellkept.server.http.sse import EventFeed, FeedIntervals
 from wellkept.server.http_errors import MEDIA_TYPE, Problem, headers_of, problem, problem_of
-from wellkept.server.open_projects import Memories
-from wellkept.server.threads import Crossing
+from wellkept.server.open_projects import OpenProjects
+from wellkept.server.threads import WorkerThreads
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -52,11 +52,11 @@ _INDEX = f"""<!doctype html>
 
 
 def make_http_app(
-    memories: Memories,
+    memories: OpenProjects,
     *,
     mcp: Server[dict[str, Any]] | None = None,
     stopping: threading.Event | None = None,
-    pace: Pace | None = None,
+    pace: FeedIntervals | None = None,
 ) -> FastAPI:
     """The whole application, without its guard."""
     app = FastAPI(
@@ -72,8 +72,8 @@ def make_http_app(
     _add_problems(app)
     _add_index(app)
     _complete_openapi(app)
-    crossing = Crossing(memories)
-    feed = Feed(crossing, stopping=stopping or threading.Event(), pace=pace)
+    crossing = WorkerThreads(memories)
+    feed = EventFeed(crossing, stopping=stopping or threading.Event(), pace=pace)
     api = APIRouter(prefix=PREFIX)
     api.include_router(page_routes(crossing, feed))
     api.include_router(operation_routes(crossing))
@@ -87,7 +87,7 @@ def make_http_app(
 
 def guarded_app(app: FastAPI, *, token: str | None, hosts: frozenset[str]) -> App:
     """The application as it may be served."""
-    return guarded(app, Access(token=token, hosts=hosts, open_paths=OPEN_PATHS))
+    return guarded(app, AccessPolicy(token=token, hosts=hosts, open_paths=OPEN_PATHS))
 
 
 def openapi_document() -> dict[str, Any]:
@@ -96,7 +96,7 @@ def openapi_document() -> dict[str, Any]:
     def never(folder: Path, project: str | None) -> Any:
         raise AssertionError(f"{folder} {project} is not asked for anything")
 
-    return make_http_app(Memories(never, folder=Path())).openapi()
+    return make_http_app(OpenProjects(never, folder=Path())).openapi()
 
 
 def _lifespan(mcp: Server[dict[str, Any]] | None) -> Any:

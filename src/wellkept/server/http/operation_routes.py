@@ -14,7 +14,7 @@ from fastapi import APIRouter, Body, Header, Query
 from wellkept.server.operations.inputs import Input
 from wellkept.server.operations.outputs import Output
 from wellkept.server.operations.table import OPERATIONS, Effect, Operation
-from wellkept.server.threads import Crossing
+from wellkept.server.threads import WorkerThreads
 
 PROJECT_HEADER = "Wellkept-Project"
 
@@ -28,7 +28,7 @@ ProjectHeader = Annotated[
 ]
 
 
-def operation_routes(crossing: Crossing) -> APIRouter:
+def operation_routes(crossing: WorkerThreads) -> APIRouter:
     """The routes of the whole table."""
     router = APIRouter(tags=["operations"])
     for operation in OPERATIONS:
@@ -36,7 +36,7 @@ def operation_routes(crossing: Crossing) -> APIRouter:
     return router
 
 
-def _add(router: APIRouter, crossing: Crossing, operation: Operation[Any, Any]) -> None:
+def _add(router: APIRouter, crossing: WorkerThreads, operation: Operation[Any, Any]) -> None:
     shown: dict[str, Any] = {
         "response_model": operation.gives,
         "summary": operation.title,
@@ -51,7 +51,7 @@ def _add(router: APIRouter, crossing: Crossing, operation: Operation[Any, Any]) 
         router.add_api_route(path, asked, methods=["GET"], operation_id=name, **shown)
 
 
-def _endpoint(crossing: Crossing, operation: Operation[Any, Any], takes: object) -> Any:
+def _endpoint(crossing: WorkerThreads, operation: Operation[Any, Any], takes: object) -> Any:
     async def endpoint(asked: Input, in_project: str = "") -> Output:
         project = asked.project or unquote(in_project)
         return await crossing.ask(project, lambda wk: operation.run(wk, asked))

@@ -10,22 +10,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from wellkept.app.activity import NewsItem
-from wellkept.app.maintenance.doctor import Health
+from wellkept.app.activity import ActivityItem
+from wellkept.app.maintenance.doctor import DoctorReport
 from wellkept.app.session_view import SessionView
-from wellkept.app.wiring.keyword_types import Changes, Which
-from wellkept.core.activity import NewsKind
+from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs
+from wellkept.core.activity import ActivityKind
 from wellkept.core.codec import Payload, payload_to_json
 from wellkept.core.memory import Memory
 from wellkept.core.query import Order, Page, Severity, Validity
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
-from wellkept.server.operations.inputs import MAX_ROWS, Model, Narrowed, Texts
+from wellkept.server.operations.inputs import MAX_ROWS, FilteredInput, Model, Texts
 
 MAX_OFFSET = 10_000
 
 
-class Record(Model):
+class RecordModel(Model):
     """A record of the library, field by field."""
 
     model_config = ConfigDict(extra="forbid", from_attributes=True)
@@ -34,7 +34,7 @@ class Record(Model):
 # -- Memories -------------------------------------------------------------------------------------
 
 
-class WorkUnitRecord(Record):
+class WorkUnitRecord(RecordModel):
     """A unit of work in some methodology."""
 
     methodology: str
@@ -42,7 +42,7 @@ class WorkUnitRecord(Record):
     label: str
 
 
-class RelationRecord(Record):
+class RelationRecord(RecordModel):
     """A typed link to another memory or to a file."""
 
     type: RelationType
@@ -52,7 +52,7 @@ class RelationRecord(Record):
     auto_extracted: bool
 
 
-class EvidenceRecord(Record):
+class EvidenceRecord(RecordModel):
     """What a memory rests on."""
 
     kind: EvidenceKind
@@ -65,7 +65,7 @@ def _payload(value: object) -> object:
     return payload_to_json(value) if isinstance(value, Payload) else value
 
 
-class MemoryRecord(Record):
+class MemoryRecord(RecordModel):
     """A memory, whole."""
 
     id: str
@@ -127,7 +127,7 @@ class MemoryPage(Model):
         return cls(items=items, total=page.total, next_cursor=page.next_cursor)
 
 
-class MemoryQuery(Narrowed):
+class MemoryQuery(FilteredInput):
     """Which memories to list, in which order."""
 
     scopes: Texts = Field(default_factory=list, description="Only these scopes.")
@@ -151,7 +151,7 @@ class MemoryQuery(Narrowed):
     limit: int = Field(default=50, ge=1, le=MAX_ROWS)
     cursor: str = Field(default="", description="next_cursor of the page before.")
 
-    def which(self) -> Which:
+    def which(self) -> FilterArgs:
         return {
             **super().which(),
             "scopes": self.scopes,
@@ -195,16 +195,16 @@ class MemoryEdit(Model):
         default=None, description="Refuse when the memory was changed since that moment."
     )
 
-    def changes(self) -> Changes:
+    def changes(self) -> EditArgs:
         """The same, as the library takes it."""
         given = self.model_dump(exclude_none=True, exclude={"if_updated_at"})
-        return Changes(**given)
+        return EditArgs(**given)
 
 
 # -- Sessions, projects, events, health -----------------------------------------------------------
 
 
-class SessionInfo(Record):
+class SessionInfo(RecordModel):
     """A session and how far it got."""
 
     id: str
@@ -279,7 +279,7 @@ class NewsRecord(Model):
     """One thing that is new. Its number is the id of the event."""
 
     number: int
-    kind: NewsKind
+    kind: ActivityKind
     at: datetime
     project: str
     memory_id: str | None = None
@@ -289,7 +289,7 @@ class NewsRecord(Model):
     title: str | None = Field(default=None, description="None when it is gone by now.")
 
     @classmethod
-    def of(cls, item: NewsItem) -> NewsRecord:
+    def of(cls, item: ActivityItem) -> NewsRecord:
         """The item as it is shown."""
         news = item.news
         return cls(
@@ -305,14 +305,14 @@ class NewsRecord(Model):
         )
 
 
-class Alive(Model):
+class AliveOutput(Model):
     """That the server is up."""
 
     status: Literal["ok"] = "ok"
     version: str
 
 
-class FindingRecord(Record):
+class FindingRecord(RecordModel):
     """One thing that a check found."""
 
     check: str
@@ -322,7 +322,7 @@ class FindingRecord(Record):
     count: int
 
 
-class TierRecord(Record):
+class TierRecord(RecordModel):
     """An embedder that may or may not be available."""
 
     name: str
@@ -341,7 +341,7 @@ class HealthReport(Model):
     model_id: str | None
 
     @classmethod
-    def of(cls, health: Health) -> HealthReport:
+    def of(cls, health: DoctorReport) -> HealthReport:
         """The report as it is shown."""
         return cls(
             healthy=health.healthy,

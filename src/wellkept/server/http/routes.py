@@ -15,7 +15,7 @@ from wellkept.core.errors import UsageError
 from wellkept.server.http.operation_routes import ProjectHeader
 from wellkept.server.http.records import (
     MAX_OFFSET,
-    Alive,
+    AliveOutput,
     HealthReport,
     MemoryEdit,
     MemoryPage,
@@ -28,8 +28,8 @@ from wellkept.server.http.records import (
     SessionInfo,
     SessionPage,
 )
-from wellkept.server.http.sse import Feed, Subscription, read_event_id
-from wellkept.server.threads import Crossing
+from wellkept.server.http.sse import EventFeed, Subscription, read_event_id
+from wellkept.server.threads import WorkerThreads
 
 if TYPE_CHECKING:
     from wellkept.app import Wellkept
@@ -52,7 +52,7 @@ Name = Annotated[str, Path(description="A full id, a short id, a prefix of one, 
 AllProjects = Annotated[bool, Query(description="Of every project.")]
 
 
-def page_routes(crossing: Crossing, feed: Feed) -> APIRouter:
+def page_routes(crossing: WorkerThreads, feed: EventFeed) -> APIRouter:
     """Every route beyond the operations."""
     router = APIRouter()
     _add_memories(router, crossing)
@@ -62,7 +62,7 @@ def page_routes(crossing: Crossing, feed: Feed) -> APIRouter:
     return router
 
 
-def _add_memories(router: APIRouter, crossing: Crossing) -> None:
+def _add_memories(router: APIRouter, crossing: WorkerThreads) -> None:
     tagged = APIRouter(prefix="/memories", tags=["memories"])
 
     @tagged.get("", operation_id="list_memories")
@@ -129,7 +129,7 @@ def _edit(wk: Wellkept, name: str, edit: MemoryEdit) -> Memory:
     return wk.edit(name, if_updated_at=edit.if_updated_at, **changes)
 
 
-def _add_sessions(router: APIRouter, crossing: Crossing) -> None:
+def _add_sessions(router: APIRouter, crossing: WorkerThreads) -> None:
     tagged = APIRouter(prefix="/sessions", tags=["sessions"])
 
     @tagged.get("", operation_id="list_sessions")
@@ -168,7 +168,7 @@ def _add_sessions(router: APIRouter, crossing: Crossing) -> None:
     router.include_router(tagged)
 
 
-def _add_surroundings(router: APIRouter, crossing: Crossing) -> None:
+def _add_surroundings(router: APIRouter, crossing: WorkerThreads) -> None:
     tagged = APIRouter(tags=["surroundings"])
 
     @tagged.get("/projects", operation_id="list_projects")
@@ -193,14 +193,14 @@ def _add_surroundings(router: APIRouter, crossing: Crossing) -> None:
         return await crossing.ask(project, lambda wk: HealthReport.of(wk.doctor(deep=deep)))
 
     @tagged.get(HEALTH_PATH, operation_id="health")
-    async def health() -> Alive:
+    async def health() -> AliveOutput:
         """Whether the server is up. Needs no token."""
-        return Alive(version=__version__)
+        return AliveOutput(version=__version__)
 
     router.include_router(tagged)
 
 
-def _add_events(router: APIRouter, feed: Feed) -> None:
+def _add_events(router: APIRouter, feed: EventFeed) -> None:
     @router.get(
         "/events",
         operation_id="events",

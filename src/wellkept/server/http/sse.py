@@ -15,12 +15,12 @@ from typing import Final
 
 import anyio
 
-from wellkept.app.activity import NewsItem, news_span, read_news
+from wellkept.app.activity import ActivityItem, news_span, read_news
 from wellkept.core.errors import StoreBusyError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.server.http.records import NewsRecord
 from wellkept.server.http_errors import problem_of
-from wellkept.server.threads import Crossing
+from wellkept.server.threads import WorkerThreads
 
 MAX_SUBSCRIBERS: Final = 64
 PAGE: Final = 100
@@ -29,7 +29,7 @@ _HEARTBEAT = b": alive\n\n"
 
 
 @record(kw_only=True)
-class Pace:
+class FeedIntervals:
     """How often the store is looked at, and how long a line may be silent."""
 
     look_every_s: float = 0.25
@@ -45,15 +45,19 @@ class Subscription:
     after: int | None = None
 
 
-class Feed:
+class EventFeed:
     """The events of a server, for any number of subscribers."""
 
     def __init__(
-        self, crossing: Crossing, *, stopping: threading.Event, pace: Pace | None = None
+        self,
+        crossing: WorkerThreads,
+        *,
+        stopping: threading.Event,
+        pace: FeedIntervals | None = None,
     ) -> None:
         self._crossing = crossing
         self._stopping = stopping
-        self._pace = pace or Pace()
+        self._pace = pace or FeedIntervals()
         self._subscribers = 0
         self._looking = anyio.Lock()
         self._looked_at: float | None = None
@@ -115,7 +119,7 @@ class Feed:
                 spoken_at = monotonic()
             await anyio.sleep(self._pace.look_every_s)
 
-    async def _page(self, wanted: Subscription, after: int) -> list[NewsItem]:
+    async def _page(self, wanted: Subscription, after: int) -> list[ActivityItem]:
         return await self._crossing.ask(
             wanted.project,
             lambda wk: read_news(wk, after=after, limit=PAGE, all_projects=wanted.all_projects),
@@ -144,7 +148,7 @@ def read_event_id(text: str) -> int | None:
     return int(given)
 
 
-def _event(item: NewsItem) -> bytes:
+def _event(item: ActivityItem) -> bytes:
     told = NewsRecord.of(item)
     data = told.model_dump_json(exclude_none=True)
     return f"id: {told.number}\n".encode() + _line(told.kind.value, data)

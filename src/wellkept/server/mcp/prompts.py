@@ -16,7 +16,7 @@ from wellkept.core.records import record
 from wellkept.memory.context.packing import FRAME
 from wellkept.server.operations import skill_records
 from wellkept.server.operations import skills as skill_verbs
-from wellkept.server.operations.inputs import Recall
+from wellkept.server.operations.inputs import RecallInput
 from wellkept.server.operations.table import Operation
 
 _REMEMBER = """\
@@ -38,7 +38,7 @@ get_observations, and say so when nothing is known."""
 
 
 @record(kw_only=True)
-class Prompt:
+class McpPrompt:
     """A prompt with one argument; `looks_up` puts in what memory knows about it."""
 
     name: str
@@ -54,14 +54,14 @@ class Prompt:
 
 
 PROMPTS: Final = (
-    Prompt(
+    McpPrompt(
         name="memory-remember",
         title="Remember",
         description="Keep something for later sessions.",
         argument="what",
         told=_REMEMBER,
     ),
-    Prompt(
+    McpPrompt(
         name="memory-recall",
         title="Recall",
         description="Ask what is known from earlier sessions.",
@@ -70,7 +70,7 @@ PROMPTS: Final = (
         looks_up=True,
     ),
 )
-BY_NAME: Final[Mapping[str, Prompt]] = MappingProxyType({p.name: p for p in PROMPTS})
+BY_NAME: Final[Mapping[str, McpPrompt]] = MappingProxyType({p.name: p for p in PROMPTS})
 
 
 def listed() -> list[types.Prompt]:
@@ -90,22 +90,22 @@ LISTING: Final = Operation(
     name="list prompts",
     title="List skills",
     description="Skills that a person may pick.",
-    takes=skill_records.NoDetails,
-    gives=skill_records.SkillPrompts,
+    takes=skill_records.NoInput,
+    gives=skill_records.SkillPromptsOutput,
     run=skill_verbs.skill_prompts,
 )
 PICKING: Final = Operation(
     name="get prompt",
     title="Run a skill",
     description="A skill that a person picked.",
-    takes=skill_records.SkillCall,
-    gives=skill_records.SkillText,
+    takes=skill_records.RunSkillInput,
+    gives=skill_records.SkillTextOutput,
     run=skill_verbs.run_prompt,
 )
-NOTHING_ASKED: Final = skill_records.NoDetails()
+NOTHING_ASKED: Final = skill_records.NoInput()
 
 
-def listed_skills(skills: Iterable[skill_records.SkillRow]) -> list[types.Prompt]:
+def listed_skills(skills: Iterable[skill_records.SkillRowOutput]) -> list[types.Prompt]:
     """Skills as clients list them; a name of our own is ours."""
     return [
         types.Prompt(
@@ -124,11 +124,11 @@ def listed_skills(skills: Iterable[skill_records.SkillRow]) -> list[types.Prompt
     ]
 
 
-def picked(name: str, given: str, *, session: str) -> skill_records.SkillCall:
+def picked(name: str, given: str, *, session: str) -> skill_records.RunSkillInput:
     """What to run for a prompt; UsageError when it cannot be asked like that."""
     return PICKING.read({"name": name, "arguments": given, "session": session})
 
 
-def question(given: str) -> Recall:
+def question(given: str) -> RecallInput:
     """What to look up for a prompt."""
-    return Recall(query=given, limit=8)
+    return RecallInput(query=given, limit=8)

@@ -26,12 +26,12 @@ from wellkept.core.errors import NotFoundError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.server.mcp import prompts
 from wellkept.server.mcp.errors import told
-from wellkept.server.open_projects import Memories
-from wellkept.server.operations.inputs import Context, Count, Ids, Input, schema_of
+from wellkept.server.open_projects import OpenProjects
+from wellkept.server.operations.inputs import ContextInput, GetInput, Input, StatsInput, schema_of
 from wellkept.server.operations.outputs import Output
 from wellkept.server.operations.skill_records import PROMPT_ARGUMENT
 from wellkept.server.operations.table import BY_NAME, OPERATIONS, TOOLS, Effect, Operation
-from wellkept.server.threads import Crossing
+from wellkept.server.threads import WorkerThreads
 
 NAME: Final = "wellkept"
 ROOTS_WITHIN_S: Final = 2.0
@@ -91,7 +91,7 @@ _T = TypeVar("_T")
 
 
 @record(kw_only=True)
-class Place:
+class ServerLocation:
     """Where the server stands: its folder, whether a client's roots may say otherwise, and the
     session that it was started for."""
 
@@ -100,7 +100,7 @@ class Place:
     session: str = ""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str], *, cwd: Path) -> Place:
+    def of(cls, environment: Mapping[str, str], *, cwd: Path) -> ServerLocation:
         """The place that a client started the server in."""
         given = environment.get("CLAUDE_PROJECT_DIR", "")
         return cls(
@@ -110,7 +110,7 @@ class Place:
         )
 
 
-def make_server(memories: Memories, place: Place) -> Server[dict[str, Any]]:
+def make_server(memories: OpenProjects, place: ServerLocation) -> Server[dict[str, Any]]:
     """A server over these memories, for any transport of the SDK."""
     serving = _Serving(memories, place)
     return Server(
@@ -155,8 +155,8 @@ def tools() -> list[types.Tool]:
 class _Serving:
     """The handlers of one server."""
 
-    def __init__(self, memories: Memories, place: Place) -> None:
-        self._crossing = Crossing(memories)
+    def __init__(self, memories: OpenProjects, place: ServerLocation) -> None:
+        self._crossing = WorkerThreads(memories)
         self._place = place
 
     # -- Tools ------------------------------------------------------------------------------------
@@ -244,14 +244,14 @@ class _Serving:
 
     async def _resource(self, request: Request, uri: str) -> str:
         if uri == _CONTEXT:
-            asked = Context(session=self._place.session)
+            asked = ContextInput(session=self._place.session)
             return (await self._run(request, BY_NAME["inject_context"], asked)).text()
         if uri == _STATS:
-            return (await self._run(request, BY_NAME["stats"], Count())).text()
+            return (await self._run(request, BY_NAME["stats"], StatsInput())).text()
         name = unquote(uri.removeprefix(_MEMORY))
         if not uri.startswith(_MEMORY) or not name:
             raise _refused(f"There is no resource {uri!r}. A memory is {_MEMORY}ID.")
-        return (await self._run(request, BY_NAME["get_observations"], Ids(ids=[name]))).text()
+        return (await self._run(request, BY_NAME["get_observations"], GetInput(ids=[name]))).text()
 
     # -- Prompts ----------------------------------------------------------------------------------
 
@@ -301,7 +301,7 @@ class _Serving:
             messages=[types.PromptMessage(role="user", content=message)],
         )
 
-    async def _known(self, request: Request, prompt: prompts.Prompt, given: str) -> str:
+    async def _known(self, request: Request, prompt: prompts.McpPrompt, given: str) -> str:
         if not prompt.looks_up:
             return ""
         return (await self._run(request, BY_NAME["memory_recall"], prompts.question(given))).text()

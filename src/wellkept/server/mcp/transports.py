@@ -12,7 +12,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
-from wellkept.server.auth import MAX_BODY_BYTES, Access, App, guarded
+from wellkept.server.auth import MAX_BODY_BYTES, AccessPolicy, App, guarded
 from wellkept.server.run import LOOPBACK, address_of, listening, serve_app
 
 PATH = "/mcp"
@@ -39,7 +39,7 @@ def mcp_app(server: Server[dict[str, Any]]) -> Starlette:
 
 def http_app(server: Server[dict[str, Any]], *, token: str | None) -> App:
     """The server as a guarded web application."""
-    return guarded(mcp_app(server), Access(token=token))
+    return guarded(mcp_app(server), AccessPolicy(token=token))
 
 
 def serve_http(

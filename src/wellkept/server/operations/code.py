@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wellkept.app import Wellkept
 
 
-class CodeAsked(Input):
+class SearchCodeInput(Input):
     """A question for files."""
 
     query: str = Field(
@@ -22,7 +22,7 @@ class CodeAsked(Input):
     limit: int = Field(default=8, ge=1, le=50)
 
 
-class FoundFile(Model):
+class FoundFileOutput(Model):
     """A file that the question may be about."""
 
     path: str
@@ -31,10 +31,10 @@ class FoundFile(Model):
     commits: list[str] = Field(default_factory=list, description="Past commits that speak for it.")
 
 
-class FoundCode(Output):
+class SearchCodeOutput(Output):
     """Files, the likeliest first."""
 
-    files: list[FoundFile]
+    files: list[FoundFileOutput]
 
     def text(self) -> str:
         if not self.files:
@@ -42,11 +42,11 @@ class FoundCode(Output):
         return "\n".join(f"{file.path}  ({', '.join(file.why)})" for file in self.files)
 
 
-def search_code(wk: Wellkept, asked: CodeAsked) -> FoundCode:
+def search_code(wk: Wellkept, asked: SearchCodeInput) -> SearchCodeOutput:
     """The files that a question is about."""
-    return FoundCode(
+    return SearchCodeOutput(
         files=[
-            FoundFile(
+            FoundFileOutput(
                 path=hit.path, score=hit.score, why=list(hit.reasons), commits=list(hit.commits)
             )
             for hit in wk.code.find(asked.query, limit=asked.limit)

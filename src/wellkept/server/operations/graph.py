@@ -14,12 +14,12 @@ from wellkept.server.operations.outputs import Output
 
 if TYPE_CHECKING:
     from wellkept.app import Wellkept
-    from wellkept.core.graph import LinkedMemory, Reached, Step
+    from wellkept.core.graph import LinkedMemory, ReachedNode, TraceStep
 
 _LISTED = 40
 
 
-class About(Input):
+class AboutInput(Input):
     """What is asked about."""
 
     name: str = Field(
@@ -28,20 +28,20 @@ class About(Input):
     )
 
 
-class ImpactOf(About):
+class ImpactInput(AboutInput):
     """A question for what a change touches."""
 
     max_depth: int = Field(default=3, ge=1, le=3)
 
 
-class DependenciesOf(About):
+class DependenciesInput(AboutInput):
     """A question for what something depends on."""
 
     max_depth: int = Field(default=3, ge=1, le=3)
     reverse: bool = Field(default=False, description="What depends on it instead.")
 
 
-class FlowFrom(About):
+class DataFlowInput(AboutInput):
     """A question for where values go."""
 
     to: str = Field(default="", description="Only ways that lead to this file or symbol.")
@@ -49,7 +49,7 @@ class FlowFrom(About):
     max_depth: int = Field(default=3, ge=1, le=6)
 
 
-class Touched(Model):
+class ReachedOutput(Model):
     """Something a walk came to."""
 
     id: str
@@ -58,7 +58,7 @@ class Touched(Model):
     how: str
 
     @classmethod
-    def of(cls, reached: Reached) -> Touched:
+    def of(cls, reached: ReachedNode) -> ReachedOutput:
         """The same as the library gives it."""
         return cls(
             id=reached.node.id,
@@ -72,7 +72,7 @@ class Touched(Model):
         return f"{self.depth} {self.score:.2f} {self.how} {self.id}"
 
 
-class Tied(Model):
+class LinkedMemoryOutput(Model):
     """A memory that is tied to what is touched."""
 
     id: str
@@ -80,23 +80,23 @@ class Tied(Model):
     content: str
 
     @classmethod
-    def of(cls, memory: LinkedMemory) -> Tied:
+    def of(cls, memory: LinkedMemory) -> LinkedMemoryOutput:
         """The same as the library gives it."""
         return cls(id=memory.id, type=memory.type, content=quoted(memory.text))
 
 
-class ImpactFound(Output):
+class ImpactOutput(Output):
     """What a change may touch."""
 
     target: str
     score: float
-    touched: list[Touched]
+    touched: list[ReachedOutput]
     reached_count: int = Field(description="All that was reached; touched lists the nearest.")
     file_count: int
     files: list[str]
     tests: list[str] = Field(default_factory=list)
-    memories: list[Tied] = Field(default_factory=list[Tied])
-    e2e_observations: list[Tied] = Field(default_factory=list[Tied])
+    memories: list[LinkedMemoryOutput] = Field(default_factory=list[LinkedMemoryOutput])
+    e2e_observations: list[LinkedMemoryOutput] = Field(default_factory=list[LinkedMemoryOutput])
     stale_files: list[str] = Field(default_factory=list)
 
     def text(self) -> str:
@@ -113,11 +113,11 @@ class ImpactFound(Output):
         return "\n".join(lines)
 
 
-class DependenciesFound(Output):
+class DependenciesOutput(Output):
     """What something depends on, or what depends on it."""
 
     target: str
-    touched: list[Touched]
+    touched: list[ReachedOutput]
     reached_count: int = Field(description="All that was reached; touched lists the nearest.")
     file_count: int
     files: list[str]
@@ -130,7 +130,7 @@ class DependenciesFound(Output):
         return "\n".join(lines)
 
 
-class FlowStep(Model):
+class FlowStepOutput(Model):
     """A value comes to a function. The line is in the function before, or for a result in this."""
 
     id: str
@@ -138,23 +138,23 @@ class FlowStep(Model):
     line: int
 
     @classmethod
-    def of(cls, step: Step) -> FlowStep:
+    def of(cls, step: TraceStep) -> FlowStepOutput:
         """The same as the library gives it."""
         return cls(id=step.node.id, how=step.how or step.kind.value, line=step.line)
 
 
-class FlowWay(Model):
+class FlowPathOutput(Model):
     """One way, as sure as all of its steps together."""
 
     confidence: float
-    steps: list[FlowStep]
+    steps: list[FlowStepOutput]
 
 
-class FlowFound(Output):
+class DataFlowOutput(Output):
     """Ways that values take."""
 
     start: str
-    ways: list[FlowWay]
+    ways: list[FlowPathOutput]
     is_whole: bool = Field(default=True, description="Not when there was too much to follow.")
     stale_files: list[str] = Field(default_factory=list)
 
@@ -171,30 +171,30 @@ class FlowFound(Output):
         return "\n".join(lines)
 
 
-def analyze_impact(wk: Wellkept, asked: ImpactOf) -> ImpactFound:
+def analyze_impact(wk: Wellkept, asked: ImpactInput) -> ImpactOutput:
     """What a change of something may touch."""
     found = wk.graph.impact(asked.name, depth=asked.max_depth, limit=_LISTED)
-    return ImpactFound(
+    return ImpactOutput(
         target=found.target.id,
         score=found.score,
-        touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
+        touched=[ReachedOutput.of(r) for r in (*found.direct, *found.transitive)],
         reached_count=found.reached_count,
         file_count=len(found.files),
         files=list(found.files[:_LISTED]),
         tests=list(found.tests[:_LISTED]),
-        memories=[Tied.of(m) for m in found.memories],
-        e2e_observations=[Tied.of(m) for m in found.e2e_observations],
+        memories=[LinkedMemoryOutput.of(m) for m in found.memories],
+        e2e_observations=[LinkedMemoryOutput.of(m) for m in found.e2e_observations],
         stale_files=list(found.stale_files),
     )
 
 
-def get_dependencies(wk: Wellkept, asked: DependenciesOf) -> DependenciesFound:
+def get_dependencies(wk: Wellkept, asked: DependenciesInput) -> DependenciesOutput:
     """What something depends on, or what depends on it."""
     ask = wk.graph.dependents if asked.reverse else wk.graph.dependencies
     found = ask(asked.name, depth=asked.max_depth, limit=_LISTED)
-    return DependenciesFound(
+    return DependenciesOutput(
         target=found.target.id,
-        touched=[Touched.of(r) for r in (*found.direct, *found.transitive)],
+        touched=[ReachedOutput.of(r) for r in (*found.direct, *found.transitive)],
         reached_count=found.reached_count,
         file_count=len(found.files),
         files=list(found.files[:_LISTED]),
@@ -202,19 +202,19 @@ def get_dependencies(wk: Wellkept, asked: DependenciesOf) -> DependenciesFound:
     )
 
 
-def trace_data_flow(wk: Wellkept, asked: FlowFrom) -> FlowFound:
+def trace_data_flow(wk: Wellkept, asked: DataFlowInput) -> DataFlowOutput:
     """Where values go: as arguments, results and fields, and over noted flows."""
     found = wk.graph.trace(
         asked.name, to=asked.to or None, value=asked.value, depth=asked.max_depth
     )
     ways = [
-        FlowWay(
+        FlowPathOutput(
             confidence=round(prod(step.confidence for step in path), 2),
-            steps=[FlowStep.of(step) for step in path],
+            steps=[FlowStepOutput.of(step) for step in path],
         )
         for path in found.paths
     ]
-    return FlowFound(
+    return DataFlowOutput(
         start=found.start.id,
         ways=ways,
         is_whole=found.is_whole,

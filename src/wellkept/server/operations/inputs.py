@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema
 
-from wellkept.app.wiring.keyword_types import Which
+from wellkept.app.wiring.keyword_types import FilterArgs
 
 MAX_ROWS = 100
 MAX_RECORDS = 50
@@ -66,7 +66,7 @@ class Input(Model):
     )
 
 
-class Narrowed(Input):
+class FilteredInput(Input):
     """An input that says which memories are meant."""
 
     types: Texts = Field(default_factory=list, description="Only these types, e.g. gotcha.")
@@ -78,9 +78,9 @@ class Narrowed(Input):
     since: str = Field(default="", description="Not before: ISO date, or 7d, 12h.")
     until: str = Field(default="", description="Before: ISO date, or 7d, 12h.")
 
-    def which(self) -> Which:
+    def which(self) -> FilterArgs:
         """The same, as the library takes it."""
-        return Which(
+        return FilterArgs(
             types=self.types,
             tags=self.tags,
             files=self.files,
@@ -89,7 +89,7 @@ class Narrowed(Input):
         )
 
 
-class Search(Narrowed):
+class SearchInput(FilteredInput):
     """Layer one: index rows."""
 
     query: str = Field(default="", description="Words or a question. Empty: the newest.")
@@ -97,7 +97,7 @@ class Search(Narrowed):
     cursor: str = Field(default="", description="next_cursor of the page before.")
 
 
-class Around(Narrowed):
+class TimelineInput(FilteredInput):
     """Layer two: what stands around a memory in time."""
 
     anchor: str = Field(default="", description="Id to look around.")
@@ -106,13 +106,13 @@ class Around(Narrowed):
     after: int = Field(default=5, ge=0, le=MAX_DEPTH)
 
 
-class Ids(Input):
+class GetInput(Input):
     """Layer three: full records."""
 
     ids: Texts = Field(description="Ids or keys.", min_length=1, max_length=MAX_RECORDS)
 
 
-class Recall(Narrowed):
+class RecallInput(FilteredInput):
     """One question, answered with texts."""
 
     query: str = Field(min_length=1)
@@ -120,7 +120,7 @@ class Recall(Narrowed):
     offset: int = Field(default=0, ge=0, le=10_000)
 
 
-class Statement(Input):
+class RememberInput(Input):
     """Something to keep."""
 
     content: str = Field(min_length=1, description="One self-contained statement.")
@@ -140,7 +140,7 @@ class Statement(Input):
     session: str = Field(default="", description="The session it comes from.")
 
 
-class Forget(Input):
+class ForgetInput(Input):
     """What is to be deleted."""
 
     ids: Texts = Field(description="Ids or keys.", min_length=1, max_length=MAX_RECORDS)
@@ -148,7 +148,7 @@ class Forget(Input):
     keep_history: bool = Field(default=False, description="Only close them: no longer believed.")
 
 
-class Context(Input):
+class ContextInput(Input):
     """The moment that context is wanted for."""
 
     query: str = Field(
@@ -164,7 +164,7 @@ class Context(Input):
     session: str = ""
 
 
-class Seen(Input):
+class ObservationInput(Input):
     """An observation that the caller made."""
 
     kind: Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
@@ -181,5 +181,5 @@ class Seen(Input):
     session: str = ""
 
 
-class Count(Narrowed):
+class StatsInput(FilteredInput):
     """What is to be counted."""

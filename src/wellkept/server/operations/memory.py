@@ -15,14 +15,14 @@ from wellkept.server.operations import inputs, outputs
 
 if TYPE_CHECKING:
     from wellkept.app import Wellkept
-    from wellkept.memory.recall.requests import Recalled
-    from wellkept.memory.remember import Kept
+    from wellkept.memory.recall.requests import RecallHit
+    from wellkept.memory.remember import RememberResult
 
 HIT_CHARS = 600
 _OFFSET, _PAGE = "o", "p"
 
 
-def search(wk: Wellkept, asked: inputs.Search) -> outputs.Rows:
+def search(wk: Wellkept, asked: inputs.SearchInput) -> outputs.SearchOutput:
     """Layer one: what answers a question, or what is newest, as index rows."""
     if not asked.query.strip():
         return _newest(wk, asked)
@@ -34,19 +34,19 @@ def search(wk: Wellkept, asked: inputs.Search) -> outputs.Rows:
         count_access=False,
         **asked.which(),
     )
-    rows = [outputs.Row.of(index_row(wk.engine, hit.memory)) for hit in found]
+    rows = [outputs.IndexRowOutput.of(index_row(wk.engine, hit.memory)) for hit in found]
     following = "" if found.next_offset is None else f"{_OFFSET}{found.next_offset}"
-    return outputs.Rows(rows=rows, next_cursor=following, notes=list(found.notes))
+    return outputs.SearchOutput(rows=rows, next_cursor=following, notes=list(found.notes))
 
 
-def _newest(wk: Wellkept, asked: inputs.Search) -> outputs.Rows:
+def _newest(wk: Wellkept, asked: inputs.SearchInput) -> outputs.SearchOutput:
     if asked.cursor and not asked.cursor.startswith(_PAGE):
         raise _bad_cursor(asked.cursor)
     cursor = asked.cursor.removeprefix(_PAGE) or None
     page = wk.list(order="newest", limit=asked.limit, cursor=cursor, **asked.which())
-    rows = [outputs.Row.of(index_row(wk.engine, memory)) for memory in page.items]
+    rows = [outputs.IndexRowOutput.of(index_row(wk.engine, memory)) for memory in page.items]
     following = f"{_PAGE}{page.next_cursor}" if page.next_cursor else ""
-    return outputs.Rows(rows=rows, next_cursor=following)
+    return outputs.SearchOutput(rows=rows, next_cursor=following)
 
 
 def _offset(cursor: str) -> int:
@@ -65,7 +65,7 @@ def _bad_cursor(cursor: str) -> UsageError:
     )
 
 
-def timeline(wk: Wellkept, asked: inputs.Around) -> outputs.Neighbourhood:
+def timeline(wk: Wellkept, asked: inputs.TimelineInput) -> outputs.TimelineOutput:
     """Layer two: what stands before and after a memory in time."""
     found = wk.timeline(
         asked.anchor or _best_match(wk, asked),
@@ -73,11 +73,11 @@ def timeline(wk: Wellkept, asked: inputs.Around) -> outputs.Neighbourhood:
         after=asked.after,
         **asked.which(),
     )
-    rows = [outputs.Row.of(row) for row in (*found.before, found.anchor, *found.after)]
-    return outputs.Neighbourhood(anchor=found.anchor.short, rows=rows)
+    rows = [outputs.IndexRowOutput.of(row) for row in (*found.before, found.anchor, *found.after)]
+    return outputs.TimelineOutput(anchor=found.anchor.short, rows=rows)
 
 
-def _best_match(wk: Wellkept, asked: inputs.Around) -> str:
+def _best_match(wk: Wellkept, asked: inputs.TimelineInput) -> str:
     if not asked.query.strip():
         raise UsageError("A timeline needs an anchor or a query.", hint="Search for an id first.")
     found = wk.recall(asked.query, limit=1, count_access=False, **asked.which())
@@ -86,13 +86,13 @@ def _best_match(wk: Wellkept, asked: inputs.Around) -> str:
     return found[0].memory.id
 
 
-def get(wk: Wellkept, asked: inputs.Ids) -> outputs.Records:
+def get(wk: Wellkept, asked: inputs.GetInput) -> outputs.MemoriesOutput:
     """Layer three: full records; names that fit nothing are listed, unless all do."""
-    records: list[outputs.Record] = []
+    records: list[outputs.MemoryOutput] = []
     missing: list[str] = []
     for name in dict.fromkeys(asked.ids):
         try:
-            records.append(outputs.Record.of(wk.get(name)))
+            records.append(outputs.MemoryOutput.of(wk.get(name)))
         except NotFoundError:
             missing.append(name)
     if not records:
@@ -100,22 +100,22 @@ def get(wk: Wellkept, asked: inputs.Ids) -> outputs.Records:
             f"No memory has the id or key {', '.join(missing)}.",
             hint="Search first; ids are in its first column.",
         )
-    return outputs.Records(records=records, missing=missing)
+    return outputs.MemoriesOutput(records=records, missing=missing)
 
 
-def recall(wk: Wellkept, asked: inputs.Recall) -> outputs.Hits:
+def recall(wk: Wellkept, asked: inputs.RecallInput) -> outputs.RecallOutput:
     """Answer a question with texts, long ones shortened."""
     found = wk.recall(asked.query, limit=asked.limit, offset=asked.offset, **asked.which())
-    return outputs.Hits(
+    return outputs.RecallOutput(
         hits=[_hit(hit) for hit in found],
         next_offset=found.next_offset,
         notes=list(found.notes),
     )
 
 
-def _hit(hit: Recalled) -> outputs.Hit:
+def _hit(hit: RecallHit) -> outputs.RecallHitOutput:
     memory = hit.memory
-    return outputs.Hit(
+    return outputs.RecallHitOutput(
         id=memory.short,
         type=memory.type.value,
         date=f"{memory.valid_from:%Y-%m-%d}",
@@ -125,7 +125,7 @@ def _hit(hit: Recalled) -> outputs.Hit:
     )
 
 
-def store(wk: Wellkept, asked: inputs.Statement) -> outputs.Stored:
+def store(wk: Wellkept, asked: inputs.RememberInput) -> outputs.RememberOutput:
     """Keep a statement: new, merged with what it repeats, or in place of what it contradicts."""
     kept = wk.remember(
         asked.content,
@@ -141,7 +141,7 @@ def store(wk: Wellkept, asked: inputs.Statement) -> outputs.Stored:
     return _stored(kept)
 
 
-def store_observation(wk: Wellkept, asked: inputs.Seen) -> outputs.Stored:
+def store_observation(wk: Wellkept, asked: inputs.ObservationInput) -> outputs.RememberOutput:
     """Keep something that happened, as the observer would."""
     from wellkept.core.payloads import Observation
     from wellkept.observe.session.drafts import observation_text
@@ -168,9 +168,9 @@ def store_observation(wk: Wellkept, asked: inputs.Seen) -> outputs.Stored:
     return _stored(kept)
 
 
-def _stored(kept: Kept) -> outputs.Stored:
+def _stored(kept: RememberResult) -> outputs.RememberOutput:
     old = kept.previous
-    return outputs.Stored(
+    return outputs.RememberOutput(
         id=kept.memory.short,
         outcome=kept.outcome.value,
         reason=kept.reason,
@@ -178,14 +178,14 @@ def _stored(kept: Kept) -> outputs.Stored:
     )
 
 
-def forget(wk: Wellkept, asked: inputs.Forget) -> outputs.Forgotten:
+def forget(wk: Wellkept, asked: inputs.ForgetInput) -> outputs.ForgetOutput:
     """Delete memories, but only when that was confirmed."""
     gone = wk.forget(*asked.ids, keep_history=asked.keep_history, dry_run=not asked.confirm)
-    rows = [outputs.Row.of(index_row(wk.engine, memory)) for memory in gone]
-    return outputs.Forgotten(done=asked.confirm, rows=rows)
+    rows = [outputs.IndexRowOutput.of(index_row(wk.engine, memory)) for memory in gone]
+    return outputs.ForgetOutput(done=asked.confirm, rows=rows)
 
 
-def context(wk: Wellkept, asked: inputs.Context) -> outputs.Pack:
+def context(wk: Wellkept, asked: inputs.ContextInput) -> outputs.ContextOutput:
     """What is worth saying now, inside a token budget."""
     pack = wk.context(
         asked.query,
@@ -195,7 +195,7 @@ def context(wk: Wellkept, asked: inputs.Context) -> outputs.Pack:
         budget_tokens=asked.budget_tokens,
         session=asked.session or None,
     )
-    return outputs.Pack(
+    return outputs.ContextOutput(
         context=render_context(pack),
         ids=[item.memory.short for item in pack.items],
         skills=[extra.name for extra in pack.extras],
@@ -203,10 +203,10 @@ def context(wk: Wellkept, asked: inputs.Context) -> outputs.Pack:
     )
 
 
-def stats(wk: Wellkept, asked: inputs.Count) -> outputs.Counts:
+def stats(wk: Wellkept, asked: inputs.StatsInput) -> outputs.StatsOutput:
     """How much is known."""
     found = wk.stats(**asked.which())
-    return outputs.Counts(
+    return outputs.StatsOutput(
         project=wk.project_name,
         total=found.total,
         by_type=found.by_type,

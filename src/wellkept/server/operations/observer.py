@@ -16,13 +16,13 @@ from wellkept.server.operations.outputs import Output
 if TYPE_CHECKING:
     from wellkept.app import Wellkept
     from wellkept.core.sessions import SessionRecord
-    from wellkept.observe.learning.promote import Skipped
+    from wellkept.observe.learning.promote import SkippedConclusion
 
 _MOST_ISSUES = 50
 _MOST_SKIPPED = 20
 
 
-class Issue(Model):
+class QaIssueInput(Model):
     """Something that QA found."""
 
     description: str = Field(min_length=1, max_length=4_000)
@@ -33,7 +33,7 @@ class Issue(Model):
     recommendation: str | None = None
 
 
-class Judged(Input):
+class VerdictInput(Input):
     """A verdict on the work of a session."""
 
     verdict: Literal["passed", "failed"]
@@ -42,11 +42,11 @@ class Judged(Input):
     )
     task: str | None = Field(default=None, description="One sub-task; without it, all of the work.")
     detail: str = Field(default="", max_length=2_000, description="What was checked and how.")
-    issues: list[Issue] = Field(default_factory=list[Issue], max_length=_MOST_ISSUES)
+    issues: list[QaIssueInput] = Field(default_factory=list[QaIssueInput], max_length=_MOST_ISSUES)
     complexity: Literal["trivial", "standard", "complex"] | None = None
 
 
-class NotPromoted(Model):
+class NotPromotedOutput(Model):
     """A conclusion that did not become a memory, and why."""
 
     rule: str
@@ -54,7 +54,7 @@ class NotPromoted(Model):
     reason: str
 
 
-class VerdictTaken(Output):
+class VerdictOutput(Output):
     """What a verdict led to."""
 
     session: str
@@ -63,7 +63,7 @@ class VerdictTaken(Output):
     confirmed: list[str] = Field(default_factory=list)
     error_patterns: list[str] = Field(default_factory=list)
     discarded: int = 0
-    skipped: list[NotPromoted] = Field(default_factory=list[NotPromoted])
+    skipped: list[NotPromotedOutput] = Field(default_factory=list[NotPromotedOutput])
     note: str = Field(default="", description="Why nothing could be promoted at all.")
 
     def text(self) -> str:
@@ -79,13 +79,13 @@ class VerdictTaken(Output):
         return "\n".join([first, *([self.note] if self.note else []), *lines])
 
 
-class Why(Input):
+class WhyInput(Input):
     """A question for where a memory comes from."""
 
     id: str = Field(min_length=1, description="A memory's id, short id or key.")
 
 
-class ReasonTold(Output):
+class WhyOutput(Output):
     """Why a memory is there."""
 
     id: str
@@ -121,7 +121,7 @@ class ReasonTold(Output):
         return "\n".join(lines)
 
 
-def record_verdict(wk: Wellkept, asked: Judged) -> VerdictTaken:
+def record_verdict(wk: Wellkept, asked: VerdictInput) -> VerdictOutput:
     """Take a verdict in, and promote or discard accordingly."""
     session = _session(wk, asked.session)
     given = wk.observer.verdict(
@@ -133,7 +133,7 @@ def record_verdict(wk: Wellkept, asked: Judged) -> VerdictTaken:
         complexity=asked.complexity,
     )
     report = given.report
-    return VerdictTaken(
+    return VerdictOutput(
         session=session.id,
         verdict=asked.verdict,
         promoted=list(report.promoted) if report else [],
@@ -145,8 +145,8 @@ def record_verdict(wk: Wellkept, asked: Judged) -> VerdictTaken:
     )
 
 
-def _not_promoted(one: Skipped) -> NotPromoted:
-    return NotPromoted(rule=one.rule, subject=quoted(one.subject), reason=quoted(one.reason))
+def _not_promoted(one: SkippedConclusion) -> NotPromotedOutput:
+    return NotPromotedOutput(rule=one.rule, subject=quoted(one.subject), reason=quoted(one.reason))
 
 
 def _session(wk: Wellkept, name: str) -> SessionRecord:
@@ -163,11 +163,11 @@ def _session(wk: Wellkept, name: str) -> SessionRecord:
     return latest[0]
 
 
-def explain_memory(wk: Wellkept, asked: Why) -> ReasonTold:
+def explain_memory(wk: Wellkept, asked: WhyInput) -> WhyOutput:
     """Tell why a memory is there."""
     reason = wk.observer.why(wk.get(asked.id))
     memory, why = reason.memory, reason.explanation
-    told = ReasonTold(
+    told = WhyOutput(
         id=memory.short,
         content=quoted(memory.content),
         source=memory.source.value,

@@ -35,7 +35,7 @@ class Output(Model):
         return self.model_dump(mode="json", exclude_defaults=True) or {}
 
 
-class Row(Model):
+class IndexRowOutput(Model):
     """A memory as one line: enough to decide whether to read it."""
 
     id: str
@@ -46,7 +46,7 @@ class Row(Model):
     stale: bool = False
 
     @classmethod
-    def of(cls, row: IndexRow) -> Row:
+    def of(cls, row: IndexRow) -> IndexRowOutput:
         """The row for a row of the index."""
         return cls(
             id=row.short,
@@ -63,10 +63,10 @@ class Row(Model):
         return f"{self.id} {self.date} {self.type} ~{self.tokens}{mark} {self.title}"
 
 
-class Rows(Output):
+class SearchOutput(Output):
     """Index rows, best or newest first, and how to get more."""
 
-    rows: list[Row] = Field(default_factory=list[Row])
+    rows: list[IndexRowOutput] = Field(default_factory=list[IndexRowOutput])
     next_cursor: str = ""
     notes: list[str] = Field(default_factory=list)
 
@@ -76,18 +76,18 @@ class Rows(Output):
         return "\n".join([*head, *(row.line() for row in self.rows), *self.notes, *more])
 
 
-class Neighbourhood(Output):
+class TimelineOutput(Output):
     """Index rows in order of time around an anchor."""
 
     anchor: str
-    rows: list[Row] = Field(default_factory=list[Row])
+    rows: list[IndexRowOutput] = Field(default_factory=list[IndexRowOutput])
 
     def text(self) -> str:
         marked = (f"{'>' if r.id == self.anchor else ' '}{r.line()}" for r in self.rows)
         return "\n".join([" id date type ~tokens title", *marked])
 
 
-class Record(Model):
+class MemoryOutput(Model):
     """A memory in full."""
 
     id: str
@@ -107,7 +107,7 @@ class Record(Model):
     superseded_by: str = ""
 
     @classmethod
-    def of(cls, memory: Memory) -> Record:
+    def of(cls, memory: Memory) -> MemoryOutput:
         """The record for a memory."""
         return cls(
             id=memory.short,
@@ -144,10 +144,10 @@ class Record(Model):
         return "\n".join([f"[m:{self.id}] {' | '.join(known)}", self.content, *extra])
 
 
-class Records(Output):
+class MemoriesOutput(Output):
     """Memories in full, in the order they were asked for."""
 
-    records: list[Record] = Field(default_factory=list[Record])
+    records: list[MemoryOutput] = Field(default_factory=list[MemoryOutput])
     missing: list[str] = Field(default_factory=list, description="Names that fit no memory.")
 
     def text(self) -> str:
@@ -155,7 +155,7 @@ class Records(Output):
         return "\n\n".join([*(record.text() for record in self.records), *missing])
 
 
-class Hit(Model):
+class RecallHitOutput(Model):
     """A memory that answers."""
 
     id: str
@@ -166,10 +166,10 @@ class Hit(Model):
     stale: bool = False
 
 
-class Hits(Output):
+class RecallOutput(Output):
     """Memories that answer a question, best first."""
 
-    hits: list[Hit] = Field(default_factory=list[Hit])
+    hits: list[RecallHitOutput] = Field(default_factory=list[RecallHitOutput])
     next_offset: int | None = None
     notes: list[str] = Field(default_factory=list)
 
@@ -182,7 +182,7 @@ class Hits(Output):
         return "\n".join([*(lines or ["Nothing found."]), *self.notes, *more])
 
 
-class Stored(Output):
+class RememberOutput(Output):
     """What became of a statement."""
 
     id: str
@@ -197,11 +197,11 @@ class Stored(Output):
         return f"{self.outcome}: m:{self.id}{instead} ({self.reason})"
 
 
-class Forgotten(Output):
+class ForgetOutput(Output):
     """What was deleted, or would be."""
 
     done: bool = False
-    rows: list[Row] = Field(default_factory=list[Row])
+    rows: list[IndexRowOutput] = Field(default_factory=list[IndexRowOutput])
 
     def text(self) -> str:
         head = "Forgotten:" if self.done else "Nothing is deleted yet. This would be:"
@@ -209,7 +209,7 @@ class Forgotten(Output):
         return "\n".join([head, *(row.line() for row in self.rows), *ask])
 
 
-class Pack(Output):
+class ContextOutput(Output):
     """Text to put before a model, and the ids of what it says."""
 
     context: str = ""
@@ -221,7 +221,7 @@ class Pack(Output):
         return self.context or "Nothing worth saying is known."
 
 
-class Counts(Output):
+class StatsOutput(Output):
     """How much is known."""
 
     project: str

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from wellkept.core.sessions import SessionRecord
 
 
-class Task(Input):
+class RecipeInput(Input):
     """What is to be done."""
 
     task: str = Field(min_length=1, max_length=4_000, description="The task in a sentence or two.")
     limit: int = Field(default=2, ge=1, le=10)
 
 
-class Step(Model):
+class RecipeStepOutput(Model):
     """One step of a recipe."""
 
     description: str
     file: str = ""
 
 
-class Recipe(Model):
+class RecipeOutput(Model):
     """A recipe that fits."""
 
     id: str
     task: str
-    steps: list[Step]
+    steps: list[RecipeStepOutput]
     succeeded: int
     failed: int
     last_validated: str = ""
@@ -47,14 +47,16 @@ class Recipe(Model):
     stale: str = Field(default="", description="Why not to rely on it as it is.")
 
     @classmethod
-    def of(cls, found: FoundRecipe) -> Recipe:
+    def of(cls, found: FoundRecipe) -> RecipeOutput:
         """The same as the library gives it."""
         recipe = found.recipe
         return cls(
             id=found.memory.short,
             task=quoted(recipe.task_pattern),
             steps=[
-                Step(description=quoted(step.description), file=step.canonical_file or "")
+                RecipeStepOutput(
+                    description=quoted(step.description), file=step.canonical_file or ""
+                )
                 for step in recipe.steps
             ],
             succeeded=recipe.success_count,
@@ -77,10 +79,10 @@ class Recipe(Model):
         return [head, *warning, *steps]
 
 
-class Recipes(Output):
+class RecipesOutput(Output):
     """What such work took here before."""
 
-    recipes: list[Recipe] = Field(default_factory=list[Recipe])
+    recipes: list[RecipeOutput] = Field(default_factory=list[RecipeOutput])
 
     def text(self) -> str:
         if not self.recipes:
@@ -88,13 +90,13 @@ class Recipes(Output):
         return "\n".join(line for recipe in self.recipes for line in recipe.lines())
 
 
-def get_workflow_recipe(wk: Wellkept, asked: Task) -> Recipes:
+def get_workflow_recipe(wk: Wellkept, asked: RecipeInput) -> RecipesOutput:
     """The recipes that fit a task, best first."""
     found = wk.observer.recipes(asked.task, limit=asked.limit)
-    return Recipes(recipes=[Recipe.of(one) for one in found])
+    return RecipesOutput(recipes=[RecipeOutput.of(one) for one in found])
 
 
-def remember_this(wk: Wellkept, asked: inputs.Statement) -> outputs.Stored:
+def remember_this(wk: Wellkept, asked: inputs.RememberInput) -> outputs.RememberOutput:
     """Note something for this session, to be kept once its work has held up; what a person said,
     what has a key, and what comes from no known session, is kept at once."""
     session = _open_session(wk, asked.session)
@@ -105,7 +107,7 @@ def remember_this(wk: Wellkept, asked: inputs.Statement) -> outputs.Stored:
     if note is None:
         return memory.store(wk, asked)
     reason = "told to this session at once; kept for later ones when its work has held up"
-    return outputs.Stored(id=short_id(note.id), outcome="noted", reason=reason)
+    return outputs.RememberOutput(id=short_id(note.id), outcome="noted", reason=reason)
 
 
 def _open_session(wk: Wellkept, name: str) -> SessionRecord | None:

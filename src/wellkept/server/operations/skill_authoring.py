@@ -13,14 +13,14 @@ from pydantic import Field
 from wellkept.core.errors import UsageError
 from wellkept.server.operations.inputs import Input, Model
 from wellkept.server.operations.outputs import Output
-from wellkept.server.operations.skill_records import SkillName, SkillRecord, one_line
+from wellkept.server.operations.skill_records import SkillNameInput, SkillOutput, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wellkept.app import Wellkept
-    from wellkept.app.skills.generation import Passed
-    from wellkept.app.skills.library import KeptView
+    from wellkept.app.skills.generation import SkippedSession
+    from wellkept.app.skills.library import GeneratedSkillView
     from wellkept.core.generated_skills import GeneratedSkill
     from wellkept.core.skills import SkillFinding
     from wellkept.skills.authoring.edit_fields import Value
@@ -31,7 +31,7 @@ MAX_TEXT_CHARS = 1 << 20
 # -- What is asked --------------------------------------------------------------------------------
 
 
-class SkillEdit(SkillName):
+class EditSkillInput(SkillNameInput):
     """Fields of a skill's document to be set."""
 
     fields: dict[str, str | bool | int | list[str] | dict[str, str] | None] = Field(
@@ -40,27 +40,27 @@ class SkillEdit(SkillName):
     body: str | None = Field(default=None, max_length=MAX_TEXT_CHARS)
 
 
-class SkillCheck(Input):
+class CheckSkillsInput(Input):
     """Which skills to look over."""
 
     name: str = Field(default="", max_length=200, description="Empty: all of them.")
     strict: bool = False
 
 
-class MadeAsked(Input):
+class GeneratedSkillInput(Input):
     """Which skills that were made from sessions are meant."""
 
     name: str = Field(default="", max_length=200, description="Empty: all, without their texts.")
 
 
-class SkillsAsked(Input):
+class GenerateSkillsInput(Input):
     """Sessions to make skills of."""
 
     session: str = Field(default="", max_length=200, description="Empty: the recent ones.")
     dry_run: bool = False
 
 
-class SkillReviewed(SkillName):
+class ReviewSkillInput(SkillNameInput):
     """What a person says of a skill that was made from sessions."""
 
     answer: Literal["accept", "reject", "edit"]
@@ -69,7 +69,7 @@ class SkillReviewed(SkillName):
     )
 
 
-class SkillRefining(SkillName):
+class RefineSkillInput(SkillNameInput):
     """A skill to be made anew from all good sessions that used or resemble it."""
 
     dry_run: bool = False
@@ -79,7 +79,7 @@ class SkillRefining(SkillName):
 # -- What is given --------------------------------------------------------------------------------
 
 
-class SkillProblem(Model):
+class SkillFindingOutput(Model):
     """One thing that is wrong with a document."""
 
     severity: str
@@ -89,7 +89,7 @@ class SkillProblem(Model):
     path: str = ""
 
     @classmethod
-    def of(cls, found: SkillFinding) -> SkillProblem:
+    def of(cls, found: SkillFinding) -> SkillFindingOutput:
         """The same as the library gives it."""
         return cls(
             severity=found.severity.value,
@@ -100,29 +100,29 @@ class SkillProblem(Model):
         )
 
 
-class SkillChecked(Model):
+class SkillCheckOutput(Model):
     """One document that was looked over."""
 
     name: str = ""
     path: str = ""
     is_valid: bool
-    problems: list[SkillProblem] = Field(default_factory=list[SkillProblem])
+    problems: list[SkillFindingOutput] = Field(default_factory=list[SkillFindingOutput])
 
     @classmethod
-    def of(cls, seen: Validated) -> SkillChecked:
+    def of(cls, seen: Validated) -> SkillCheckOutput:
         """The same as the library gives it."""
         return cls(
             name=seen.skill.name if seen.skill else "",
             path=str(seen.path or ""),
             is_valid=seen.is_valid,
-            problems=[SkillProblem.of(found) for found in seen.findings],
+            problems=[SkillFindingOutput.of(found) for found in seen.findings],
         )
 
 
-class SkillsChecked(Output):
+class SkillChecksOutput(Output):
     """What is wrong with skills."""
 
-    checked: list[SkillChecked]
+    checked: list[SkillCheckOutput]
 
     def text(self) -> str:
         lines = [
@@ -133,7 +133,7 @@ class SkillsChecked(Output):
         return "\n".join(lines) or "Nothing is wrong."
 
 
-class MadeSkill(Model):
+class GeneratedSkillOutput(Model):
     """A skill that was made from sessions, and how it fares."""
 
     name: str
@@ -151,7 +151,7 @@ class MadeSkill(Model):
     success_rate: float | None = Field(default=None, description="Null while nothing was judged.")
 
     @classmethod
-    def of(cls, skill: GeneratedSkill, *, with_text: bool = True) -> MadeSkill:
+    def of(cls, skill: GeneratedSkill, *, with_text: bool = True) -> GeneratedSkillOutput:
         """One without its record."""
         return cls(
             name=skill.name,
@@ -167,7 +167,7 @@ class MadeSkill(Model):
         )
 
     @classmethod
-    def viewed(cls, view: KeptView, *, with_text: bool = False) -> MadeSkill:
+    def viewed(cls, view: GeneratedSkillView, *, with_text: bool = False) -> GeneratedSkillOutput:
         """One with its record."""
         seen = view.record
         known = {
@@ -182,7 +182,7 @@ class MadeSkill(Model):
         return f"{self.name}: {self.review}, {'on' if self.enabled else 'off'} {self.note}".rstrip()
 
 
-class PassedSession(Model):
+class SkippedSessionOutput(Model):
     """A session that no skill was made of."""
 
     session: str
@@ -190,27 +190,27 @@ class PassedSession(Model):
     reason: str
 
     @classmethod
-    def of(cls, passed: Passed) -> PassedSession:
+    def of(cls, passed: SkippedSession) -> SkippedSessionOutput:
         """The same as the library gives it."""
         title = one_line(passed.title or "")
         return cls(session=passed.session_id, title=title, reason=one_line(passed.reason))
 
 
-class MadeSkills(Output):
+class GeneratedSkillsOutput(Output):
     """Skills that were made from sessions, and the sessions that gave none."""
 
-    skills: list[MadeSkill] = Field(default_factory=list[MadeSkill])
-    passed: list[PassedSession] = Field(default_factory=list[PassedSession])
+    skills: list[GeneratedSkillOutput] = Field(default_factory=list[GeneratedSkillOutput])
+    passed: list[SkippedSessionOutput] = Field(default_factory=list[SkippedSessionOutput])
 
     def text(self) -> str:
         made = [skill.line() for skill in self.skills] or ["No skills."]
         return "\n".join([*made, *(f"{one.session}: {one.reason}" for one in self.passed)])
 
 
-class OneMadeSkill(Output):
+class GeneratedSkillDetailOutput(Output):
     """One skill that was made from sessions; `before` is what it said until now."""
 
-    skill: MadeSkill
+    skill: GeneratedSkillOutput
     before: str = ""
 
     def text(self) -> str:
@@ -220,7 +220,7 @@ class OneMadeSkill(Output):
 # -- How it is done -------------------------------------------------------------------------------
 
 
-def skill_edit(wk: Wellkept, asked: SkillEdit) -> SkillRecord:
+def skill_edit(wk: Wellkept, asked: EditSkillInput) -> SkillOutput:
     """Set fields or the text of a skill's document."""
     if not asked.fields and asked.body is None:
         raise UsageError("Nothing is to be changed.", hint="Give fields, or a body.")
@@ -228,46 +228,50 @@ def skill_edit(wk: Wellkept, asked: SkillEdit) -> SkillRecord:
         name: tuple(value) if isinstance(value, list) else value
         for name, value in asked.fields.items()
     }
-    return SkillRecord.of(wk.skills.edit(asked.name, changes, body=asked.body))
+    return SkillOutput.of(wk.skills.edit(asked.name, changes, body=asked.body))
 
 
-def skill_validate(wk: Wellkept, asked: SkillCheck) -> SkillsChecked:
+def skill_validate(wk: Wellkept, asked: CheckSkillsInput) -> SkillChecksOutput:
     """Look over one skill by name, or all; never a path, which is for the command line."""
     skills = wk.skills
     if not asked.name:
-        return SkillsChecked(checked=[SkillChecked.of(one) for one in skills.validate()])
+        return SkillChecksOutput(checked=[SkillCheckOutput.of(one) for one in skills.validate()])
     skill = skills.get(asked.name)
     seen = skills.validate(skill.path or skill.name, strict=asked.strict)
-    return SkillsChecked(checked=[SkillChecked.of(one) for one in seen])
+    return SkillChecksOutput(checked=[SkillCheckOutput.of(one) for one in seen])
 
 
-def skill_generate(wk: Wellkept, asked: SkillsAsked) -> MadeSkills:
+def skill_generate(wk: Wellkept, asked: GenerateSkillsInput) -> GeneratedSkillsOutput:
     """Make skills of sessions that went well."""
     done = wk.skills.generate(asked.session or None, dry_run=asked.dry_run)
-    return MadeSkills(
-        skills=[MadeSkill.of(skill) for skill in done.made],
-        passed=[PassedSession.of(one) for one in done.passed],
+    return GeneratedSkillsOutput(
+        skills=[GeneratedSkillOutput.of(skill) for skill in done.made],
+        passed=[SkippedSessionOutput.of(one) for one in done.passed],
     )
 
 
-def skill_generated(wk: Wellkept, asked: MadeAsked) -> MadeSkills:
+def skill_generated(wk: Wellkept, asked: GeneratedSkillInput) -> GeneratedSkillsOutput:
     """Kept skills with how they fared; the text only of one that is named."""
     library = wk.skills.library
     if asked.name:
-        return MadeSkills(skills=[MadeSkill.viewed(library.view(asked.name), with_text=True)])
-    return MadeSkills(skills=[MadeSkill.viewed(view) for view in library.views()])
+        return GeneratedSkillsOutput(
+            skills=[GeneratedSkillOutput.viewed(library.view(asked.name), with_text=True)]
+        )
+    return GeneratedSkillsOutput(
+        skills=[GeneratedSkillOutput.viewed(view) for view in library.views()]
+    )
 
 
-def skill_review(wk: Wellkept, asked: SkillReviewed) -> OneMadeSkill:
+def skill_review(wk: Wellkept, asked: ReviewSkillInput) -> GeneratedSkillDetailOutput:
     """Say yes or no to a kept skill, or put another text in its place."""
     wk.skills.review(asked.name, asked.answer, text=asked.text)
     view = wk.skills.library.view(asked.name)
-    return OneMadeSkill(skill=MadeSkill.viewed(view, with_text=True))
+    return GeneratedSkillDetailOutput(skill=GeneratedSkillOutput.viewed(view, with_text=True))
 
 
-def skill_refine(wk: Wellkept, asked: SkillRefining) -> OneMadeSkill:
+def skill_refine(wk: Wellkept, asked: RefineSkillInput) -> GeneratedSkillDetailOutput:
     """Make a kept skill anew from several sessions."""
     done = wk.skills.workshop.refine(
         asked.name, dry_run=asked.dry_run, replace_edits=asked.replace_edits
     )
-    return OneMadeSkill(skill=MadeSkill.of(done.skill), before=done.before)
+    return GeneratedSkillDetailOutput(skill=GeneratedSkillOutput.of(done.skill), before=done.before)

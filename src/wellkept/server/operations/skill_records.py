@@ -30,7 +30,7 @@ def one_line(text: str) -> str:
 # -- What is asked --------------------------------------------------------------------------------
 
 
-class SkillQuery(Input):
+class FindSkillsInput(Input):
     """A question for skills."""
 
     query: str = Field(
@@ -42,7 +42,7 @@ class SkillQuery(Input):
     tags: Texts = Field(default_factory=list, description="Only with one of these tags.")
 
 
-class SkillCall(Input):
+class RunSkillInput(Input):
     """A skill to run."""
 
     name: str = Field(min_length=1, max_length=200, description="Name or alias.")
@@ -54,32 +54,32 @@ class SkillCall(Input):
     session: str = ""
 
 
-class SkillName(Input):
+class SkillNameInput(Input):
     """One skill."""
 
     name: str = Field(min_length=1, max_length=200, description="Name, alias or id.")
 
 
-class SkillListing(Input):
+class ListSkillsInput(Input):
     """Which skills to list."""
 
     source: Literal["", "builtin", "external", "mcp", "plugin", "generated", "user", "project"] = ""
     enabled_only: bool = False
 
 
-class SkillSwitch(SkillName):
+class SwitchSkillInput(SkillNameInput):
     """A skill to be switched on or off in this project."""
 
     on: bool
 
 
-class SkillRemoval(SkillName):
+class DeleteSkillInput(SkillNameInput):
     """A skill to be removed from disk."""
 
     confirm: bool = Field(default=False, description="Without it nothing is removed, only shown.")
 
 
-class SkillDraftInput(Input):
+class CreateSkillInput(Input):
     """A skill to be made."""
 
     name: str = Field(min_length=1, max_length=64)
@@ -89,14 +89,14 @@ class SkillDraftInput(Input):
     folder: str = Field(default=".skills", description=".skills, .claude/skills, ... or user.")
 
 
-class NoDetails(Input):
+class NoInput(Input):
     """Nothing but the project."""
 
 
 # -- What is given --------------------------------------------------------------------------------
 
 
-class SkillRow(Model):
+class SkillRowOutput(Model):
     """A skill in a line."""
 
     name: str
@@ -110,7 +110,7 @@ class SkillRow(Model):
     findings: int = Field(default=0, description="How many things are wrong with its document.")
 
     @classmethod
-    def of(cls, skill: Skill, *, why: str = "", score: float | None = None) -> SkillRow:
+    def of(cls, skill: Skill, *, why: str = "", score: float | None = None) -> SkillRowOutput:
         """The row of a skill."""
         return cls(
             name=skill.name,
@@ -131,10 +131,10 @@ class SkillRow(Model):
         return f"{self.name}{hint}: {self.description}{why}"
 
 
-class SkillRows(Output):
+class SkillRowsOutput(Output):
     """Skills, best first or highest priority first."""
 
-    skills: list[SkillRow] = Field(default_factory=list[SkillRow])
+    skills: list[SkillRowOutput] = Field(default_factory=list[SkillRowOutput])
     clashes: list[str] = Field(default_factory=list, description="Names that several skills have.")
     notes: list[str] = Field(default_factory=list)
 
@@ -143,7 +143,7 @@ class SkillRows(Output):
         return "\n".join([*lines, *self.notes])
 
 
-class SkillText(Output):
+class SkillTextOutput(Output):
     """What a command came to: instructions to follow, or an answer."""
 
     name: str
@@ -156,7 +156,7 @@ class SkillText(Output):
     agent: str = ""
 
     @classmethod
-    def of(cls, done: CommandResult) -> SkillText:
+    def of(cls, done: CommandResult) -> SkillTextOutput:
         """The same as the library gives it."""
         prompt = done.prompt
         if prompt is None:
@@ -183,10 +183,10 @@ class SkillText(Output):
         return [*tools, *model, *fork]
 
 
-class SkillRecord(Output):
+class SkillOutput(Output):
     """One skill, whole."""
 
-    skill: SkillRow
+    skill: SkillRowOutput
     id: str
     body: str
     path: str = ""
@@ -198,10 +198,10 @@ class SkillRecord(Output):
     covers: list[str] = Field(default_factory=list)
 
     @classmethod
-    def of(cls, skill: Skill, *, covers: Sequence[str] = ()) -> SkillRecord:
+    def of(cls, skill: Skill, *, covers: Sequence[str] = ()) -> SkillOutput:
         """The record of a skill."""
         return cls(
-            skill=SkillRow.of(skill),
+            skill=SkillRowOutput.of(skill),
             id=skill.id,
             body=skill.body,
             path=str(skill.path or ""),
@@ -217,7 +217,7 @@ class SkillRecord(Output):
         return f"{self.skill.line()}\n\n{self.body}"
 
 
-class CommandRow(Model):
+class CommandRowOutput(Model):
     """A command in a line."""
 
     name: str
@@ -228,7 +228,7 @@ class CommandRow(Model):
     use_score: float = 0.0
 
     @classmethod
-    def of(cls, command: Command, score: float) -> CommandRow:
+    def of(cls, command: Command, score: float) -> CommandRowOutput:
         """The row of a command."""
         return cls(
             name=command.name,
@@ -240,16 +240,16 @@ class CommandRow(Model):
         )
 
 
-class CommandRows(Output):
+class CommandRowsOutput(Output):
     """Commands, the most used first."""
 
-    commands: list[CommandRow]
+    commands: list[CommandRowOutput]
 
     def text(self) -> str:
         return "\n".join(f"{row.usage}: {row.description}" for row in self.commands)
 
 
-class SkillOverview(Output):
+class SkillOverviewOutput(Output):
     """How many skills there are, from where, and what is wrong."""
 
     total: int
@@ -263,7 +263,7 @@ class SkillOverview(Output):
         return f"{self.total} skills, {self.enabled} on ({kinds}); {self.errors} errors"
 
 
-class SkillRemoved(Output):
+class DeleteSkillOutput(Output):
     """What was removed, or would be."""
 
     name: str
@@ -274,10 +274,10 @@ class SkillRemoved(Output):
         return "\n".join(["Removed:" if self.done else "Would be removed:", *self.files])
 
 
-class SkillPrompts(Output):
+class SkillPromptsOutput(Output):
     """The skills that a person may pick in a client."""
 
-    prompts: list[SkillRow]
+    prompts: list[SkillRowOutput]
 
     def text(self) -> str:
         return "\n".join(row.line() for row in self.prompts)

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import UsageError
 from wellkept.core.skills import Skill, SkillKind
 from wellkept.server.operations.skill_records import (
-    CommandRow,
-    CommandRows,
-    NoDetails,
-    SkillCall,
-    SkillDraftInput,
-    SkillListing,
-    SkillName,
-    SkillOverview,
-    SkillPrompts,
-    SkillQuery,
-    SkillRecord,
-    SkillRemoval,
-    SkillRemoved,
-    SkillRow,
-    SkillRows,
-    SkillSwitch,
-    SkillText,
+    CommandRowOutput,
+    CommandRowsOutput,
+    CreateSkillInput,
+    DeleteSkillInput,
+    DeleteSkillOutput,
+    FindSkillsInput,
+    ListSkillsInput,
+    NoInput,
+    RunSkillInput,
+    SkillNameInput,
+    SkillOutput,
+    SkillOverviewOutput,
+    SkillPromptsOutput,
+    SkillRowOutput,
+    SkillRowsOutput,
+    SkillTextOutput,
+    SwitchSkillInput,
     one_line,
 )
 
@@ -41,75 +41,75 @@ _MAX_NOTES = 20
 # -- How it is done -------------------------------------------------------------------------------
 
 
-def skill_search(wk: Wellkept, asked: SkillQuery) -> SkillRows:
+def skill_search(wk: Wellkept, asked: FindSkillsInput) -> SkillRowsOutput:
     """Skills that fit a task, or this project."""
     if not asked.query.strip():
         return skill_detect(wk, asked)
     found = wk.skills.search(asked.query, limit=asked.limit, include_tags=asked.tags)
     offered = [choice for choice in found.choices if _for_models(choice.skill)]
     rows = [
-        SkillRow.of(one.skill, why=one.reasons[0] if one.reasons else "", score=one.score)
+        SkillRowOutput.of(one.skill, why=one.reasons[0] if one.reasons else "", score=one.score)
         for one in offered
     ]
-    return SkillRows(skills=rows, notes=list(found.notes))
+    return SkillRowsOutput(skills=rows, notes=list(found.notes))
 
 
-def skill_detect(wk: Wellkept, asked: SkillQuery) -> SkillRows:
+def skill_detect(wk: Wellkept, asked: FindSkillsInput) -> SkillRowsOutput:
     """Skills that this project calls for by its files."""
     found = wk.skills.detect().found
-    rows = [SkillRow.of(one.skill, why=one.reason) for one in found if _for_models(one.skill)]
-    return SkillRows(skills=rows[: asked.limit])
+    rows = [SkillRowOutput.of(one.skill, why=one.reason) for one in found if _for_models(one.skill)]
+    return SkillRowsOutput(skills=rows[: asked.limit])
 
 
-def skill_run(wk: Wellkept, asked: SkillCall) -> SkillText:
+def skill_run(wk: Wellkept, asked: RunSkillInput) -> SkillTextOutput:
     """Run a command as a model."""
     return _ran(wk, asked, by="model")
 
 
-def skill_command(wk: Wellkept, asked: SkillCall) -> SkillText:
+def skill_command(wk: Wellkept, asked: RunSkillInput) -> SkillTextOutput:
     """Run a command as a person."""
     return _ran(wk, asked, by="person")
 
 
-def _ran(wk: Wellkept, asked: SkillCall, *, by: str) -> SkillText:
+def _ran(wk: Wellkept, asked: RunSkillInput, *, by: str) -> SkillTextOutput:
     done = wk.skills.commands.run(asked.name, asked.arguments, by=by, session=asked.session or None)
-    return SkillText.of(done)
+    return SkillTextOutput.of(done)
 
 
-def skill_commands(wk: Wellkept, _: NoDetails) -> CommandRows:
+def skill_commands(wk: Wellkept, _: NoInput) -> CommandRowsOutput:
     """What can be typed after a slash."""
     commands = wk.skills.commands
     scores = commands.scores()
-    return CommandRows(
-        commands=[CommandRow.of(one, scores.get(one.key, 0.0)) for one in commands.list()]
+    return CommandRowsOutput(
+        commands=[CommandRowOutput.of(one, scores.get(one.key, 0.0)) for one in commands.list()]
     )
 
 
-def skill_list(wk: Wellkept, asked: SkillListing) -> SkillRows:
+def skill_list(wk: Wellkept, asked: ListSkillsInput) -> SkillRowsOutput:
     """Every skill of a project."""
     index = wk.skills.index()
     listed = wk.skills.list(source=asked.source or None, include_disabled=not asked.enabled_only)
-    return SkillRows(
-        skills=[SkillRow.of(skill) for skill in listed],
+    return SkillRowsOutput(
+        skills=[SkillRowOutput.of(skill) for skill in listed],
         clashes=[clash.name for clash in index.clashes],
         notes=[one_line(finding.message) for finding in index.findings[:_MAX_NOTES]],
     )
 
 
-def skill_show(wk: Wellkept, asked: SkillName) -> SkillRecord:
+def skill_show(wk: Wellkept, asked: SkillNameInput) -> SkillOutput:
     """One skill, whole."""
     skill = wk.skills.get(asked.name)
     clash = next((one for one in wk.skills.index().clashes if one.name == skill.name), None)
-    return SkillRecord.of(skill, covers=[one.key for one in clash.covered] if clash else [])
+    return SkillOutput.of(skill, covers=[one.key for one in clash.covered] if clash else [])
 
 
-def skill_switch(wk: Wellkept, asked: SkillSwitch) -> SkillRecord:
+def skill_switch(wk: Wellkept, asked: SwitchSkillInput) -> SkillOutput:
     """Switch a skill on or off."""
     change = wk.skills.enable if asked.on else wk.skills.disable
-    return SkillRecord.of(change(asked.name))
+    return SkillOutput.of(change(asked.name))
 
 
-def skill_create(wk: Wellkept, asked: SkillDraftInput) -> SkillRecord:
+def skill_create(wk: Wellkept, asked: CreateSkillInput) -> SkillOutput:
     """Make a skill."""
     made = wk.skills.create(
         asked.name,
@@ -118,19 +118,21 @@ def skill_create(wk: Wellkept, asked: SkillDraftInput) -> SkillRecord:
         tags=tuple(asked.tags),
         folder=asked.folder,
     )
-    return SkillRecord.of(made)
+    return SkillOutput.of(made)
 
 
-def skill_delete(wk: Wellkept, asked: SkillRemoval) -> SkillRemoved:
+def skill_delete(wk: Wellkept, asked: DeleteSkillInput) -> DeleteSkillOutput:
     """Remove a skill, but only when that was confirmed."""
     files = wk.skills.delete(asked.name, dry_run=not asked.confirm)
-    return SkillRemoved(name=asked.name, done=asked.confirm, files=[str(file) for file in files])
+    return DeleteSkillOutput(
+        name=asked.name, done=asked.confirm, files=[str(file) for file in files]
+    )
 
 
-def skill_refresh(wk: Wellkept, _: NoDetails) -> SkillOverview:
+def skill_refresh(wk: Wellkept, _: NoInput) -> SkillOverviewOutput:
     """Look through everything again."""
     seen = wk.skills.refresh()
-    return SkillOverview(
+    return SkillOverviewOutput(
         total=seen.total,
         enabled=seen.enabled,
         by_kind=dict(seen.by_kind),
@@ -142,14 +144,14 @@ def skill_refresh(wk: Wellkept, _: NoDetails) -> SkillOverview:
 # -- As prompts of an MCP server ------------------------------------------------------------------
 
 
-def skill_prompts(wk: Wellkept, _: NoDetails) -> SkillPrompts:
+def skill_prompts(wk: Wellkept, _: NoInput) -> SkillPromptsOutput:
     """Skills for people, the most used first; not those that are other servers' prompts."""
     listed = [one.skill for one in wk.skills.commands.list() if one.skill is not None]
     own = [skill for skill in listed if skill.source.kind is not SkillKind.MCP]
-    return SkillPrompts(prompts=[SkillRow.of(skill) for skill in own[:MAX_PROMPTS]])
+    return SkillPromptsOutput(prompts=[SkillRowOutput.of(skill) for skill in own[:MAX_PROMPTS]])
 
 
-def run_prompt(wk: Wellkept, asked: SkillCall) -> SkillText:
+def run_prompt(wk: Wellkept, asked: RunSkillInput) -> SkillTextOutput:
     """A skill that a person picked; commands of our own are no prompts."""
     if wk.skills.commands.get(asked.name).skill is None:
         raise UsageError(f"/{asked.name} is no prompt.", hint="List the prompts.")

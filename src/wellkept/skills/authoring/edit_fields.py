@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from wellkept.core.errors import UsageError
 from wellkept.core.text import clean
 from wellkept.skills.documents.fields import canonical
-from wellkept.skills.documents.front_matter import Layout, lay_out
+from wellkept.skills.documents.front_matter import DocumentParts, lay_out
 from wellkept.skills.documents.yaml_blocks import read_mapping
 from wellkept.skills.documents.yaml_nodes import Entry, Node, Scalar
 from wellkept.skills.documents.yaml_nodes import Mapping as MappingNode
@@ -61,7 +61,7 @@ def _new_body(body: str, newline: str) -> str:
     return plain.replace("\n", newline) + newline if plain else ""
 
 
-def _edited_head(layout: Layout, changes: Mapping[str, Value | None]) -> str:
+def _edited_head(layout: DocumentParts, changes: Mapping[str, Value | None]) -> str:
     lines = [f"{line}\n" for line in layout.head.split("\n")[:-1]]
     entries = read_mapping(layout.head_lines, first_line=1)[0].entries
     newline, appended = layout.newline, list[str]()

@@ -38,7 +38,7 @@ class Invoker(StrEnum):
 
 
 @record
-class Call:
+class CommandCall:
     """One use of a command: what was given, by whom, in which session."""
 
     arguments: Arguments = Arguments()
@@ -57,7 +57,7 @@ class Command:
     for_people: bool = True
     for_models: bool = True
     skill: Skill | None = None
-    answer: Callable[[Call], str] | None = field(default=None, compare=False)
+    answer: Callable[[CommandCall], str] | None = field(default=None, compare=False)
 
     @property
     def kind(self) -> CommandKind:

@@ -23,7 +23,7 @@ _WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @record
-class Layout:
+class DocumentParts:
     """A document in its parts. Without front matter `opening`, `head` and `closing` are empty."""
 
     mark: str
@@ -90,12 +90,12 @@ def decode(data: bytes) -> tuple[str, list[SkillFinding]]:
     return text, []
 
 
-def lay_out(text: str) -> Layout:
+def lay_out(text: str) -> DocumentParts:
     """Find the fences. A front matter that is not closed, or is huge, counts as body."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     opening = _OPEN.match(text, len(mark))
     if opening is None:
-        return Layout(mark, "", "", "", text[len(mark) :])
+        return DocumentParts(mark, "", "", "", text[len(mark) :])
     closing = _CLOSE.search(text, opening.end())
     if closing is None:
         return _headless(mark, text, "fence", "The front matter has no closing `---` line.")
@@ -104,8 +104,8 @@ def lay_out(text: str) -> Layout:
         return _headless(mark, text, "head-size", message)
     end = closing.end() + text.startswith("\n", closing.end())
     head = text[opening.end() : closing.start()]
-    return Layout(mark, opening.group(), head, text[closing.start() : end], text[end:])
+    return DocumentParts(mark, opening.group(), head, text[closing.start() : end], text[end:])
 
 
-def _headless(mark: str, text: str, code: str, message: str) -> Layout:
-    return Layout(mark, "", "", "", text[len(mark) :], (finding(code, message, line=1),))
+def _headless(mark: str, text: str, code: str, message: str) -> DocumentParts:
+    return DocumentParts(mark, "", "", "", text[len(mark) :], (finding(code, message, line=1),))

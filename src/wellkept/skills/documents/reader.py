@@ -27,7 +27,7 @@ from wellkept.core.skills import (
 from wellkept.core.text import first_line
 from wellkept.skills.documents.fields import Fields, canonical, items_as_text
 from wellkept.skills.documents.finding_codes import finding
-from wellkept.skills.documents.front_matter import Layout, decode, lay_out
+from wellkept.skills.documents.front_matter import DocumentParts, decode, lay_out
 from wellkept.skills.documents.hook_fields import read_hooks
 from wellkept.skills.documents.spec_rules import (
     check_body,
@@ -117,7 +117,7 @@ def _placed(
     return tuple(SkillFinding(f.severity, f.code, f.message, f.line, path) for f in found)
 
 
-def _check_layout(layout: Layout, format: SkillFormat) -> list[SkillFinding]:
+def _check_layout(layout: DocumentParts, format: SkillFormat) -> list[SkillFinding]:
     """A convention file may begin with a rule, and needs no front matter."""
     if format is SkillFormat.CONVENTION:
         return []

@@ -25,7 +25,7 @@ _REQUEST = re.compile(r'^- A request like "(.+)"$', re.MULTILINE)
 
 
 @record
-class Likeness:
+class SimilarSkill:
     """The skill that is most like another, how much, and from where on that means the same."""
 
     skill: Skill
@@ -40,7 +40,7 @@ class Likeness:
 
 def nearest(
     skill: Skill, others: Sequence[Skill], *, embedder: Embedder | None, cutoff: float
-) -> Likeness | None:
+) -> SimilarSkill | None:
     """The other skill that is most like this one; None when there are no others."""
     if not others:
         return None
@@ -49,7 +49,7 @@ def nearest(
     limit = cutoff if scores else WORDS_CUTOFF
     scores = scores or [_shared(essence(skill), text) for text in texts]
     best = max(range(len(others)), key=lambda number: scores[number])
-    return Likeness(others[best], scores[best], limit)
+    return SimilarSkill(others[best], scores[best], limit)
 
 
 def essence(skill: Skill) -> str:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
-from wellkept.core.session_steps import TrailStep
+from wellkept.core.session_steps import SessionStep
 from wellkept.core.skills import Skill, SkillFormat
 from wellkept.core.text import first_line
 from wellkept.skills.authoring.edit_fields import Value, new_document
@@ -27,7 +27,7 @@ from wellkept.skills.generation.document import (
 )
 from wellkept.skills.generation.outcome import judge
 from wellkept.skills.generation.procedure import Procedure, procedure
-from wellkept.skills.generation.session_story import WorkStory, portable
+from wellkept.skills.generation.session_story import SessionStory, portable
 from wellkept.skills.sources.stored import GENERATED
 
 MIN_TOOL_CALLS: Final = 3
@@ -53,7 +53,7 @@ class SkillDraft:
     origin: str = "generated"
 
 
-def worth_learning(story: WorkStory) -> str | None:
+def worth_learning(story: SessionStory) -> str | None:
     """Why nothing can be learned from a session; None when something can."""
     if story.is_open:
         return "it is still going on"
@@ -67,7 +67,7 @@ def worth_learning(story: WorkStory) -> str | None:
     return None if procedure(story).is_telling else "it holds no procedure of several steps"
 
 
-def draft_skill(story: WorkStory, *, taken: Collection[str], safe: Safe) -> SkillDraft:
+def draft_skill(story: SessionStory, *, taken: Collection[str], safe: Safe) -> SkillDraft:
     """The skill that one session gives, with a name that is not taken."""
     told = safe_story(story, safe=safe)
     steps = procedure(told)
@@ -87,7 +87,7 @@ def compose(
     *,
     name: str,
     requests: list[str],
-    stories: tuple[WorkStory, ...],
+    stories: tuple[SessionStory, ...],
 ) -> SkillDraft:
     """A draft in words from a procedure and the stories that it was learned from."""
     observations = [one for story in stories for one in story.observation_ids]
@@ -104,7 +104,7 @@ def compose(
     )
 
 
-def title_of(story: WorkStory, steps: Procedure) -> str:
+def title_of(story: SessionStory, steps: Procedure) -> str:
     """What was asked for, in few words; of a session without a prompt, where it worked."""
     for text in (story.title, *story.prompts[:1]):
         if text and (line := first_line(text, limit=MAX_TITLE_CHARS)):
@@ -112,13 +112,13 @@ def title_of(story: WorkStory, steps: Procedure) -> str:
     return f"Work on {', '.join(steps.patterns[:2])}" if steps.patterns else "Learned procedure"
 
 
-def safe_story(story: WorkStory, *, safe: Safe) -> WorkStory:
+def safe_story(story: SessionStory, *, safe: Safe) -> SessionStory:
     """The story without secrets and without what holds only on one machine."""
 
     def told(text: str) -> str:
         return portable(safe(text), roots=story.roots)
 
-    def step(one: TrailStep) -> TrailStep:
+    def step(one: SessionStep) -> SessionStep:
         error = None if one.error is None else told(one.error)
         return replace(one, what=told(one.what), error=error)
 

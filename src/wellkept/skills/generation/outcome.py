@@ -19,9 +19,9 @@ from enum import StrEnum
 from typing import Final
 
 from wellkept.core.records import record
-from wellkept.core.session_steps import TrailStep
+from wellkept.core.session_steps import SessionStep
 from wellkept.skills.generation.procedure import covers, standing_steps
-from wellkept.skills.generation.session_story import WorkStory
+from wellkept.skills.generation.session_story import SessionStory
 
 _LOOKED_AT_CHARS: Final = 600
 _BAD: Final = re.compile(
@@ -44,7 +44,7 @@ _GOOD: Final = re.compile(
 )
 
 
-class Verdict(StrEnum):
+class SessionVerdict(StrEnum):
     """How a session ended."""
 
     SUCCESS = "success"
@@ -53,36 +53,36 @@ class Verdict(StrEnum):
 
 
 @record
-class Outcome:
+class SessionOutcome:
     """A verdict and the reason for it, in words."""
 
-    verdict: Verdict
+    verdict: SessionVerdict
     reason: str
 
     @property
     def is_success(self) -> bool:
         """Whether there is something to learn from."""
-        return self.verdict is Verdict.SUCCESS
+        return self.verdict is SessionVerdict.SUCCESS
 
 
-def judge(story: WorkStory) -> Outcome:
+def judge(story: SessionStory) -> SessionOutcome:
     """How a session ended, by the first rule that applies."""
     trail = story.trail
     for verdict, reason in (
-        (Verdict.FAILURE, _complaint(story)),
-        (Verdict.FAILURE, _taken_back(story)),
-        (Verdict.FAILURE, _left_failing(trail)),
-        (Verdict.SUCCESS, _proven(trail)),
-        (Verdict.SUCCESS, _committed(trail)),
-        (Verdict.SUCCESS, _praised(story)),
-        (Verdict.SUCCESS, _nothing_failing(trail)),
+        (SessionVerdict.FAILURE, _complaint(story)),
+        (SessionVerdict.FAILURE, _taken_back(story)),
+        (SessionVerdict.FAILURE, _left_failing(trail)),
+        (SessionVerdict.SUCCESS, _proven(trail)),
+        (SessionVerdict.SUCCESS, _committed(trail)),
+        (SessionVerdict.SUCCESS, _praised(story)),
+        (SessionVerdict.SUCCESS, _nothing_failing(trail)),
     ):
         if reason is not None:
-            return Outcome(verdict, reason)
-    return Outcome(Verdict.UNPROVEN, "nothing tells whether it worked")
+            return SessionOutcome(verdict, reason)
+    return SessionOutcome(SessionVerdict.UNPROVEN, "nothing tells whether it worked")
 
 
-def _complaint(story: WorkStory) -> str | None:
+def _complaint(story: SessionStory) -> str | None:
     """The last complaint, unless a test, a commit or thanks came after it. The first prompt is
     none: it tells what is broken to begin with."""
     later = list(enumerate(story.prompts[1:], 2))
@@ -98,7 +98,7 @@ def _says(rule: re.Pattern[str], text: str) -> bool:
     return rule.search(text[:_LOOKED_AT_CHARS]) is not None
 
 
-def _taken_back(story: WorkStory) -> str | None:
+def _taken_back(story: SessionStory) -> str | None:
     if story.is_commit_lost:
         return "its commit is on no branch any more"
     edited = any(step.is_edit and step.ok for step in story.trail)
@@ -107,8 +107,8 @@ def _taken_back(story: WorkStory) -> str | None:
     return None
 
 
-def _left_failing(trail: tuple[TrailStep, ...]) -> str | None:
-    failing: list[TrailStep] = []
+def _left_failing(trail: tuple[SessionStep, ...]) -> str | None:
+    failing: list[SessionStep] = []
     for step in trail:
         if step.kind == "run" and step.purpose in ("test", "check"):
             failing = [one for one in failing if not covers(step, one)]
@@ -119,27 +119,27 @@ def _left_failing(trail: tuple[TrailStep, ...]) -> str | None:
     return "its last command failed" if runs and not runs[-1].ok else None
 
 
-def _since_last_edit(trail: tuple[TrailStep, ...]) -> tuple[TrailStep, ...]:
+def _since_last_edit(trail: tuple[SessionStep, ...]) -> tuple[SessionStep, ...]:
     last = max((n for n, step in enumerate(trail) if step.is_edit), default=-1)
     return trail[last + 1 :]
 
 
-def _proven(trail: tuple[TrailStep, ...]) -> str | None:
+def _proven(trail: tuple[SessionStep, ...]) -> str | None:
     ran = [s for s in _since_last_edit(trail) if s.ok and s.purpose in ("test", "check")]
     return f"{ran[-1].purpose}s passed after the last edit" if ran else None
 
 
-def _committed(trail: tuple[TrailStep, ...]) -> str | None:
+def _committed(trail: tuple[SessionStep, ...]) -> str | None:
     made = [s for s in standing_steps(trail) if s.purpose == "commit" and s.ok]
     return "a commit was made and stays" if made else None
 
 
-def _praised(story: WorkStory) -> str | None:
+def _praised(story: SessionStory) -> str | None:
     later = story.prompts[1:][-2:]
     said = any(_says(_GOOD, prompt) for prompt in later)
     return "the person said that it works" if said else None
 
 
-def _nothing_failing(trail: tuple[TrailStep, ...]) -> str | None:
+def _nothing_failing(trail: tuple[SessionStep, ...]) -> str | None:
     ran = [s for s in _since_last_edit(trail) if s.kind in ("run", "tool") and s.purpose != "look"]
     return "its last command worked" if ran and ran[-1].ok else None

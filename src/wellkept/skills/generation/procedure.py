@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import Final, Literal, TypeAlias
 
 from wellkept.core.records import record
-from wellkept.core.session_steps import StepPurpose, TrailStep
-from wellkept.skills.generation.session_story import WorkStory, portable
+from wellkept.core.session_steps import SessionStep, StepPurpose
+from wellkept.skills.generation.session_story import SessionStory, portable
 
 MAX_STEPS: Final = 15
 MAX_PITFALLS: Final = 5
@@ -81,7 +81,7 @@ class Procedure:
         return sum(step.does != "look" for step in self.steps) > 1
 
 
-def procedure(story: WorkStory) -> Procedure:
+def procedure(story: SessionStory) -> Procedure:
     """What a session did that stands."""
     kept = standing_steps(story.trail)
     worked = [step for step in kept if step.ok and step.kind != "skill" and step.purpose != "look"]
@@ -94,7 +94,7 @@ def procedure(story: WorkStory) -> Procedure:
     )
 
 
-def subject(step: TrailStep) -> str:
+def subject(step: SessionStep) -> str:
     """What a step is about, so that another try at it is recognised."""
     return _subject_of(step.what, step.purpose) if step.kind == "run" else step.what
 
@@ -106,7 +106,7 @@ def _subject_of(command: str, purpose: str) -> str:
     return f"{purpose} {_program(command)}" if purpose in ("test", "check") else command
 
 
-def covers(worked: TrailStep, failed: TrailStep) -> bool:
+def covers(worked: SessionStep, failed: SessionStep) -> bool:
     """Whether a run proves that what failed before works: it is as wide, and the same program."""
     if subject(worked) != subject(failed):
         return False
@@ -124,9 +124,9 @@ def _chosen(command: str) -> list[str]:
 # -- What stands ----------------------------------------------------------------------------------
 
 
-def standing_steps(trail: Sequence[TrailStep]) -> list[TrailStep]:
+def standing_steps(trail: Sequence[SessionStep]) -> list[SessionStep]:
     """The steps without those that were taken back later."""
-    kept: list[TrailStep] = []
+    kept: list[SessionStep] = []
     for number, step in enumerate(trail):
         if step.kind == "run" and step.ok and (back := _GIT_BACK.search(step.what)):
             is_kept_aside = back["verb"] == "stash" and _comes_back(trail[number + 1 :])
@@ -142,17 +142,17 @@ def standing_steps(trail: Sequence[TrailStep]) -> list[TrailStep]:
     return kept
 
 
-def _is_nothing(step: TrailStep) -> bool:
+def _is_nothing(step: SessionStep) -> bool:
     """Whether an edit leaves its text as it found it."""
     before, _, after = step.mark.partition(">")
     return bool(after) and before == after
 
 
-def _comes_back(later: Sequence[TrailStep]) -> bool:
+def _comes_back(later: Sequence[SessionStep]) -> bool:
     return any(re.search(r"\bgit\s+stash\s+(?:pop|apply)\b", step.what) for step in later)
 
 
-def _take_back(kept: list[TrailStep], verb: str, rest: str) -> bool:
+def _take_back(kept: list[SessionStep], verb: str, rest: str) -> bool:
     """Take from the steps what a git command took back; tells whether it was anything."""
     words = [word.strip("'\"") for word in rest.split()]
     if verb == "stash" and words[:1] not in ([], ["push"], ["save"], ["-u"]):
@@ -167,16 +167,16 @@ def _take_back(kept: list[TrailStep], verb: str, rest: str) -> bool:
     return False
 
 
-def _last_commit(kept: Sequence[TrailStep]) -> int:
+def _last_commit(kept: Sequence[SessionStep]) -> int:
     made = [n for n, step in enumerate(kept) if step.purpose == "commit" and step.ok]
     return made[-1] if made else -1
 
 
-def _commit_before_last(kept: Sequence[TrailStep]) -> int:
+def _commit_before_last(kept: Sequence[SessionStep]) -> int:
     return _last_commit(kept[: max(0, _last_commit(kept))])
 
 
-def _drop_since(kept: list[TrailStep], commit: int) -> bool:
+def _drop_since(kept: list[SessionStep], commit: int) -> bool:
     """Drop edits and commits after a commit; what else was run still happened."""
     kept[commit + 1 :] = [
         step for step in kept[commit + 1 :] if not step.is_edit and step.purpose != "commit"
@@ -184,10 +184,10 @@ def _drop_since(kept: list[TrailStep], commit: int) -> bool:
     return True
 
 
-def _drop_files(kept: list[TrailStep], names: Sequence[str]) -> bool:
+def _drop_files(kept: list[SessionStep], names: Sequence[str]) -> bool:
     since = _last_commit(kept) + 1
 
-    def is_named(step: TrailStep) -> bool:
+    def is_named(step: SessionStep) -> bool:
         return step.is_edit and any(
             name in (_EVERYTHING, step.what) or step.what.startswith(f"{name.rstrip('/')}/")
             for name in names
@@ -199,7 +199,7 @@ def _drop_files(kept: list[TrailStep], names: Sequence[str]) -> bool:
     return has_changed
 
 
-def _undone_from(kept: Sequence[TrailStep], step: TrailStep) -> int | None:
+def _undone_from(kept: Sequence[SessionStep], step: SessionStep) -> int | None:
     """Where the edits of a file begin that an edit leads back to before; None when it is new."""
     before, _, after = step.mark.partition(">")
     if not after:
@@ -220,7 +220,7 @@ def _undone_from(kept: Sequence[TrailStep], step: TrailStep) -> int | None:
 # -- From steps to a procedure --------------------------------------------------------------------
 
 
-def _last_of_each(steps: Sequence[TrailStep]) -> list[TrailStep]:
+def _last_of_each(steps: Sequence[SessionStep]) -> list[SessionStep]:
     """Each command and tool where it came last; edits stay where they are."""
     last = {_again(step): number for number, step in enumerate(steps) if not step.is_edit}
     return [
@@ -228,14 +228,14 @@ def _last_of_each(steps: Sequence[TrailStep]) -> list[TrailStep]:
     ]
 
 
-def _again(step: TrailStep) -> tuple[str, str, str]:
+def _again(step: SessionStep) -> tuple[str, str, str]:
     return step.kind, step.purpose, subject(step)
 
 
-def _grouped(steps: Sequence[TrailStep], *, roots: tuple[str, ...]) -> list[ProcedureStep]:
+def _grouped(steps: Sequence[SessionStep], *, roots: tuple[str, ...]) -> list[ProcedureStep]:
     """Edits in a row become one step; a file counts where it was first written."""
     made: list[ProcedureStep] = []
-    edits: list[TrailStep] = []
+    edits: list[SessionStep] = []
     seen: set[str] = set()
     for step in steps:
         if step.is_edit:
@@ -249,7 +249,7 @@ def _grouped(steps: Sequence[TrailStep], *, roots: tuple[str, ...]) -> list[Proc
     return [*made, *_edit_steps(edits)]
 
 
-def _edit_steps(edits: Sequence[TrailStep]) -> list[ProcedureStep]:
+def _edit_steps(edits: Sequence[SessionStep]) -> list[ProcedureStep]:
     """New files and changed ones, each as one step, in the order in which they came."""
     by_kind: dict[Does, list[str]] = {}
     for step in edits:
@@ -260,7 +260,7 @@ def _edit_steps(edits: Sequence[TrailStep]) -> list[ProcedureStep]:
     ]
 
 
-def _command_step(step: TrailStep, roots: tuple[str, ...]) -> ProcedureStep:
+def _command_step(step: SessionStep, roots: tuple[str, ...]) -> ProcedureStep:
     if step.kind == "tool":
         return ProcedureStep(does="tool", command=step.what)
     is_commit = step.purpose == "commit"
@@ -288,7 +288,7 @@ def _pattern(file: str) -> str:
     return str(path.parent / f"*{path.suffix}")
 
 
-def _reading(story: WorkStory) -> list[ProcedureStep]:
+def _reading(story: SessionStory) -> list[ProcedureStep]:
     """What was read and not written: the ground that the work stands on."""
     written = {step.what for step in story.trail if step.is_edit}
     read = [file for file in story.files_read if file not in written][-MAX_FILES_TO_READ:]
@@ -298,7 +298,7 @@ def _reading(story: WorkStory) -> list[ProcedureStep]:
 # -- Pitfalls -------------------------------------------------------------------------------------
 
 
-def _pitfalls(trail: Sequence[TrailStep], roots: tuple[str, ...]) -> list[Pitfall]:
+def _pitfalls(trail: Sequence[SessionStep], roots: tuple[str, ...]) -> list[Pitfall]:
     """Commands that failed first, each once, with what was done until they worked."""
     found: dict[str, Pitfall] = {}
     for number, step in enumerate(trail):
@@ -315,7 +315,7 @@ def _pitfalls(trail: Sequence[TrailStep], roots: tuple[str, ...]) -> list[Pitfal
     return list(found.values())[-MAX_PITFALLS:]
 
 
-def _worked_later(later: Sequence[TrailStep], failed: TrailStep) -> int | None:
+def _worked_later(later: Sequence[SessionStep], failed: SessionStep) -> int | None:
     for number, step in enumerate(later):
         if not (step.ok and step.kind == "run" and step.purpose == failed.purpose):
             continue
@@ -337,7 +337,7 @@ def _program(command: str) -> str:
 
 
 def _what_helped(
-    failed: TrailStep, between: Sequence[TrailStep], worked: TrailStep, roots: tuple[str, ...]
+    failed: SessionStep, between: Sequence[SessionStep], worked: SessionStep, roots: tuple[str, ...]
 ) -> str:
     stands = standing_steps(between)
     commands = [s.what for s in stands if s.kind == "run" and s.ok and s.purpose != "look"]

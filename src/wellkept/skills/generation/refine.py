@@ -24,7 +24,7 @@ from wellkept.skills.generation.procedure import (
     patterns_of,
     procedure,
 )
-from wellkept.skills.generation.session_story import WorkStory
+from wellkept.skills.generation.session_story import SessionStory
 
 MIN_SESSIONS: Final = 2
 _MAX_FILES: Final = 12
@@ -39,7 +39,7 @@ class _Seen:
     place: float
 
 
-def refine_skill(stories: Sequence[WorkStory], *, name: str, safe: Safe) -> SkillDraft:
+def refine_skill(stories: Sequence[SessionStory], *, name: str, safe: Safe) -> SkillDraft:
     """The skill that several sessions give together, under a name that stays."""
     told = tuple(safe_story(story, safe=safe) for story in stories)
     steps = merged([procedure(story) for story in told])

@@ -19,7 +19,7 @@ from typing import Final, cast
 
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, UsageError
-from wellkept.core.ports.skills import HookRecord, HookTrust
+from wellkept.core.ports.skills import HookRunLog, HookTrust
 from wellkept.core.records import record
 from wellkept.core.skills import HookEvent, Skill, SkillHook, SkillIndex
 from wellkept.core.text import shorten
@@ -126,7 +126,7 @@ class SkillHooks:
         index: Callable[[], SkillIndex],
         root: Path,
         trust: HookTrust,
-        ran: HookRecord,
+        ran: HookRunLog,
         environment: Mapping[str, str],
     ) -> None:
         self._index = index

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BODY_CHARS = 600
 
 
-class MeaningIndex:
+class SkillEmbeddings:
     """The vectors of a set of skills."""
 
     def __init__(self, skills: Sequence[Skill], embedder: Embedder | None) -> None:

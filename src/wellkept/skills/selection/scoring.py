@@ -19,7 +19,7 @@ from wellkept.core.records import record
 from wellkept.core.skills import Skill
 from wellkept.skills.globs import fits_any
 from wellkept.skills.selection.detection import Detected, has_rule
-from wellkept.skills.selection.embeddings import MeaningIndex
+from wellkept.skills.selection.embeddings import SkillEmbeddings
 from wellkept.skills.selection.lexical import WordIndex, WordMatch, document_scores
 
 DEFAULT_PROFILE: Final = "default"
@@ -30,7 +30,7 @@ _NOTHING: Mapping[int, WordMatch] = MappingProxyType({})
 
 
 @record
-class ScorePart:
+class SkillScorePart:
     """One term of a score: what was found, how much of it, its weight."""
 
     name: str
@@ -49,7 +49,7 @@ class SkillSearch:
 
     def __init__(self, skills: Sequence[Skill], *, embedder: Embedder | None = None) -> None:
         self.skills = tuple(skills)
-        self.meaning = MeaningIndex(self.skills, embedder)
+        self.meaning = SkillEmbeddings(self.skills, embedder)
 
     @cached_property
     def words(self) -> WordIndex:
@@ -58,7 +58,7 @@ class SkillSearch:
 
 
 @record
-class Question:
+class SkillQuery:
     """What skills are chosen for: the prompt, files at hand, and what the project calls for.
 
     `detected` is None when nobody looked at a project.
@@ -70,11 +70,11 @@ class Question:
 
 
 @record
-class Ranking:
+class SkillRanking:
     """Scores by the place of a skill, and what each of them is made of, told on request."""
 
     scores: Mapping[int, float]
-    parts: Callable[[int], tuple[ScorePart, ...]]
+    parts: Callable[[int], tuple[SkillScorePart, ...]]
 
 
 @record
@@ -85,22 +85,24 @@ class Profile:
     """
 
     name: str
-    rank: Callable[[SkillSearch, Question], Ranking]
+    rank: Callable[[SkillSearch, SkillQuery], SkillRanking]
     min_score: float
     min_score_words: float
 
 
-def rank_fused(search: SkillSearch, question: Question) -> Ranking:
+def rank_fused(search: SkillSearch, question: SkillQuery) -> SkillRanking:
     """Words, meaning, files and detection, added up."""
     prompt = question.prompt.strip()
     matches = search.words.match(prompt) if prompt else _NOTHING
     cosines = search.meaning.cosines(prompt) if prompt else []
 
-    def parts(place: int) -> tuple[ScorePart, ...]:
+    def parts(place: int) -> tuple[SkillScorePart, ...]:
         match = matches.get(place)
-        words = () if match is None else (ScorePart("words", match.score, WORDS, match.detail),)
+        words = (
+            () if match is None else (SkillScorePart("words", match.score, WORDS, match.detail),)
+        )
         cosine = cosines[place] if cosines else 0.0
-        meaning = (ScorePart("meaning", cosine, MEANING),) if cosine > 0 else ()
+        meaning = (SkillScorePart("meaning", cosine, MEANING),) if cosine > 0 else ()
         return (*words, *meaning, *_project_parts(search.skills[place], question))
 
     scores = {
@@ -109,48 +111,48 @@ def rank_fused(search: SkillSearch, question: Question) -> Ranking:
         + (max(0.0, cosines[place]) * MEANING if cosines else 0.0)
         for place, skill in enumerate(search.skills)
     }
-    return Ranking(scores, parts)
+    return SkillRanking(scores, parts)
 
 
-def _project_parts(skill: Skill, question: Question) -> tuple[ScorePart, ...]:
+def _project_parts(skill: Skill, question: SkillQuery) -> tuple[SkillScorePart, ...]:
     """A file at hand that the skill is about; a project that calls for it, or for others."""
-    parts: list[ScorePart] = []
+    parts: list[SkillScorePart] = []
     for path in question.files if skill.globs else ():
         glob = fits_any(path, skill.globs)
         if glob is not None:
-            parts.append(ScorePart("files", 1.0, FILES, f"{path} fits {glob}"))
+            parts.append(SkillScorePart("files", 1.0, FILES, f"{path} fits {glob}"))
             break
     if question.detected:
         found = question.detected.get(skill.name)
         if found is not None:
-            parts.append(ScorePart("detected", found.strength, DETECTED, found.reason))
+            parts.append(SkillScorePart("detected", found.strength, DETECTED, found.reason))
         elif has_rule(skill):
-            parts.append(ScorePart("another kind of project", 1.0, OTHER_PROJECT))
+            parts.append(SkillScorePart("another kind of project", 1.0, OTHER_PROJECT))
     return tuple(parts)
 
 
-def rank_as_documented(search: SkillSearch, question: Question) -> Ranking:
+def rank_as_documented(search: SkillSearch, question: SkillQuery) -> SkillRanking:
     """Detected ones first, by priority; then the word formula of the documents."""
     words = document_scores(search.skills, question.prompt)
     detected = question.detected or {}
 
-    def parts(place: int) -> tuple[ScorePart, ...]:
+    def parts(place: int) -> tuple[SkillScorePart, ...]:
         skill = search.skills[place]
         first = (
-            ScorePart(
+            SkillScorePart(
                 "detected", 1.0, _DETECTED_FIRST + skill.priority, detected[skill.name].reason
             )
             if skill.name in detected
             else None
         )
-        by_words = ScorePart("words", words[place], 1.0)
+        by_words = SkillScorePart("words", words[place], 1.0)
         return (first, by_words) if first else (by_words,)
 
     scores = {
         place: words[place] + (_DETECTED_FIRST + s.priority if s.name in detected else 0.0)
         for place, s in enumerate(search.skills)
     }
-    return Ranking(scores, parts)
+    return SkillRanking(scores, parts)
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(

@@ -18,8 +18,8 @@ from wellkept.skills.selection.detection import Detected, allows_phase
 from wellkept.skills.selection.scoring import (
     DEFAULT_PROFILE,
     Profile,
-    Question,
-    ScorePart,
+    SkillQuery,
+    SkillScorePart,
     SkillSearch,
     profile_named,
 )
@@ -54,7 +54,7 @@ class SkillChoice:
     skill: Skill
     score: float
     reasons: tuple[str, ...]
-    parts: tuple[ScorePart, ...]
+    parts: tuple[SkillScorePart, ...]
 
 
 @record
@@ -82,7 +82,7 @@ def select_skills(
     by_name = None if detected is None else {one.skill.name: one for one in detected}
     prompt = prompt[:MAX_PROMPT_CHARS]
     at_hand = (path.replace("\\", "/") for path in files)
-    question = Question(prompt, (*at_hand, *mentioned_paths(prompt)), by_name)
+    question = SkillQuery(prompt, (*at_hand, *mentioned_paths(prompt)), by_name)
     ranking = profile.rank(search, question)
     open_to = _Allowed(policy)
     places = [place for place, skill in enumerate(search.skills) if open_to.has(skill)]
@@ -145,13 +145,13 @@ def is_offered_to_agents(skill: Skill) -> bool:
     )
 
 
-def _choice(skill: Skill, score: float, parts: tuple[ScorePart, ...]) -> SkillChoice:
+def _choice(skill: Skill, score: float, parts: tuple[SkillScorePart, ...]) -> SkillChoice:
     strongest = sorted(parts, key=lambda part: -part.effect)
     reasons = tuple(_reason(part) for part in strongest if part.effect > 0)
     return SkillChoice(skill, round(score, 6), reasons, parts)
 
 
-def _reason(part: ScorePart) -> str:
+def _reason(part: SkillScorePart) -> str:
     if part.name == "words":
         return f"shares the words {part.detail}" if part.detail else "shares words with the prompt"
     return part.detail or "is near in meaning"

@@ -15,7 +15,7 @@ from wellkept.core.ports.skills import SkillSwitches
 from wellkept.core.records import replace
 from wellkept.core.skills import Skill, SkillClash, SkillFinding, SkillIndex
 from wellkept.skills.documents.finding_codes import finding
-from wellkept.skills.sources.scanner import Scanned, ScanResult
+from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
 
 
 class Scanner(Protocol):
@@ -26,7 +26,7 @@ class Scanner(Protocol):
     def forget(self) -> None: ...
 
 
-class SkillCatalogue:
+class SkillCatalog:
     """The skills of some sources, with the switches that somebody set."""
 
     def __init__(
@@ -102,7 +102,7 @@ def _distinct(results: list[ScanResult]) -> list[Skill]:
     return distinct
 
 
-def _rank(one: Scanned) -> tuple[int, str, str]:
+def _rank(one: ScannedSkill) -> tuple[int, str, str]:
     skill = one.skill
     return -skill.priority, skill.name, str(skill.path or "")
 

@@ -12,8 +12,8 @@ from typing import Final, cast
 
 from wellkept.core.records import replace
 from wellkept.skills.sources.fingerprints import look
-from wellkept.skills.sources.locations import Place, plugin_place
-from wellkept.skills.sources.scanner import PlaceScanner, Scanned, ScanResult, read_file
+from wellkept.skills.sources.locations import SkillLocation, plugin_place
+from wellkept.skills.sources.scanner import FolderScanner, ScannedSkill, ScanResult, read_file
 
 _LIST: Final = "plugins/installed_plugins.json"
 _SETTINGS: Final = "settings.json"
@@ -25,7 +25,7 @@ class PluginScanner:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._scanners: dict[Place, PlaceScanner] = {}
+        self._scanners: dict[SkillLocation, FolderScanner] = {}
         self._seen: object = None
         self._results: tuple[ScanResult, ...] = ()
         self._last = ScanResult()
@@ -37,7 +37,7 @@ class PluginScanner:
             self._seen = seen
             places = [plugin_place(name, folder) for name, folder in self._installed()]
             known = self._scanners
-            self._scanners = {place: known.get(place) or PlaceScanner(place) for place in places}
+            self._scanners = {place: known.get(place) or FolderScanner(place) for place in places}
         results = tuple(scanner.scan() for scanner in self._scanners.values())
         if len(results) != len(self._results) or any(
             new is not old for new, old in zip(results, self._results, strict=True)
@@ -70,12 +70,12 @@ def _together(results: tuple[ScanResult, ...]) -> ScanResult:
     )
 
 
-def _qualified(scanned: Scanned) -> Scanned:
+def _qualified(scanned: ScannedSkill) -> ScannedSkill:
     """A plugin's skill also goes by `plugin:skill`, as Claude Code calls it."""
     skill = scanned.skill
     full = f"{skill.source.name}:{skill.name}"
     invocation = replace(skill.invocation, aliases=(*skill.invocation.aliases, full))
-    return Scanned(replace(skill, invocation=invocation), scanned.file_id)
+    return ScannedSkill(replace(skill, invocation=invocation), scanned.file_id)
 
 
 def _json(path: Path) -> dict[str, object]:

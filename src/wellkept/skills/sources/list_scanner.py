@@ -10,9 +10,9 @@ from wellkept.core.skills import SkillFinding
 from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.sources.fingerprints import Stamp, look
 from wellkept.skills.sources.list_files import MAX_LIST_BYTES, ListedSkill, SkillList, read_list
-from wellkept.skills.sources.locations import Place, Shape
+from wellkept.skills.sources.locations import FolderShape, SkillLocation
 from wellkept.skills.sources.remote_copies import RemoteCopies, RemoteScanner
-from wellkept.skills.sources.scanner import PlaceScanner, Scanned, ScanResult, read_file
+from wellkept.skills.sources.scanner import FolderScanner, ScannedSkill, ScanResult, read_file
 
 
 class ListScanner:
@@ -25,7 +25,7 @@ class ListScanner:
         self._remote = RemoteScanner(copies) if copies else None
         self._stamp: Stamp | None = None
         self._list = SkillList()
-        self._scanners: dict[ListedSkill, PlaceScanner] = {}
+        self._scanners: dict[ListedSkill, FolderScanner] = {}
         self._results: list[ScanResult] = []
         self._last = ScanResult()
 
@@ -62,12 +62,12 @@ class ListScanner:
             return SkillList(findings=(replace(note, path=self._path),))
         return read_list(data, path=self._path, fence=self._fence)
 
-    def _scanner(self, listed: ListedSkill) -> PlaceScanner:
+    def _scanner(self, listed: ListedSkill) -> FolderScanner:
         folder = listed.folder or self._path.parent
-        return PlaceScanner(Place(listed.source, folder, Shape.ONE, self._fence))
+        return FolderScanner(SkillLocation(listed.source, folder, FolderShape.ONE, self._fence))
 
     def _together(self) -> ScanResult:
-        skills: list[Scanned] = []
+        skills: list[ScannedSkill] = []
         findings: list[SkillFinding] = [*self._list.findings]
         for listed, scanner in self._scanners.items():
             result = scanner.scan()
@@ -85,7 +85,7 @@ class ListScanner:
         sources = dict.fromkeys(scanned.skill.source for scanned in skills)
         return ScanResult(tuple(skills), tuple(findings), sources=tuple(sources))
 
-    def _copy(self, listed: ListedSkill) -> Scanned | None:
+    def _copy(self, listed: ListedSkill) -> ScannedSkill | None:
         """The agreed copy of an address."""
         if self._copies is None or self._remote is None or listed.url is None:
             return None
@@ -108,7 +108,7 @@ class ListScanner:
         return replace(finding("remote-waiting", message), path=self._path)
 
 
-def _as_listed(scanned: Scanned, listed: ListedSkill) -> Scanned:
+def _as_listed(scanned: ScannedSkill, listed: ListedSkill) -> ScannedSkill:
     """The skill under the name, the priority and the rules that its list gives it."""
     skill = scanned.skill
     own = () if skill.name == listed.name else (skill.name,)
@@ -121,4 +121,4 @@ def _as_listed(scanned: Scanned, listed: ListedSkill) -> Scanned:
         inject_into=listed.inject_into or skill.inject_into,
         invocation=replace(skill.invocation, aliases=(*own, *skill.invocation.aliases)),
     )
-    return Scanned(named, scanned.file_id)
+    return ScannedSkill(named, scanned.file_id)

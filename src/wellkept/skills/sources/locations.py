@@ -16,7 +16,7 @@ from wellkept.core.skills import SkillKind, SkillSource
 BUILTIN_FOLDER: Final = Path(__file__).parent / "builtin"
 
 
-class Shape(StrEnum):
+class FolderShape(StrEnum):
     """How skills lie in a place."""
 
     FOLDERS = "folders"
@@ -30,25 +30,25 @@ class Shape(StrEnum):
 
 
 @record
-class Place:
+class SkillLocation:
     """A folder to look through. Links may lead anywhere below `fence`; without one, anywhere."""
 
     source: SkillSource
     folder: Path
-    shape: Shape
+    shape: FolderShape
     fence: Path | None = None
 
 
 _PROJECT: Final = (
-    (".skills", Shape.MIXED, 240),
-    (".claude/skills", Shape.FOLDERS, 230),
-    (".agents/skills", Shape.FOLDERS, 220),
-    (".opencode/skills", Shape.FOLDERS, 210),
+    (".skills", FolderShape.MIXED, 240),
+    (".claude/skills", FolderShape.FOLDERS, 230),
+    (".agents/skills", FolderShape.FOLDERS, 220),
+    (".opencode/skills", FolderShape.FOLDERS, 210),
 )
 _HOME: Final = (
-    (".claude/skills", Shape.FOLDERS, 160),
-    (".agents/skills", Shape.FOLDERS, 150),
-    (".config/opencode/skills", Shape.FOLDERS, 140),
+    (".claude/skills", FolderShape.FOLDERS, 160),
+    (".agents/skills", FolderShape.FOLDERS, 150),
+    (".config/opencode/skills", FolderShape.FOLDERS, 140),
 )
 CONVENTION_PRIORITY: Final = 205
 OWN_PRIORITY: Final = 180
@@ -61,34 +61,38 @@ GENERATED_PRIORITY: Final = 95
 BUILTIN_PRIORITY: Final = 25
 
 
-def project_places(root: Path) -> tuple[Place, ...]:
+def project_places(root: Path) -> tuple[SkillLocation, ...]:
     """The places of a project. A checkout may be a stranger's: links stay inside it."""
     folders = (
-        Place(SkillSource(SkillKind.PROJECT, name, priority, root / name), root / name, shape, root)
+        SkillLocation(
+            SkillSource(SkillKind.PROJECT, name, priority, root / name), root / name, shape, root
+        )
         for name, shape, priority in _PROJECT
     )
     conventions = SkillSource(SkillKind.PROJECT, "conventions", CONVENTION_PRIORITY, root)
-    return (*folders, Place(conventions, root, Shape.CONVENTIONS, root))
+    return (*folders, SkillLocation(conventions, root, FolderShape.CONVENTIONS, root))
 
 
-def user_places(home: Path, own_folder: Path) -> tuple[Place, ...]:
+def user_places(home: Path, own_folder: Path) -> tuple[SkillLocation, ...]:
     """The places of a person; `own_folder` is where Wellkept keeps this person's settings."""
     own = own_folder / "skills"
     places = (
-        Place(SkillSource(SkillKind.USER, f"~/{name}", priority, home / name), home / name, shape)
+        SkillLocation(
+            SkillSource(SkillKind.USER, f"~/{name}", priority, home / name), home / name, shape
+        )
         for name, shape, priority in _HOME
     )
     mine = SkillSource(SkillKind.USER, OWN_NAME, OWN_PRIORITY, own)
-    return (Place(mine, own, Shape.MIXED), *places)
+    return (SkillLocation(mine, own, FolderShape.MIXED), *places)
 
 
-def builtin_place() -> Place:
+def builtin_place() -> SkillLocation:
     """What comes with Wellkept."""
     source = SkillSource(SkillKind.BUILTIN, "wellkept", BUILTIN_PRIORITY, BUILTIN_FOLDER)
-    return Place(source, BUILTIN_FOLDER, Shape.FOLDERS)
+    return SkillLocation(source, BUILTIN_FOLDER, FolderShape.FOLDERS)
 
 
-def plugin_place(name: str, folder: Path) -> Place:
+def plugin_place(name: str, folder: Path) -> SkillLocation:
     """The skills of one installed plugin."""
     source = SkillSource(SkillKind.PLUGIN, name, PLUGIN_PRIORITY, folder)
-    return Place(source, folder / "skills", Shape.FOLDERS, folder)
+    return SkillLocation(source, folder / "skills", FolderShape.FOLDERS, folder)

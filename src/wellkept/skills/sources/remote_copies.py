@@ -20,7 +20,7 @@ from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.sources.fingerprints import look, unchanged
-from wellkept.skills.sources.scanner import Scanned, ScanResult, read_file
+from wellkept.skills.sources.scanner import ScannedSkill, ScanResult, read_file
 
 REMOTE_PRIORITY: Final = 120
 _PINS: Final = "pins.json"
@@ -114,7 +114,7 @@ class RemoteScanner:
     def _read_all(self) -> ScanResult:
         pins_file = str(self._copies.pins_file)
         marks = [(pins_file, look(pins_file))]
-        skills: list[Scanned] = []
+        skills: list[ScannedSkill] = []
         findings: list[SkillFinding] = []
         try:
             pins = self._copies.pins()
@@ -133,7 +133,7 @@ class RemoteScanner:
         sources = (self._copies.source,) if pins else ()
         return ScanResult(tuple(skills), tuple(findings), tuple(marks), sources)
 
-    def _read(self, pin: Pin) -> Scanned | None:
+    def _read(self, pin: Pin) -> ScannedSkill | None:
         path = self._copies.path(pin)
         try:
             data, status = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)
@@ -149,7 +149,7 @@ class RemoteScanner:
             path=path,
             modified_ns=status.st_mtime_ns,
         )
-        return Scanned(replace(skill, name=pin.name), (status.st_dev, status.st_ino))
+        return ScannedSkill(replace(skill, name=pin.name), (status.st_dev, status.st_ino))
 
 
 def _pin(url: str, value: object) -> Pin | None:

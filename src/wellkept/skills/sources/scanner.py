@@ -23,7 +23,7 @@ from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.safe_paths import is_inside
 from wellkept.skills.sources.fingerprints import GONE, Stamp, look, settled, stamp_of, unchanged
-from wellkept.skills.sources.locations import Place, Shape
+from wellkept.skills.sources.locations import FolderShape, SkillLocation
 
 SKILL_FILES: Final = ("SKILL.md", "skill.md")
 CONVENTION_FILES: Final = frozenset(
@@ -46,7 +46,7 @@ Marks: TypeAlias = tuple[tuple[str, Stamp], ...]
 
 
 @record
-class Scanned:
+class ScannedSkill:
     """A skill and the file it was read from, by device and inode."""
 
     skill: Skill
@@ -57,7 +57,7 @@ class Scanned:
 class ScanResult:
     """What one place holds; `marks` are the paths that were looked at, with their stamps."""
 
-    skills: tuple[Scanned, ...] = ()
+    skills: tuple[ScannedSkill, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
     marks: Marks = ()
     sources: tuple[SkillSource, ...] = ()
@@ -67,15 +67,15 @@ class ScanResult:
 class _Reading:
     """One document as it was read, with the stamps of everything that it was read from."""
 
-    scanned: Scanned
+    scanned: ScannedSkill
     marks: Marks
     with_interface: bool
 
 
-class PlaceScanner:
+class FolderScanner:
     """Looks through one place, again and again."""
 
-    def __init__(self, place: Place, *, max_chars: int = MAX_PLACE_CHARS) -> None:
+    def __init__(self, place: SkillLocation, *, max_chars: int = MAX_PLACE_CHARS) -> None:
         self.place = place
         self._max_chars = max_chars
         self._last: ScanResult | None = None
@@ -96,11 +96,11 @@ class PlaceScanner:
 class _Scan:
     """One walk through one place."""
 
-    def __init__(self, place: Place, known: dict[str, _Reading], *, max_chars: int) -> None:
+    def __init__(self, place: SkillLocation, known: dict[str, _Reading], *, max_chars: int) -> None:
         self._place = place
         self._known = known
         self._seen_ns = time.time_ns()
-        self._skills: list[Scanned] = []
+        self._skills: list[ScannedSkill] = []
         self._findings: list[SkillFinding] = []
         self._marks: list[tuple[str, Stamp]] = []
         self._folders: set[tuple[int, int]] = set()
@@ -127,7 +127,7 @@ class _Scan:
         if entries is None:
             return
         names = {entry.name: entry for entry in entries}
-        if self._place.shape is Shape.CONVENTIONS:
+        if self._place.shape is FolderShape.CONVENTIONS:
             for name in sorted(CONVENTION_FILES & names.keys()):
                 self._take(names[name], SkillFormat.CONVENTION, self._convention_name(folder, name))
         else:
@@ -135,11 +135,11 @@ class _Scan:
             if own is not None:
                 name = os.path.basename(folder)  # noqa: PTH119 - once a skill: a Path costs 5 us
                 self._take(own, SkillFormat.FULL, name, names=names.keys())
-                if depth or self._place.shape is Shape.ONE:
+                if depth or self._place.shape is FolderShape.ONE:
                     return  # what lies below belongs to this skill
-            elif self._place.shape is Shape.MIXED:
+            elif self._place.shape is FolderShape.MIXED:
                 self._take_light(entries)
-        if self._place.shape is not Shape.ONE:
+        if self._place.shape is not FolderShape.ONE:
             self._descend(entries, depth=depth)
 
     def _list(self, folder: str) -> list[os.DirEntry[str]] | None:
@@ -159,7 +159,7 @@ class _Scan:
             return None
 
     def _descend(self, entries: list[os.DirEntry[str]], *, depth: int) -> None:
-        conventions = self._place.shape is Shape.CONVENTIONS
+        conventions = self._place.shape is FolderShape.CONVENTIONS
         if depth >= (MAX_CONVENTION_DEPTH if conventions else MAX_DEPTH):
             return
         for entry in entries:
@@ -265,7 +265,7 @@ class _Scan:
         marks: Marks = ()
         if with_interface:
             skill, marks = self._with_interface(skill, file.parent)
-        scanned = Scanned(skill, (status.st_dev, status.st_ino))
+        scanned = ScannedSkill(skill, (status.st_dev, status.st_ino))
         return _Reading(scanned, (mark, *marks), with_interface)
 
     def _with_interface(self, skill: Skill, folder: Path) -> tuple[Skill, Marks]:

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
-from wellkept.core.ports.skills import KeptDocument, KeptSkills, PromptDefinition, PromptShelf
+from wellkept.core.ports.skills import PromptDefinition, PromptSource, StoredSkill, StoredSkills
 from wellkept.core.records import replace
 from wellkept.core.skills import Skill, SkillFormat, SkillInvocation, SkillKind, SkillSource
 from wellkept.core.text import clean
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.documents.spec_rules import usable_name
 from wellkept.skills.sources.locations import GENERATED_PRIORITY, MCP_PRIORITY
-from wellkept.skills.sources.scanner import Scanned, ScanResult
+from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
 
 GENERATED: Final = SkillSource(SkillKind.GENERATED, "store", GENERATED_PRIORITY)
 
 
-class KeptScanner:
+class StoredSkillScanner:
     """Skills in a store as a place."""
 
-    def __init__(self, kept: KeptSkills) -> None:
+    def __init__(self, kept: StoredSkills) -> None:
         self._kept = kept
-        self._documents: Sequence[KeptDocument] = ()
+        self._documents: Sequence[StoredSkill] = ()
         self._last = ScanResult()
 
     def scan(self) -> ScanResult:
@@ -32,7 +32,7 @@ class KeptScanner:
         documents = tuple(self._kept.documents())
         if documents != self._documents:
             self._documents = documents
-            skills = tuple(Scanned(_kept_skill(document)) for document in documents)
+            skills = tuple(ScannedSkill(_kept_skill(document)) for document in documents)
             self._last = ScanResult(skills, sources=(GENERATED,))
         return self._last
 
@@ -41,7 +41,7 @@ class KeptScanner:
         self._documents, self._last = (), ScanResult()
 
 
-def _kept_skill(document: KeptDocument) -> Skill:
+def _kept_skill(document: StoredSkill) -> Skill:
     skill = read_skill(
         document.text.encode("utf-8", errors="replace"),
         source=GENERATED,
@@ -55,7 +55,7 @@ def _kept_skill(document: KeptDocument) -> Skill:
 class PromptScanner:
     """Prompts of MCP servers as a place; their texts are asked for when they are run."""
 
-    def __init__(self, shelf: PromptShelf) -> None:
+    def __init__(self, shelf: PromptSource) -> None:
         self._shelf = shelf
         self._prompts: Sequence[PromptDefinition] = ()
         self._last = ScanResult()
@@ -65,7 +65,7 @@ class PromptScanner:
         prompts = tuple(self._shelf.prompts())
         if prompts != self._prompts:
             self._prompts = prompts
-            skills = tuple(Scanned(_prompt_skill(prompt)) for prompt in prompts)
+            skills = tuple(ScannedSkill(_prompt_skill(prompt)) for prompt in prompts)
             sources = dict.fromkeys(scanned.skill.source for scanned in skills)
             self._last = ScanResult(skills, sources=tuple(sources))
         return self._last

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from wellkept.core.payloads import Observation, Prompt, SessionSummary
-from wellkept.store.other_tools.records import ForeignNote, Notes, moment
-from wellkept.store.other_tools.sqlite_file import ForeignDatabase, open_copy
+from wellkept.store.other_tools.records import Notes, ToolNote, moment
+from wellkept.store.other_tools.sqlite_file import ToolDatabase, open_copy
 
 _Kind = Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
 _Row = dict[str, object]
@@ -30,7 +30,7 @@ def read(path: Path) -> Notes:
                         yield made
 
 
-def _sessions(database: ForeignDatabase) -> dict[str, tuple[str, str]]:
+def _sessions(database: ToolDatabase) -> dict[str, tuple[str, str]]:
     """The client's session and the project, by either of the two names a session has."""
     found: dict[str, tuple[str, str]] = {}
     for row in database.rows("sdk_sessions", order="id") if database.has("sdk_sessions") else ():
@@ -46,7 +46,7 @@ def _sessions(database: ForeignDatabase) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _observation(row: _Row, sessions: dict[str, tuple[str, str]]) -> ForeignNote:
+def _observation(row: _Row, sessions: dict[str, tuple[str, str]]) -> ToolNote:
     kind = _text(row, "type")
     told = Observation(
         kind=cast("_Kind", kind) if kind in get_args(_Kind) else "discovery",
@@ -59,7 +59,7 @@ def _observation(row: _Row, sessions: dict[str, tuple[str, str]]) -> ForeignNote
         files_modified=_list(row, "files_modified"),
     )
     lines = [told.title, told.subtitle or "", *(f"- {fact}" for fact in told.facts)]
-    return ForeignNote(
+    return ToolNote(
         ref=f"claude-mem:observation:{_text(row, 'id')}",
         content="\n".join(line for line in (*lines, told.narrative or "") if line),
         kind="observation",
@@ -72,7 +72,7 @@ def _observation(row: _Row, sessions: dict[str, tuple[str, str]]) -> ForeignNote
     )
 
 
-def _summary(row: _Row, sessions: dict[str, tuple[str, str]]) -> ForeignNote:
+def _summary(row: _Row, sessions: dict[str, tuple[str, str]]) -> ToolNote:
     names = ("request", "investigated", "learned", "completed", "next_steps", "notes")
     parts = {name: _text(row, name) or None for name in names}
     told = SessionSummary(
@@ -89,7 +89,7 @@ def _summary(row: _Row, sessions: dict[str, tuple[str, str]]) -> ForeignNote:
     said = [
         f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in parts.items() if text
     ]
-    return ForeignNote(
+    return ToolNote(
         ref=f"claude-mem:summary:{_text(row, 'id')}",
         content="\n".join(said),
         kind="summary",
@@ -101,11 +101,11 @@ def _summary(row: _Row, sessions: dict[str, tuple[str, str]]) -> ForeignNote:
     )
 
 
-def _prompt(row: _Row, sessions: dict[str, tuple[str, str]]) -> ForeignNote:
+def _prompt(row: _Row, sessions: dict[str, tuple[str, str]]) -> ToolNote:
     name = _text(row, "content_session_id", "claude_session_id")
     session_id, project = sessions.get(name, (name, ""))
     number = row.get("prompt_number")
-    return ForeignNote(
+    return ToolNote(
         ref=f"claude-mem:prompt:{_text(row, 'id')}",
         content=_text(row, "prompt_text"),
         kind="prompt",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wellkept.core.errors import UsageError
-from wellkept.store.other_tools.records import ForeignNote, Notes, moment
+from wellkept.store.other_tools.records import Notes, ToolNote, moment
 from wellkept.store.other_tools.sqlite_file import open_copy
 
 
@@ -19,7 +19,7 @@ def read(path: Path) -> Notes:
             if row.get("deleted_at") is not None or not isinstance(text, str) or not text.strip():
                 continue
             tags = str(row.get("tags") or "").split(",")
-            yield ForeignNote(
+            yield ToolNote(
                 ref=f"mcp-memory-service:{row.get('content_hash') or row.get('id')}",
                 content=text,
                 kind=str(row.get("memory_type") or "note"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wellkept.core.errors import UsageError
-from wellkept.store.other_tools.records import ForeignNote, Notes, moment
+from wellkept.store.other_tools.records import Notes, ToolNote, moment
 from wellkept.store.other_tools.sqlite_file import open_copy
 
 
@@ -28,4 +28,4 @@ def read(path: Path) -> Notes:
         if row.get("event") == "DELETE" or row.get("is_deleted") or not isinstance(text, str):
             continue
         at = moment(row.get("updated_at")) or moment(row.get("created_at"))
-        yield ForeignNote(ref=f"mem0:{key}", content=text, kind="memory", at=at)
+        yield ToolNote(ref=f"mem0:{key}", content=text, kind="memory", at=at)

@@ -10,7 +10,7 @@ from wellkept.core.records import record
 
 
 @record(kw_only=True)
-class ForeignNote:
+class ToolNote:
     """One thing that another tool kept. `ref` names it there and never changes."""
 
     ref: str
@@ -25,14 +25,14 @@ class ForeignNote:
 
 
 @record
-class ForeignDamage:
+class DamagedRow:
     """A row that could not be read, and why."""
 
     ref: str
     reason: str
 
 
-Notes = Iterator["ForeignNote | ForeignDamage"]
+Notes = Iterator["ToolNote | DamagedRow"]
 
 
 def moment(value: object) -> datetime | None:

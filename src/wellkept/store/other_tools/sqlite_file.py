@@ -19,7 +19,7 @@ _MAGIC = b"SQLite format 3\0"
 _MOST_COPIES = 5
 
 
-class ForeignDatabase:
+class ToolDatabase:
     """A database whose schema may be of any version: what is not there reads as None."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -42,7 +42,7 @@ class ForeignDatabase:
 
 
 @contextmanager
-def open_copy(path: Path) -> Generator[ForeignDatabase, None, None]:
+def open_copy(path: Path) -> Generator[ToolDatabase, None, None]:
     """A copy of a database, gone when it is closed. UsageError when the file is none."""
     try:
         with path.open("rb") as file:
@@ -56,7 +56,7 @@ def open_copy(path: Path) -> Generator[ForeignDatabase, None, None]:
             _copy_both(path, copy)
             with closing(sqlite3.connect(copy)) as connection:
                 connection.text_factory = _text
-                yield ForeignDatabase(connection)
+                yield ToolDatabase(connection)
         except sqlite3.DatabaseError as error:
             raise UsageError(f"{path} cannot be read as a database: {error}.") from None
         except OSError as error:

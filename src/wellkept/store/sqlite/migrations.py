@@ -33,7 +33,7 @@ from wellkept.store.sqlite.schema import (
 APPLICATION_ID = 0x486F6C64
 
 
-class Step(NamedTuple):
+class Migration(NamedTuple):
     """One migration: its number, what it is for, and what it does inside a transaction."""
 
     number: int
@@ -96,18 +96,18 @@ def _changed_rows(db: Connection) -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Step, ...] = (
-    Step(1, "memories, text indexes, vectors, shelf", _first_schema),
-    Step(2, "sessions and how far event files were read", _sessions),
-    Step(3, "listing memories of a kind by importance", _kind_indexes),
-    Step(4, "counting edits of indexed texts", _text_edits),
-    Step(5, "what is new, in the order of commits", _news),
-    Step(6, "where words stand and which texts were edited", _word_places),
-    Step(7, "uses of skills, and what news are about", _skill_uses),
-    Step(8, "skills made from sessions", _skill_library),
-    Step(9, "what the observer noticed and concluded", _observer),
-    Step(10, "text indexes filled by the writer of a memory", _indexed_by_writer),
-    Step(11, "which memories were changed last", _changed_rows),
+STEPS: tuple[Migration, ...] = (
+    Migration(1, "memories, text indexes, vectors, shelf", _first_schema),
+    Migration(2, "sessions and how far event files were read", _sessions),
+    Migration(3, "listing memories of a kind by importance", _kind_indexes),
+    Migration(4, "counting edits of indexed texts", _text_edits),
+    Migration(5, "what is new, in the order of commits", _news),
+    Migration(6, "where words stand and which texts were edited", _word_places),
+    Migration(7, "uses of skills, and what news are about", _skill_uses),
+    Migration(8, "skills made from sessions", _skill_library),
+    Migration(9, "what the observer noticed and concluded", _observer),
+    Migration(10, "text indexes filled by the writer of a memory", _indexed_by_writer),
+    Migration(11, "which memories were changed last", _changed_rows),
 )
 
 
@@ -124,8 +124,8 @@ def schema_version(db: Connection, application_id: int = APPLICATION_ID) -> int:
 
 
 def pending(
-    db: Connection, steps: Sequence[Step] = STEPS, application_id: int = APPLICATION_ID
-) -> list[Step]:
+    db: Connection, steps: Sequence[Migration] = STEPS, application_id: int = APPLICATION_ID
+) -> list[Migration]:
     """The steps a file still lacks; StoreVersionError when it is ahead of this code."""
     version = schema_version(db, application_id)
     newest = steps[-1].number
@@ -141,9 +141,9 @@ def migrate(
     database: Database,
     *,
     clock: Clock,
-    steps: Sequence[Step] = STEPS,
+    steps: Sequence[Migration] = STEPS,
     application_id: int = APPLICATION_ID,
-) -> list[Step]:
+) -> list[Migration]:
     """Take every pending step; returns those taken by this process."""
     with database.snapshot() as db:
         waiting = pending(db, steps, application_id)
@@ -151,7 +151,7 @@ def migrate(
         if waiting and version > 0:
             _copy_before(db, database.path, version)
     together = [waiting] if version == 0 else [[step] for step in waiting]
-    taken: list[Step] = []
+    taken: list[Migration] = []
     for these in together:
         with database.writing() as db:
             still = pending(db, steps, application_id)  # another process may have got there first
@@ -164,7 +164,7 @@ def migrate(
     return taken
 
 
-def _take(db: Connection, step: Step, *, at_ms: int) -> None:
+def _take(db: Connection, step: Migration, *, at_ms: int) -> None:
     step.run(db)
     db.execute("INSERT INTO schema_steps VALUES (?, ?, ?)", (step.number, step.name, at_ms))
 

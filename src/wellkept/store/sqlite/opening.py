@@ -15,7 +15,7 @@ from wellkept.core.clock import Clock
 from wellkept.core.errors import StoreBusyError, StoreError, StoreReadOnlyError, StoreVersionError
 from wellkept.core.query import Finding, Severity
 from wellkept.store.sqlite.connection.database import Database, Durability, require_sqlite
-from wellkept.store.sqlite.migrations import APPLICATION_ID, STEPS, Step, migrate, pending
+from wellkept.store.sqlite.migrations import APPLICATION_ID, STEPS, Migration, migrate, pending
 
 _READING = ("?mode=ro", "?mode=ro&immutable=1")
 
@@ -27,7 +27,7 @@ def open_file(
     clock: Clock,
     durability: Durability = "normal",
     read_only: bool = False,
-    steps: Sequence[Step] = STEPS,
+    steps: Sequence[Migration] = STEPS,
     application_id: int = APPLICATION_ID,
 ) -> Database:
     """Open a file, making or migrating it as needed."""
@@ -49,7 +49,7 @@ def open_file(
 
 
 def look_over(
-    path: Path, *, steps: Sequence[Step], application_id: int, deep: bool
+    path: Path, *, steps: Sequence[Migration], application_id: int, deep: bool
 ) -> Finding | None:
     """What is wrong with a file that can be made again; nothing in it is changed."""
     pragma = "integrity_check" if deep else "quick_check"
@@ -86,7 +86,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _open_for_reading(
-    path: Path, busy_timeout_ms: int, steps: Sequence[Step], application_id: int
+    path: Path, busy_timeout_ms: int, steps: Sequence[Migration], application_id: int
 ) -> Database:
     """Reading a WAL file needs its side files; where these cannot be made, the file alone is read.
 

@@ -6,41 +6,43 @@ from pathlib import Path
 
 from wellkept.core.clock import Clock
 from wellkept.store.sqlite.connection.database import Database, Durability
-from wellkept.store.sqlite.maintenance.maintenance import SqliteUpkeep
+from wellkept.store.sqlite.maintenance.maintenance import SqliteMaintenance
 from wellkept.store.sqlite.opening import open_file
-from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.search.fulltext import ProjectSizes
 from wellkept.store.sqlite.search.index import SqliteSearch
-from wellkept.store.sqlite.search.term_cache import FrequentTerms
+from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.search.vectors import VectorSearch
-from wellkept.store.sqlite.tables.activity import SqliteNews
-from wellkept.store.sqlite.tables.generated_skills import SqliteSkillLibrary
-from wellkept.store.sqlite.tables.key_values import SqliteProjects, SqliteShelf, SqliteVectors
-from wellkept.store.sqlite.tables.memories import SqliteRows
-from wellkept.store.sqlite.tables.scratchpads import SqliteObserver
+from wellkept.store.sqlite.tables.activity import SqliteActivityLog
+from wellkept.store.sqlite.tables.generated_skills import SqliteGeneratedSkills
+from wellkept.store.sqlite.tables.key_values import SqliteKeyValues, SqliteProjects, SqliteVectors
+from wellkept.store.sqlite.tables.memories import SqliteMemories
+from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
 from wellkept.store.sqlite.tables.sessions import SqliteSessions
 from wellkept.store.sqlite.tables.skill_uses import SqliteSkillUses
 
 
 class SqliteStore(
-    SqliteRows,
+    SqliteMemories,
     SqliteSearch,
     SqliteVectors,
     SqliteProjects,
-    SqliteShelf,
+    SqliteKeyValues,
     SqliteSessions,
-    SqliteNews,
+    SqliteActivityLog,
     SqliteSkillUses,
-    SqliteObserver,
-    SqliteSkillLibrary,
-    SqliteUpkeep,
+    SqliteScratchpads,
+    SqliteGeneratedSkills,
+    SqliteMaintenance,
 ):
     """A `Store` in one SQLite file."""
 
-    def __init__(self, database: Database, *, clock: Clock, facts: Facts | None = None) -> None:
+    def __init__(
+        self, database: Database, *, clock: Clock, facts: CandidateReader | None = None
+    ) -> None:
         super().__init__(database, clock=clock)
-        self._facts = facts or Facts()
-        self._frequent = FrequentTerms()
+        self._facts = facts or CandidateReader()
+        self._frequent = TermCache()
         self._sizes = ProjectSizes()
         self._vector_search = VectorSearch()
 
@@ -53,7 +55,7 @@ class SqliteStore(
         durability: Durability,
         read_only: bool,
         clock: Clock,
-        facts: Facts | None = None,
+        facts: CandidateReader | None = None,
     ) -> SqliteStore:
         """Open a file for writing where that is possible, else for reading."""
         database = open_file(

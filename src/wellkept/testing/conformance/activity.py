@@ -8,34 +8,34 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.activity import KEPT_NEWS, News, NewsKind, NewsSpan
+from wellkept.core.activity import KEPT_NEWS, Activity, ActivityKind, ActivityRange
 from wellkept.core.changes import (
-    Advance,
     Announce,
     Close,
     Delete,
-    IndexCard,
+    IndexEntry,
     Insert,
     Mark,
     PutSession,
     Replace,
     Rescore,
+    SaveReadPosition,
 )
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
-from wellkept.core.sessions import ReadingMark, SessionRecord
+from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType, Scope
-from wellkept.testing.conformance.fixtures import Stage
+from wellkept.testing.conformance.fixtures import ConformanceFixture
 from wellkept.testing.samples import START, Samples
 
-_CARD = IndexCard()
+_CARD = IndexEntry()
 _SESSION = SessionRecord(
     id="session-1", client="cli", project="example", started_at=START, last_event_at=START
 )
 
 
-def _all(store: Store, *, project: str | None = None) -> list[News]:
+def _all(store: Store, *, project: str | None = None) -> list[Activity]:
     return store.news(after=0, project=project, limit=2 * KEPT_NEWS)
 
 
@@ -43,13 +43,13 @@ def _kinds(store: Store) -> list[str]:
     return [news.kind.value for news in _all(store)]
 
 
-class NewsConformance(Stage):
+class ActivityConformance(ConformanceFixture):
     """Promises of the `NewsBook` port."""
 
     @pytest.mark.feature("C6")
     def test_a_new_store_has_no_news(self, store: Store) -> None:
         assert _all(store) == []
-        assert store.news_span() == NewsSpan(0, 0)
+        assert store.news_span() == ActivityRange(0, 0)
 
     @pytest.mark.feature("C6")
     def test_every_change_of_a_memory_is_told_once_to_every_handle(
@@ -64,11 +64,11 @@ class NewsConformance(Stage):
         store.apply([Delete(memory.id)])
         told = _all(other)
         assert [news.kind for news in told] == [
-            NewsKind.MEMORY_STORED,
-            NewsKind.MEMORY_CHANGED,
-            NewsKind.MEMORY_CHANGED,
-            NewsKind.MEMORY_CLOSED,
-            NewsKind.MEMORY_DELETED,
+            ActivityKind.MEMORY_STORED,
+            ActivityKind.MEMORY_CHANGED,
+            ActivityKind.MEMORY_CHANGED,
+            ActivityKind.MEMORY_CLOSED,
+            ActivityKind.MEMORY_DELETED,
         ]
         assert [news.number for news in told] == [1, 2, 3, 4, 5]
         assert {(n.memory_id, n.session_id, n.project) for n in told} == {
@@ -79,7 +79,9 @@ class NewsConformance(Stage):
     def test_fading_and_reading_on_are_no_news(self, store: Store, samples: Samples) -> None:
         memory = samples.memory()
         store.apply([Insert(memory, _CARD)])
-        store.apply([Rescore(memory.id, importance=0.1), Advance(ReadingMark("file", "head", 1))])
+        store.apply(
+            [Rescore(memory.id, importance=0.1), SaveReadPosition(ReadPosition("file", "head", 1))]
+        )
         store.apply([])
         assert _kinds(store) == ["memory_stored"]
 
@@ -126,14 +128,14 @@ class NewsConformance(Stage):
 
     @pytest.mark.feature("C6")
     def test_what_is_no_memory_is_told_by_its_name(self, store: Store, other: Store) -> None:
-        store.apply([Announce(NewsKind.SKILLS_DETECTED, "example", "react, typescript")])
+        store.apply([Announce(ActivityKind.SKILLS_DETECTED, "example", "react, typescript")])
         (told,) = _all(other, project="example")
-        assert (told.kind, told.subject) == (NewsKind.SKILLS_DETECTED, "react, typescript")
+        assert (told.kind, told.subject) == (ActivityKind.SKILLS_DETECTED, "react, typescript")
         assert (told.memory_id, told.session_id, told.everywhere) == (None, None, False)
         assert _all(store, project="elsewhere") == []
         for project, subject in (("", "react"), ("example", "")):
             with pytest.raises(UsageError):
-                store.apply([Announce(NewsKind.SKILL_GENERATED, project, subject)])
+                store.apply([Announce(ActivityKind.SKILL_GENERATED, project, subject)])
         assert len(_all(store)) == 1
 
     @pytest.mark.feature("A4")
@@ -187,9 +189,9 @@ class NewsConformance(Stage):
         store.apply([Insert(memory, _CARD)])
         many = [Mark(memory.id, "stale", None)] * (KEPT_NEWS + 2)
         store.apply(many)
-        assert store.news_span() == NewsSpan(4, KEPT_NEWS + 3)
+        assert store.news_span() == ActivityRange(4, KEPT_NEWS + 3)
         store.apply([Delete(memory.id)])
-        assert store.news_span() == NewsSpan(5, KEPT_NEWS + 4)
+        assert store.news_span() == ActivityRange(5, KEPT_NEWS + 4)
 
     @pytest.mark.feature("C6")
     def test_news_move_with_a_merged_project_and_into_a_copy(

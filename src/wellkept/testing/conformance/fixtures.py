@@ -15,7 +15,7 @@ HERE = Filter(project="example")
 EVERYTHING = Filter(project=None, validity=Validity.ANY, archived=None)
 
 
-class Stage:
+class ConformanceFixture:
     """A store, a second handle on it, and samples to fill it with."""
 
     @pytest.fixture

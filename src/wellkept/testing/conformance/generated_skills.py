@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.activity import NewsKind
+from wellkept.core.activity import ActivityKind
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import (
     GeneratedSkill,
@@ -19,7 +19,7 @@ from wellkept.core.generated_skills import (
 )
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
-from wellkept.testing.conformance.fixtures import Stage
+from wellkept.testing.conformance.fixtures import ConformanceFixture
 from wellkept.testing.samples import START
 
 _SKILL = GeneratedSkill(
@@ -37,7 +37,7 @@ _RUN = SkillRun(skill_id="skill-1", session_id="s9", used_by="claude-code", at=S
 _WRITTEN = replace(_SKILL, revision=1)
 
 
-class SkillLibraryConformance(Stage):
+class GeneratedSkillConformance(ConformanceFixture):
     """Promises of the `SkillLibrary` port."""
 
     @pytest.mark.feature("F9")
@@ -137,7 +137,7 @@ class SkillLibraryConformance(Stage):
         store.put_generated(_SKILL)
         store.put_generated(replace(_WRITTEN, note="Changed."))
         (news,) = store.news(after=0, project="example", limit=9)
-        assert (news.kind, news.subject) == (NewsKind.SKILL_GENERATED, "add-a-route")
+        assert (news.kind, news.subject) == (ActivityKind.SKILL_GENERATED, "add-a-route")
         assert store.news(after=0, project="elsewhere", limit=9) == []
 
     @pytest.mark.feature("F9")

@@ -10,14 +10,14 @@ from datetime import timedelta
 import pytest
 
 from wellkept.core.graph import Edge, EdgeKind, FileState, Node, NodeKind, SourceFile
-from wellkept.core.ports.graph import AnalysedFile, DrawnEdges, GraphStore
+from wellkept.core.ports.graph import AnalyzedFile, FileEdges, GraphStore
 from wellkept.core.records import replace
 from wellkept.testing.samples import START
 
 _TREE = "tree"
 
 
-def analysed(path: str, *symbols: str, names: bytes = b"n", facts: bytes = b"f") -> AnalysedFile:
+def analysed(path: str, *symbols: str, names: bytes = b"n", facts: bytes = b"f") -> AnalyzedFile:
     """A file with functions of these names."""
     file = SourceFile(
         path=path,
@@ -42,13 +42,13 @@ def analysed(path: str, *symbols: str, names: bytes = b"n", facts: bytes = b"f")
         )
         for place, name in enumerate(symbols)
     )
-    return AnalysedFile(file=file, symbols=nodes, facts=facts, names=names)
+    return AnalyzedFile(file=file, symbols=nodes, facts=facts, names=names)
 
 
-def sheet(path: str, *edges: tuple[str, str], lookups: tuple[int, ...] = ()) -> DrawnEdges:
+def sheet(path: str, *edges: tuple[str, str], lookups: tuple[int, ...] = ()) -> FileEdges:
     """Calls drawn from a file."""
     drawn = tuple(Edge(source=s, target=t, kind=EdgeKind.CALLS, line=3) for s, t in edges)
-    return DrawnEdges(path=path, edges=drawn, lookups=frozenset(lookups))
+    return FileEdges(path=path, edges=drawn, lookups=frozenset(lookups))
 
 
 class GraphConformance:

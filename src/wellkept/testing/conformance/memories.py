@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from wellkept.core import payloads
-from wellkept.core.changes import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
+from wellkept.core.changes import Close, Delete, IndexEntry, Insert, Mark, Replace, Rescore
 from wellkept.core.errors import ConflictError, NotFoundError, StoreError, UsageError
 from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Order, Validity
 from wellkept.core.records import fields, replace
 from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, Stage
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, ConformanceFixture
 from wellkept.testing.samples import START, Samples
 
 HOUR = timedelta(hours=1)
@@ -65,7 +65,7 @@ def full_memory(samples: Samples) -> Memory:
     )
 
 
-class RowsConformance(Stage):
+class MemoryConformance(ConformanceFixture):
     """Promises of the `MemoryRows` port."""
 
     @pytest.mark.feature("A1")
@@ -73,7 +73,7 @@ class RowsConformance(Stage):
         self, store: Store, other: Store, samples: Samples
     ) -> None:
         memory = full_memory(samples)
-        store.apply([Insert(memory, IndexCard())])
+        store.apply([Insert(memory, IndexEntry())])
         assert store.get([memory.id]) == [memory]
         assert other.get([memory.id]) == [memory]
 
@@ -93,7 +93,7 @@ class RowsConformance(Stage):
     def test_any_clean_text_survives(self, store: Store, samples: Samples, content: str) -> None:
         label = content[:512]
         memory = samples.memory(content, key=label or None, tags=(label,), author=label)
-        store.apply([Insert(memory, IndexCard(extra=content))])
+        store.apply([Insert(memory, IndexEntry(extra=content))])
         assert store.get([memory.id]) == [memory]
         assert store.list(replace(HERE, tags=(label,), authors=(label,))).total == 1
 
@@ -106,7 +106,7 @@ class RowsConformance(Stage):
         changed = {field: (text,) if field == "tags" else text}
         memory = replace(samples.memory("x"), **changed)  # pyright: ignore[reportArgumentType]
         try:
-            store.apply([Insert(memory, IndexCard())])
+            store.apply([Insert(memory, IndexEntry())])
         except UsageError:
             assert store.stats(EVERYTHING).total == 0
         else:
@@ -118,7 +118,7 @@ class RowsConformance(Stage):
     ) -> None:
         far = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, 1, 2, 3, 4000, tzinfo=UTC)
         memory = samples.memory(valid_from=far[0], accessed_at=far[1])
-        store.apply([Insert(memory, IndexCard())])
+        store.apply([Insert(memory, IndexEntry())])
         assert store.get([memory.id]) == [memory]
 
     @pytest.mark.feature("A3")
@@ -233,7 +233,7 @@ class RowsConformance(Stage):
         self, store: Store, other: Store, samples: Samples
     ) -> None:
         first = samples.memory("one")
-        store.apply([Insert(first, IndexCard())])
+        store.apply([Insert(first, IndexEntry())])
         second = replace(first, content="two", updated_at=first.updated_at + HOUR)
         other.apply([Replace(second, expected_updated_at=first.updated_at)])
         third = replace(first, content="three", updated_at=first.updated_at + 2 * HOUR)
@@ -255,7 +255,7 @@ class RowsConformance(Stage):
     @pytest.mark.feature("A5")
     def test_scores_and_marks_change_nothing_else(self, store: Store, samples: Samples) -> None:
         memory = samples.memory()
-        store.apply([Insert(memory, IndexCard()), Rescore(memory.id, importance=0.0)])
+        store.apply([Insert(memory, IndexEntry()), Rescore(memory.id, importance=0.0)])
         store.apply([Rescore(memory.id, confidence=1.0), Mark(memory.id, "stale", START)])
         store.apply([Mark(memory.id, "archived", START), Rescore(memory.id)])
         marked = replace(memory, importance=0.0, confidence=1.0, stale_at=START, archived_at=START)
@@ -300,7 +300,7 @@ class RowsConformance(Stage):
     @pytest.mark.feature("A1")
     def test_ids_resolve_in_every_form_people_type(self, store: Store, samples: Samples) -> None:
         memories = [samples.memory(f"n{i}") for i in range(30)]
-        store.apply([Insert(m, IndexCard()) for m in memories])
+        store.apply([Insert(m, IndexEntry()) for m in memories])
         one = memories[3]
         for text in (one.id, one.id.upper(), one.short, one.short.upper(), f"m:{one.short}"):
             assert store.resolve(text, project="example") == [one.id]
@@ -315,7 +315,7 @@ class RowsConformance(Stage):
     ) -> None:
         theirs = samples.memory(project="elsewhere")
         person = samples.memory(project="elsewhere", scope=Scope.USER)
-        store.apply([Insert(theirs, IndexCard()), Insert(person, IndexCard())])
+        store.apply([Insert(theirs, IndexEntry()), Insert(person, IndexEntry())])
         assert store.resolve(theirs.short, project="example") == []
         assert store.resolve(theirs.id, project="example") == []
         assert store.resolve(person.short, project="example") == [person.id]
@@ -328,7 +328,7 @@ class RowsConformance(Stage):
         same = [samples.memory(f"n{i}", importance=(i % 3) / 2) for i in range(11)]
         moment = {"created_at": START, "updated_at": START, "valid_from": START}
         same += [samples.memory(f"t{i}", accessed_at=START, **moment) for i in range(6)]
-        store.apply([Insert(m, IndexCard()) for m in same])
+        store.apply([Insert(m, IndexEntry()) for m in same])
         seen: list[Memory] = []
         cursor: str | None = None
         while True:
@@ -347,7 +347,7 @@ class RowsConformance(Stage):
         a = samples.memory("a", importance=0.2, valid_from=START + 9 * HOUR)
         b = samples.memory("b", importance=0.9, accessed_at=START + 9 * HOUR)
         c = samples.memory("c", importance=0.4, updated_at=START + 9 * HOUR)
-        store.apply([Insert(m, IndexCard()) for m in (b, c, a)])
+        store.apply([Insert(m, IndexEntry()) for m in (b, c, a)])
         firsts = {
             Order.NEWEST: c, Order.OLDEST: a, Order.UPDATED: c,
             Order.IMPORTANCE: b, Order.ACCESSED: b, Order.EVENT: b, Order.EVENT_LATEST: a,
@@ -373,13 +373,13 @@ class RowsConformance(Stage):
         self, store: Store, samples: Samples
     ) -> None:
         memories = [samples.memory(f"n{i}") for i in range(1_203)]
-        store.apply([Insert(m, IndexCard()) for m in reversed(memories)])
+        store.apply([Insert(m, IndexEntry()) for m in reversed(memories)])
         assert list(store.iterate(EVERYTHING)) == memories
 
     @pytest.mark.feature("A5")
     def test_memories_can_be_changed_while_iterating(self, store: Store, samples: Samples) -> None:
         memories = [samples.memory(f"n{i}") for i in range(1_100)]
-        store.apply([Insert(m, IndexCard()) for m in memories])
+        store.apply([Insert(m, IndexEntry()) for m in memories])
         for memory in store.iterate(HERE):
             if memory.content.endswith("7"):
                 store.apply([Delete(memory.id)])
@@ -389,7 +389,7 @@ class RowsConformance(Stage):
     def test_stats_count_what_the_filter_lets_through(self, store: Store, samples: Samples) -> None:
         full = full_memory(samples)
         store.apply([samples.insert(), samples.insert(type=MemoryType.GOTCHA, pinned=True)])
-        store.apply([Insert(full, IndexCard()), samples.insert(project="elsewhere")])
+        store.apply([Insert(full, IndexEntry()), samples.insert(project="elsewhere")])
         here = store.stats(replace(EVERYTHING, project="example"))
         assert here.total == 3
         assert here.by_type == {"fact": 1, "gotcha": 1, "decision": 1}
@@ -406,7 +406,7 @@ class RowsConformance(Stage):
         self, store: Store, other: Store, samples: Samples
     ) -> None:
         memory = samples.memory()
-        store.apply([Insert(memory, IndexCard())])
+        store.apply([Insert(memory, IndexEntry())])
         later = memory.accessed_at + HOUR
         store.touch([memory.id, "unknown"], at=later)
         store.touch([memory.id], at=later - 2 * HOUR)
@@ -441,7 +441,7 @@ class RowsConformance(Stage):
     def test_the_past_can_be_asked_what_it_believed(self, store: Store, samples: Samples) -> None:
         may = samples.memory("may", valid_from=START, valid_to=START + 10 * HOUR)
         june = samples.memory("june", valid_from=START + 10 * HOUR)
-        store.apply([Insert(may, IndexCard()), Insert(june, IndexCard())])
+        store.apply([Insert(may, IndexEntry()), Insert(june, IndexEntry())])
 
         def believed(at: datetime) -> list[str]:
             return [m.content for m in store.list(replace(HERE, as_of=at)).items]

@@ -14,35 +14,35 @@ from wellkept.core.changes import (
     PutExplanation,
     PutScratchpad,
     PutSession,
-    PutSightings,
+    PutSignals,
 )
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.core.scratchpad import (
     KEPT_SESSIONS,
+    AbandonedApproach,
+    AgentNote,
     Backtrack,
     CoAccess,
-    CommitMade,
-    DeadEnd,
     ErrorRetry,
     Explanation,
     FileAccess,
-    PadNote,
-    PadState,
     Scratchpad,
+    ScratchpadStatus,
     SequenceStep,
-    Sheet,
-    Sighting,
-    SightingKind,
+    SessionCommit,
+    SessionSignal,
+    SignalKind,
+    TaskScratchpad,
     TimeAnomaly,
     Validation,
 )
-from wellkept.testing.conformance.fixtures import Stage
+from wellkept.testing.conformance.fixtures import ConformanceFixture
 from wellkept.testing.conformance.sessions import session
 from wellkept.testing.samples import START, Samples
 
-_FULL_SHEET = Sheet(
+_FULL_SHEET = TaskScratchpad(
     task="größe – 修复",
     first_step=1,
     last_step=9,
@@ -53,12 +53,12 @@ _FULL_SHEET = Sheet(
     pairs=(CoAccess("a.py", "b.py", 1, 1, 2, 3_000, edited=True, step=4),),
     errors=(ErrorRetry("sig", "shell", "boom", 3, 1, 2, "make", "make clean", ("a.py",)),),
     backtracks=(Backtrack("a.py", 3, "cascading_change", 1, 5, ("b.py",), "hint"),),
-    dead_ends=(DeadEnd("tried", "why", 1, 30, ("a.py",), "other", said=True),),
+    dead_ends=(AbandonedApproach("tried", "why", 1, 30, ("a.py",), "other", said=True),),
     anomalies=(TimeAnomaly("a.py", 9_000, 5),),
     sequence=(SequenceStep("edit", "src/*.py", "src/a.py"),),
-    commits=(CommitMade("abc1234", "Add a", 6, ("a.py",), undone=True),),
+    commits=(SessionCommit("abc1234", "Add a", 6, ("a.py",), undone=True),),
     validations=(Validation("passed", "test", "pytest", 7, 1_000, 2),),
-    notes=(PadNote("n1", "text", "gotcha", 2, 5, ("a.py",), by_person=True),),
+    notes=(AgentNote("n1", "text", "gotcha", 2, 5, ("a.py",), by_person=True),),
     decisions=("because",),
     promoted=True,
 )
@@ -72,11 +72,11 @@ def pad(id: str = "session-1", *, minute: int = 0, project: str = "example") -> 
 
 def sighting(
     subject: str, id: str = "session-1", *, minute: int = 0, project: str = "example"
-) -> Sighting:
+) -> SessionSignal:
     """A file that a session used."""
-    return Sighting(
+    return SessionSignal(
         project=project,
-        kind=SightingKind.FILE_ACCESS,
+        kind=SignalKind.FILE_ACCESS,
         subject=subject,
         session_id=id,
         at=START + timedelta(minutes=minute),
@@ -86,11 +86,11 @@ def sighting(
     )
 
 
-def putting(*sightings: Sighting) -> PutSightings:
+def putting(*sightings: SessionSignal) -> PutSignals:
     """The change that makes these the files that one session used."""
     first = sightings[0]
-    kinds = (SightingKind.FILE_ACCESS,)
-    return PutSightings(first.project, first.session_id, kinds, sightings)
+    kinds = (SignalKind.FILE_ACCESS,)
+    return PutSignals(first.project, first.session_id, kinds, sightings)
 
 
 def explanation(memory_id: str, *, minute: int = 0) -> Explanation:
@@ -112,21 +112,21 @@ def explanation(memory_id: str, *, minute: int = 0) -> Explanation:
     )
 
 
-class ObserverConformance(Stage):
+class ScratchpadConformance(ConformanceFixture):
     """Promises of the `ObserverBook` port and of the changes that write it."""
 
     @pytest.mark.feature("D3")
     def test_a_scratchpad_comes_back_as_it_was_written(self, store: Store, other: Store) -> None:
         full = replace(
             pad(),
-            state=PadState.FAILED,
+            state=ScratchpadStatus.FAILED,
             step=9,
             request="fix",
             planned=3,
             done=2,
             failed_runs=1,
             promoted_count=4,
-            sheets=(_FULL_SHEET, Sheet()),
+            sheets=(_FULL_SHEET, TaskScratchpad()),
             work={"recent": [1, None, "é"]},
         )
         store.apply([PutScratchpad(full)])
@@ -150,7 +150,7 @@ class ObserverConformance(Stage):
 
     @pytest.mark.feature("D3")
     def test_scratchpads_are_listed_latest_first_and_dropped_by_age(self, store: Store) -> None:
-        failed = replace(pad("bbbb", minute=2), state=PadState.FAILED)
+        failed = replace(pad("bbbb", minute=2), state=ScratchpadStatus.FAILED)
         store.apply(
             [
                 PutScratchpad(p)
@@ -164,13 +164,13 @@ class ObserverConformance(Stage):
 
         assert ids(project=None) == ["cccc", "bbbb", "aaaa"]
         assert ids(project="example") == ["bbbb", "aaaa"]
-        assert ids(project=None, states=(PadState.FAILED,)) == ["bbbb"]
+        assert ids(project=None, states=(ScratchpadStatus.FAILED,)) == ["bbbb"]
         assert ids(project=None, before=START + timedelta(minutes=2)) == ["aaaa"]
         assert ids(project=None, limit=1) == ["cccc"]
         with pytest.raises(UsageError):
             ids(project=None, limit=-1)
         late = START + timedelta(minutes=3)
-        assert store.drop_scratchpads(before=late, states=(PadState.FAILED,)) == 1
+        assert store.drop_scratchpads(before=late, states=(ScratchpadStatus.FAILED,)) == 1
         assert store.drop_scratchpads(before=late) == 1
         assert ids(project=None) == ["cccc"]
 
@@ -181,11 +181,11 @@ class ObserverConformance(Stage):
         first = (sighting("a.py"), sighting("it's; --"))
         store.apply([putting(*first)])
         other.apply([putting(*first)])
-        found = other.sightings(project="example", kinds=(SightingKind.FILE_ACCESS,))
+        found = other.sightings(project="example", kinds=(SignalKind.FILE_ACCESS,))
         assert found == [first[0], first[1]]
         store.apply([putting(sighting("b.py"))])
         assert [s.subject for s in store.sightings(project="example", kinds=())] == ["b.py"]
-        assert store.sightings(project="example", kinds=(SightingKind.NOTE,)) == []
+        assert store.sightings(project="example", kinds=(SignalKind.NOTE,)) == []
         with pytest.raises(UsageError):
             store.apply([replace(putting(sighting("a.py")), session_id="another")])
 
@@ -216,7 +216,7 @@ class ObserverConformance(Stage):
         assert subjects(since=START + timedelta(minutes=5)) == ["x.py"]
         assert subjects(limit=1) == ["x.py"]
         assert store.sightings(project="other", kinds=()) == []
-        assert store.count_sightings(project="example") == {SightingKind.FILE_ACCESS: 2}
+        assert store.count_sightings(project="example") == {SignalKind.FILE_ACCESS: 2}
         assert store.count_sightings(project="other") == {}
 
     @pytest.mark.feature("D4")

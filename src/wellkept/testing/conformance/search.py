@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from wellkept.core.changes import Close, Delete, IndexCard, Insert, Mark, Replace, Rescore
+from wellkept.core.changes import Close, Delete, IndexEntry, Insert, Mark, Replace, Rescore
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
-from wellkept.core.query import Candidate, Filter, Hit, Place, Validity
+from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition, Validity
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope, Source
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, Stage
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, ConformanceFixture
 from wellkept.testing.model_store.filter import passes
 from wellkept.testing.samples import START, Samples
 
@@ -26,12 +26,12 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def ids(hits: Sequence[Hit]) -> set[str]:
+def ids(hits: Sequence[RetrieverHit]) -> set[str]:
     """Which memories were hit."""
     return {hit.id for hit in hits}
 
 
-class SearchConformance(Stage):
+class SearchConformance(ConformanceFixture):
     """Promises of the `SearchIndex` port, but for vectors."""
 
     @pytest.mark.feature("B1")
@@ -139,7 +139,7 @@ class SearchConformance(Stage):
         assert store.search_words(["oldword"], HERE, limit=3) == []
         assert store.search_fragments(["oldw"], HERE, limit=3) == []
         assert store.search_links(files=["old.py"], modules=[], where=HERE, limit=3) == []
-        other.apply([Replace(after, IndexCard(extra="fresh"))])
+        other.apply([Replace(after, IndexEntry(extra="fresh"))])
         assert store.search_words(["oldextra"], HERE, limit=3) == []
         assert ids(store.search_words(["fresh"], HERE, limit=3)) == {after.id}
 
@@ -173,7 +173,7 @@ class SearchConformance(Stage):
     def test_every_filter_means_the_same_in_every_arm(self, store: Store, samples: Samples) -> None:
         vector = samples.vector()
         memories = varied_memories(samples)
-        store.apply([Insert(m, IndexCard("", "m", vector)) for m in memories])
+        store.apply([Insert(m, IndexEntry("", "m", vector)) for m in memories])
         for where in varied_filters():
             expected = {m.id for m in memories if passes(m, where)}
             assert {m.id for m in store.list(where, limit=500).items} == expected, where
@@ -185,7 +185,9 @@ class SearchConformance(Stage):
             assert ids(near) == expected
             linked = store.search_links(files=["all.py"], modules=[], where=where, limit=500)
             assert ids(linked) == expected
-            slim = store.around([Place("s1", 0), Place("s2", 47)], where, span=47)
+            slim = store.around(
+                [SessionPosition("s1", 0), SessionPosition("s2", 47)], where, span=47
+            )
             assert {c.id for c in slim} == {m.id for m in memories if m.session_id} & expected
             assert {i for i, _ in store.vectors(model_id="m", where=where)} == expected
             assert store.stats(where).total == len(expected)
@@ -207,8 +209,8 @@ class SearchConformance(Stage):
             "four", session_id="s", seq=3, author="robin", stale_at=START, files=("f.py",)
         )
         vector = samples.vector()
-        store.apply([Insert(memory, IndexCard("", "m", vector))])
-        (slim,) = store.around([Place("s", 3)], HERE, span=0)
+        store.apply([Insert(memory, IndexEntry("", "m", vector))])
+        (slim,) = store.around([SessionPosition("s", 3)], HERE, span=0)
         assert (slim.id, slim.type, slim.place) == (memory.id, "fact", ("s", 3))
         assert (slim.author, slim.content_chars, slim.access_count) == ("robin", 4, 0)
         assert (slim.stale, slim.closed, slim.needs_review) == (True, False, False)
@@ -227,7 +229,7 @@ class SearchConformance(Stage):
     ) -> None:
         vector = samples.vector()
         memory = samples.memory("alpha", session_id="s", seq=1, files=("f.py",))
-        store.apply([Insert(memory, IndexCard("", "m", vector))])
+        store.apply([Insert(memory, IndexEntry("", "m", vector))])
 
         def told() -> list[Candidate]:
             """What all arms say of the one memory, if they agree."""
@@ -236,7 +238,7 @@ class SearchConformance(Stage):
                 [hit.candidate for hit in store.search_words(["alpha"], HERE, limit=9)],
                 [hit.candidate for hit in store.search_fragments(["lph"], HERE, limit=9)],
                 [hit.candidate for hit in near],
-                store.around([Place("s", 1), Place("t", 1)], HERE, span=1),
+                store.around([SessionPosition("s", 1), SessionPosition("t", 1)], HERE, span=1),
                 [
                     hit.candidate
                     for hit in store.search_links(files=["f.py"], modules=[], where=HERE, limit=9)
@@ -271,7 +273,7 @@ class SearchConformance(Stage):
         assert told() == []
         other.apply([Delete(memory.id)])
         assert told() == []
-        other.apply([Insert(memory, IndexCard("", "m", vector))])
+        other.apply([Insert(memory, IndexEntry("", "m", vector))])
         assert [c.id for c in told()] == [memory.id]
         other.merge_projects("example", into="elsewhere")
         assert told() == []
@@ -283,10 +285,10 @@ class SearchConformance(Stage):
         turns = [samples.memory(f"turn {i}", session_id="s", seq=i) for i in range(10)]
         turns[4] = replace(turns[4], project="elsewhere")
         other = [samples.memory("x", session_id="t", seq=5), samples.memory("no session", seq=5)]
-        store.apply([Insert(m, IndexCard()) for m in (*turns, *other)])
+        store.apply([Insert(m, IndexEntry()) for m in (*turns, *other)])
 
         def around(*seqs: int, span: int) -> list[int]:
-            found = store.around([Place("s", seq) for seq in seqs], HERE, span=span)
+            found = store.around([SessionPosition("s", seq) for seq in seqs], HERE, span=span)
             assert all(c.session_id == "s" for c in found)
             return sorted(c.seq for c in found if c.seq is not None)
 
@@ -299,8 +301,8 @@ class SearchConformance(Stage):
     @pytest.mark.feature("B6")
     def test_several_memories_may_stand_at_one_place(self, store: Store, samples: Samples) -> None:
         pair = [samples.memory(f"said {i}", session_id="o'\u00e9\"s", seq=1) for i in range(2)]
-        store.apply([Insert(m, IndexCard()) for m in pair])
-        found = store.around([Place(pair[0].session_id or "", 2)], HERE, span=1)
+        store.apply([Insert(m, IndexEntry()) for m in pair])
+        found = store.around([SessionPosition(pair[0].session_id or "", 2)], HERE, span=1)
         assert sorted(c.id for c in found) == sorted(m.id for m in pair)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.changes import Advance, PutSession
+from wellkept.core.changes import PutSession, SaveReadPosition
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
-from wellkept.core.sessions import ReadingMark, SessionRecord
-from wellkept.testing.conformance.fixtures import HERE, Stage
+from wellkept.core.sessions import ReadPosition, SessionRecord
+from wellkept.testing.conformance.fixtures import HERE, ConformanceFixture
 from wellkept.testing.samples import START, Samples
 
 
@@ -23,7 +23,7 @@ def session(id: str = "session-1", *, minute: int = 0, project: str = "example")
     return SessionRecord(id=id, client="cli", project=project, started_at=START, last_event_at=at)
 
 
-class SessionsConformance(Stage):
+class SessionsConformance(ConformanceFixture):
     """Promises of the `SessionBook` port and of the changes that write it."""
 
     @pytest.mark.feature("C1")
@@ -70,8 +70,10 @@ class SessionsConformance(Stage):
     def test_an_event_is_taken_once_together_with_what_was_made_of_it(
         self, store: Store, other: Store, samples: Samples
     ) -> None:
-        mark = ReadingMark("a.spool", "e1", 120)
-        store.apply([samples.insert("kept"), PutSession(session(), ("e1", "e2")), Advance(mark)])
+        mark = ReadPosition("a.spool", "e1", 120)
+        store.apply(
+            [samples.insert("kept"), PutSession(session(), ("e1", "e2")), SaveReadPosition(mark)]
+        )
         assert other.taken_events(["e1", "e2", "e3"]) == {"e1", "e2"}
         again = other.get_session("session-1")
         assert again is not None
@@ -79,7 +81,7 @@ class SessionsConformance(Stage):
             other.apply(
                 [
                     samples.insert("lost"),
-                    Advance(replace(mark, offset=240)),
+                    SaveReadPosition(replace(mark, offset=240)),
                     PutSession(again, ("e3", "e2")),
                 ]
             )
@@ -119,15 +121,15 @@ class SessionsConformance(Stage):
 
     @pytest.mark.feature("C2")
     def test_marks_are_dropped_only_as_they_were_seen(self, store: Store, other: Store) -> None:
-        first, later = ReadingMark("a", "e1", 5), ReadingMark("a", "e1", 9)
-        store.apply([Advance(first)])
-        other.apply([Advance(later)])
+        first, later = ReadPosition("a", "e1", 5), ReadPosition("a", "e1", 9)
+        store.apply([SaveReadPosition(first)])
+        other.apply([SaveReadPosition(later)])
         store.drop_mark(first)
         assert store.reading_mark("a") == later
         store.drop_mark(later)
         assert other.reading_mark("a") is None
         with pytest.raises(UsageError):
-            store.apply([Advance(ReadingMark("a", "e1", -1))])
+            store.apply([SaveReadPosition(ReadPosition("a", "e1", -1))])
 
     @pytest.mark.feature("C2")
     def test_the_record_of_events_goes_with_old_sessions_only(self, store: Store) -> None:

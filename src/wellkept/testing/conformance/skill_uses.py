@@ -11,13 +11,13 @@ import pytest
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.ports.store import Store
-from wellkept.testing.conformance.fixtures import Stage
+from wellkept.testing.conformance.fixtures import ConformanceFixture
 from wellkept.testing.samples import START
 
 _KEY = "project:.skills:deploy"
 
 
-class SkillUsesConformance(Stage):
+class SkillUsesConformance(ConformanceFixture):
     """Promises of the `SkillUses` port."""
 
     @pytest.mark.feature("F7")

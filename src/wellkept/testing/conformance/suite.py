@@ -13,28 +13,28 @@ two handles on one database. A file that `backup` wrote can be opened like any o
 
 from __future__ import annotations
 
-from wellkept.testing.conformance.activity import NewsConformance
-from wellkept.testing.conformance.generated_skills import SkillLibraryConformance
-from wellkept.testing.conformance.memories import RowsConformance
-from wellkept.testing.conformance.scratchpads import ObserverConformance
+from wellkept.testing.conformance.activity import ActivityConformance
+from wellkept.testing.conformance.generated_skills import GeneratedSkillConformance
+from wellkept.testing.conformance.memories import MemoryConformance
+from wellkept.testing.conformance.scratchpads import ScratchpadConformance
 from wellkept.testing.conformance.search import SearchConformance
 from wellkept.testing.conformance.sessions import SessionsConformance
 from wellkept.testing.conformance.skill_uses import SkillUsesConformance
-from wellkept.testing.conformance.tables import ShelfConformance
+from wellkept.testing.conformance.tables import TableConformance
 from wellkept.testing.conformance.vectors import VectorConformance
 
 __all__ = ["StoreConformance"]
 
 
 class StoreConformance(
-    RowsConformance,
+    MemoryConformance,
     SearchConformance,
     VectorConformance,
-    ShelfConformance,
+    TableConformance,
     SessionsConformance,
-    NewsConformance,
-    ObserverConformance,
+    ActivityConformance,
+    ScratchpadConformance,
     SkillUsesConformance,
-    SkillLibraryConformance,
+    GeneratedSkillConformance,
 ):
     """Every promise of `wellkept.core.ports.store.Store`."""

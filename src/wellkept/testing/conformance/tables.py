@@ -13,11 +13,11 @@ from wellkept.core.errors import UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.query import FileLink
 from wellkept.core.types import Scope
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, Stage
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, ConformanceFixture
 from wellkept.testing.samples import Samples
 
 
-class ShelfConformance(Stage):
+class TableConformance(ConformanceFixture):
     """Promises of the `ProjectBook`, `Shelf` and `Upkeep` ports."""
 
     @pytest.mark.feature("A3")

@@ -6,20 +6,20 @@ from array import array
 
 import pytest
 
-from wellkept.core.changes import Close, Delete, IndexCard, Replace
+from wellkept.core.changes import Close, Delete, IndexEntry, Replace
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, ModelShare
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope
-from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, Stage
+from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, ConformanceFixture
 from wellkept.testing.samples import START, Samples, make_vector
 
 TOLERANCE = 0.005
 """How far an engine's cosine may be off: it may keep vectors in a compact form."""
 
 
-class VectorConformance(Stage):
+class VectorConformance(ConformanceFixture):
     """Promises of vector search and of the `VectorShelf` port."""
 
     @pytest.mark.feature("B1")
@@ -72,7 +72,7 @@ class VectorConformance(Stage):
         with pytest.raises(UsageError):
             store.apply([samples.insert("b", model_id="m", vector=short)])
         with pytest.raises(UsageError):
-            store.put_cards([(kept.memory.id, IndexCard("", "m", short))])
+            store.put_cards([(kept.memory.id, IndexEntry("", "m", short))])
         with pytest.raises(UsageError):
             store.search_vectors(short, model_id="m", where=HERE, limit=3)
         with pytest.raises(UsageError):
@@ -116,10 +116,10 @@ class VectorConformance(Stage):
         store.apply([memory, samples.insert("gone", model_id="m", vector=first)])
         assert len(store.search_vectors(first, model_id="m", where=HERE, limit=9)) == 2
         gone = next(m for m in store.list(HERE).items if m.content == "gone")
-        other.apply([Replace(memory.memory, IndexCard("", "m", second)), Delete(gone.id)])
+        other.apply([Replace(memory.memory, IndexEntry("", "m", second)), Delete(gone.id)])
         (hit,) = store.search_vectors(second, model_id="m", where=HERE, limit=9)
         assert (hit.id, hit.score) == (memory.memory.id, pytest.approx(1.0, abs=TOLERANCE))
-        other.apply([Replace(memory.memory, IndexCard())])
+        other.apply([Replace(memory.memory, IndexEntry())])
         assert store.search_vectors(second, model_id="m", where=HERE, limit=9) == []
 
     @pytest.mark.feature("B1")
@@ -191,7 +191,7 @@ class VectorConformance(Stage):
         memory = samples.insert("a", extra="before", model_id="old", vector=old)
         store.apply([memory])
         full_id = memory.memory.id
-        store.put_cards([(full_id, IndexCard("after", "new", new)), ("gone", IndexCard("x"))])
+        store.put_cards([(full_id, IndexEntry("after", "new", new)), ("gone", IndexEntry("x"))])
         assert store.get([full_id]) == [memory.memory]
         assert [h.id for h in store.search_words(["after"], HERE, limit=3)] == [full_id]
         assert store.search_words(["before"], HERE, limit=3) == []
@@ -211,7 +211,7 @@ class VectorConformance(Stage):
         store.search_vectors(samples.vector(8), model_id="m", where=HERE, limit=1)
         store.drop_vectors(model_id="m")
         vector = samples.vector()
-        store.put_cards([(memory.memory.id, IndexCard("", "m", vector))])
+        store.put_cards([(memory.memory.id, IndexEntry("", "m", vector))])
         (hit,) = store.search_vectors(vector, model_id="m", where=HERE, limit=1)
         assert hit.id == memory.memory.id
 

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from wellkept.core.activity import (
     KEPT_NEWS,
-    News,
-    NewsKind,
-    NewsSpan,
+    Activity,
+    ActivityKind,
+    ActivityRange,
     memory_news,
     place_in_write,
     session_news,
@@ -22,14 +22,14 @@ from wellkept.core.types import Scope
 from wellkept.testing.model_store.data import ModelData, make_change
 
 
-class ModelNews(ABC):
+class ModelActivityLog(ABC):
     """The `NewsBook` port over a plain list."""
 
     @property
     @abstractmethod
     def _data(self) -> ModelData: ...
 
-    def news(self, *, after: int, project: str | None, limit: int) -> list[News]:
+    def news(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
         if limit < 0:
             raise UsageError(f"limit must be at least 0, not {limit}.")
         seen = (
@@ -37,14 +37,14 @@ class ModelNews(ABC):
         )
         return [n for n in seen if n.number > after][:limit]
 
-    def news_span(self) -> NewsSpan:
+    def news_span(self) -> ActivityRange:
         kept = self._data.news
-        return NewsSpan(kept[0].number, kept[-1].number) if kept else NewsSpan(0, 0)
+        return ActivityRange(kept[0].number, kept[-1].number) if kept else ActivityRange(0, 0)
 
 
 def make_changes(data: ModelData, changes: Sequence[Change], *, at: datetime) -> None:
     """Make changes in order, and note what is new by them."""
-    told: list[News] = []
+    told: list[Activity] = []
     for change in changes:
         told += _news_of(data, change, at)
         make_change(data, change)
@@ -54,30 +54,30 @@ def make_changes(data: ModelData, changes: Sequence[Change], *, at: datetime) ->
     data.news = [*data.news, *numbered][-KEPT_NEWS:]
 
 
-def _news_of(data: ModelData, change: Change, at: datetime) -> list[News]:
+def _news_of(data: ModelData, change: Change, at: datetime) -> list[Activity]:
     if isinstance(change, PutSession):
         before = data.sessions.get(change.session.id)
         kinds = session_news(change.session, was_open=before is not None and before.is_open)
         about = change.session
         return [
-            News(number=0, kind=kind, at=at, project=about.project, session_id=about.id)
+            Activity(number=0, kind=kind, at=at, project=about.project, session_id=about.id)
             for kind in kinds
         ]
     if isinstance(change, Announce):
         about, kind = change.subject, change.kind
-        return [News(number=0, kind=kind, at=at, project=change.project, subject=about)]
+        return [Activity(number=0, kind=kind, at=at, project=change.project, subject=about)]
     kind = memory_news(change)
     return [] if kind is None else _of_memory(data, change, kind, at)
 
 
-def _of_memory(data: ModelData, change: Change, kind: NewsKind, at: datetime) -> list[News]:
+def _of_memory(data: ModelData, change: Change, kind: ActivityKind, at: datetime) -> list[Activity]:
     assert isinstance(change, (Insert, Replace, Close, Delete, Mark))
     known = isinstance(change, (Insert, Replace))
     memory = change.memory if known else data.memories.get(change.id)
     if memory is None:
         return []
     return [
-        News(
+        Activity(
             number=0,
             kind=kind,
             at=at,

@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 from array import array
 
-from wellkept.core.activity import News
+from wellkept.core.activity import Activity
 from wellkept.core.changes import (
-    Advance,
     Announce,
     Change,
     Close,
     Delete,
     ForgetSessions,
-    IndexCard,
+    IndexEntry,
     Insert,
     Mark,
     Observed,
     PutScratchpad,
     PutSession,
-    PutSightings,
+    PutSignals,
     Replace,
     Rescore,
+    SaveReadPosition,
 )
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import GeneratedSkill, SkillEdition, SkillRun
@@ -30,8 +30,8 @@ from wellkept.core.memory import Memory
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.ports.store import Vector
 from wellkept.core.records import field, record, replace
-from wellkept.core.scratchpad import KEPT_SESSIONS, Explanation, Scratchpad, Sighting
-from wellkept.core.sessions import ReadingMark, SessionRecord
+from wellkept.core.scratchpad import KEPT_SESSIONS, Explanation, Scratchpad, SessionSignal
+from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.text import said
 from wellkept.core.types import Scope
 
@@ -50,15 +50,15 @@ class ModelData:
     )
     sessions: dict[str, SessionRecord] = field(default_factory=dict[str, SessionRecord])
     taken: dict[str, str] = field(default_factory=dict[str, str])
-    marks: dict[str, ReadingMark] = field(default_factory=dict[str, ReadingMark])
+    marks: dict[str, ReadPosition] = field(default_factory=dict[str, ReadPosition])
     uses: dict[tuple[str, str], SkillUse] = field(default_factory=dict[tuple[str, str], SkillUse])
     library: dict[str, GeneratedSkill] = field(default_factory=dict[str, GeneratedSkill])
     editions: dict[str, list[SkillEdition]] = field(default_factory=dict[str, list[SkillEdition]])
     runs: dict[tuple[str, str], SkillRun] = field(default_factory=dict[tuple[str, str], SkillRun])
-    news: list[News] = field(default_factory=list[News])
+    news: list[Activity] = field(default_factory=list[Activity])
     pads: dict[str, Scratchpad] = field(default_factory=dict[str, Scratchpad])
-    sightings: dict[tuple[str, str, str, str], Sighting] = field(
-        default_factory=dict[tuple[str, str, str, str], Sighting]
+    sightings: dict[tuple[str, str, str, str], SessionSignal] = field(
+        default_factory=dict[tuple[str, str, str, str], SessionSignal]
     )
     reasons: dict[str, Explanation] = field(default_factory=dict[str, Explanation])
 
@@ -88,7 +88,7 @@ def make_change(data: ModelData, change: Change) -> None:
             _put_session(data, session, taken)
         case ForgetSessions(project):
             _forget_sessions(data, project)
-        case Advance(mark):
+        case SaveReadPosition(mark):
             _put_mark(data, mark)
         case Announce():
             _require_subject(change)
@@ -137,7 +137,7 @@ def _close(data: ModelData, change: Close) -> None:
     _put(data, replace(closed, superseded_by=change.superseded_by))
 
 
-def _put_mark(data: ModelData, mark: ReadingMark) -> None:
+def _put_mark(data: ModelData, mark: ReadPosition) -> None:
     if mark.offset < 0 or not mark.source:
         raise UsageError(f"{mark} is no place in a file.")
     data.marks[mark.source] = mark
@@ -146,7 +146,7 @@ def _put_mark(data: ModelData, mark: ReadingMark) -> None:
 def _put_observed(data: ModelData, change: Observed) -> None:
     if isinstance(change, PutScratchpad):
         _put_scratchpad(data, change.pad)
-    elif isinstance(change, PutSightings):
+    elif isinstance(change, PutSignals):
         _put_sightings(data, change)
     else:
         _find(data, change.explanation.memory_id)
@@ -162,7 +162,7 @@ def _put_scratchpad(data: ModelData, pad: Scratchpad) -> None:
     data.pads[pad.session_id] = replace(pad, revision=pad.revision + 1)
 
 
-def _put_sightings(data: ModelData, change: PutSightings) -> None:
+def _put_sightings(data: ModelData, change: PutSignals) -> None:
     for s in change.sightings:
         at_home = (s.project, s.session_id) == (change.project, change.session_id)
         if not at_home or s.kind not in change.kinds or s.count < 1 or not s.subject:
@@ -219,7 +219,7 @@ def _put(data: ModelData, memory: Memory) -> None:
     data.memories[memory.id] = memory
 
 
-def put_card(data: ModelData, memory_id: str, card: IndexCard) -> None:
+def put_card(data: ModelData, memory_id: str, card: IndexEntry) -> None:
     data.extras[memory_id] = card.extra
     if card.vector is None:
         _drop_vectors_of(data, memory_id)

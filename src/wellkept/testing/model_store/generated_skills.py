@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from wellkept.core.activity import NewsKind
+from wellkept.core.activity import ActivityKind
 from wellkept.core.changes import Announce, Change
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import GeneratedSkill, SkillEdition, SkillRun
@@ -13,7 +13,7 @@ from wellkept.core.records import replace
 from wellkept.testing.model_store.data import ModelData
 
 
-class ModelSkillLibrary(ABC):
+class ModelGeneratedSkills(ABC):
     """The `SkillLibrary` port over plain dictionaries."""
 
     @property
@@ -38,7 +38,7 @@ class ModelSkillLibrary(ABC):
             self._data.editions.setdefault(skill.id, []).append(edition)
         self._data.library[skill.id] = replace(skill, revision=skill.revision + 1)
         if before is None:
-            self.apply([Announce(NewsKind.SKILL_GENERATED, skill.project, skill.name)])
+            self.apply([Announce(ActivityKind.SKILL_GENERATED, skill.project, skill.name)])
 
     def remove_generated(self, skill_id: str) -> bool:
         self._data.editions.pop(skill_id, None)

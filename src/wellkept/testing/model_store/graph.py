@@ -16,7 +16,7 @@ from wellkept.core.graph import (
     NodeKind,
     SourceFile,
 )
-from wellkept.core.ports.graph import KIND_ORDER, AnalysedFile, DrawnEdges, EdgeTable, NodeTable
+from wellkept.core.ports.graph import KIND_ORDER, AnalyzedFile, EdgeTable, FileEdges, NodeTable
 from wellkept.core.records import replace
 
 
@@ -24,9 +24,9 @@ from wellkept.core.records import replace
 class _Tree:
     """One tree."""
 
-    files: dict[str, AnalysedFile] = field(default_factory=dict[str, AnalysedFile])
+    files: dict[str, AnalyzedFile] = field(default_factory=dict[str, AnalyzedFile])
     open: set[str] = field(default_factory=set[str])
-    drawn: dict[str, DrawnEdges] = field(default_factory=dict[str, DrawnEdges])
+    drawn: dict[str, FileEdges] = field(default_factory=dict[str, FileEdges])
     containers: dict[str, Node] = field(default_factory=dict[str, Node])
     notes: dict[str, Node] = field(default_factory=dict[str, Node])
     noted: dict[tuple[str, str, str], Edge] = field(
@@ -60,7 +60,7 @@ class ModelGraph:
         item = self._read(tree).files.get(path)
         return None if item is None else item.file
 
-    def put_files(self, tree: str, files: Sequence[AnalysedFile]) -> None:
+    def put_files(self, tree: str, files: Sequence[AnalyzedFile]) -> None:
         kept = self._write(tree)
         for item in files:
             path = item.file.path
@@ -129,7 +129,7 @@ class ModelGraph:
         kept.open |= found
         return len(found)
 
-    def put_edges(self, tree: str, drawn: Sequence[DrawnEdges]) -> None:
+    def put_edges(self, tree: str, drawn: Sequence[FileEdges]) -> None:
         kept = self._write(tree)
         for sheet in drawn:
             if sheet.path in kept.files:

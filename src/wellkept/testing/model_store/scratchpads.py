@@ -9,11 +9,17 @@ from datetime import datetime
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import replace
-from wellkept.core.scratchpad import Explanation, PadState, Scratchpad, Sighting, SightingKind
+from wellkept.core.scratchpad import (
+    Explanation,
+    Scratchpad,
+    ScratchpadStatus,
+    SessionSignal,
+    SignalKind,
+)
 from wellkept.testing.model_store.data import ModelData
 
 
-class ModelObserver(ABC):
+class ModelScratchpads(ABC):
     """The `ObserverBook` port over plain dictionaries."""
 
     @property
@@ -27,7 +33,7 @@ class ModelObserver(ABC):
         self,
         *,
         project: str | None,
-        states: Sequence[PadState] = (),
+        states: Sequence[ScratchpadStatus] = (),
         before: datetime | None = None,
         limit: int = 50,
     ) -> list[Scratchpad]:
@@ -45,13 +51,13 @@ class ModelObserver(ABC):
         self,
         *,
         project: str,
-        kinds: Sequence[SightingKind],
+        kinds: Sequence[SignalKind],
         subjects: Sequence[str] = (),
         modules: Sequence[str] = (),
         sessions: Sequence[str] = (),
         since: datetime | None = None,
         limit: int = 1_000,
-    ) -> list[Sighting]:
+    ) -> list[SessionSignal]:
         _require_limit(limit)
         found = [
             s
@@ -66,7 +72,7 @@ class ModelObserver(ABC):
         found.sort(key=lambda s: (s.kind.value, s.subject))
         return sorted(found, key=lambda s: (s.at, s.session_id), reverse=True)[:limit]
 
-    def count_sightings(self, *, project: str) -> dict[SightingKind, int]:
+    def count_sightings(self, *, project: str) -> dict[SignalKind, int]:
         return dict(Counter(s.kind for s in self._data.sightings.values() if s.project == project))
 
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
@@ -77,7 +83,7 @@ class ModelObserver(ABC):
         found = [why for why in self._data.reasons.values() if why.project == project]
         return sorted(found, key=lambda why: (why.at, why.memory_id), reverse=True)[:limit]
 
-    def drop_scratchpads(self, *, before: datetime, states: Sequence[PadState] = ()) -> int:
+    def drop_scratchpads(self, *, before: datetime, states: Sequence[ScratchpadStatus] = ()) -> int:
         old = [
             key
             for key, pad in self._data.pads.items()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from wellkept.core.errors import UsageError
-from wellkept.core.sessions import ReadingMark, SessionRecord
+from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.testing.model_store.data import ModelData
 
 
@@ -59,9 +59,9 @@ class ModelSessions(ABC):
             del self._data.taken[event]
         return len(dropped)
 
-    def reading_mark(self, source: str) -> ReadingMark | None:
+    def reading_mark(self, source: str) -> ReadPosition | None:
         return self._data.marks.get(source)
 
-    def drop_mark(self, mark: ReadingMark) -> None:
+    def drop_mark(self, mark: ReadPosition) -> None:
         if self._data.marks.get(mark.source) == mark:
             del self._data.marks[mark.source]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from wellkept.core.changes import Change, IndexCard
+from wellkept.core.changes import Change, IndexEntry
 from wellkept.core.clock import Clock, system_clock, to_ms
 from wellkept.core.codec import Json
 from wellkept.core.errors import StoreError, UsageError
@@ -29,25 +29,27 @@ from wellkept.core.query import (
     FileLink,
     Filter,
     Finding,
-    Hit,
     ModelShare,
     Order,
     Page,
-    Place,
+    RetrieverHit,
+    SessionPosition,
     Stats,
 )
 from wellkept.core.records import replace
 from wellkept.core.types import Scope
-from wellkept.testing.model_store.activity import ModelNews, make_changes
+from wellkept.testing.model_store.activity import ModelActivityLog, make_changes
 from wellkept.testing.model_store.data import ModelData, open_key, put_card, require_vector
 from wellkept.testing.model_store.filter import holds_phrase, passes, stems
-from wellkept.testing.model_store.generated_skills import ModelSkillLibrary, move_generated
-from wellkept.testing.model_store.scratchpads import ModelObserver, move_observed
+from wellkept.testing.model_store.generated_skills import ModelGeneratedSkills, move_generated
+from wellkept.testing.model_store.scratchpads import ModelScratchpads, move_observed
 from wellkept.testing.model_store.sessions import ModelSessions
 from wellkept.testing.model_store.skill_uses import ModelSkillUses, move_skill_uses
 
 
-class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, ModelObserver):
+class ModelStore(
+    ModelSessions, ModelActivityLog, ModelSkillUses, ModelGeneratedSkills, ModelScratchpads
+):
     """A `Store` in memory."""
 
     def __init__(self, data: ModelData | None = None, *, clock: Clock = system_clock) -> None:
@@ -159,7 +161,9 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
 
     # -- Search ---------------------------------------------------------------------------------
 
-    def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+    def search_words(
+        self, terms: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
         phrases = [stems(term) for term in dict.fromkeys(terms)]
 
         def score(m: Memory) -> float:
@@ -168,7 +172,9 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
 
         return self._best(score, where, limit)
 
-    def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+    def search_fragments(
+        self, fragments: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
         wanted = list(dict.fromkeys(f.lower() for f in fragments if f))
         return self._best(
             lambda m: sum(len(f) for f in wanted if f in m.content.lower()), where, limit
@@ -176,13 +182,13 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
 
     def search_vectors(
         self, vector: Vector, *, model_id: str, where: Filter, limit: int
-    ) -> list[Hit]:
+    ) -> list[RetrieverHit]:
         _require_limit(limit)
         cosines = self.similarities(
             vector, model_id=model_id, ids=[m.id for m in self._passing(where)]
         )
         best = sorted(cosines, key=lambda i: -cosines[i])[:limit]
-        return [Hit(_candidate(m), cosines[m.id]) for m in self.get(best)]
+        return [RetrieverHit(_candidate(m), cosines[m.id]) for m in self.get(best)]
 
     def similarities(
         self, vector: Vector, *, model_id: str, ids: Sequence[str]
@@ -193,14 +199,16 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
 
     def search_links(
         self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
-    ) -> list[Hit]:
+    ) -> list[RetrieverHit]:
         return self._best(
             lambda m: len(set(files) & set(m.files)) + len(set(modules) & set(m.modules)),
             where,
             limit,
         )
 
-    def around(self, places: Sequence[Place], where: Filter, *, span: int) -> list[Candidate]:
+    def around(
+        self, places: Sequence[SessionPosition], where: Filter, *, span: int
+    ) -> list[Candidate]:
         _require_limit(span)
         return [
             _candidate(m)
@@ -227,7 +235,7 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
         ]
         return [m for m in missing if (m.id, model_id) not in self._data.vectors][:limit]
 
-    def put_cards(self, cards: Sequence[tuple[str, IndexCard]]) -> None:
+    def put_cards(self, cards: Sequence[tuple[str, IndexEntry]]) -> None:
         for memory_id, card in cards:
             if memory_id in self._data.memories:
                 put_card(self._data, memory_id, card)
@@ -387,10 +395,12 @@ class ModelStore(ModelSessions, ModelNews, ModelSkillUses, ModelSkillLibrary, Mo
         down = order not in _ASCENDING
         return sorted(self._passing(where), key=lambda m: (place(m), m.id), reverse=down)
 
-    def _best(self, score: Callable[[Memory], float], where: Filter, limit: int) -> list[Hit]:
+    def _best(
+        self, score: Callable[[Memory], float], where: Filter, limit: int
+    ) -> list[RetrieverHit]:
         _require_limit(limit)
         newest_first = reversed(self._passing(where))
-        scored = [Hit(_candidate(m), float(score(m))) for m in newest_first]
+        scored = [RetrieverHit(_candidate(m), float(score(m))) for m in newest_first]
         return sorted((h for h in scored if h.score > 0), key=lambda h: -h.score)[:limit]
 
 
@@ -411,7 +421,7 @@ def _reaches(memory: Memory, project: str) -> bool:
     return memory.scope is Scope.USER or memory.project == project
 
 
-def _beside(memory: Memory, place: Place, *, span: int) -> bool:
+def _beside(memory: Memory, place: SessionPosition, *, span: int) -> bool:
     if memory.session_id != place.session_id or memory.seq is None:
         return False
     return abs(memory.seq - place.seq) <= span

@@ -17,7 +17,7 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.keyword_types import Which
+    from wellkept.app.wiring.keyword_types import FilterArgs
     from wellkept.memory.exchange.jsonl import ImportReport
     from wellkept.memory.exchange.markdown_import import MarkdownReport
 
@@ -43,7 +43,7 @@ def export(
     target: str,
     form: str | None,
     overwrite: bool,
-    which: Which,
+    which: FilterArgs,
     project: str | None,
     as_json: bool,
 ) -> None:

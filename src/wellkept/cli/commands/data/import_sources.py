@@ -19,7 +19,7 @@ from wellkept.core.text import counted
 
 if TYPE_CHECKING:
     from wellkept.app.imports.notes import NotesReport
-    from wellkept.app.imports.transcripts import BackfillReport
+    from wellkept.app.imports.transcripts import TranscriptReport
 
 NAMES = (*TRANSCRIPT_SOURCES, *NOTE_SOURCES)
 _SHOWN = 20
@@ -54,9 +54,9 @@ def import_from(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> N
         _print_notes(report, home=wk.project)  # type: ignore[arg-type]
 
 
-def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> BackfillReport:
-    from wellkept.app.imports.transcripts import Wanted, import_transcripts
-    from wellkept.clients.hook_spec import Places
+def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> TranscriptReport:
+    from wellkept.app.imports.transcripts import TranscriptFilter, import_transcripts
+    from wellkept.clients.hook_spec import ClientFolders
     from wellkept.clients.transcripts.registry import transcripts
 
     for path in request.paths:
@@ -64,9 +64,9 @@ def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> 
             raise NotFoundError(
                 f"There is no {path}.", hint="Name a transcript or a folder of them."
             )
-    where = Places(home=Path.home(), project=wk.root, environment=os.environ)
+    where = ClientFolders(home=Path.home(), project=wk.root, environment=os.environ)
     every = request.all_projects or (bool(request.paths) and not request.named_project)
-    wanted = Wanted(project=None if every else wk.project, since=wk.moment(request.since))
+    wanted = TranscriptFilter(project=None if every else wk.project, since=wk.moment(request.since))
     with output.progress_bar("Reading") as progress:
         return import_transcripts(
             wk,
@@ -79,9 +79,9 @@ def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> 
 
 
 def _notes(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> NotesReport:
-    from wellkept.app.imports.sources import Asked, import_source
+    from wellkept.app.imports.sources import SourceRequest, import_source
 
-    asked = Asked(
+    asked = SourceRequest(
         wk=wk,
         home=Path.home(),
         environment=os.environ,
@@ -107,7 +107,7 @@ def _make_vectors(wk: wellkept.Wellkept) -> None:
         output.note(f"No vectors were made: {error.message} `wellkept reindex` makes them.")
 
 
-def _print_transcripts(report: BackfillReport, *, home: str) -> None:
+def _print_transcripts(report: TranscriptReport, *, home: str) -> None:
     left = (
         ("already in memory", report.unchanged),
         ("that hooks have caught", report.caught),
@@ -132,7 +132,7 @@ def _print_transcripts(report: BackfillReport, *, home: str) -> None:
     _print_more("problems", len(report.problems))
 
 
-def _what_came(report: BackfillReport) -> str:
+def _what_came(report: TranscriptReport) -> str:
     would = "Would take" if report.dry_run else "Took"
     more = f" and {report.continued} continued" if report.continued else ""
     return (
@@ -143,13 +143,13 @@ def _what_came(report: BackfillReport) -> str:
     )
 
 
-def _nothing_came(report: BackfillReport, left: Sequence[tuple[str, int]]) -> str:
+def _nothing_came(report: TranscriptReport, left: Sequence[tuple[str, int]]) -> str:
     if any(count for _, count in left) or report.unread:
         return "Nothing new."
     return f"No transcripts of {report.source} were found. Name a file or a folder that holds some."
 
 
-def _print_reading(report: BackfillReport) -> None:
+def _print_reading(report: TranscriptReport) -> None:
     reading = report.reading
     told = (
         ("damaged lines", reading.damaged),

@@ -10,7 +10,7 @@ from wellkept.cli import options, output
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
-    from wellkept.app.maintenance.restore import Restored
+    from wellkept.app.maintenance.restore import RestoreReport
     from wellkept.core.query import StoreContents
 
 
@@ -38,21 +38,21 @@ def restore(*, source: str, dry_run: bool, yes: bool, as_json: bool) -> None:
         output.print_json({"dry_run": dry_run, "restored": found})
         return
     told = counted(found.backup.memories, "memory", "memories")
-    click.echo(f"{'Would be restored' if dry_run else 'Restored'}: {told} to {found.target}")
+    click.echo(f"{'Would be restored' if dry_run else 'RestoreReport'}: {told} to {found.target}")
     if found.kept:
         click.echo(f"What was there before is kept in {found.kept}")
     if not found.in_place:
         output.note("Processes that had the damaged database open must be started again.")
 
 
-def _question(found: Restored) -> str:
+def _question(found: RestoreReport) -> str:
     if found.present is None:
         return f"Put the backup in the place of {found.target}?"
     held = counted(found.present.memories, "memory", "memories")
     return f"Replace {held} in {found.target} by the backup?"
 
 
-def _show(found: Restored) -> None:
+def _show(found: RestoreReport) -> None:
     rows = [_row("backup", found.backup), _row("now", found.present)]
     output.print_table(("", "memories", "oldest", "newest", "projects"), rows)
     if found.problem:

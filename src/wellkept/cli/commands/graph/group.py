@@ -15,7 +15,7 @@ from wellkept.cli.commands.graph.modules import modules, summarise
 from wellkept.cli.commands.graph.notes import link, note, notes, unnote
 from wellkept.cli.commands.graph.search import related, search
 from wellkept.cli.groups import Group
-from wellkept.core.graph import Stage
+from wellkept.core.graph import BuildStage
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         BuildProgress,
         BuildReport,
         GraphStatus,
-        Reached,
+        ReachedNode,
         SourceFile,
-        Step,
+        TraceStep,
     )
 
 _depth_option = click.option(
@@ -236,15 +236,15 @@ def building() -> Generator[Callable[[BuildProgress], None] | None, None, None]:
 
 
 def _progress_line(at: BuildProgress) -> str:
-    if at.stage is Stage.WAIT:
+    if at.stage is BuildStage.WAIT:
         return "Waiting for another build of this folder"
-    verb = "Reading" if at.stage is Stage.PARSE else "Linking"
+    verb = "Reading" if at.stage is BuildStage.PARSE else "Linking"
     filled = _BAR_WIDTH * at.done // max(at.total, 1)
     bar = f"[{'#' * filled}{'-' * (_BAR_WIDTH - filled)}]"
     return f"{verb} {bar} {at.done}/{at.total} files  {output.one_line(at.module)}"
 
 
-def _step_line(step: Step) -> str:
+def _step_line(step: TraceStep) -> str:
     where = f", line {step.line}" if step.line else ""
     return f"-> {step.node.id}  ({step.how or step.kind.value}{where})"
 
@@ -301,7 +301,7 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
         click.echo(f"  and {len(lines) - _MOST_LISTED} more; --json lists all")
 
 
-def _print_reached(reached: Sequence[Reached], *, of: int) -> None:
+def _print_reached(reached: Sequence[ReachedNode], *, of: int) -> None:
     output.print_table(
         ("depth", "score", "how", "what", "through"),
         [(str(r.depth), f"{r.score:.2f}", r.kind.value, r.node.id, r.through) for r in reached],

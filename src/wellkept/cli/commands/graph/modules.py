@@ -10,7 +10,7 @@ from wellkept.cli import options, output
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
-    from wellkept.app.graph.module_notes import Summarised
+    from wellkept.app.graph.module_notes import ModuleSummaryReport
     from wellkept.core.code_modules import CodeModule
 
 _ASKED_FIRST = "Needs a graph: run `wellkept graph build` first."
@@ -76,7 +76,7 @@ def summarise(
     print_summarised(report)
 
 
-def print_summarised(report: Summarised) -> None:
+def print_summarised(report: ModuleSummaryReport) -> None:
     """What became of the statements about the code."""
     for note in report.notes:
         if note.outcome != "unchanged":

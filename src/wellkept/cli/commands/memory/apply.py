@@ -9,7 +9,7 @@ import click
 from wellkept.cli import exit_codes, options, output
 
 if TYPE_CHECKING:
-    from wellkept.memory.commands.execute import Obeyed
+    from wellkept.memory.commands.execute import CommandResult
 
 
 @click.command()
@@ -43,7 +43,7 @@ def obey(
     return exit_codes.OK if done else exit_codes.NOTHING
 
 
-def _shape(item: Obeyed) -> dict[str, object]:
+def _shape(item: CommandResult) -> dict[str, object]:
     return {
         "command": type(item.command).__name__.lower(),
         "kept": item.kept,
@@ -52,7 +52,7 @@ def _shape(item: Obeyed) -> dict[str, object]:
     }
 
 
-def _print(item: Obeyed) -> None:
+def _print(item: CommandResult) -> None:
     if item.kept is not None:
         output.print_memory_line(item.kept.memory, mark=f"{item.kept.outcome.value} ")
     for memory in item.forgotten:
@@ -63,7 +63,7 @@ def _print(item: Obeyed) -> None:
         _print_open_question(item)
 
 
-def _print_open_question(item: Obeyed) -> None:
+def _print_open_question(item: CommandResult) -> None:
     from wellkept.memory.commands.detect import Forget
 
     if not item.choices:

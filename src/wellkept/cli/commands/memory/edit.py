@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wellkept.app.wiring.keyword_types import Changes
+from wellkept.app.wiring.keyword_types import EditArgs
 from wellkept.cli import options, output
 from wellkept.cli.commands.memory.remember import read_payload
 from wellkept.core.errors import UsageError
@@ -66,7 +66,7 @@ def edit(*, name: str, project: str | None, as_json: bool, **given: object) -> N
     with options.opened(project) as wk:
         if not changes:
             changes = _typed(wk, name)
-        changed = wk.edit(name, **Changes(**changes)) if changes else wk.get(name)  # type: ignore[typeddict-item]
+        changed = wk.edit(name, **EditArgs(**changes)) if changes else wk.get(name)  # type: ignore[typeddict-item]
     if as_json:
         output.print_json({"changed": bool(changes), "memory": changed})
     else:

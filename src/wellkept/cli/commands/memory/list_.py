@@ -11,7 +11,7 @@ from wellkept.core.memory import Memory
 from wellkept.core.query import Order
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.keyword_types import Which
+    from wellkept.app.wiring.keyword_types import FilterArgs
 
 
 @click.command("list")
@@ -48,7 +48,7 @@ def list_(
     user_verified: bool | None,
     pinned: bool | None,
     archived: bool,
-    which: Which,
+    which: FilterArgs,
     project: str | None,
     as_json: bool,
 ) -> None:

@@ -12,9 +12,9 @@ from wellkept.core.text import shorten
 from wellkept.core.types import Phase
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.keyword_types import Which
+    from wellkept.app.wiring.keyword_types import FilterArgs
     from wellkept.memory.recall.progressive import IndexRow
-    from wellkept.memory.recall.requests import Recalled, Recollection
+    from wellkept.memory.recall.requests import RecallHit, RecallResult
 
 
 @click.command()
@@ -71,7 +71,7 @@ def recall(
     explain: bool,
     as_index: bool,
     quiet: bool,
-    which: Which,
+    which: FilterArgs,
     project: str | None,
     as_json: bool,
 ) -> int:
@@ -109,7 +109,7 @@ def recall(
     return exit_codes.OK if found.hits else exit_codes.NOTHING
 
 
-def _print(found: Recollection, *, explain: bool, first: int) -> None:
+def _print(found: RecallResult, *, explain: bool, first: int) -> None:
     for number, hit in enumerate(found, start=first):
         print_hit(hit, number=number)
         if explain:
@@ -122,7 +122,7 @@ def _print(found: Recollection, *, explain: bool, first: int) -> None:
     _print_notes(found)
 
 
-def _print_index(rows: Sequence[IndexRow], found: Recollection) -> None:
+def _print_index(rows: Sequence[IndexRow], found: RecallResult) -> None:
     cells = [
         (
             row.short,
@@ -141,14 +141,14 @@ def _print_index(rows: Sequence[IndexRow], found: Recollection) -> None:
     _print_notes(found)
 
 
-def _print_notes(found: Recollection) -> None:
+def _print_notes(found: RecallResult) -> None:
     for remark in found.notes:
         output.note(remark)
     if found.next_offset is not None:
         output.note(f"More: --offset {found.next_offset}")
 
 
-def print_hit(hit: Recalled, *, number: int, longest: int | None = None) -> None:
+def print_hit(hit: RecallHit, *, number: int, longest: int | None = None) -> None:
     """One answer: where it comes from, what stands before it, itself, what stands after."""
     memory = hit.memory
     stale = click.style(" stale", fg="red") if hit.stale else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.app.projects.resolver import is_there
-from wellkept.app.wiring.keyword_types import Details
+from wellkept.app.wiring.keyword_types import MemoryArgs
 from wellkept.cli import options, output
 from wellkept.core.codec import Json
 from wellkept.core.errors import UsageError
@@ -85,7 +85,7 @@ def remember(
     what it repeats, or put in place of what it contradicts; the answer says which.
     """
     parts = {"pinned": pin, "payload": read_payload(payload), "work_unit": _work_unit(work_unit)}
-    said = Details(**details, **parts)  # type: ignore[typeddict-item]
+    said = MemoryArgs(**details, **parts)  # type: ignore[typeddict-item]
     with options.opened(project) as wk:
         content = output.read_input(words, what="statement")
         kept = wk.remember(content, merge_similar=not no_merge, **said)

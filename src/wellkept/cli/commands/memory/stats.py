@@ -9,14 +9,14 @@ import click
 from wellkept.cli import options, output
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.keyword_types import Which
+    from wellkept.app.wiring.keyword_types import FilterArgs
 
 
 @click.command()
 @options.which_options
 @options.project_option
 @options.json_option
-def stats(*, which: Which, project: str | None, as_json: bool) -> None:
+def stats(*, which: FilterArgs, project: str | None, as_json: bool) -> None:
     """Count memories by type, scope and source."""
     with options.opened(project) as wk:
         found = wk.stats(**which)

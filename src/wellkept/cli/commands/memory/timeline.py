@@ -9,7 +9,7 @@ import click
 from wellkept.cli import options, output
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.keyword_types import Which
+    from wellkept.app.wiring.keyword_types import FilterArgs
     from wellkept.memory.recall.progressive import IndexRow
 
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @options.project_option
 @options.json_option
 def timeline(
-    *, anchor: str, before: int, after: int, which: Which, project: str | None, as_json: bool
+    *, anchor: str, before: int, after: int, which: FilterArgs, project: str | None, as_json: bool
 ) -> None:
     """Show what stands before and after a memory in time."""
     with options.opened(project) as wk:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 import wellkept
-from wellkept.app.activity import NewsItem, latest_news, news_span, read_news
+from wellkept.app.activity import ActivityItem, latest_news, news_span, read_news
 from wellkept.cli import options, output
 from wellkept.core.codec import Json
 
@@ -62,7 +62,7 @@ def events(
 
 def _from(
     wk: wellkept.Wellkept, after: int, *, until: int, all_projects: bool
-) -> Iterator[NewsItem]:
+) -> Iterator[ActivityItem]:
     while after < until:
         page = read_news(wk, after=after, limit=_PAGE, all_projects=all_projects)
         yield from page
@@ -82,14 +82,14 @@ def _follow(wk: wellkept.Wellkept, after: int, *, all_projects: bool, as_json: b
         return
 
 
-def _plain(item: NewsItem) -> dict[str, Json]:
+def _plain(item: ActivityItem) -> dict[str, Json]:
     shown = output.plain(item.news)
     assert isinstance(shown, dict)
     about: dict[str, Json] = {"type": item.type, "short": item.short, "title": item.title}
     return {**shown, **about}
 
 
-def _print(item: NewsItem, *, as_json: bool) -> None:
+def _print(item: ActivityItem, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_plain(item)))
         return

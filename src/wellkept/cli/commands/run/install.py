@@ -15,9 +15,9 @@ import click
 from wellkept.app.projects.resolver import resolve_project
 from wellkept.app.settings import paths
 from wellkept.cli import options, output
-from wellkept.clients.hook_spec import Places, Programs, Scope, Shell
-from wellkept.clients.install.files import RecordBook
-from wellkept.clients.install.installer import Change, FileChange, Installer, State
+from wellkept.clients.hook_spec import ClientFolders, InstallScope, Programs, Shell
+from wellkept.clients.install.files import InstallRecords
+from wellkept.clients.install.installer import Installer, InstallPlan, InstallState, PlannedFile
 from wellkept.clients.install.targets import CLIENTS
 from wellkept.core.errors import UsageError
 
@@ -29,17 +29,17 @@ client_argument = click.argument("client", type=click.Choice(list(CLIENTS)))
 def scope_options(command: Command) -> Command:
     """`--user` or `--project`, as `scope`."""
     for flag, value, text in (
-        ("--project", Scope.PROJECT, "Only for the project that this folder belongs to."),
-        ("--user", Scope.USER, "For everything you do (the default)."),
+        ("--project", InstallScope.PROJECT, "Only for the project that this folder belongs to."),
+        ("--user", InstallScope.USER, "For everything you do (the default)."),
     ):
         option = click.option(flag, "scope", flag_value=value.value, help=text)
         command = option(command)
     return command
 
 
-def chosen(scope: str | None) -> Scope:
+def chosen(scope: str | None) -> InstallScope:
     """The scope that the options name."""
-    return Scope(scope or Scope.USER)
+    return InstallScope(scope or InstallScope.USER)
 
 
 @click.command()
@@ -99,7 +99,10 @@ def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
         return
     click.echo(f"The plugin is in: {output.one_line(str(folder))}")
     output.note(f"Start it with `claude --plugin-dir {command_line([str(folder)], Shell.SH)}`.")
-    if make_installer().standing("claude-code", scope=Scope.USER).state is not State.ABSENT:
+    if (
+        make_installer().standing("claude-code", scope=InstallScope.USER).state
+        is not InstallState.ABSENT
+    ):
         output.note(
             "Your settings have Wellkept's hooks too, so every event would be caught twice:"
             " run `wellkept uninstall claude-code`."
@@ -109,13 +112,13 @@ def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
 def make_installer(programs: Programs | None = None) -> Installer:
     """The installer for this machine and this installation of Wellkept."""
     return Installer(
-        places=Places(
+        places=ClientFolders(
             home=Path.home(),
             project=resolve_project(paths.current_folder()).root,
             environment=os.environ,
         ),
         programs=programs or our_programs(),
-        records=RecordBook(paths.data_folder(os.environ) / "installed"),
+        records=InstallRecords(paths.data_folder(os.environ) / "installed"),
     )
 
 
@@ -135,9 +138,9 @@ def our_programs(*, server: bool = True, commands: bool = True) -> Programs:
 
 def _before_tools() -> bool:
     """Whether the person wants the hook to be started before tools too."""
-    from wellkept.app.settings.sources import Sources, load_settings
+    from wellkept.app.settings.sources import SettingSources, load_settings
 
-    settings = load_settings(Sources.of(os.environ, cwd=paths.current_folder()))
+    settings = load_settings(SettingSources.of(os.environ, cwd=paths.current_folder()))
     return settings.capture_before_tools == "on"
 
 
@@ -164,7 +167,7 @@ def hook_command() -> tuple[str, ...]:
     return (os.path.realpath(base), "-I", "-S", str(hook))
 
 
-def tell(change: Change, *, client: str, dry_run: bool, as_json: bool, done: str) -> None:
+def tell(change: InstallPlan, *, client: str, dry_run: bool, as_json: bool, done: str) -> None:
     """What was done to a client's files, or would be."""
     if as_json:
         shown = {"client": client, "path": change.path, "changed": not change.is_none}
@@ -182,12 +185,12 @@ def tell(change: Change, *, client: str, dry_run: bool, as_json: bool, done: str
         output.note(note)
 
 
-def diff(change: Change) -> str:
+def diff(change: InstallPlan) -> str:
     """A change as a diff that `patch` reads; empty when there is none."""
     return "".join(map(_diff, change.files))
 
 
-def _diff(change: FileChange) -> str:
+def _diff(change: PlannedFile) -> str:
     path = str(change.path)
     lines = unified_diff(
         _lines(change.before),

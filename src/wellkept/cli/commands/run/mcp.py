@@ -38,9 +38,9 @@ def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
         raise UsageError(
             "The MCP server needs the MCP SDK.", hint="Install it: pip install 'wellkept[mcp]'."
         )
-    from wellkept.server.mcp.server import Place, make_server
+    from wellkept.server.mcp.server import ServerLocation, make_server
     from wellkept.server.mcp.transports import serve_http, serve_stdio
-    from wellkept.server.open_projects import Memories
+    from wellkept.server.open_projects import OpenProjects
 
     given = (ctx.get_parameter_source(name) for name in ("port", "no_token"))
     if not http and ParameterSource.COMMANDLINE in given:
@@ -50,8 +50,8 @@ def mcp(ctx: click.Context, *, http: bool, port: int, no_token: bool) -> None:
     def open_in(folder: Path, project: str | None = None) -> wellkept.Wellkept:
         return wellkept.open(store, project=project, cwd=folder)
 
-    place = Place.of(os.environ, cwd=paths.current_folder())
-    memories = Memories(open_in, folder=place.folder)
+    place = ServerLocation.of(os.environ, cwd=paths.current_folder())
+    memories = OpenProjects(open_in, folder=place.folder)
     server = make_server(memories, place)
     role = Role(kind="mcp", folder=place.folder, starts_after_s=_SETTLED_AFTER_S)
     # Another database than the hooks' own must not swallow what they caught.

@@ -82,13 +82,13 @@ class _Serving:
     def run(self, listener: socket.socket, *, token: str, hosts: frozenset[str]) -> None:
         """Serve until the process is told to end."""
         from wellkept.server.http.app import guarded_app, make_http_app
-        from wellkept.server.mcp.server import Place, make_server
-        from wellkept.server.open_projects import Memories
+        from wellkept.server.mcp.server import ServerLocation, make_server
+        from wellkept.server.open_projects import OpenProjects
         from wellkept.server.run import serve_app
 
         stopping = threading.Event()
-        memories = Memories(self._open_in, folder=self._folder)
-        mcp = make_server(memories, Place(folder=self._folder))
+        memories = OpenProjects(self._open_in, folder=self._folder)
+        mcp = make_server(memories, ServerLocation(folder=self._folder))
         app = make_http_app(memories, mcp=mcp, stopping=stopping)
         role = Role(kind="serve", folder=self._folder, address=self._address)
         # Another database than the hooks' own must not swallow what they caught.

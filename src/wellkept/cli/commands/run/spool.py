@@ -59,14 +59,14 @@ def drain(*, as_json: bool) -> int:
     """Take everything in now. Exits with 1 when something had to be set aside."""
     from wellkept.app.observer.ingest import take_events
     from wellkept.app.observer.spool_folder import SpoolFolder
-    from wellkept.clients.answers.shown_items import ShownBook
+    from wellkept.clients.answers.shown_items import ShownItems
     from wellkept.clients.detached_drain import rounds
 
     folder, code = SpoolFolder.of(os.environ), exit_codes.OK
     with options.opened() as wk:
         for _ in rounds(str(folder.state), look=folder.signature):
             code = _tell(take_events(wk, translate=events_of), as_json=as_json)
-    ShownBook(folder.state).forget_old()
+    ShownItems(folder.state).forget_old()
     return code
 
 

@@ -13,7 +13,7 @@ from wellkept.core.generated_skills import SkillReview
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
-    from wellkept.app.skills.library import KeptView, SkillShelf
+    from wellkept.app.skills.library import GeneratedSkills, GeneratedSkillView
     from wellkept.core.generated_skills import GeneratedSkill
 
 _HEADINGS = ("name", "review", "state", "uses", "went well", "note")
@@ -115,7 +115,7 @@ def review(
         click.echo(output.one_line(f"{view.skill.name}: {view.skill.review.value}, {state}"))
 
 
-def _decide(library: SkillShelf, name: str, answer: str, source: TextIO | None) -> None:
+def _decide(library: GeneratedSkills, name: str, answer: str, source: TextIO | None) -> None:
     if answer == "reject":
         library.review(name, "reject")
     elif answer == "accept":
@@ -152,14 +152,14 @@ def _list(project: str | None, *, as_json: bool) -> None:
     output.note(f"{counted(len(shown), 'generated skill')}{f', {away} rejected' if away else ''}.")
 
 
-def _cells(view: KeptView) -> tuple[str, ...]:
+def _cells(view: GeneratedSkillView) -> tuple[str, ...]:
     skill, seen = view.skill, view.record
     rate = f"{seen.success_rate:.0%} of {seen.judged}" if seen.judged else "-"
     state = "on" if skill.enabled else "off"
     return skill.name, skill.review.value, state, str(seen.uses), rate, skill.note or ""
 
 
-def _show(view: KeptView, *, history: bool) -> None:
+def _show(view: GeneratedSkillView, *, history: bool) -> None:
     facts = dict(zip(_HEADINGS, _cells(view), strict=True))
     facts |= {
         "origin": f"{view.skill.origin.value}, by {view.skill.made_by}",
@@ -174,7 +174,7 @@ def _show(view: KeptView, *, history: bool) -> None:
         click.echo(output.safe(edition.text))
 
 
-def _plain(view: KeptView, *, with_text: bool = False) -> dict[str, object]:
+def _plain(view: GeneratedSkillView, *, with_text: bool = False) -> dict[str, object]:
     skill = output.plain(view.skill)
     assert isinstance(skill, dict)
     if not with_text:

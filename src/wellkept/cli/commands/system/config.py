@@ -8,8 +8,13 @@ from pathlib import Path
 import click
 
 from wellkept.app.settings import paths
-from wellkept.app.settings.model import Rule, rule_of, rules
-from wellkept.app.settings.sources import Sources, inspect_settings, load_settings, parse_value
+from wellkept.app.settings.model import SettingRule, rule_of, rules
+from wellkept.app.settings.sources import (
+    SettingSources,
+    inspect_settings,
+    load_settings,
+    parse_value,
+)
 from wellkept.app.settings.toml_file import write_entry
 from wellkept.cli import options, output
 from wellkept.cli.groups import Group
@@ -29,11 +34,11 @@ def config(ctx: click.Context, *, as_json: bool) -> None:
         ctx.invoke(show, as_json=as_json)
 
 
-def _sources() -> Sources:
-    return Sources.of(os.environ, cwd=paths.current_folder())
+def _sources() -> SettingSources:
+    return SettingSources.of(os.environ, cwd=paths.current_folder())
 
 
-def _shown(rule: Rule, value: object) -> object:
+def _shown(rule: SettingRule, value: object) -> object:
     """A key is never printed, only whether there is one."""
     return "(set)" if rule.secret and value is not None else value
 
@@ -111,7 +116,7 @@ def path(*, as_json: bool) -> None:
             click.echo(f"{name}\t{file or ''}")
 
 
-def _target(rule: Rule, *, project_file: bool) -> Path:
+def _target(rule: SettingRule, *, project_file: bool) -> Path:
     sources = _sources()
     if not project_file:
         return sources.user_file

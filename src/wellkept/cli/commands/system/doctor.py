@@ -9,7 +9,7 @@ import click
 from wellkept.cli import exit_codes, options, output
 
 if TYPE_CHECKING:
-    from wellkept.app.maintenance.doctor import Health
+    from wellkept.app.maintenance.doctor import DoctorReport
 
 
 @click.command()
@@ -30,7 +30,7 @@ def doctor(*, deep: bool, repair: bool, as_json: bool) -> int:
     return exit_codes.OK if health.healthy else exit_codes.NOTHING
 
 
-def _print(health: Health) -> None:
+def _print(health: DoctorReport) -> None:
     output.print_table(("", ""), list(health.facts.items()))
     click.echo()
     in_use = health.model.model_id if health.model else None

@@ -15,7 +15,7 @@ from wellkept.core.text import counted
 
 if TYPE_CHECKING:
     import wellkept
-    from wellkept.memory.lifecycle.report import UpkeepReport
+    from wellkept.memory.lifecycle.report import MaintenanceReport
 
 _WAIT_FOR = 1_000  # memories: fewer than this are kept up in a fraction of a second
 
@@ -204,7 +204,7 @@ def start_upkeep(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
     )
 
 
-def print_report(report: UpkeepReport, *, as_json: bool) -> None:
+def print_report(report: MaintenanceReport, *, as_json: bool) -> None:
     """What a pass did, or would do; changes too small to see are only counted."""
     if as_json:
         output.print_json(report)

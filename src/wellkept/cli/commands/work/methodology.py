@@ -88,18 +88,18 @@ def use(*, id: str, project_file: bool, as_json: bool) -> None:
     """Choose the way of working; every memory stays and is found as before."""
     from wellkept.app.projects.resolver import resolve_project
     from wellkept.app.settings import paths
-    from wellkept.app.settings.sources import Sources, inspect_settings
+    from wellkept.app.settings.sources import SettingSources, inspect_settings
     from wellkept.app.settings.toml_file import write_entry
 
     with options.opened() as wk:
         one = wk.methodology.plugins.methodology(id)
     folder = paths.current_folder()
-    sources = Sources.of(os.environ, cwd=folder)
+    sources = SettingSources.of(os.environ, cwd=folder)
     path = sources.user_file
     if project_file:
         path = sources.project_file or resolve_project(folder).root / paths.PROJECT_FILE
     write_entry(path, "methodology", one.id)
-    known, _ = inspect_settings(Sources.of(os.environ, cwd=folder))
+    known, _ = inspect_settings(SettingSources.of(os.environ, cwd=folder))
     if as_json:
         output.print_json({"id": one.id, "file": str(path), "in_use": known.methodology})
         return

@@ -11,7 +11,7 @@ from wellkept.cli.commands.work.files import prefetch, recipe, together
 from wellkept.cli.groups import Group
 
 if TYPE_CHECKING:
-    from wellkept.app.observer.api import ObservedSession, Reason
+    from wellkept.app.observer.api import MemoryReason, ObservedSession
     from wellkept.core.scratchpad import Explanation
 
 
@@ -108,7 +108,7 @@ def verdict(
         output.note(f"Not promoted ({skipped.rule}): {skipped.reason}")
 
 
-def _print_reason(reason: Reason) -> None:
+def _print_reason(reason: MemoryReason) -> None:
     memory, told = reason.memory, reason.explanation
     click.echo(f"{click.style('m:' + memory.short, fg='cyan', bold=True)} {memory.type.value}")
     click.echo(output.indented(memory.content, by=2))

@@ -10,7 +10,7 @@ from wellkept.store.sqlite.tables.access_counts import AccessBuffer
 _LARGEST = 2**62
 
 
-class Part:
+class Component:
     """One port's worth of the engine, over a database it does not own."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:

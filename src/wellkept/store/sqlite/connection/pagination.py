@@ -19,7 +19,7 @@ from wellkept.store.sqlite.tables.filters import Condition
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, SELECTED, Row
 
 
-class Place(NamedTuple):
+class PagePosition(NamedTuple):
     """Where in an order a row stands."""
 
     value: float
@@ -45,7 +45,7 @@ _SORTINGS: Mapping[Order, _Sorting] = MappingProxyType(
 
 
 def fetch(
-    db: Connection, fits: Condition, *, order: Order, after: Place | None, limit: int
+    db: Connection, fits: Condition, *, order: Order, after: PagePosition | None, limit: int
 ) -> list[Row]:
     """The next rows in an order."""
     sorting = _SORTINGS[order]
@@ -60,9 +60,9 @@ def fetch(
     ).fetchall()
 
 
-def place_of(row: Row, *, order: Order) -> Place:
+def place_of(row: Row, *, order: Order) -> PagePosition:
     """Where a row stands in an order."""
-    return Place(row[COLUMNS.index(_SORTINGS[order].column)], row[0])
+    return PagePosition(row[COLUMNS.index(_SORTINGS[order].column)], row[0])
 
 
 def encode(row: Row, *, order: Order) -> str:
@@ -72,7 +72,7 @@ def encode(row: Row, *, order: Order) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def decode(cursor: str, *, order: Order) -> Place:
+def decode(cursor: str, *, order: Order) -> PagePosition:
     """The place a cursor names; UsageError when it is damaged or from another order."""
     bad = UsageError(
         f"The cursor {cursor!r} does not belong to a listing in the order {order.value}.",
@@ -85,6 +85,6 @@ def decode(cursor: str, *, order: Order) -> Place:
         raise bad from None
     match parts:
         case [str(name), int() | float() as value, str(id)] if name == order.value:
-            return Place(value, id)
+            return PagePosition(value, id)
         case _:
             raise bad

@@ -13,18 +13,18 @@ from heapq import nlargest
 from math import log
 
 from wellkept.core.ports.code_search import (
+    CoChangedFile,
+    CommitCount,
     CommitHit,
     CommitText,
     FileText,
+    FileVectors,
     TextHit,
-    Together,
-    Touch,
     VectorKind,
-    Vectors,
 )
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.graph.derived_file import DerivedFile
-from wellkept.store.sqlite.migrations import Step
+from wellkept.store.sqlite.migrations import Migration
 from wellkept.store.sqlite.search.fulltext import quote
 
 # "HoWd": tells a file of code words from a file of memories.
@@ -115,12 +115,12 @@ def _add_vectors(db: Connection) -> None:
 
 
 STEPS = (
-    Step(1, "words of files and of commits", _make),
-    Step(2, "vectors of files", _add_vectors),
+    Migration(1, "words of files and of commits", _make),
+    Migration(2, "vectors of files", _add_vectors),
 )
 
 
-class SqliteCodeTexts(DerivedFile):
+class SqliteCodeSearch(DerivedFile):
     """Words of source trees in one file."""
 
     steps = STEPS
@@ -201,8 +201,8 @@ class SqliteCodeTexts(DerivedFile):
             rows = db.execute(_SEARCH_COMMITS, (query, limit)).fetchall() if query else []
             return [_commit_hit(db, row) for row in rows]
 
-    def touches(self, tree: str, paths: Collection[str]) -> dict[str, Touch]:
-        found: dict[str, Touch] = {}
+    def touches(self, tree: str, paths: Collection[str]) -> dict[str, CommitCount]:
+        found: dict[str, CommitCount] = {}
         with self._database.snapshot() as db:
             number = _known(db, tree)
             for path in paths:
@@ -211,7 +211,7 @@ class SqliteCodeTexts(DerivedFile):
                     (number, path),
                 ).fetchone()
                 if times:
-                    found[path] = Touch(times=times, last_order=last)
+                    found[path] = CommitCount(times=times, last_order=last)
         return found
 
     def recent(self, tree: str, *, commits: int) -> list[str]:
@@ -219,11 +219,11 @@ class SqliteCodeTexts(DerivedFile):
             rows = db.execute(_RECENT, (_known(db, tree), commits)).fetchall()
         return [path for (path,) in rows]
 
-    def together(self, tree: str, path: str, *, limit: int) -> list[Together]:
+    def together(self, tree: str, path: str, *, limit: int) -> list[CoChangedFile]:
         with self._database.snapshot() as db:
             values = {"tree": _known(db, tree), "path": path, "limit": limit}
             rows = db.execute(_TOGETHER, values).fetchall()
-        return [Together(path=other, share=share) for other, share in rows]
+        return [CoChangedFile(path=other, share=share) for other, share in rows]
 
     def subjects(self, tree: str, path: str, *, limit: int) -> list[str]:
         with self._database.snapshot() as db:
@@ -236,8 +236,10 @@ class SqliteCodeTexts(DerivedFile):
 
     # -- Vectors ----------------------------------------------------------------------------------
 
-    def vectors(self, tree: str, kind: VectorKind, paths: Collection[str]) -> dict[str, Vectors]:
-        found: dict[str, Vectors] = {}
+    def vectors(
+        self, tree: str, kind: VectorKind, paths: Collection[str]
+    ) -> dict[str, FileVectors]:
+        found: dict[str, FileVectors] = {}
         with self._database.snapshot() as db:
             number = _known(db, tree)
             for path in paths:
@@ -246,10 +248,10 @@ class SqliteCodeTexts(DerivedFile):
                     (number, path, kind),
                 ).fetchone()
                 if row:
-                    found[path] = Vectors(*row)
+                    found[path] = FileVectors(*row)
         return found
 
-    def put_vectors(self, tree: str, kind: VectorKind, vectors: Mapping[str, Vectors]) -> None:
+    def put_vectors(self, tree: str, kind: VectorKind, vectors: Mapping[str, FileVectors]) -> None:
         with self._database.writing() as db:
             number = _entered(db, tree)
             db.executemany(

@@ -12,14 +12,14 @@ from typing import ClassVar, Self
 
 from wellkept.core.clock import Clock
 from wellkept.store.sqlite.connection.database import Database
-from wellkept.store.sqlite.migrations import Step
+from wellkept.store.sqlite.migrations import Migration
 from wellkept.store.sqlite.opening import open_file
 
 
 class DerivedFile:
     """One SQLite file with a schema and a mark of its own."""
 
-    steps: ClassVar[Sequence[Step]]
+    steps: ClassVar[Sequence[Migration]]
     application_id: ClassVar[int]
 
     def __init__(self, database: Database) -> None:

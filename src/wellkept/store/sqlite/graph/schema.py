@@ -9,7 +9,7 @@ of millions of rows costs more than the explicit deletes.
 from __future__ import annotations
 
 from wellkept.store.sqlite.connection.database import Connection
-from wellkept.store.sqlite.migrations import Step
+from wellkept.store.sqlite.migrations import Migration
 
 # "HoGr": tells a graph file from a file of memories.
 APPLICATION_ID = 0x486F4772
@@ -98,4 +98,4 @@ def _first(db: Connection) -> None:
         db.execute(statement)
 
 
-STEPS: tuple[Step, ...] = (Step(1, "trees, files, nodes, edges", _first),)
+STEPS: tuple[Migration, ...] = (Migration(1, "trees, files, nodes, edges", _first),)

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.graph import Edge, FileState, GraphStatus, Node, SourceFile
-from wellkept.core.ports.graph import KIND_ORDER, AnalysedFile, DrawnEdges, EdgeTable, NodeTable
+from wellkept.core.ports.graph import KIND_ORDER, AnalyzedFile, EdgeTable, FileEdges, NodeTable
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.graph import writes
 from wellkept.store.sqlite.graph.derived_file import DerivedFile
@@ -68,7 +68,7 @@ class SqliteGraph(DerivedFile):
             ).fetchone()
         return None if row is None else to_file(row)
 
-    def put_files(self, tree: str, files: Sequence[AnalysedFile]) -> None:
+    def put_files(self, tree: str, files: Sequence[AnalyzedFile]) -> None:
         with self._writing(tree) as (db, number):
             writes.put_files(db, number, files)
 
@@ -131,7 +131,7 @@ class SqliteGraph(DerivedFile):
         with self._writing(tree) as (db, number):
             return writes.reopen(db, number, lookups)
 
-    def put_edges(self, tree: str, drawn: Sequence[DrawnEdges]) -> None:
+    def put_edges(self, tree: str, drawn: Sequence[FileEdges]) -> None:
         with self._writing(tree) as (db, number):
             writes.put_edges(db, number, drawn)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from wellkept.core.graph import NOTED_KINDS, Edge, Node, NodeKind, SourceFile
-from wellkept.core.ports.graph import AnalysedFile, DrawnEdges
+from wellkept.core.ports.graph import AnalyzedFile, FileEdges
 from wellkept.store.sqlite.connection.database import Connection, placeholders
 from wellkept.store.sqlite.graph.rows import (
     FILE_COLUMNS,
@@ -43,7 +43,7 @@ def chunks(values: Collection[object]) -> Iterator[tuple[str, tuple[object, ...]
         yield placeholders(part), part
 
 
-def put_files(db: Connection, tree: int, files: Sequence[AnalysedFile]) -> None:
+def put_files(db: Connection, tree: int, files: Sequence[AnalyzedFile]) -> None:
     """Write files with their symbols in place of what was known of them."""
     for analysed in files:
         file = analysed.file
@@ -107,7 +107,7 @@ def node_numbers(db: Connection, tree: int, ids: Collection[str]) -> dict[str, i
     return found
 
 
-def put_edges(db: Connection, tree: int, drawn: Sequence[DrawnEdges]) -> None:
+def put_edges(db: Connection, tree: int, drawn: Sequence[FileEdges]) -> None:
     """Write the edges of files in place of those before, and close the files."""
     drawn = list({sheet.path: sheet for sheet in drawn}.values())
     files = file_numbers(db, tree, [sheet.path for sheet in drawn])

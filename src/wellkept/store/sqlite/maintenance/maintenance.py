@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
-from wellkept.store.sqlite.connection.component import Part
+from wellkept.store.sqlite.connection.component import Component
 from wellkept.store.sqlite.maintenance.backup import copy_database, remove_unfinished, unfinished
 from wellkept.store.sqlite.migrations import schema_version
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wellkept.store.sqlite.search.vectors import VectorSearch
 
 
-class SqliteUpkeep(Part):
+class SqliteMaintenance(Component):
     """Looks after a whole file."""
 
     _vector_search: VectorSearch

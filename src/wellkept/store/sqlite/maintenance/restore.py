@@ -37,7 +37,7 @@ _ANOTHER = "Name another backup."
 _NO_USE = f"Nothing was changed. {_ANOTHER}"
 
 
-class Replaced(NamedTuple):
+class ReplacedFile(NamedTuple):
     """Where the copy of what was there is, if there was anything; and whether the file stayed."""
 
     kept: Path | None
@@ -68,7 +68,7 @@ def restore(
     durability: Durability,
     clock: Clock,
     progress: Progress | None = None,
-) -> Replaced:
+) -> ReplacedFile:
     """Put a backup in the place of a database and bring it to this release's schema."""
     _require_another(source, path)
     kept = _free_name(path, clock)
@@ -82,7 +82,7 @@ def restore(
             database.close()
             _keep_as_it_is(path, kept)
             _restore_instead(backup, path)
-            done = Replaced(kept, in_place=False)
+            done = ReplacedFile(kept, in_place=False)
         finally:
             database.close()
     open_file(
@@ -177,7 +177,7 @@ def _require_readable(path: Path) -> None:
 
 def _restore_in_place(
     backup: Connection, database: Database, kept: Path, progress: Progress | None
-) -> Replaced:
+) -> ReplacedFile:
     with database.alone() as db:
         has_content = _has_content(db, database.path)
         is_kept = not has_content
@@ -201,7 +201,7 @@ def _restore_in_place(
 
         # The first step takes the lock and leaves a page, so that it is not yet the last.
         backup.backup(db, pages=max(1, min(_PAGES, total - 1)), progress=tell)
-    return Replaced(kept if has_content else None, in_place=True)
+    return ReplacedFile(kept if has_content else None, in_place=True)
 
 
 def _has_content(db: Connection, path: Path) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from wellkept.core.errors import StoreCorruptError
-from wellkept.core.query import Candidate, Place
+from wellkept.core.query import Candidate, SessionPosition
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.search.invalidation import RowState, changes_after, newest_state
 from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, Row, to_candidate
@@ -27,7 +27,7 @@ class _Kept(NamedTuple):
     candidate: Candidate
 
 
-class KeptFacts:
+class CandidateCache:
     """The candidates of all rows, the rows of their ids, and which stand where in each session."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class KeptFacts:
         if gone.candidate.place is not None:
             self._leave(gone.candidate.place, row)
 
-    def _leave(self, place: Place, row: int) -> None:
+    def _leave(self, place: SessionPosition, row: int) -> None:
         turns = self._sessions[place.session_id]
         left = tuple(other for other in turns.pop(place.seq) if other != row)
         if left:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from wellkept.core.query import Candidate, Filter, Hit, Place
+from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.tables.filters import Condition, condition
 from wellkept.store.sqlite.tables.memory_rows import (
@@ -24,7 +24,7 @@ from wellkept.store.sqlite.tables.memory_rows import (
 )
 
 if TYPE_CHECKING:
-    from wellkept.store.sqlite.search.candidate_cache import KeptFacts
+    from wellkept.store.sqlite.search.candidate_cache import CandidateCache
 
 Scored: TypeAlias = Sequence[tuple[int, float]]
 """Row numbers with their scores, best first."""
@@ -40,7 +40,7 @@ _ASKED_OFTEN = 100
 _LEAST_SEQ, _LARGEST_SEQ = -(2**63), 2**63 - 1
 
 
-class Facts:
+class CandidateReader:
     """Tells of rows what ranking needs to know."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Facts:
         self._up_to_rows = up_to_rows
         self._asked_often = asked_often
         self._asked = 0
-        self._kept: KeptFacts | None = None
+        self._kept: CandidateCache | None = None
         self._lock = threading.Lock()
 
     def passing(self, db: Connection, rows: Sequence[int], where: Filter) -> dict[int, Candidate]:
@@ -69,19 +69,19 @@ class Facts:
 
     def first_passing(
         self, db: Connection, best: Scored, where: Filter, *, limit: int
-    ) -> list[Hit]:
+    ) -> list[RetrieverHit]:
         """The first of these matches that pass the filter; most often the very first do."""
-        hits: list[Hit] = []
+        hits: list[RetrieverHit] = []
         near, far = limit + limit // 4, 4 * limit
         for part in (best[:near], best[near:far], best[far:]):
             known = self.passing(db, [row for row, _ in part], where)
-            hits += [Hit(known[row], score) for row, score in part if row in known]
+            hits += [RetrieverHit(known[row], score) for row, score in part if row in known]
             if len(hits) >= limit:
                 break
         return hits[:limit]
 
     def around(
-        self, db: Connection, places: Sequence[Place], where: Filter, *, span: int
+        self, db: Connection, places: Sequence[SessionPosition], where: Filter, *, span: int
     ) -> list[Candidate]:
         """What stands up to so many places before and after these, in the order of the rows."""
         spans = _spans(places, span)
@@ -111,7 +111,7 @@ class Facts:
         with self._lock:
             self._kept = None
 
-    def _kept_for(self, db: Connection, where: Filter) -> KeptFacts | None:
+    def _kept_for(self, db: Connection, where: Filter) -> CandidateCache | None:
         """The facts in memory, as the rows are now, if there are any that answer this filter."""
         self._asked += 1
         if self._asked <= self._asked_often or not _is_usual(where):
@@ -122,13 +122,13 @@ class Facts:
             self._kept = None
         return None if self._kept is None or self._kept.is_damaged else self._kept
 
-    def _loaded(self, db: Connection) -> KeptFacts | None:
+    def _loaded(self, db: Connection) -> CandidateCache | None:
         (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
         if not self._from_rows <= last_row <= self._up_to_rows:
             return None
-        from wellkept.store.sqlite.search.candidate_cache import KeptFacts
+        from wellkept.store.sqlite.search.candidate_cache import CandidateCache
 
-        kept = KeptFacts()
+        kept = CandidateCache()
         kept.update(db)
         return kept
 
@@ -159,7 +159,7 @@ def _read_around(db: Connection, spans: Sequence[_Span], fits: Condition) -> lis
     return list(map(to_candidate, found))
 
 
-def _spans(places: Sequence[Place], span: int) -> list[_Span]:
+def _spans(places: Sequence[SessionPosition], span: int) -> list[_Span]:
     """First and last place to look at, session by session; no two of them overlap."""
     spans: list[_Span] = []
     for session, seq in sorted(set(places)):

@@ -1,7 +1,7 @@
 """Word search over the stemmed index, with bounded work however many memories there are.
 
 Finding the rows that hold a term costs FTS5 some 40 ns each; scoring one costs 1 µs. So when the
-terms of a query stand in more rows than `Effort.scored_rows`, only rows with one of the rarer
+terms of a query stand in more rows than `SearchEffort.scored_rows`, only rows with one of the rarer
 terms are scored. Their score still counts every term. What is lost are rows that hold nothing but
 common terms, and only while there are enough others.
 
@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wellkept.core.query import Filter, Hit
+from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.records import record
 from wellkept.core.text import clean
 from wellkept.store.sqlite.connection.database import Connection, bindable
-from wellkept.store.sqlite.search.candidates import Facts, Scored
-from wellkept.store.sqlite.search.term_cache import FrequentTerms
+from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
+from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.tables.filters import condition
 
 
 @record
-class Effort:
+class SearchEffort:
     """How much work one search may take.
 
     A project of at most `small_project` rows, and not half of all, is searched by itself. Otherwise
@@ -38,10 +38,10 @@ class Effort:
     everywhere_rows: int = 50_000
 
 
-USUAL = Effort()
+USUAL = SearchEffort()
 
 
-class Query(NamedTuple):
+class FtsQuery(NamedTuple):
     """An FTS5 expression, and by how much its scores are inflated."""
 
     expression: str
@@ -79,11 +79,11 @@ def search_words(
     where: Filter,
     *,
     limit: int,
-    facts: Facts | None = None,
-    frequent: FrequentTerms | None = None,
+    facts: CandidateReader | None = None,
+    frequent: TermCache | None = None,
     sizes: ProjectSizes | None = None,
-    effort: Effort = USUAL,
-) -> list[Hit]:
+    effort: SearchEffort = USUAL,
+) -> list[RetrieverHit]:
     """The best memories by BM25 that hold any of the terms.
 
     With `frequent`, a process that asks often gets the exact order at any size.
@@ -91,10 +91,10 @@ def search_words(
     wanted = [quote(term) for term in dict.fromkeys(terms) if term.strip()]
     if not wanted or not limit:
         return []
-    look = _Look(db, where, limit, facts or Facts(), effort)
+    look = _Look(db, where, limit, facts or CandidateReader(), effort)
     (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
     if newest <= effort.scored_rows:
-        return _ranked(look, Query(_any_of(wanted)))
+        return _ranked(look, FtsQuery(_any_of(wanted)))
     # A project that is most of the store is what a first look finds anyway, at half the cost.
     small = min(effort.small_project, newest // 2)
     sizes = sizes or ProjectSizes()
@@ -107,7 +107,7 @@ def search_words(
     query = _cheap_query(db, wanted, limit=limit, effort=effort)
     hits = _ranked(look, query)
     if len(hits) < limit and query.copies > 1:
-        return _filtered(look, Query(_any_of(wanted)))
+        return _filtered(look, FtsQuery(_any_of(wanted)))
     return hits
 
 
@@ -118,16 +118,16 @@ class _Look:
     db: Connection
     where: Filter
     limit: int
-    facts: Facts
-    effort: Effort
+    facts: CandidateReader
+    effort: SearchEffort
 
-    def first_passing(self, best: Scored) -> list[Hit]:
+    def first_passing(self, best: Scored) -> list[RetrieverHit]:
         return self.facts.first_passing(self.db, best, self.where, limit=self.limit)
 
 
 def _exactly(
-    look: _Look, wanted: Sequence[str], frequent: FrequentTerms | None
-) -> list[Hit] | None:
+    look: _Look, wanted: Sequence[str], frequent: TermCache | None
+) -> list[RetrieverHit] | None:
     """The best matches by what is kept of the terms, or None where that does not serve."""
     for wide in (2 * look.limit, max(look.effort.first_look, 8 * look.limit)):
         best = frequent.best(look.db, wanted, limit=wide) if frequent else None
@@ -139,22 +139,26 @@ def _exactly(
     return None
 
 
-def _cheap_query(db: Connection, wanted: Sequence[str], *, limit: int, effort: Effort) -> Query:
+def _cheap_query(
+    db: Connection, wanted: Sequence[str], *, limit: int, effort: SearchEffort
+) -> FtsQuery:
     """All the terms, or rows with the rarer ones where scoring all would be too much.
 
     In `rare AND (rare OR common OR common)` each term stands twice, so that every score is twice
     what it would be: the order is that of the plain query.
     """
     if len(wanted) == 1:
-        return Query(_any_of(wanted))
+        return FtsQuery(_any_of(wanted))
     rows = {term: _rows_holding(db, term, most=effort.everywhere_rows) for term in wanted}
     rare, common = _split(rows, least=limit, effort=effort)
     if not common:
-        return Query(_any_of(rare))
-    return Query(f"({_any_of(rare)}) AND ({_any_of([*rare, *common, *common])})", copies=2)
+        return FtsQuery(_any_of(rare))
+    return FtsQuery(f"({_any_of(rare)}) AND ({_any_of([*rare, *common, *common])})", copies=2)
 
 
-def _split(rows: dict[str, int], *, least: int, effort: Effort) -> tuple[list[str], list[str]]:
+def _split(
+    rows: dict[str, int], *, least: int, effort: SearchEffort
+) -> tuple[list[str], list[str]]:
     """The terms whose rows are scored, and those that only add to a score."""
     rare: list[str] = []
     common: list[str] = []
@@ -187,7 +191,7 @@ def _any_of(terms: Sequence[str]) -> str:
     return " OR ".join(terms)
 
 
-def _ranked(look: _Look, query: Query) -> list[Hit]:
+def _ranked(look: _Look, query: FtsQuery) -> list[RetrieverHit]:
     """The best matches inside the filter.
 
     A first look takes the best matches without the filter and filters those; only when too few
@@ -204,7 +208,7 @@ def _ranked(look: _Look, query: Query) -> list[Hit]:
     return _filtered(look, query)
 
 
-def _within(look: _Look, expression: str) -> list[Hit]:
+def _within(look: _Look, expression: str) -> list[RetrieverHit]:
     """The best matches among the few rows that pass the filter; only those are scored."""
     fits = condition(look.where)
     # The plus keeps FTS5 from looking up each of the rows by itself.
@@ -217,7 +221,7 @@ def _within(look: _Look, expression: str) -> list[Hit]:
     return look.first_passing(best)
 
 
-def _filtered(look: _Look, query: Query) -> list[Hit]:
+def _filtered(look: _Look, query: FtsQuery) -> list[RetrieverHit]:
     """The best of all matches that pass the filter; only those are scored."""
     fits = condition(look.where)
     best = look.db.execute(

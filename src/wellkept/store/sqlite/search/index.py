@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
-from wellkept.core.query import Candidate, Filter, Hit, Place
-from wellkept.store.sqlite.connection.component import Part, require_limit
+from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
+from wellkept.store.sqlite.connection.component import Component, require_limit
 from wellkept.store.sqlite.connection.database import SqlValue, bindable
 from wellkept.store.sqlite.search import fulltext, trigrams
 from wellkept.store.sqlite.tables.filters import condition
@@ -15,20 +15,22 @@ from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_cand
 
 if TYPE_CHECKING:
     from wellkept.core.ports.store import Vector
-    from wellkept.store.sqlite.search.candidates import Facts
-    from wellkept.store.sqlite.search.term_cache import FrequentTerms
+    from wellkept.store.sqlite.search.candidates import CandidateReader
+    from wellkept.store.sqlite.search.term_cache import TermCache
     from wellkept.store.sqlite.search.vectors import VectorSearch
 
 
-class SqliteSearch(Part):
+class SqliteSearch(Component):
     """Finds memories by words, fragments, vectors and links."""
 
-    _facts: Facts
-    _frequent: FrequentTerms
+    _facts: CandidateReader
+    _frequent: TermCache
     _sizes: fulltext.ProjectSizes
     _vector_search: VectorSearch
 
-    def search_words(self, terms: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+    def search_words(
+        self, terms: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.snapshot() as db:
             return fulltext.search_words(
@@ -41,14 +43,16 @@ class SqliteSearch(Part):
                 sizes=self._sizes,
             )
 
-    def search_fragments(self, fragments: Sequence[str], where: Filter, *, limit: int) -> list[Hit]:
+    def search_fragments(
+        self, fragments: Sequence[str], where: Filter, *, limit: int
+    ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.snapshot() as db:
             return trigrams.search_fragments(db, fragments, where, limit=limit, facts=self._facts)
 
     def search_vectors(
         self, vector: Vector, *, model_id: str, where: Filter, limit: int
-    ) -> list[Hit]:
+    ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.snapshot() as db:
             return self._vector_search.nearest(
@@ -65,7 +69,7 @@ class SqliteSearch(Part):
 
     def search_links(
         self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
-    ) -> list[Hit]:
+    ) -> list[RetrieverHit]:
         require_limit(limit)
         ties = [*(("file", f) for f in files), *(("module", m) for m in modules)]
         if not ties:
@@ -81,9 +85,11 @@ class SqliteSearch(Part):
                 " ORDER BY l.ties DESC, m.row DESC LIMIT ?",
                 (*flat, *fits.params, limit),
             ).fetchall()
-        return [Hit(to_candidate(row), float(row[-1])) for row in rows]
+        return [RetrieverHit(to_candidate(row), float(row[-1])) for row in rows]
 
-    def around(self, places: Sequence[Place], where: Filter, *, span: int) -> list[Candidate]:
+    def around(
+        self, places: Sequence[SessionPosition], where: Filter, *, span: int
+    ) -> list[Candidate]:
         if span < 0:
             raise UsageError(f"span must be at least 0, not {span}.")
         with self._database.snapshot() as db:

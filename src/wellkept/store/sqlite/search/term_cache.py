@@ -70,7 +70,7 @@ class _State(NamedTuple):
     texts: _Texts
 
 
-class FrequentTerms:
+class TermCache:
     """Keeps the shares of terms that were asked for, within a budget, least used out first."""
 
     def __init__(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wellkept.core.query import Filter, Hit
+from wellkept.core.query import Filter, RetrieverHit
 from wellkept.core.text import clean
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
-from wellkept.store.sqlite.search.candidates import Facts
+from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.search.fulltext import quote
 from wellkept.store.sqlite.tables.filters import Condition, condition
 
@@ -29,8 +29,8 @@ def search_fragments(
     where: Filter,
     *,
     limit: int,
-    facts: Facts | None = None,
-) -> list[Hit]:
+    facts: CandidateReader | None = None,
+) -> list[RetrieverHit]:
     """Memories that hold any of the fragments, those with more and longer ones first.
 
     The score is the number of characters of the fragments found. Equal scores: newest first.
@@ -44,9 +44,9 @@ def search_fragments(
         for row in _holders(db, fragment, fits, most=max(limit, _MOST_HOLDERS)):
             scores[row] = scores.get(row, 0.0) + len(fragment)
     best = sorted(scores, key=lambda row: (-scores[row], -row))[:limit]
-    known = (facts or Facts()).passing(db, best, where)
+    known = (facts or CandidateReader()).passing(db, best, where)
     # What is known may be newer than the rows seen here: another thread can have read meanwhile.
-    return [Hit(known[row], scores[row]) for row in best if row in known]
+    return [RetrieverHit(known[row], scores[row]) for row in best if row in known]
 
 
 def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> list[int]:

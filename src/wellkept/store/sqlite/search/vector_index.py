@@ -5,8 +5,8 @@ nobody any more and is not found. Small sets are compared exactly. Large ones ar
 the signs of their numbers (one bit each, kept by column so that a scan runs at memory speed) and
 the best of those again by their codes.
 
-Invariant: a `View` taken by a search does not change while others append. Knows no SQL and
-does not know what a home means.
+Invariant: a `VectorSnapshot` taken by a search does not change while others append. Knows no SQL
+and does not know what a home means.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Distances: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
 @record
-class View:
+class VectorSnapshot:
     """The vectors as they stood at one moment, in the order of their seq."""
 
     seqs: Seqs
@@ -176,10 +176,10 @@ class VectorIndex:
         self._position_of[rows] = NOWHERE
         self._at.clear()
 
-    def view(self) -> View:
+    def view(self) -> VectorSnapshot:
         """What is in now."""
         n = self._count
-        return View(
+        return VectorSnapshot(
             self._seqs[:n],
             self._rows[:n],
             self._scales[:n],

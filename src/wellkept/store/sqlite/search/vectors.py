@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from wellkept.core.query import Filter, Hit
+from wellkept.core.query import Filter, RetrieverHit
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.search import quantization
 from wellkept.store.sqlite.tables.filters import Condition, condition
 
 if TYPE_CHECKING:
     from wellkept.core.ports.store import Vector
-    from wellkept.store.sqlite.search.candidates import Facts, Scored
+    from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
     from wellkept.store.sqlite.search.invalidation import RowChanges
-    from wellkept.store.sqlite.search.vector_index import Floats, Here, VectorIndex, View
+    from wellkept.store.sqlite.search.vector_index import Floats, Here, VectorIndex, VectorSnapshot
 
 _LOADED_ROWS = 10_000
 # While vectors are made again, those of the former model still serve other processes.
@@ -32,7 +32,7 @@ _LEAST_LOOK = 40
 _WIDER_LOOKS = (2_000, 10_000)
 
 
-class Model(NamedTuple):
+class StoredModel(NamedTuple):
     """A model as the tables know it."""
 
     number: int
@@ -40,19 +40,19 @@ class Model(NamedTuple):
     dimension: int
 
 
-def find_model(db: Connection, model_id: str) -> Model | None:
+def find_model(db: Connection, model_id: str) -> StoredModel | None:
     """The model of that id, if any vector of it was ever kept."""
     row = db.execute(
         "SELECT model, model_id, dimension FROM models WHERE model_id = ?", (model_id,)
     ).fetchone()
-    return None if row is None else Model(*row)
+    return None if row is None else StoredModel(*row)
 
 
 class VectorSearch:
     """Keeps an index for the models that were asked for last."""
 
     def __init__(self) -> None:
-        self._indexes: OrderedDict[tuple[Model, int], VectorIndex] = OrderedDict()
+        self._indexes: OrderedDict[tuple[StoredModel, int], VectorIndex] = OrderedDict()
         self._lock = threading.Lock()
 
     def nearest(
@@ -63,8 +63,8 @@ class VectorSearch:
         model_id: str,
         where: Filter,
         limit: int,
-        facts: Facts,
-    ) -> list[Hit]:
+        facts: CandidateReader,
+    ) -> list[RetrieverHit]:
         """The nearest memories of one model inside the filter."""
         model = self._require(db, vector, model_id)
         if model is None or not limit:
@@ -84,7 +84,13 @@ class VectorSearch:
         return facts.first_passing(db, nearest, where, limit=limit)
 
     def similarities(
-        self, db: Connection, vector: Vector, *, model_id: str, ids: Sequence[str], facts: Facts
+        self,
+        db: Connection,
+        vector: Vector,
+        *,
+        model_id: str,
+        ids: Sequence[str],
+        facts: CandidateReader,
     ) -> dict[str, float]:
         """The cosine with each of the memories that have a vector of the model."""
         from wellkept.store.sqlite.search.vector_index import NOWHERE
@@ -104,14 +110,16 @@ class VectorSearch:
         with self._lock:
             self._indexes.clear()
 
-    def _require(self, db: Connection, vector: Vector, model_id: str) -> Model | None:
+    def _require(self, db: Connection, vector: Vector, model_id: str) -> StoredModel | None:
         quantization.require_packed(vector)
         model = find_model(db, model_id)
         if model is not None:
             quantization.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
         return model
 
-    def _view(self, db: Connection, model: Model, project: str | None) -> tuple[View, Here]:
+    def _view(
+        self, db: Connection, model: StoredModel, project: str | None
+    ) -> tuple[VectorSnapshot, Here]:
         """The vectors there are, and which of them the project may see."""
         from wellkept.store.sqlite.search.invalidation import history_of
 
@@ -120,7 +128,7 @@ class VectorSearch:
             _update(db, model, index)
             return index.view(), index.at(() if project is None else (project, ""))
 
-    def _index(self, model: Model, history: int) -> VectorIndex:
+    def _index(self, model: StoredModel, history: int) -> VectorIndex:
         from wellkept.store.sqlite.search.vector_index import VectorIndex
 
         index = self._indexes.pop((model, history), None)
@@ -132,12 +140,12 @@ class VectorSearch:
         return index
 
 
-def _nearest_rows(view: View, query: Floats, *, here: Here, limit: int) -> Scored:
+def _nearest_rows(view: VectorSnapshot, query: Floats, *, here: Here, limit: int) -> Scored:
     positions, cosines = view.nearest(query, here=here, limit=limit)
     return list(zip(view.rows[positions].tolist(), cosines.tolist(), strict=True))
 
 
-def _allowed(db: Connection, model: Model, view: View, fits: Condition) -> Here:
+def _allowed(db: Connection, model: StoredModel, view: VectorSnapshot, fits: Condition) -> Here:
     """Which of the vectors are of rows that pass the filter."""
     import numpy as np
 
@@ -152,7 +160,7 @@ def _allowed(db: Connection, model: Model, view: View, fits: Condition) -> Here:
 # -- Following the table --------------------------------------------------------------------------
 
 
-def _update(db: Connection, model: Model, index: VectorIndex) -> None:
+def _update(db: Connection, model: StoredModel, index: VectorIndex) -> None:
     from wellkept.store.sqlite.search.invalidation import changes_after
 
     is_new = index.last_seq == 0
@@ -169,7 +177,7 @@ def _update(db: Connection, model: Model, index: VectorIndex) -> None:
         index.last_change = changes.last
 
 
-def _load_new(db: Connection, model: Model, index: VectorIndex) -> None:
+def _load_new(db: Connection, model: StoredModel, index: VectorIndex) -> None:
     import numpy as np
 
     cursor = db.execute(
@@ -189,7 +197,7 @@ def _load_new(db: Connection, model: Model, index: VectorIndex) -> None:
 
 
 def _take_out_removed(
-    db: Connection, model: Model, index: VectorIndex, changes: RowChanges
+    db: Connection, model: StoredModel, index: VectorIndex, changes: RowChanges
 ) -> None:
     """Of the rows that were changed, take out the vectors of those that have none any more."""
     import numpy as np

@@ -15,7 +15,7 @@ from wellkept.store.sqlite.connection.database import Connection
 _MAX_IDS = 10_000
 
 
-class Access(NamedTuple):
+class AccessCount(NamedTuple):
     """How often a memory was read since the last flush, and when last."""
 
     times: int
@@ -27,28 +27,28 @@ class AccessBuffer:
 
     def __init__(self, *, max_ids: int = _MAX_IDS) -> None:
         self._max_ids = max_ids
-        self._waiting: dict[str, Access] = {}
+        self._waiting: dict[str, AccessCount] = {}
         self._lock = threading.Lock()
 
-    def add(self, accesses: Iterable[tuple[str, Access]]) -> None:
+    def add(self, accesses: Iterable[tuple[str, AccessCount]]) -> None:
         """Count accesses; the later moment wins."""
         with self._lock:
             for full_id, access in accesses:
-                before = self._waiting.pop(full_id, Access(0, access.at_ms))
-                self._waiting[full_id] = Access(
+                before = self._waiting.pop(full_id, AccessCount(0, access.at_ms))
+                self._waiting[full_id] = AccessCount(
                     before.times + access.times, max(before.at_ms, access.at_ms)
                 )
             while len(self._waiting) > self._max_ids:
                 del self._waiting[next(iter(self._waiting))]
 
-    def take(self) -> dict[str, Access]:
+    def take(self) -> dict[str, AccessCount]:
         """Everything that waits, leaving nothing."""
         with self._lock:
             taken, self._waiting = self._waiting, {}
             return taken
 
 
-def write_accesses(db: Connection, accesses: dict[str, Access]) -> None:
+def write_accesses(db: Connection, accesses: dict[str, AccessCount]) -> None:
     """Add accesses to the rows; ids that vanished are passed over."""
     db.executemany(
         "UPDATE memories SET access_count = access_count + ?,"

@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.core.clock import from_ms
-from wellkept.store.sqlite.connection.component import Part, require_limit
+from wellkept.store.sqlite.connection.component import Component, require_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wellkept.core.activity import News, NewsKind, NewsSpan
+    from wellkept.core.activity import Activity, ActivityKind, ActivityRange
     from wellkept.core.changes import Change, PutSession
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
 
-    Told: TypeAlias = tuple[NewsKind, str, bool, str | None, str | None, str | None]
+    Told: TypeAlias = tuple[ActivityKind, str, bool, str | None, str | None, str | None]
     """Kind, project, whether it is seen everywhere, memory, session and subject."""
 
 _INSERT = (
@@ -31,10 +31,10 @@ _SPAN = (
 )
 
 
-class SqliteNews(Part):
+class SqliteActivityLog(Component):
     """The `NewsBook` port."""
 
-    def news(self, *, after: int, project: str | None, limit: int) -> list[News]:
+    def news(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
         require_limit(limit)
         seen, values = ("1", ()) if project is None else ("(project = ? OR everywhere)", (project,))
         with self._database.reading() as db:
@@ -45,11 +45,11 @@ class SqliteNews(Part):
             ).fetchall()
         return [_to_news(row) for row in rows]
 
-    def news_span(self) -> NewsSpan:
-        from wellkept.core.activity import NewsSpan
+    def news_span(self) -> ActivityRange:
+        from wellkept.core.activity import ActivityRange
 
         with self._database.reading() as db:
-            return NewsSpan(*db.execute(_SPAN).fetchone())
+            return ActivityRange(*db.execute(_SPAN).fetchone())
 
 
 def news_of(db: Connection, change: Change) -> list[Told]:
@@ -93,7 +93,7 @@ def _of_session(db: Connection, change: PutSession) -> list[Told]:
     return [(kind, session.project, False, None, session.id, None) for kind in kinds]
 
 
-def _of_known_memory(db: Connection, change: Change, kind: NewsKind) -> list[Told]:
+def _of_known_memory(db: Connection, change: Change, kind: ActivityKind) -> list[Told]:
     from wellkept.core.changes import Close, Delete, Mark
 
     assert isinstance(change, (Close, Delete, Mark))
@@ -105,15 +105,15 @@ def _of_known_memory(db: Connection, change: Change, kind: NewsKind) -> list[Tol
     ]
 
 
-def _to_news(row: tuple[SqlValue, ...]) -> News:
-    from wellkept.core.activity import News, NewsKind
+def _to_news(row: tuple[SqlValue, ...]) -> Activity:
+    from wellkept.core.activity import Activity, ActivityKind
 
     number, kind, at_ms, project, everywhere, memory_id, session_id, subject = row
     assert isinstance(number, int)
     assert isinstance(at_ms, int)
-    return News(
+    return Activity(
         number=number,
-        kind=NewsKind(str(kind)),
+        kind=ActivityKind(str(kind)),
         at=from_ms(at_ms),
         project=str(project),
         everywhere=bool(everywhere),

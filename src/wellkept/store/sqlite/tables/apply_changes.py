@@ -13,21 +13,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from wellkept.core.changes import (
-    Advance,
     Announce,
     Change,
     Close,
     Delete,
     ForgetSessions,
-    IndexCard,
+    IndexEntry,
     Insert,
     Mark,
     PutExplanation,
     PutScratchpad,
     PutSession,
-    PutSightings,
+    PutSignals,
     Replace,
     Rescore,
+    SaveReadPosition,
 )
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError, StoreError, UsageError
@@ -72,16 +72,16 @@ def make_change(db: Connection, change: Change) -> None:
             put_session(db, session, taken)
         case ForgetSessions(project):
             drop_sessions(db, project)
-        case Advance(mark):
+        case SaveReadPosition(mark):
             put_mark(db, mark)
-        case PutScratchpad() | PutSightings() | PutExplanation():
+        case PutScratchpad() | PutSignals() | PutExplanation():
             put_observed(db, change)
         case Announce(kind, project, subject):
             if not (project and subject):
                 raise UsageError(f"News of {kind.value} need a project and a subject.")
 
 
-def put_card(db: Connection, row: int, card: IndexCard) -> None:
+def put_card(db: Connection, row: int, card: IndexEntry) -> None:
     """Set the extra text and the vector of a memory; a card without a vector takes all away.
 
     Vectors of other models stay: a re-index fills a new model while the old one still serves.
@@ -96,7 +96,7 @@ def put_card(db: Connection, row: int, card: IndexCard) -> None:
         put_vector(db, row, card)
 
 
-def put_vector(db: Connection, row: int, card: IndexCard) -> None:
+def put_vector(db: Connection, row: int, card: IndexEntry) -> None:
     """Set the vector of a memory for the card's model."""
     if card.vector is None or card.model_id is None:
         raise UsageError("A vector needs the id of the model that made it.")
@@ -134,7 +134,7 @@ def _require_unsaid(db: Connection, memory: Memory, since: int) -> None:
         )
 
 
-def _insert(db: Connection, memory: Memory, card: IndexCard, since: int | None) -> None:
+def _insert(db: Connection, memory: Memory, card: IndexEntry, since: int | None) -> None:
     if since is not None:
         _require_unsaid(db, memory, since)
     try:
@@ -151,7 +151,7 @@ def _insert(db: Connection, memory: Memory, card: IndexCard, since: int | None) 
 
 
 def _replace(
-    db: Connection, memory: Memory, card: IndexCard | None, expected: datetime | None
+    db: Connection, memory: Memory, card: IndexEntry | None, expected: datetime | None
 ) -> None:
     row = find_row(db, memory.id)
     if expected is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.store.sqlite.connection.component import Part
+from wellkept.store.sqlite.connection.component import Component
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ _COLUMNS: Final = (
 )
 
 
-class SqliteSkillLibrary(Part):
+class SqliteGeneratedSkills(Component):
     """The `SkillLibrary` port."""
 
     def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
@@ -34,7 +34,7 @@ class SqliteSkillLibrary(Part):
         return [_to_skill(row) for row in rows]
 
     def put_generated(self, skill: GeneratedSkill) -> None:
-        from wellkept.core.activity import NewsKind
+        from wellkept.core.activity import ActivityKind
         from wellkept.core.changes import Announce
         from wellkept.store.sqlite.tables.activity import news_of, write_news
 
@@ -51,7 +51,7 @@ class SqliteSkillLibrary(Part):
                 values,
             )
             if skill.revision == 0:
-                told = Announce(NewsKind.SKILL_GENERATED, skill.project, skill.name)
+                told = Announce(ActivityKind.SKILL_GENERATED, skill.project, skill.name)
                 write_news(db, news_of(db, told), at_ms=to_ms(self._clock()))
 
     def remove_generated(self, skill_id: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import UsageError
 from wellkept.core.query import FileLink, Filter, ModelShare
-from wellkept.store.sqlite.connection.component import Part, require_limit
+from wellkept.store.sqlite.connection.component import Component, require_limit
 from wellkept.store.sqlite.connection.database import Connection, bindable, placeholders
 from wellkept.store.sqlite.search import quantization
 from wellkept.store.sqlite.search.vectors import find_model
@@ -20,7 +20,7 @@ from wellkept.store.sqlite.tables.scratchpad_rows import move_sightings
 from wellkept.store.sqlite.tables.skill_uses import move_skill_uses
 
 if TYPE_CHECKING:
-    from wellkept.core.changes import IndexCard
+    from wellkept.core.changes import IndexEntry
     from wellkept.core.codec import Json
     from wellkept.core.memory import Memory
     from wellkept.core.ports.store import Vector
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _STREAM_ROWS = 1_000
 
 
-class SqliteVectors(Part):
+class SqliteVectors(Component):
     """The `VectorShelf` port."""
 
     def models(self) -> list[ModelShare]:
@@ -53,7 +53,7 @@ class SqliteVectors(Part):
             ).fetchall()
         return list(map(to_memory, rows))
 
-    def put_cards(self, cards: Sequence[tuple[str, IndexCard]]) -> None:
+    def put_cards(self, cards: Sequence[tuple[str, IndexEntry]]) -> None:
         from wellkept.store.sqlite.tables.apply_changes import put_card
 
         with self._database.writing() as db:
@@ -93,7 +93,7 @@ class SqliteVectors(Part):
         return dropped
 
 
-class SqliteProjects(Part):
+class SqliteProjects(Component):
     """The `ProjectBook` port. Aliases are kept flat: each names its canonical project."""
 
     def canonical_project(self, identity: str) -> str:
@@ -167,7 +167,7 @@ def _move_file_links(db: Connection, alias: str, target: str) -> None:
     db.execute("DELETE FROM file_links WHERE project = ?", (alias,))
 
 
-class SqliteShelf(Part):
+class SqliteKeyValues(Component):
     """The `Shelf` port."""
 
     def get_value(self, space: str, key: str) -> Json:

@@ -12,15 +12,15 @@ from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page, Stats
 from wellkept.store.sqlite.connection import pagination as paging
-from wellkept.store.sqlite.connection.component import Part, require_limit
+from wellkept.store.sqlite.connection.component import Component, require_limit
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
-from wellkept.store.sqlite.tables.access_counts import Access, write_accesses
+from wellkept.store.sqlite.tables.access_counts import AccessCount, write_accesses
 from wellkept.store.sqlite.tables.filters import condition
 from wellkept.store.sqlite.tables.memory_rows import BY_IDS, SELECTED, as_list, to_memory
 
 if TYPE_CHECKING:
     from wellkept.core.changes import Change
-    from wellkept.store.sqlite.search.candidates import Facts
+    from wellkept.store.sqlite.search.candidates import CandidateReader
 
 _STREAM_ROWS = 500
 _RESOLVED = 10
@@ -29,10 +29,10 @@ _FLUSH_PATIENCE_MS = 200
 _LATER = (StoreBusyError, StoreReadOnlyError, StoreFullError)
 
 
-class SqliteRows(Part):
+class SqliteMemories(Component):
     """Reads and writes memories whole."""
 
-    _facts: Facts
+    _facts: CandidateReader
 
     def apply(self, changes: Sequence[Change]) -> None:
         from wellkept.store.sqlite.tables.apply_changes import make_changes
@@ -111,7 +111,7 @@ class SqliteRows(Part):
 
     def iterate(self, where: Filter) -> Iterator[Memory]:
         fits = condition(where)
-        place: paging.Place | None = None
+        place: paging.PagePosition | None = None
         while True:
             with self._database.reading() as db:
                 rows = paging.fetch(db, fits, order=Order.OLDEST, after=place, limit=_STREAM_ROWS)
@@ -145,7 +145,7 @@ class SqliteRows(Part):
         )
 
     def touch(self, ids: Sequence[str], *, at: datetime) -> None:
-        access = Access(1, to_ms(at))
+        access = AccessCount(1, to_ms(at))
         self._accesses.add((full_id, access) for full_id in ids)
 
     def flush(self) -> None:

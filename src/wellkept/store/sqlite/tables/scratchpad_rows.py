@@ -18,9 +18,9 @@ from wellkept.store.sqlite.connection.database import Connection, SqlValue, plac
 from wellkept.store.sqlite.tables.memory_rows import Row, dump
 
 if TYPE_CHECKING:
-    from wellkept.core.changes import Observed, PutSightings
+    from wellkept.core.changes import Observed, PutSignals
     from wellkept.core.codec import Json
-    from wellkept.core.scratchpad import Explanation, Scratchpad, Sighting
+    from wellkept.core.scratchpad import Explanation, Scratchpad, SessionSignal
 
 PAD_COLUMNS = "session_id, project, state, updated_ms, revision, body"
 SIGHTING_COLUMNS = "project, kind, subject, session_id, at_ms, count, module, detail"
@@ -46,11 +46,11 @@ class _Reasons:
 
 def put_observed(db: Connection, change: Observed) -> None:
     """Make one change to what the observer keeps."""
-    from wellkept.core.changes import PutScratchpad, PutSightings
+    from wellkept.core.changes import PutScratchpad, PutSignals
 
     if isinstance(change, PutScratchpad):
         put_scratchpad(db, change.pad)
-    elif isinstance(change, PutSightings):
+    elif isinstance(change, PutSignals):
         put_sightings(db, change)
     else:
         put_explanation(db, change.explanation)
@@ -80,14 +80,14 @@ def put_scratchpad(db: Connection, pad: Scratchpad) -> None:
 
 def to_scratchpad(row: Row) -> Scratchpad:
     """The scratchpad of a row with the columns of `PAD_COLUMNS`."""
-    from wellkept.core.scratchpad import PadState, Scratchpad, Sheet
+    from wellkept.core.scratchpad import Scratchpad, ScratchpadStatus, TaskScratchpad
 
     body = json.loads(row[5])
-    sheets = tuple(payload_from_json(Sheet, sheet) for sheet in body.pop("sheets"))
+    sheets = tuple(payload_from_json(TaskScratchpad, sheet) for sheet in body.pop("sheets"))
     return Scratchpad(
         session_id=row[0],
         project=row[1],
-        state=PadState(row[2]),
+        state=ScratchpadStatus(row[2]),
         updated_at=from_ms(row[3]),
         revision=row[4],
         sheets=sheets,
@@ -95,7 +95,7 @@ def to_scratchpad(row: Row) -> Scratchpad:
     )
 
 
-def put_sightings(db: Connection, change: PutSightings) -> None:
+def put_sightings(db: Connection, change: PutSignals) -> None:
     """Make some sightings those of a session."""
     from wellkept.core.scratchpad import KEPT_SESSIONS
 
@@ -127,13 +127,13 @@ def put_sightings(db: Connection, change: PutSightings) -> None:
     )
 
 
-def to_sighting(row: Row) -> Sighting:
+def to_sighting(row: Row) -> SessionSignal:
     """The sighting of a row with the columns of `SIGHTING_COLUMNS`."""
-    from wellkept.core.scratchpad import Sighting, SightingKind
+    from wellkept.core.scratchpad import SessionSignal, SignalKind
 
-    return Sighting(
+    return SessionSignal(
         project=row[0],
-        kind=SightingKind(row[1]),
+        kind=SignalKind(row[1]),
         subject=row[2],
         session_id=row[3],
         at=from_ms(row[4]),
@@ -184,12 +184,12 @@ def _body(pad: Scratchpad) -> str:
     return dump({**body, "sheets": [payload_to_json(sheet) for sheet in pad.sheets]})
 
 
-def _belongs(sighting: Sighting, change: PutSightings) -> bool:
+def _belongs(sighting: SessionSignal, change: PutSignals) -> bool:
     same = (sighting.project, sighting.session_id) == (change.project, change.session_id)
     return same and sighting.kind in change.kinds and sighting.count > 0 and bool(sighting.subject)
 
 
-def _sighting_row(sighting: Sighting) -> tuple[SqlValue, ...]:
+def _sighting_row(sighting: SessionSignal) -> tuple[SqlValue, ...]:
     return (
         sighting.project, sighting.kind.value, sighting.subject, sighting.session_id,
         to_ms(sighting.at), sighting.count, sighting.module, dump(sighting.detail),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wellkept.core.clock import to_ms
-from wellkept.store.sqlite.connection.component import Part, require_limit
+from wellkept.store.sqlite.connection.component import Component, require_limit
 from wellkept.store.sqlite.connection.database import SqlValue, placeholders
 from wellkept.store.sqlite.tables.scratchpad_rows import (
     EXPLANATION_COLUMNS,
@@ -20,12 +20,18 @@ from wellkept.store.sqlite.tables.scratchpad_rows import (
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from wellkept.core.scratchpad import Explanation, PadState, Scratchpad, Sighting, SightingKind
+    from wellkept.core.scratchpad import (
+        Explanation,
+        Scratchpad,
+        ScratchpadStatus,
+        SessionSignal,
+        SignalKind,
+    )
 
 _MOST_IDS = 500
 
 
-class SqliteObserver(Part):
+class SqliteScratchpads(Component):
     """The `ObserverBook` port."""
 
     def scratchpad(self, session_id: str) -> Scratchpad | None:
@@ -39,7 +45,7 @@ class SqliteObserver(Part):
         self,
         *,
         project: str | None,
-        states: Sequence[PadState] = (),
+        states: Sequence[ScratchpadStatus] = (),
         before: datetime | None = None,
         limit: int = 50,
     ) -> list[Scratchpad]:
@@ -66,13 +72,13 @@ class SqliteObserver(Part):
         self,
         *,
         project: str,
-        kinds: Sequence[SightingKind],
+        kinds: Sequence[SignalKind],
         subjects: Sequence[str] = (),
         modules: Sequence[str] = (),
         sessions: Sequence[str] = (),
         since: datetime | None = None,
         limit: int = 1_000,
-    ) -> list[Sighting]:
+    ) -> list[SessionSignal]:
         require_limit(limit)
         conditions, values = ["project = ?"], list[SqlValue]([project])
         wanted = {
@@ -97,14 +103,14 @@ class SqliteObserver(Part):
             ).fetchall()
         return list(map(to_sighting, rows))
 
-    def count_sightings(self, *, project: str) -> dict[SightingKind, int]:
-        from wellkept.core.scratchpad import SightingKind
+    def count_sightings(self, *, project: str) -> dict[SignalKind, int]:
+        from wellkept.core.scratchpad import SignalKind
 
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT kind, count(*) FROM sightings WHERE project = ? GROUP BY kind", (project,)
             ).fetchall()
-        return {SightingKind(kind): n for kind, n in rows}
+        return {SignalKind(kind): n for kind, n in rows}
 
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
         found: dict[str, Explanation] = {}
@@ -129,7 +135,7 @@ class SqliteObserver(Part):
             ).fetchall()
         return list(map(to_explanation, rows))
 
-    def drop_scratchpads(self, *, before: datetime, states: Sequence[PadState] = ()) -> int:
+    def drop_scratchpads(self, *, before: datetime, states: Sequence[ScratchpadStatus] = ()) -> int:
         some = f" AND state IN ({placeholders(states)})" if states else ""
         with self._database.writing() as db:
             return db.execute(

@@ -17,7 +17,7 @@ from wellkept.store.sqlite.connection.database import Connection, SqlValue
 from wellkept.store.sqlite.tables.memory_rows import Row, dump
 
 if TYPE_CHECKING:
-    from wellkept.core.sessions import ReadingMark, SessionRecord
+    from wellkept.core.sessions import ReadPosition, SessionRecord
 
 _COLUMNS = (
     "id", "client", "project", "started_ms", "last_event_ms", "cwd", "ended_ms", "end_reason",
@@ -51,7 +51,7 @@ def put_session(db: Connection, session: SessionRecord, taken: Sequence[str]) ->
         raise ConflictError(f"An event of the session {session.id} was taken before.") from None
 
 
-def put_mark(db: Connection, mark: ReadingMark) -> None:
+def put_mark(db: Connection, mark: ReadPosition) -> None:
     """Note how far a file was read."""
     if mark.offset < 0 or not mark.source:
         raise UsageError(f"{mark} is no place in a file.")

@@ -7,18 +7,18 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from wellkept.core.clock import to_ms
-from wellkept.store.sqlite.connection.component import Part, require_limit
+from wellkept.store.sqlite.connection.component import Component, require_limit
 from wellkept.store.sqlite.connection.database import SqlValue, placeholders
 from wellkept.store.sqlite.tables.session_rows import SELECTED, to_session
 
 if TYPE_CHECKING:
-    from wellkept.core.sessions import ReadingMark, SessionRecord
+    from wellkept.core.sessions import ReadPosition, SessionRecord
 
 _MOST_IDS = 500
 _SHORTEST_PREFIX = 4
 
 
-class SqliteSessions(Part):
+class SqliteSessions(Component):
     """The `SessionBook` port."""
 
     def get_session(self, session_id: str) -> SessionRecord | None:
@@ -90,16 +90,16 @@ class SqliteSessions(Part):
                 (to_ms(before),),
             ).rowcount
 
-    def reading_mark(self, source: str) -> ReadingMark | None:
-        from wellkept.core.sessions import ReadingMark
+    def reading_mark(self, source: str) -> ReadPosition | None:
+        from wellkept.core.sessions import ReadPosition
 
         with self._database.reading() as db:
             row = db.execute(
                 "SELECT source, head, offset FROM reading_marks WHERE source = ?", (source,)
             ).fetchone()
-        return None if row is None else ReadingMark(*row)
+        return None if row is None else ReadPosition(*row)
 
-    def drop_mark(self, mark: ReadingMark) -> None:
+    def drop_mark(self, mark: ReadPosition) -> None:
         with self._database.writing() as db:
             db.execute(
                 "DELETE FROM reading_marks WHERE source = ? AND head = ? AND offset = ?",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import UsageError
-from wellkept.store.sqlite.connection.component import Part
+from wellkept.store.sqlite.connection.component import Component
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wellkept.store.sqlite.connection.database import Connection
 
 
-class SqliteSkillUses(Part):
+class SqliteSkillUses(Component):
     """The `SkillUses` port."""
 
     def count_skill_use(self, key: str, *, project: str, at: datetime) -> None:
