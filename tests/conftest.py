@@ -1,4 +1,4 @@
-"""What every test stands on: a temporary home, and no network but loopback."""
+"""Shared by all tests: a temporary home, no network but loopback, reports that cannot crash."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.report_guard import guard_ast_parse, pytest_runtest_makereport
+
+__all__ = ["pytest_runtest_makereport"]
+
+guard_ast_parse()
 
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
@@ -29,7 +35,7 @@ sys.addaudithook(_refuse_outside)
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own for each test; nothing of the person running the tests is read."""
+    """A separate home for each test; no file of the person running the tests is read."""
     folder = tmp_path / "wellkept-home"
     for name in [*os.environ]:
         if name.startswith("WELLKEPT_") or name in {"OPENAI_API_KEY", "OLLAMA_HOST"}:
