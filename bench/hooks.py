@@ -21,10 +21,10 @@ from time import perf_counter
 
 from bench.corpus import Corpus, is_asked
 from bench.report import Target, Timing, finish, machine, parser, ratio, say, table
+from wellkept.app.hook_context import HookContextProvider, open_existing
 from wellkept.app.projects.resolver import resolve_project
 from wellkept.clients import hook
-from wellkept.clients.answers.answer import HookResponder
-from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.server import AnswerServer
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.changes import Insert
@@ -124,8 +124,8 @@ def _children_cpu_s() -> float:
 def measure(stage: Stage, rounds: int) -> dict[str, list[Run]]:
     """Every case in turns, so that a busy machine slows all of them alike."""
     runs: dict[str, list[Run]] = {name: [] for name in ("reference", *LIMITS)}
-    context = MemoryContext(
-        lambda folder: existing_memory(folder, environment=stage.environment, busy_timeout_ms=1_000)
+    context = HookContextProvider(
+        lambda folder: open_existing(folder, environment=stage.environment, busy_timeout_ms=1_000)
     )
     answers = HookResponder(context, shown=ShownItems(stage.home))
     for number in range(rounds + 1):

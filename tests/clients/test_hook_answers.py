@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from tests.clients.hooking import Machine
+from wellkept.app.hook_context import HookContextProvider, open_existing
 from wellkept.clients.answers import protocol
-from wellkept.clients.answers.answer import HookResponder
-from wellkept.clients.answers.context_source import MemoryContext, existing_memory
 from wellkept.clients.answers.protocol import SOCKET_NAME, NoServerError, ask
+from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.server import LOCK_NAME, Answers, AnswerServer
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.store.sqlite.connection.database import Database
@@ -65,10 +65,8 @@ def step_back(path: Path) -> None:
 
 
 def memory_answers(machine: Machine) -> HookResponder:
-    context = MemoryContext(
-        lambda folder: existing_memory(
-            folder, environment=machine.environment, busy_timeout_ms=1_000
-        )
+    context = HookContextProvider(
+        lambda folder: open_existing(folder, environment=machine.environment, busy_timeout_ms=1_000)
     )
     return HookResponder(context, shown=ShownItems(machine.home))
 

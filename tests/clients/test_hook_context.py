@@ -9,8 +9,8 @@ import pytest
 
 import wellkept
 from tests.clients.hooking import Machine
-from wellkept.clients.answers.context_request import HookContextRequest
-from wellkept.clients.answers.context_source import MAX_OPEN, MemoryContext, existing_memory
+from wellkept.app.hook_context import MAX_OPEN_PROJECTS, HookContextProvider, open_existing
+from wellkept.core.hook_context import HookContextRequest
 
 pytestmark = pytest.mark.feature("B9", "C4")
 
@@ -21,20 +21,20 @@ def asked(folder: Path, *, moment: str = "session", query: str = "") -> HookCont
     )
 
 
-def context_of(home: Path, opened: list[Path] | None = None) -> MemoryContext:
+def context_of(home: Path, opened: list[Path] | None = None) -> HookContextProvider:
     def open_in(folder: Path) -> wellkept.Wellkept | None:
         if opened is not None:
             opened.append(folder)
         environment = {"WELLKEPT_HOME": str(home)}
-        return existing_memory(folder, environment=environment, busy_timeout_ms=1_000)
+        return open_existing(folder, environment=environment, busy_timeout_ms=1_000)
 
-    return MemoryContext(open_in)
+    return HookContextProvider(open_in)
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> list[Path]:
     """Projects in one store, each with a rule of its own."""
-    made = [tmp_path / f"project-{n}" for n in range(MAX_OPEN + 2)]
+    made = [tmp_path / f"project-{n}" for n in range(MAX_OPEN_PROJECTS + 2)]
     for number, folder in enumerate(made):
         folder.mkdir()
         Machine(tmp_path / "home", folder).remember(f"Rule number{number}", type="convention")

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.clients.answers import bytecode_bundle
-from wellkept.clients.answers.context_request import MAX_QUERY_CHARS, question_of
-from wellkept.clients.answers.lazy_patterns import LazyPattern
+from wellkept.clients.answers.responder import MAX_QUERY_CHARS, context_request
 from wellkept.clients.answers.shown_items import ShownItems
+from wellkept.clients.answers.startup import LazyPattern
 from wellkept.core.events import (
     Event,
     Origin,
@@ -57,7 +57,7 @@ class TestQuestions:
     def test_an_event_asks_for_its_moment(
         self, event: Event, moment: str, query: str, files: tuple[str, ...]
     ) -> None:
-        asked = question_of(event)
+        asked = context_request(event)
         assert asked is not None
         assert (asked.moment, asked.query, asked.files) == (moment, query, files)
         assert (asked.client, asked.session, asked.cwd) == ("codex", "s", "/p")
@@ -73,11 +73,11 @@ class TestQuestions:
         ],
     )
     def test_other_events_ask_nothing(self, event: Event) -> None:
-        assert question_of(event) is None
+        assert context_request(event) is None
 
     def test_the_end_of_a_long_output_is_asked_about(self) -> None:
         output = "x" * 50_000 + "Connection refused"
-        asked = question_of(tool(ToolKind.SHELL, error="Exit code 1", output=output))
+        asked = context_request(tool(ToolKind.SHELL, error="Exit code 1", output=output))
         assert asked is not None
         assert asked.query.endswith("Connection refused")
         assert len(asked.query) <= MAX_QUERY_CHARS
@@ -87,13 +87,13 @@ class TestQuestions:
         [("startup", True), ("clear", True), ("compact", True), ("resume", False), ("fork", False)],
     )
     def test_a_session_that_forgot_starts_afresh(self, source: str, fresh: bool) -> None:
-        asked = question_of(SessionStarted(origin=ORIGIN, source=source))
+        asked = context_request(SessionStarted(origin=ORIGIN, source=source))
         assert asked is not None
         assert asked.fresh is fresh
 
     def test_a_sub_agent_has_a_session_of_its_own(self) -> None:
         origin = dataclasses.replace(ORIGIN, agent="a-1")
-        asked = question_of(SubagentStarted(origin=origin, agent_type="x"))
+        asked = context_request(SubagentStarted(origin=origin, agent_type="x"))
         assert asked is not None
         assert asked.session == "s/a-1"
 
@@ -139,8 +139,8 @@ class TestLightModules:
     def test_the_stand_ins_do_what_the_modules_do(self) -> None:
         script = (
             "import sys\n"
-            "from wellkept.clients.answers import light_modules\n"
-            "light_modules.install()\n"
+            "from wellkept.clients.answers import startup\n"
+            "startup.install()\n"
             "import datetime, pathlib, urllib.parse\n"
             "print('ipaddress' in sys.modules and len(vars(sys.modules['ipaddress'])) < 10)\n"
             "print(urllib.parse.urlsplit('http://[::1]:80/x').hostname)\n"

@@ -13,9 +13,8 @@ import pytest
 
 import wellkept
 from tests.skills.reading import put
-from wellkept.clients.answers.answer import RenderedContext
-from wellkept.clients.answers.context_request import HookContextRequest
-from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+from wellkept.app.hook_context import HookContextProvider, open_existing
+from wellkept.core.hook_context import HookContext, HookContextRequest
 
 pytestmark = pytest.mark.feature("C4")
 
@@ -29,12 +28,12 @@ Do it.
 _ASK = """
 import sys
 from pathlib import Path
-from wellkept.clients.answers.answer import HookResponder
-from wellkept.clients.answers.context_source import MemoryContext, existing_memory
-from wellkept.clients.answers.context_request import HookContextRequest
+from wellkept.clients.answers.responder import HookResponder
+from wellkept.app.hook_context import HookContextProvider, open_existing
+from wellkept.core.hook_context import HookContextRequest
 import os
-context = MemoryContext(
-    lambda folder: existing_memory(folder, environment=os.environ, busy_timeout_ms=1000)
+context = HookContextProvider(
+    lambda folder: open_existing(folder, environment=os.environ, busy_timeout_ms=1000)
 )
 said = context(HookContextRequest(client="c", session="s", moment="prompt", cwd=sys.argv[1],
                         query=sys.argv[2]), frozenset())
@@ -56,20 +55,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def answering(*, with_skills: bool, within_s: float) -> Generator[MemoryContext]:
-    context = MemoryContext(
-        lambda folder: existing_memory(
+def answering(*, with_skills: bool, within_s: float) -> Generator[HookContextProvider]:
+    context = HookContextProvider(
+        lambda folder: open_existing(
             folder, environment=os.environ, busy_timeout_ms=1_000, with_skills=with_skills
         ),
-        skills_within_s=within_s,
+        skill_timeout_s=within_s,
     )
     yield context
     context.close()
 
 
 def ask(
-    context: MemoryContext, folder: Path, shown: frozenset[str] = frozenset()
-) -> RenderedContext:
+    context: HookContextProvider, folder: Path, shown: frozenset[str] = frozenset()
+) -> HookContext:
     question = HookContextRequest(
         client="c", session="s", moment="prompt", cwd=str(folder), query=PROMPT
     )

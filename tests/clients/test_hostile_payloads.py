@@ -11,9 +11,7 @@ import pytest
 from tests.clients.hooking import Machine
 from tests.clients.recorded import event_name, names, recorded
 from wellkept.app.observer.ingest import take_events
-from wellkept.clients.registry import translate_kept
-from wellkept.core.events import Event
-from wellkept.core.sessions import SpoolEntry
+from wellkept.cli.commands.run.spool import events_of
 
 pytestmark = pytest.mark.feature("C2", "C4", "A10")
 
@@ -23,15 +21,9 @@ RECORDED = [
 ]
 
 
-def _events(entry: SpoolEntry) -> list[Event]:
-    return translate_kept(
-        entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at
-    )
-
-
 def _drain(machine: Machine) -> None:
     with machine.memory() as memory:
-        take_events(memory, translate=_events, environment=machine.environment)
+        take_events(memory, translate=events_of, environment=machine.environment)
 
 
 def _planted(value: object) -> object:

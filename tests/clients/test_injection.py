@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.clients.hooking import Machine
-from wellkept.clients.answers.answer import HookResponder
-from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+from wellkept.app.hook_context import HookContextProvider, open_existing
 from wellkept.clients.answers.render import CONTEXT_EVENTS, LIMIT
+from wellkept.clients.answers.responder import HookResponder
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.changes import PutSession
 from wellkept.core.sessions import SessionRecord
@@ -41,9 +41,9 @@ def known(machine: Machine) -> Machine:
 
 def _answerer(machine: Machine) -> HookResponder:
     def open_in(folder: Path) -> Any:
-        return existing_memory(folder, environment=machine.environment, busy_timeout_ms=1_000)
+        return open_existing(folder, environment=machine.environment, busy_timeout_ms=1_000)
 
-    return HookResponder(MemoryContext(open_in), shown=ShownItems(machine.home))
+    return HookResponder(HookContextProvider(open_in), shown=ShownItems(machine.home))
 
 
 def _told(machine: Machine, client: str, event: str, **payload: Any) -> str:

@@ -64,11 +64,11 @@ def live_parts(role: Role, open_in: Callable[[Path], wellkept.Wellkept]) -> Gene
 
 def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], wellkept.Wellkept]) -> None:
     from wellkept.app.background import BackgroundWorker
+    from wellkept.app.hook_context import HookContextProvider, open_existing
     from wellkept.app.observer.spool_folder import SpoolFolder
     from wellkept.app.processes import RunningProcess, announced
     from wellkept.cli.commands.run.spool import events_of
-    from wellkept.clients.answers.answer import HookResponder
-    from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+    from wellkept.clients.answers.responder import HookResponder
     from wellkept.clients.answers.server import AnswerServer
     from wellkept.clients.answers.shown_items import ShownItems
 
@@ -80,8 +80,8 @@ def _start(stack: ExitStack, role: Role, open_in: Callable[[Path], wellkept.Well
         version=wellkept.__version__,
         address=role.address,
     )
-    context = MemoryContext(
-        lambda folder: existing_memory(
+    context = HookContextProvider(
+        lambda folder: open_existing(
             folder, environment=os.environ, busy_timeout_ms=BUSY_TIMEOUT_MS, with_skills=True
         )
     )

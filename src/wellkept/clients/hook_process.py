@@ -123,9 +123,9 @@ def _answer(state: str, client: str, event: str, payload: bytes) -> None:
     try:
         told = ask(state, client=client, event=event, payload=payload, timeout_s=asking_s)
     except NoServerError:
-        from wellkept.clients.answers.in_process import answer_here
+        from wellkept.clients.answers.in_process import answer_in_process
 
-        answer_here(state, client=client, event=event, payload=payload, write=_write)
+        answer_in_process(state, client=client, event=event, payload=payload, write=_write)
     else:
         _write(told)
 

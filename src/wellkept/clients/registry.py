@@ -5,7 +5,7 @@ The one door from a client's payload to events. Knows the clients' names and not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from importlib import import_module
 from types import MappingProxyType
@@ -56,41 +56,48 @@ def translate(
     )
 
 
-def translate_kept(
-    client: str, event_name: str, payload: bytes, *, event_id: str, at: datetime
+def translate_spooled(
+    client: str,
+    event_name: str,
+    payload: bytes,
+    *,
+    event_id: str,
+    at: datetime,
+    redact: Callable[[str], str],
 ) -> list[Event]:
-    """The events in a payload that was kept. UsageError when it cannot be read, so that it is not
-    lost without a word; one that says nothing at all has nothing to lose."""
+    """The events in a spooled payload, with secrets in ids and names replaced.
+
+    UsageError when the payload cannot be read, so that it is set aside and not lost. An empty
+    payload gives no events. `redact` takes the secrets out of a text.
+    """
     if payload.strip() and _fields(payload) is None:
-        raise UsageError(f"What {client} sent for {event_name} is not a JSON object.")
-    found = translate(client, event_name, payload, event_id=event_id, at=at)
-    return [_with_safe_names(event) for event in found]
+        raise UsageError(f"The payload of {client} for {event_name} is not a JSON object.")
+    events = translate(client, event_name, payload, event_id=event_id, at=at)
+    return [_with_safe_names(event, redact) for event in events]
 
 
-def _with_safe_names(event: Event) -> Event:
-    """The event without secrets in what names things; its texts are cleaned by the observer."""
+def _with_safe_names(event: Event, redact: Callable[[str], str]) -> Event:
+    """The event without secrets in ids and names; the observer cleans its texts."""
+
+    def safe(text: str) -> str:
+        """The text, or a stable stand-in when it holds a secret."""
+        if redact(text) == text:
+            return text
+        from hashlib import sha256
+
+        return f"redacted-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
     origin = event.origin
-    plain = replace(
+    safe_origin = replace(
         origin,
-        session_id=_safe_id(origin.session_id),
-        agent=origin.agent and _safe_id(origin.agent),
-        # A folder under another name would be another folder.
-        cwd=origin.cwd if origin.cwd and _safe_id(origin.cwd) == origin.cwd else None,
+        session_id=safe(origin.session_id),
+        agent=origin.agent and safe(origin.agent),
+        # A renamed folder would be another folder.
+        cwd=origin.cwd if origin.cwd and safe(origin.cwd) == origin.cwd else None,
     )
-    named = {name: getattr(event, name, None) for name in _NAMES}
-    safe = {name: _safe_id(value) for name, value in named.items() if isinstance(value, str)}
-    return replace(event, origin=plain, **safe)
-
-
-def _safe_id(text: str) -> str:
-    """The text, or a stand-in that is always the same for it when there is a secret in it."""
-    from hashlib import sha256
-
-    from wellkept.memory.text.redaction import redact
-
-    if redact(text).text == text:
-        return text
-    return f"redacted-{sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    values = {name: getattr(event, name, None) for name in _NAMES}
+    names = {name: safe(value) for name, value in values.items() if isinstance(value, str)}
+    return replace(event, origin=safe_origin, **names)
 
 
 def _fields(payload: bytes) -> dict[str, object] | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.app.observer.ingest import drain_rules, machine_world, read_source
 from wellkept.core.records import field, record, replace
+from wellkept.core.transcripts import ReadStats, Transcript, UnreadableFile
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.ingest import CommandPolicy, EventIngester, IngestRules
 from wellkept.observe.ingest.transcript_import import (
@@ -24,7 +25,6 @@ from wellkept.observe.ingest.transcript_import import (
     ImportState,
     take_transcript,
 )
-from wellkept.observe.ingest.transcripts import ReadStats, Transcript, UnreadableFile
 from wellkept.observe.reading.environment import Environment
 
 if TYPE_CHECKING:

@@ -1,9 +1,11 @@
-"""The answer when nobody else is there to give it: from the database file, in the hook process.
+"""Answer in the hook process itself, from the database file, when no server is running.
 
-Searches by words alone, since loading a model would take longer than a client should wait. It is
-the same context operation as everywhere else, after measures that save time at its start: byte code
-comes from one file, no garbage is looked for, two standard modules are swapped for lighter ones,
-and regular expressions are compiled when they are first used.
+Searches by words only: loading a model takes longer than a client should wait. The context is built
+by the same operation as everywhere else. To start faster, bytecode comes from one file, garbage
+collection is off, and `startup` defers costly modules and patterns.
+
+This is the one place in `clients` that imports `app`: the hook process has no caller that could
+pass the context source in.
 """
 
 import gc
@@ -18,30 +20,28 @@ if TYPE_CHECKING:
 BUSY_TIMEOUT_MS = 150
 
 
-def answer_here(
+def answer_in_process(
     state: str, *, client: str, event: str, payload: bytes, write: "Callable[[bytes], None]"
 ) -> None:
-    """Write what the client is told at an event. Call it in a process that ends right after."""
-    # Nothing that is made here outlives the answer, so looking for garbage is time lost.
+    """Write the response to an event. Call it only in a process that exits right after."""
     gc.disable()
-    modules = bytecode_bundle.install(state)
-    write(_answer(state, client, event, payload))
-    bytecode_bundle.refresh(state, modules)
+    bundle = bytecode_bundle.install(state)
+    write(_respond(state, client, event, payload))
+    bytecode_bundle.refresh(state, bundle)
 
 
-def _answer(state: str, client: str, event: str, payload: bytes) -> bytes:
-    from wellkept.clients.answers import lazy_patterns, light_modules
+def _respond(state: str, client: str, event: str, payload: bytes) -> bytes:
+    from wellkept.clients.answers import startup
 
-    light_modules.install()
-    lazy_patterns.install()
+    startup.install()
     from pathlib import Path
 
-    from wellkept.clients.answers.answer import HookResponder
-    from wellkept.clients.answers.context_source import MemoryContext, existing_memory
+    from wellkept.app.hook_context import HookContextProvider, open_existing
+    from wellkept.clients.answers.responder import HookResponder
     from wellkept.clients.answers.shown_items import ShownItems
 
-    context = MemoryContext(
-        lambda folder: existing_memory(
+    context = HookContextProvider(
+        lambda folder: open_existing(
             folder, environment=os.environ, busy_timeout_ms=BUSY_TIMEOUT_MS
         )
     )

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from wellkept.app.settings.paths import make_private_folder
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 from wellkept.core.records import record
+from wellkept.store.spool import make_private_folder
 
 _BOM: Final = b"\xef\xbb\xbf"
 _OWNER_MAY_WRITE: Final = 0o200
@@ -189,7 +189,7 @@ class InstallRecords:
     def _make_folder(self) -> None:
         try:
             # It may be the first thing made in the data folder, which is nobody else's business.
-            make_private_folder(self._folder)
+            make_private_folder(str(self._folder))
         except OSError as error:
             raise StoreError(f"Cannot make {self._folder}: {error.strerror}.") from None
 

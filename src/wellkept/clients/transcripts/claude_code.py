@@ -28,7 +28,7 @@ from wellkept.core.events import (
     SubagentStarted,
 )
 from wellkept.core.records import field, record
-from wellkept.observe.ingest.transcripts import (
+from wellkept.core.transcripts import (
     ReadStats,
     Transcript,
     TranscriptEvent,

@@ -37,7 +37,7 @@ from wellkept.clients.transcripts.jsonl_records import (
 from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.events import Compacted, Origin, PromptSubmitted, SessionStarted, ToolKind
 from wellkept.core.records import field, record, replace
-from wellkept.observe.ingest.transcripts import (
+from wellkept.core.transcripts import (
     ReadStats,
     Transcript,
     TranscriptEvent,

@@ -22,7 +22,7 @@ from wellkept.clients.transcripts.jsonl_records import found_files, joined, json
 from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.events import Origin, PromptSubmitted, SessionStarted
 from wellkept.core.records import field, record, replace
-from wellkept.observe.ingest.transcripts import (
+from wellkept.core.transcripts import (
     ReadStats,
     Transcript,
     TranscriptEvent,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from wellkept.clients.payload_fields import Fields
-from wellkept.observe.ingest.transcripts import (
+from wellkept.core.transcripts import (
     ReadStats,
     Transcript,
     TranscriptFile,

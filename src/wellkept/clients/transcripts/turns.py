@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from wellkept.clients.injected_text import without_own
 from wellkept.core.events import Origin, TurnEnded
 from wellkept.core.records import record, replace
-from wellkept.observe.ingest.transcripts import TranscriptEvent
+from wellkept.core.transcripts import TranscriptEvent
 
 
 @record(frozen=False)

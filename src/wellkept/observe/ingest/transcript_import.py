@@ -15,13 +15,13 @@ from typing import TypeAlias
 from wellkept.core.events import Event, Origin, SessionEnded
 from wellkept.core.records import field, record, replace
 from wellkept.core.sessions import ReadPosition, SessionRecord
-from wellkept.observe.ingest.ingest import PASSING, POISON, EventIngester
-from wellkept.observe.ingest.transcripts import (
+from wellkept.core.transcripts import (
     ReadStats,
     Transcript,
     TranscriptEvent,
     TranscriptFile,
 )
+from wellkept.observe.ingest.ingest import PASSING, POISON, EventIngester
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.session.builder import build_session
 from wellkept.observe.session.state import load_state

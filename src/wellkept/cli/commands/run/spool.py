@@ -10,7 +10,7 @@ import click
 
 from wellkept.cli import exit_codes, options, output
 from wellkept.cli.groups import Group
-from wellkept.clients.registry import translate_kept
+from wellkept.clients.registry import translate_spooled
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
@@ -82,8 +82,15 @@ def repair(*, as_json: bool) -> int:
 
 def events_of(entry: SpoolEntry) -> Sequence[Event]:
     """The events in a spool entry, as its client means them."""
-    return translate_kept(
-        entry.client, entry.event, entry.payload, event_id=entry.event_id, at=entry.at
+    from wellkept.memory.text.redaction import redact
+
+    return translate_spooled(
+        entry.client,
+        entry.event,
+        entry.payload,
+        event_id=entry.event_id,
+        at=entry.at,
+        redact=lambda text: redact(text).text,
     )
 
 

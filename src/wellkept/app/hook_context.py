@@ -1,0 +1,123 @@
+"""Context for hook requests of any project, read from its store.
+
+A long-lived process keeps the last few projects open; the hook process asks once and exits. A store
+that does not exist is not created.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from wellkept.core.errors import UsageError, WellkeptError
+from wellkept.core.hook_context import HookContext, HookContextRequest
+
+if TYPE_CHECKING:
+    from wellkept.app.facade import Wellkept
+
+MAX_OPEN_PROJECTS = 8
+MAX_CHARS = 9_000
+SMALL_BUDGET_TOKENS = 250
+SKILL_TIMEOUT_S = 0.15
+
+
+class HookContextProvider:
+    """Builds context for requests; `open_project` opens a folder's store, None when it has none.
+
+    Skills that are not found within `skill_timeout_s` are left out: memories do not wait for them.
+    """
+
+    def __init__(
+        self,
+        open_project: Callable[[Path], Wellkept | None],
+        *,
+        skill_timeout_s: float = SKILL_TIMEOUT_S,
+    ) -> None:
+        self._open_project = open_project
+        self._skill_timeout_s = skill_timeout_s
+        self._projects: OrderedDict[Path, Wellkept] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, request: HookContextRequest, shown: frozenset[str]) -> HookContext:
+        """Context for a request, without the ids in `shown`."""
+        from wellkept.memory.context.packing import render_context
+
+        wk = self._project(Path(request.cwd) if request.cwd else Path.cwd())
+        if wk is None:
+            return HookContext()
+        try:
+            pack = wk.context(
+                request.query,
+                moment=request.moment,
+                files=request.files,
+                budget_tokens=None if request.moment == "session" else SMALL_BUDGET_TOKENS,
+                max_chars=MAX_CHARS,
+                shown=shown,
+                session=request.session,
+                skills_within_s=self._skill_timeout_s,
+            )
+        except UsageError:
+            # A file outside the project, or a deleted folder.
+            return HookContext()
+        ids = (*(item.memory.id for item in pack.items), *(extra.id for extra in pack.extras))
+        return HookContext(render_context(pack), ids)
+
+    def close(self) -> None:
+        """Close every open project."""
+        with self._lock:
+            projects, self._projects = self._projects, OrderedDict()
+        for wk in projects.values():
+            wk.close()
+
+    def _project(self, folder: Path) -> Wellkept | None:
+        with self._lock:
+            wk = self._projects.pop(folder, None) or self._opened(folder)
+            if wk is not None:
+                self._projects[folder] = wk
+            full = len(self._projects) > MAX_OPEN_PROJECTS
+            oldest = self._projects.popitem(last=False)[1] if full else None
+        if oldest is not None:
+            oldest.close()
+        return wk
+
+    def _opened(self, folder: Path) -> Wellkept | None:
+        wk = self._open_project(folder)
+        if wk is not None:
+            # Resolve the project under the lock, so that only one thread opens the store.
+            _ = wk.project
+        return wk
+
+
+def open_existing(
+    folder: Path,
+    *,
+    environment: Mapping[str, str],
+    busy_timeout_ms: int,
+    with_skills: bool = False,
+) -> Wellkept | None:
+    """A folder's store, read-only and searched by words; None when there is no store.
+
+    Leave skills out in the hook process: finding them takes longer than the rest of its work.
+    """
+    from wellkept.app.settings.sources import SettingSources, load_settings
+    from wellkept.app.wiring.services import open as open_memory
+    from wellkept.app.wiring.services import store_path
+
+    explicit: dict[str, str | int] = {
+        "store.busy_timeout_ms": busy_timeout_ms,
+        "recall.mode": "words",
+    }
+    if not with_skills:
+        explicit["context.skills"] = "off"
+    try:
+        settings = load_settings(SettingSources.of(environment, cwd=folder), explicit=explicit)
+    except WellkeptError:
+        return None
+    if not store_path(settings, environment).is_file():
+        return None
+    return open_memory(
+        cwd=folder, embedder="none", settings=settings, environment=environment, read_only=True
+    )

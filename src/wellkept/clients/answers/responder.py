@@ -1,0 +1,109 @@
+"""Turn a client's event into the bytes the hook prints: same code in the hook and in a server.
+
+payload -> event -> context request -> context without what was shown -> the client's output format.
+The context source is passed in as a function; this module knows nothing of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from wellkept.clients.answers.render import render, takes_context
+from wellkept.clients.answers.shown_items import ShownItems
+from wellkept.clients.registry import translate
+from wellkept.core.clock import Clock, system_clock
+from wellkept.core.events import (
+    Event,
+    Origin,
+    PromptSubmitted,
+    SessionStarted,
+    SubagentStarted,
+    ToolCalled,
+    ToolKind,
+    ToolStarting,
+)
+from wellkept.core.hook_context import HookContext, HookContextRequest
+
+MAX_QUERY_CHARS = 2_000
+MAX_OUTPUT_CHARS = 1_000
+# Session starts after which the agent no longer has what was injected before.
+_FRESH_SOURCES = frozenset({"startup", "clear", "compact"})
+_CHANGING = frozenset({ToolKind.EDIT, ToolKind.WRITE})
+_FILE_KINDS = _CHANGING | {ToolKind.READ}
+
+ContextSource: TypeAlias = Callable[[HookContextRequest, frozenset[str]], HookContext]
+"""Context for a request, without the ids that were shown before."""
+
+
+class HookResponder:
+    """Answers hook events; can be passed to an `AnswerServer` as it is."""
+
+    def __init__(
+        self, context: ContextSource, *, shown: ShownItems, clock: Clock = system_clock
+    ) -> None:
+        self._context = context
+        self._shown = shown
+        self._clock = clock
+
+    def __call__(self, client: str, event: str, payload: bytes) -> bytes:
+        """What the hook prints for an event; empty when there is nothing to inject."""
+        if not takes_context(client, event):
+            return b""
+        translated = translate(client, event, payload, event_id="", at=self._clock())
+        request = next(filter(None, map(context_request, translated)), None)
+        return b"" if request is None else self._respond(request, event)
+
+    def _respond(self, request: HookContextRequest, event: str) -> bytes:
+        client, session = request.client, request.session
+        if request.fresh:
+            self._shown.forget(client, session)
+        context = self._context(request, self._shown.ids(client, session))
+        response = render(client, event, context.text)
+        if response:
+            self._shown.add(client, session, context.ids)
+        return response
+
+
+def context_request(event: Event) -> HookContextRequest | None:
+    """The context request for an event; None for an event that gets no context."""
+    match event:
+        case SessionStarted(origin=origin, source=source):
+            return _request(origin, "session", fresh=source in _FRESH_SOURCES)
+        case SubagentStarted(origin=origin):
+            return _request(origin, "session")
+        case PromptSubmitted(origin=origin, text=text) if text.strip():
+            return _request(origin, "prompt", query=text)
+        case ToolStarting(origin=origin, kind=ToolKind.SHELL, command=str(command)):
+            return _request(origin, "command", query=command)
+        case ToolStarting(origin=origin, kind=kind, files=files) if files and kind in _CHANGING:
+            return _request(origin, "file", files=files)
+        case ToolCalled(origin=origin, error=str(error)) if error.strip():
+            # The cause of a failure is at the end of a long output.
+            query = f"{event.command or ''}\n{error}\n{event.output[-MAX_OUTPUT_CHARS:]}"
+            return _request(origin, "prompt", query=query)
+        case ToolCalled(origin=origin, kind=kind, files=files) if files and kind in _FILE_KINDS:
+            return _request(origin, "file", files=files)
+        case _:
+            return None
+
+
+def _request(
+    origin: Origin,
+    moment: str,
+    *,
+    query: str = "",
+    files: tuple[str, ...] = (),
+    fresh: bool = False,
+) -> HookContextRequest:
+    # A sub-agent has its own conversation, in which nothing was shown yet.
+    session = f"{origin.session_id}/{origin.agent}" if origin.agent else origin.session_id
+    return HookContextRequest(
+        client=origin.client,
+        session=session,
+        moment=moment,
+        cwd=origin.cwd,
+        query=query.strip()[:MAX_QUERY_CHARS],
+        files=files,
+        fresh=fresh,
+    )

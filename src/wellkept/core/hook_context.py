@@ -1,0 +1,29 @@
+"""Request and result of a hook's context lookup: what `clients` asks and `app` answers.
+
+Data only. Knows neither client payloads nor how context is built.
+"""
+
+from __future__ import annotations
+
+from wellkept.core.records import record
+
+
+@record(kw_only=True)
+class HookContextRequest:
+    """One request for context. `fresh` when the agent has lost what it was shown before."""
+
+    client: str
+    session: str
+    moment: str
+    cwd: str | None = None
+    query: str = ""
+    files: tuple[str, ...] = ()
+    fresh: bool = False
+
+
+@record
+class HookContext:
+    """The text to inject and the ids of the items in it; empty text means nothing to inject."""
+
+    text: str = ""
+    ids: tuple[str, ...] = ()
