@@ -121,7 +121,7 @@ def impact_times(store: GraphStore, *, count: int) -> tuple[Timing, Timing]:
     for target in table.targets:
         counts[target] = counts.get(target, 0) + 1
     top = sorted(counts, key=lambda n: -counts[n])[:count]
-    hubs = [node.id for node in store.numbered(_TREE, top).values()]
+    hubs = [node.id for node in store.nodes_by_number(_TREE, top).values()]
     chosen = random.Random(2).sample(nodes, min(count, len(nodes)))
     questions.impact(chosen[0])
     return (

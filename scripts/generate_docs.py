@@ -108,7 +108,7 @@ JSON_FIELDS = {
     "skill refine": ("skill", "before", "sessions", "dry_run"),
     "skill review": ("items",),
     "graph build": (
-        *("seen", "reanalysed", "unchanged", "removed", "redrawn", "skipped", "failed"),
+        *("seen", "reanalysed", "unchanged", "removed", "relinked", "skipped", "failed"),
         *("unnameable", "seconds", "parse_seconds", "size_bytes"),
     ),
     "graph status": (

@@ -116,7 +116,7 @@ def test_a_build_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None
         "    wk.graph.build(workers=1, progress=tell)\n"
     )
     store = tmp_path / "memory.db"
-    for stage in ("parse", "draw"):
+    for stage in ("parse", "link"):
         command = [sys.executable, "-c", program, str(store), stage]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         done = subprocess.run(command, cwd=root, env=environment, check=False)

@@ -93,10 +93,10 @@ def test_what_was_said_of_changes_counts_and_the_latest_most(texts: SqliteCodeSe
     meaning = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=FILES.get)
     asked, stamps = "redirects lose credentials", {"jar.py": "1"}
     before = meaning.likeness(asked, stamps, {})["jar.py"].said
-    touches = said(texts, 1, "Keep credentials on redirects", "jar.py")
-    fresh = meaning.likeness(asked, stamps, touches)["jar.py"].said
-    touches = said(texts, 2, "Rename everything else", "jar.py")
-    later = meaning.likeness(asked, stamps, touches)["jar.py"].said
+    commit_counts = said(texts, 1, "Keep credentials on redirects", "jar.py")
+    fresh = meaning.likeness(asked, stamps, commit_counts)["jar.py"].said
+    commit_counts = said(texts, 2, "Rename everything else", "jar.py")
+    later = meaning.likeness(asked, stamps, commit_counts)["jar.py"].said
     assert before == 0 < later < fresh
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.codegraph.trees import NAME, built
 from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.graph import DEEPEST, EDGE_WEIGHTS, Edge, EdgeKind, LinkedMemory
+from wellkept.core.graph import EDGE_WEIGHTS, MAX_DEPTH, Edge, EdgeKind, LinkedMemory
 from wellkept.core.ports.graph import FileEdges, GraphStore
 from wellkept.testing.conformance.graph import analysed
 from wellkept.testing.model_store.graph import ModelGraph
@@ -161,7 +161,7 @@ def test_the_walk_agrees_with_a_plain_one(pairs: set[tuple[int, int]], start: in
     )
     store.put_edges(NAME, [FileEdges(path="0.py", edges=edges, lookups=frozenset())])
     depths, frontier = {start: 0}, [start]
-    for depth in range(1, DEEPEST + 1):
+    for depth in range(1, MAX_DEPTH + 1):
         frontier = sorted({s for s, t in pairs if t in frontier and s not in depths})
         depths.update(dict.fromkeys(frontier, depth))
     found = GraphQueries(store, NAME).impact(f"{start}.py")

@@ -98,14 +98,14 @@ def test_a_change_of_a_body_redraws_only_that_file(tmp_path: Path) -> None:
     store = built(tmp_path, TREE)
     write(tmp_path / "tree", {"b.py": "def f():\n    return 2 + 2\n"})
     report = rebuilt(store, tmp_path / "tree")
-    assert (report.reanalysed, report.redrawn, report.unchanged) == (1, 1, 2)
+    assert (report.reanalysed, report.relinked, report.unchanged) == (1, 1, 2)
 
 
 def test_a_change_of_a_name_redraws_what_uses_it_and_nothing_else(tmp_path: Path) -> None:
     store = built(tmp_path, TREE)
     write(tmp_path / "tree", {"b.py": "def h():\n    return 1\n"})
     report = rebuilt(store, tmp_path / "tree")
-    assert (report.reanalysed, report.redrawn) == (1, 2)
+    assert (report.reanalysed, report.relinked) == (1, 2)
     assert "a.py::go calls b.py::f" not in edges(store)
 
 
@@ -204,7 +204,7 @@ def test_a_build_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert 0 < kept < 250
 
     def stop_while_drawing(at: BuildProgress) -> None:
-        if at.stage is BuildStage.DRAW:
+        if at.stage is BuildStage.LINK:
             raise _StoppedError
 
     with pytest.raises(_StoppedError):
@@ -225,7 +225,7 @@ def test_progress_names_the_modules(tmp_path: Path) -> None:
     Builder(store, tree, clock=system_clock, tell=seen.append, workers=1).build()
     assert [(p.stage, p.done, p.total, p.module) for p in seen] == [
         (BuildStage.PARSE, 1, 1, "app.core"),
-        (BuildStage.DRAW, 1, 1, "app.core"),
+        (BuildStage.LINK, 1, 1, "app.core"),
     ]
 
 

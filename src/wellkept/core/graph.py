@@ -1,13 +1,13 @@
-"""The code graph as records: what stands in a source tree, and what depends on what.
+"""Records of the code graph: nodes, edges, query results, build progress.
 
-An edge points from what depends to what it depends on, so "who is affected by X" walks edges
-backwards from X. Ids are names, not numbers, and say what they name:
+An edge points from the dependent to the dependency, so "who is affected by X" follows edges
+backwards from X. Ids are readable names:
 
     src/app/db.py                 a file              src/app/          a directory
     src/app/db.py::Pool.take      a symbol in a file  module:app.db     a module or package
-    decision:one-writer           a pattern, data flow, invariant or decision somebody noted
+    decision:one-writer           a pattern, data flow, invariant or decision noted by a user
 
-Knows nothing of memories (an answer carries them as `LinkedMemory`), parsers or storage.
+Does not know parsers or storage. Memories appear in results only as `LinkedMemory`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from wellkept.core.records import field, record
 
 SYMBOL_MARK: Final = "::"
 MODULE_PREFIX: Final = "module:"
-DEEPEST: Final = 3
-"""An impact is followed this far and no farther."""
+MAX_DEPTH: Final = 3
+"""Deepest traversal of impact and dependency queries."""
 
 
 class NodeKind(StrEnum):
-    """What a node stands for."""
+    """Kind of a node."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -42,7 +42,7 @@ class NodeKind(StrEnum):
 
 
 class EdgeKind(StrEnum):
-    """How one node depends on another; the first five are read from source."""
+    """Kind of a dependency. The first five are extracted from source."""
 
     IMPORTS = "imports"
     CALLS = "calls"
@@ -70,17 +70,17 @@ EDGE_WEIGHTS: Final[Mapping[EdgeKind, float]] = MappingProxyType(
         EdgeKind.FLOWS_TO: 0.6,
     }
 )
-"""How much of a change is felt across an edge of each kind."""
+"""Share of an impact that passes along an edge, by kind."""
 
 NOTED_KINDS: Final = frozenset(
     {NodeKind.PATTERN, NodeKind.DATAFLOW, NodeKind.INVARIANT, NodeKind.DECISION}
 )
-"""Kinds of nodes that are said by somebody instead of read from source."""
+"""Kinds of nodes that users add. They are not extracted from source."""
 
 
 @record(kw_only=True)
 class Node:
-    """One thing in the graph. `detail` is what its language calls it, such as "trait"."""
+    """One node. `detail` is the language's own term, such as "trait"."""
 
     id: str
     kind: NodeKind
@@ -101,35 +101,35 @@ class Node:
 
 @record(kw_only=True)
 class Edge:
-    """`source` depends on `target`. `confidence` says how sure the link itself is."""
+    """`source` depends on `target`. `confidence` is the probability that the link is right."""
 
     source: str
     target: str
     kind: EdgeKind
     confidence: float = 1.0
     auto: bool = True
-    """Read from source, not said by somebody."""
+    """Extracted from source. False for links that a user added."""
     line: int = 0
 
     @property
     def weight(self) -> float:
-        """How much of a change of the target is felt at the source."""
+        """Share of an impact on the target that reaches the source."""
         return EDGE_WEIGHTS[self.kind]
 
 
 class FileState(StrEnum):
-    """What became of a file."""
+    """Analysis state of a file."""
 
     ANALYSED = "analysed"
-    PARTLY = "partly"  # it has syntax errors; what could be read is in the graph
+    PARTLY = "partly"  # syntax errors; the graph has what could be parsed
     SKIPPED = "skipped"  # on purpose: generated, vendored, minified, too large, binary
-    FAILED = "failed"  # the parser gave up, took too long or crashed
+    FAILED = "failed"  # unreadable, or the parser timed out or crashed
 
 
 @record(kw_only=True)
 class SourceFile:
-    """A file of the tree as it was last seen. `reason` says why it was skipped or failed,
-    `analysed_at` when it was read, or found to be as it had been read."""
+    """A file as last seen. `reason` says why it was skipped or failed. `analysed_at` is when it was
+    parsed, or last confirmed to be unchanged."""
 
     path: str
     language: str
@@ -145,12 +145,12 @@ class SourceFile:
     analysed_at: datetime | None = None
 
 
-# -- Answers --------------------------------------------------------------------------------------
+# -- Query results --------------------------------------------------------------------------------
 
 
 @record(kw_only=True)
 class LinkedMemory:
-    """A memory that is tied to something in the graph, as far as the graph cares."""
+    """Summary of a memory that names files of the graph."""
 
     id: str
     type: str
@@ -160,20 +160,20 @@ class LinkedMemory:
 
 @record(kw_only=True)
 class ReachedNode:
-    """A node that a walk came to: how far, how strongly, and over which last step."""
+    """A node reached by a traversal: depth, score, and the last edge."""
 
     node: Node
     depth: int
     score: float
     kind: EdgeKind
     through: str
-    """The id of the node one step nearer to the start."""
+    """Id of the previous node on the path."""
 
 
 @record(kw_only=True)
 class Impact:
-    """What a change of the target may touch. `score` is 0 when nothing depends on it and nears 1
-    the more files do, and the more strongly."""
+    """What a change of the target may affect. `score` is 0 when nothing depends on it, and nears 1
+    with more and stronger dependents."""
 
     target: Node
     direct: tuple[ReachedNode, ...]
@@ -185,13 +185,13 @@ class Impact:
     e2e_observations: tuple[LinkedMemory, ...] = ()
     score: float
     reached_count: int
-    """How many nodes were reached; more than listed when the answer was cut to a limit."""
+    """All nodes reached, including those cut by the limit."""
     stale_files: tuple[str, ...] = ()
 
 
 @record(kw_only=True)
 class Neighbours:
-    """What a node depends on, or what depends on it, direct ones first."""
+    """Dependencies or dependents of a node, direct ones first."""
 
     target: Node
     direct: tuple[ReachedNode, ...]
@@ -203,9 +203,8 @@ class Neighbours:
 
 @record(kw_only=True)
 class TraceStep:
-    """One step of a trace: over which kind of edge, to which node. `how` says how a value gets
-    there, such as "passed as url"; `line` is where, in the function before or, for "returned", in
-    this one."""
+    """One step of a trace. `how` says how the value moves, such as "passed as url". `line` is in
+    the previous function, or in this one for "returned"."""
 
     kind: EdgeKind
     node: Node
@@ -216,20 +215,20 @@ class TraceStep:
 
 @record(kw_only=True)
 class Trace:
-    """Ways that values take from a node, the surest first. Where no value could be followed they
-    are ways of calls: then every step is of that kind."""
+    """Paths of values from a node, the most certain first. Call paths if no value can be followed:
+    then every step is a call."""
 
     start: Node
     target: Node | None
     paths: tuple[tuple[TraceStep, ...], ...]
     is_whole: bool = True
-    """Not when there was more to look into than anybody waits for."""
+    """False when the search stopped at its limit."""
     stale_files: tuple[str, ...] = ()
 
 
 @record(kw_only=True)
 class Coverage:
-    """The tests that reach a node, nearest first, and the symbols inside it that none reaches."""
+    """Tests that reach a node, nearest first, and its symbols that no test reaches."""
 
     target: Node
     tests: tuple[ReachedNode, ...]
@@ -240,7 +239,7 @@ class Coverage:
 
 @record(kw_only=True)
 class GraphStatus:
-    """How much of a tree is known."""
+    """Counts and problems of the graph of one tree."""
 
     files: int = 0
     lines: int = 0
@@ -252,21 +251,21 @@ class GraphStatus:
     skipped: tuple[SourceFile, ...] = ()
     failed: tuple[SourceFile, ...] = ()
     unresolved: int = 0
-    """Files whose edges are still to be drawn: a build was interrupted."""
+    """Files without edges yet, because a build was interrupted."""
     built_at: datetime | None = None
 
 
 class BuildStage(StrEnum):
-    """What a build is at."""
+    """Stage of a build."""
 
     WAIT = "wait"  # for another build of the same folder
     PARSE = "parse"
-    DRAW = "draw"
+    LINK = "link"
 
 
 @record(kw_only=True)
 class BuildProgress:
-    """How far a build is, and the module it is at."""
+    """Progress of a build, and the module it is working on."""
 
     stage: BuildStage
     done: int
@@ -276,25 +275,23 @@ class BuildProgress:
 
 @record(kw_only=True)
 class BuildReport:
-    """What a build did. `reanalysed` were opened to be parsed, also those that were then skipped;
-    `redrawn` got new edges, which includes files that did not change but depend on one that did.
-    """
+    """Result of a build. `reanalysed` counts files opened for parsing, even if then skipped.
+    `relinked` counts files with new edges: changed files and those that depend on them."""
 
     seen: int = 0
     reanalysed: int = 0
     unchanged: int = 0
     removed: int = 0
-    redrawn: int = 0
+    relinked: int = 0
     skipped: int = 0
     failed: tuple[SourceFile, ...] = ()
     unnameable: tuple[str, ...] = ()
-    """Files whose names are no valid text; they are left out."""
+    """Files left out because their names are not valid UTF-8."""
     seconds: float = 0.0
     parse_seconds: float = 0.0
     size_bytes: int = 0
 
     @property
     def read(self) -> int:
-        """Files taken up: with those unchanged, skipped and unnameable, they are all that were
-        seen."""
+        """Files parsed: all that were seen, minus unchanged, skipped and unnameable ones."""
         return self.seen - self.unchanged - self.skipped - len(self.unnameable)

@@ -24,7 +24,7 @@ from wellkept.core.errors import (
     UsageError,
 )
 from wellkept.core.graph import (
-    DEEPEST,
+    MAX_DEPTH,
     NOTED_KINDS,
     SYMBOL_MARK,
     BuildProgress,
@@ -172,15 +172,15 @@ class GraphApi:
             self.store.edges(self.tree, targets=[node.id]),
         )
 
-    def impact(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Impact:
+    def impact(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Impact:
         """What a change of a file or symbol may touch: code, tests, memories, E2E facts."""
         return self._questions.impact(self.node(name).id, depth=depth, limit=limit)
 
-    def dependencies(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Neighbours:
+    def dependencies(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Neighbours:
         """What a file or symbol depends on."""
         return self._questions.dependencies(self.node(name).id, depth=depth, limit=limit)
 
-    def dependents(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Neighbours:
+    def dependents(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Neighbours:
         """What depends on a file or symbol."""
         return self._questions.dependents(self.node(name).id, depth=depth, limit=limit)
 
@@ -190,7 +190,7 @@ class GraphApi:
         *,
         to: str | None = None,
         value: str = "",
-        depth: int = DEEPEST,
+        depth: int = MAX_DEPTH,
         limit: int = 20,
     ) -> Trace:
         """The ways that values take from a file or symbol: through assignments, arguments, results
@@ -200,7 +200,7 @@ class GraphApi:
             self.node(name).id, to=target, value=value, depth=depth, limit=limit
         )
 
-    def coverage(self, name: str, *, depth: int = DEEPEST) -> Coverage:
+    def coverage(self, name: str, *, depth: int = MAX_DEPTH) -> Coverage:
         """The tests that reach a file or symbol, and what none of them reaches."""
         return self._questions.coverage(self.node(name).id, depth=depth)
 

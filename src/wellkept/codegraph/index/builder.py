@@ -149,7 +149,7 @@ class Builder:
     def _bring_up(
         self, known: Known, listed: Sequence[ListedFile], plan: UpdatePlan, began: float
     ) -> BuildReport:
-        after = self._reopen_for_moves(known, plan)
+        after = self._mark_pending_for_moves(known, plan)
         analysed = self._parse(plan, after)
         if plan.same:
             self._store.touch_files(self._tree.name, plan.same)
@@ -157,15 +157,15 @@ class Builder:
         if plan.gone or plan.skip or any(_moved(file, known) for file in analysed):
             self._put_containers()
         fresh = {file.path: file for file in (*plan.skip, *analysed)}
-        redrawn = self._draw(TreeIndex((after.files | fresh).values()))
-        self._store.built(self._tree.name, at=self._clock())
+        relinked = self._draw(TreeIndex((after.files | fresh).values()))
+        self._store.mark_built(self._tree.name, at=self._clock())
         failed = [f for f in analysed if f.state in (FileState.FAILED, FileState.PARTLY)]
         return BuildReport(
             seen=len(listed),
             reanalysed=len(analysed),
             unchanged=plan.unchanged + len(plan.same),
             removed=len(plan.gone),
-            redrawn=redrawn,
+            relinked=relinked,
             skipped=len(plan.skip) + sum(f.state is FileState.SKIPPED for f in analysed),
             failed=tuple(failed),
             unnameable=tuple(plan.unnameable),
@@ -176,7 +176,7 @@ class Builder:
 
     # -- What comes and goes ----------------------------------------------------------------------
 
-    def _reopen_for_moves(self, known: Known, plan: UpdatePlan) -> TreeIndex:
+    def _mark_pending_for_moves(self, known: Known, plan: UpdatePlan) -> TreeIndex:
         """Open what depends on files that come or go, and take out those that go."""
         name = self._tree.name
         paths = {f.path for f in plan.parse} | {f.path for f in plan.skip}
@@ -185,13 +185,13 @@ class Builder:
         rest = [file for path, file in known.items() if path not in gone]
         after = TreeIndex([*rest, *placed, *(f for f in plan.skip if f.path not in known)])
         if any(is_configuration(path) for path in (*paths, *plan.gone)):
-            self._store.reopen(name, lookups=None)
+            self._store.mark_pending(name, lookups=None)
         elif known:
-            self._store.reopen(name, lookups=changed_keys(TreeIndex(known.values()), after))
+            self._store.mark_pending(name, lookups=changed_keys(TreeIndex(known.values()), after))
         if plan.gone:
             self._store.drop_files(name, plan.gone)
         if plan.skip:
-            self._store.reopen(name, lookups={key("names", f.path) for f in plan.skip})
+            self._store.mark_pending(name, lookups={key("names", f.path) for f in plan.skip})
             self._store.put_files(name, [AnalyzedFile(file=f) for f in plan.skip])
         return after
 
@@ -214,7 +214,7 @@ class Builder:
         with self._parser(len(listed)) as parse:
             for batch in _batches(self._told(parse(list(listed)), len(listed)), _BATCH):
                 kept = [self._analysed(parsed, listed[parsed.path]) for parsed in batch]
-                self._reopen_for_names(kept, after)
+                self._mark_pending_for_names(kept, after)
                 self._store.put_files(self._tree.name, kept)
                 done.extend(item.file for item in kept)
                 self._say(BuildStage.PARSE, len(done), len(listed), kept[-1].file.module)
@@ -255,7 +255,7 @@ class Builder:
         symbols = tuple(_node(file, row) for row in parsed.symbols)
         return AnalyzedFile(file=file, symbols=symbols, facts=parsed.facts, names=parsed.names)
 
-    def _reopen_for_names(self, kept: Sequence[AnalyzedFile], after: TreeIndex) -> None:
+    def _mark_pending_for_names(self, kept: Sequence[AnalyzedFile], after: TreeIndex) -> None:
         """Open what depends on names that are about to change."""
         before = self._store.names(self._tree.name, [item.file.path for item in kept])
         keys: set[int] = set()
@@ -266,7 +266,7 @@ class Builder:
                 keys.add(key("names", path))
                 keys.update(key("package", f.language, f.module) for f in (old, file) if f.module)
         if keys:
-            self._store.reopen(self._tree.name, lookups=keys)
+            self._store.mark_pending(self._tree.name, lookups=keys)
 
     def _put_containers(self) -> None:
         folders, modules = containers(self._store.files(self._tree.name))
@@ -289,7 +289,7 @@ class Builder:
     def _draw(self, layout: TreeIndex) -> int:
         """Draw the edges of every open file, in the tree as it is now."""
         name = self._tree.name
-        waiting = self._store.open_files(name)
+        waiting = self._store.pending_files(name)
         if not waiting:
             return 0
         outlook = ResolverContext(
@@ -313,7 +313,7 @@ class Builder:
                 ],
             )
             done += len(batch)
-            self._say(BuildStage.DRAW, done, len(waiting), layout.files[batch[-1]].module)
+            self._say(BuildStage.LINK, done, len(waiting), layout.files[batch[-1]].module)
         return done
 
     def _say(self, stage: BuildStage, done: int, total: int, module: str) -> None:

@@ -192,7 +192,9 @@ class _Counted:
         """The names of a module's symbols that others use, the most used first."""
         targets = self._targets[self._to == self._places[folder]]
         symbols = self._most(targets, 4 * _MOST_GIVEN)
-        nodes = self._store.numbered(self._tree, [int(self._chart.numbers[p]) for p in symbols])
+        nodes = self._store.nodes_by_number(
+            self._tree, [int(self._chart.numbers[p]) for p in symbols]
+        )
         named = [nodes[int(self._chart.numbers[p])] for p in symbols]
         kinds = (NodeKind.CLASS, NodeKind.INTERFACE, NodeKind.FUNCTION)
         names = [n.qualname for n in named if n.kind in kinds and not n.is_test]

@@ -18,7 +18,7 @@ from wellkept.codegraph.query.trace import CONSTRUCTORS, FlowPath, Tracer
 from wellkept.codegraph.query.traversal import GraphCache, GraphSnapshot, Traversal
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.graph import (
-    DEEPEST,
+    MAX_DEPTH,
     MODULE_PREFIX,
     SYMBOL_MARK,
     Coverage,
@@ -84,7 +84,7 @@ class GraphQueries:
 
     # -- Impact and dependencies ------------------------------------------------------------------
 
-    def impact(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Impact:
+    def impact(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Impact:
         """What a change of something may touch."""
         target, steps, chart = self._walk(name, depth=depth, backwards=True)
         reached = self._reached(chart, steps, limit)
@@ -107,11 +107,11 @@ class GraphQueries:
             stale_files=self._stale([target, *(r.node for r in reached)]),
         )
 
-    def dependencies(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Neighbours:
+    def dependencies(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Neighbours:
         """What something depends on."""
         return self._neighbours(name, depth=depth, limit=limit, backwards=False)
 
-    def dependents(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Neighbours:
+    def dependents(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Neighbours:
         """What depends on something."""
         return self._neighbours(name, depth=depth, limit=limit, backwards=True)
 
@@ -136,7 +136,7 @@ class GraphQueries:
         *,
         to: str | None = None,
         value: str = "",
-        depth: int = DEEPEST,
+        depth: int = MAX_DEPTH,
         limit: int = 20,
     ) -> Trace:
         """The ways that values take from something, or from it to something; only those of one
@@ -231,7 +231,7 @@ class GraphQueries:
             for chain in chains
         ]
 
-    def coverage(self, name: str, *, depth: int = DEEPEST, limit: int = 200) -> Coverage:
+    def coverage(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Coverage:
         """The tests that reach something, and what inside it none of them reaches."""
         target, steps, chart = self._walk(name, depth=depth, backwards=True)
         tests = steps.chosen(chart.tests[steps.places])
@@ -259,7 +259,7 @@ class GraphQueries:
     def _walk(
         self, name: str, *, depth: int, backwards: bool
     ) -> tuple[Node, Traversal, GraphSnapshot]:
-        _require_depth(depth, most=DEEPEST)
+        _require_depth(depth, most=MAX_DEPTH)
         target, chart = self.node(name), self._atlas.map()
         starts = self._starts(chart, target)
         return target, chart.walk(starts, depth=depth, backwards=backwards), chart
@@ -306,7 +306,7 @@ class GraphQueries:
 
     def _nodes(self, chart: GraphSnapshot, places: set[int]) -> dict[int, Node]:
         numbers = {int(chart.numbers[place]): place for place in places}
-        found = self._store.numbered(self._tree, list(numbers))
+        found = self._store.nodes_by_number(self._tree, list(numbers))
         return {numbers[number]: node for number, node in found.items()}
 
     def _memories(self, files: Sequence[str]) -> Sequence[LinkedMemory]:

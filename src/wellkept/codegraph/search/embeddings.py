@@ -67,13 +67,13 @@ class CodeEmbeddings:
         self._keep = keep
 
     def likeness(
-        self, request: str, stamps: Mapping[str, str], touches: Mapping[str, CommitCount]
+        self, request: str, stamps: Mapping[str, str], commit_counts: Mapping[str, CommitCount]
     ) -> dict[str, EmbeddingScores]:
         """For files, each with the stamp of its text, how near they are."""
         asked = self._vector(request)
         code = self._renewed(VectorKind.CODE, stamps, self._code)
-        times = {path: str(touch.last_order) for path, touch in touches.items()}
-        said = self._renewed(VectorKind.SAID, times, self._said)
+        times = {path: str(touch.last_order) for path, touch in commit_counts.items()}
+        said = self._renewed(VectorKind.HISTORY, times, self._said)
         return {
             path: EmbeddingScores(
                 self._near(asked, code.get(path)), self._near(asked, said.get(path))

@@ -137,18 +137,18 @@ class FileSearch:
         voices = [self._voices(text, now) for text in asked]
         if not any(heard.hits or heard.ballot.votes for heard in voices):
             return NOTHING
-        recent = self._texts.recent(self._tree, commits=RECENT_COMMITS)
+        recent_files = self._texts.recent_files(self._tree, commits=RECENT_COMMITS)
         known = self._texts.text_stamps(self._tree)
-        named = {*recent, *(path for heard in voices for path in heard.candidates())}
+        named = {*recent_files, *(path for heard in voices for path in heard.candidates())}
         stamps = {path: known[path] for path in sorted(named & known.keys())}
         if not stamps:
             return NOTHING
-        touches = self._texts.touches(self._tree, stamps)
+        commit_counts = self._texts.commit_counts(self._tree, stamps)
         for heard in voices:
-            heard.near = self._near(heard.text, stamps, touches)
+            heard.near = self._near(heard.text, stamps, commit_counts)
         said = np.mean([[heard.signals(path) for path in stamps] for heard in voices], axis=0)
         moment = _Moment(request, stamps, now=now)
-        held = np.array([moment.signals(path, touches.get(path)) for path in stamps])
+        held = np.array([moment.signals(path, commit_counts.get(path)) for path in stamps])
         votes = {p: hits for heard in voices[::-1] for p, hits in heard.ballot.by_file.items()}
         return CandidateSignals(tuple(stamps), np.hstack([said, held]), votes)
 
@@ -161,9 +161,9 @@ class FileSearch:
         return _Voices(text, frozenset(asked), hits=hits, ballot=ballot, along=along)
 
     def _near(
-        self, text: str, stamps: Mapping[str, str], touches: Mapping[str, CommitCount]
+        self, text: str, stamps: Mapping[str, str], commit_counts: Mapping[str, CommitCount]
     ) -> Mapping[str, EmbeddingScores]:
-        return self._meaning.likeness(text, stamps, touches) if self._meaning else {}
+        return self._meaning.likeness(text, stamps, commit_counts) if self._meaning else {}
 
     def _weights_now(self) -> Sequence[float]:
         return self._weights if self._now() >= YOUNG_COMMITS else WITHOUT_HISTORY
@@ -176,7 +176,7 @@ class FileSearch:
         """Files that change along with the best by words and the best by votes."""
         gathered: dict[str, float] = defaultdict(float)
         for path in dict.fromkeys([*ballot.best(3), *list(hits)[:2]]):
-            for other in self._texts.together(self._tree, path, limit=_ALONG):
+            for other in self._texts.co_changed(self._tree, path, limit=_ALONG):
                 gathered[other.path] += other.share
         return dict(sorted(gathered.items(), key=lambda pair: (-pair[1], pair[0]))[:15])
 

@@ -1,8 +1,7 @@
-"""What searching code needs from a storage engine: the words of files, and of past commits.
+"""Storage port of code search: terms of files and commits, vectors of files.
 
-Words come already split and folded by whoever asks; an engine only counts them. Scores are BM25:
-larger is better, and only comparable within one answer. A tree is an opaque text, as in
-`core.graph_ports`.
+The caller tokenises and normalises; an engine only counts terms. Scores are BM25: larger is better,
+comparable within one result only. A tree is an opaque name, as in `core.ports.graph`.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from wellkept.core.records import record
 
 @record(kw_only=True)
 class FileText:
-    """The words of one file: of its path, of the symbols it defines, and of all the rest."""
+    """Terms of one file: of its path, its symbols and its text."""
 
     path: str
     stamp: str
-    """Whatever tells the file as it was read from the file as it is."""
+    """Changes whenever the file must be read again."""
     path_words: str
     symbol_words: str
     body_words: str
@@ -28,8 +27,8 @@ class FileText:
 
 @record(kw_only=True)
 class TextHit:
-    """A file that holds some of the words: a score for all of it, in which a word of the path
-    counts three times and one of a symbol twice, and one for each part."""
+    """A matching file: a total score (path terms count three times, symbols twice), and a score for
+    each part."""
 
     path: str
     score: float
@@ -41,9 +40,9 @@ class TextHit:
 
 @record(kw_only=True)
 class CommitText:
-    """The words of a commit's message and the files it touched, under their names of today.
+    """Terms of a commit message, and the files it changed, under their current names.
 
-    `order` counts commits from the oldest on.
+    `order` numbers commits from the oldest.
     """
 
     sha: str
@@ -55,7 +54,7 @@ class CommitText:
 
 @record(kw_only=True)
 class CommitHit:
-    """A past commit whose message holds some of the words."""
+    """A commit whose message matches."""
 
     sha: str
     order: int
@@ -66,7 +65,7 @@ class CommitHit:
 
 @record(kw_only=True)
 class CommitCount:
-    """How often commits touched a file, and which commit did last."""
+    """Number of commits that changed a file, and the latest of them."""
 
     times: int
     last_order: int
@@ -74,95 +73,95 @@ class CommitCount:
 
 @record(kw_only=True)
 class CoChangedFile:
-    """A file that commits touched along with another; `share`: in how many of 1 such commits."""
+    """A file that changes with another. `share` is the fraction of commits that changed both."""
 
     path: str
     share: float
 
 
 class VectorKind(StrEnum):
-    """What the vectors of a file are made of."""
+    """Source of a file's vectors: its text, or the subjects of its commits."""
 
     CODE = "code"
-    SAID = "said"
+    HISTORY = "history"
 
 
 @record
 class FileVectors:
-    """The vectors of a file, as opaque bytes, with whatever tells whether they still hold."""
+    """Vectors of a file as opaque bytes, and the stamp of what they were made from."""
 
     stamp: str
     data: bytes
 
 
 class CodeSearchStore(Protocol):
-    """Words of trees. Each method that writes is one transaction."""
+    """Term index of trees. Each method that writes is one transaction."""
 
     def close(self) -> None:
-        """Let go of the storage."""
+        """Close the storage."""
         ...
 
     def text_stamps(self, tree: str) -> dict[str, str]:
-        """The stamp of each file whose words are kept."""
+        """Stamps of the indexed files, by path."""
         ...
 
     def put_texts(self, tree: str, texts: Sequence[FileText]) -> None:
-        """Keep the words of files, in place of what was kept of them."""
+        """Write or replace the terms of files."""
         ...
 
     def drop_texts(self, tree: str, paths: Collection[str]) -> None:
-        """Forget the words and the vectors of files."""
+        """Delete the terms and vectors of files."""
         ...
 
     def search_texts(self, tree: str, words: Sequence[str], *, limit: int) -> list[TextHit]:
-        """Files that hold any of the words, best first."""
+        """Files with any of the words, best first."""
         ...
 
     def last_commit(self, tree: str) -> CommitHit | None:
-        """The newest commit that is kept."""
+        """The newest stored commit."""
         ...
 
     def put_commits(self, tree: str, commits: Sequence[CommitText]) -> None:
-        """Keep commits; one that is already kept is replaced."""
+        """Write or replace commits."""
         ...
 
     def drop_commits(self, tree: str) -> None:
-        """Forget every commit, because history was rewritten."""
+        """Delete all commits, because history was rewritten."""
         ...
 
     def rename_in_commits(self, tree: str, names: Mapping[str, str]) -> None:
-        """Files, by their old names, have new ones from now on; past commits follow.
+        """Rename files (old name -> new name) in all stored commits.
 
-        All at once: two files may swap their names.
+        Applied at once, because two files may swap their names.
         """
         ...
 
     def search_commits(self, tree: str, words: Sequence[str], *, limit: int) -> list[CommitHit]:
-        """Commits whose message holds any of the words, best first."""
+        """Commits whose message has any of the words, best first."""
         ...
 
-    def touches(self, tree: str, paths: Collection[str]) -> dict[str, CommitCount]:
-        """How often and when commits touched these files; untouched ones are left out."""
+    def commit_counts(self, tree: str, paths: Collection[str]) -> dict[str, CommitCount]:
+        """Commit counts of these files; files without commits are left out."""
         ...
 
-    def recent(self, tree: str, *, commits: int) -> list[str]:
-        """The files that the last so many commits touched, the latest first."""
+    def recent_files(self, tree: str, *, commits: int) -> list[str]:
+        """Files changed by the last `commits` commits, latest first."""
         ...
 
-    def together(self, tree: str, path: str, *, limit: int) -> list[CoChangedFile]:
-        """Files that past commits touched along with this one, the most frequent first."""
+    def co_changed(self, tree: str, path: str, *, limit: int) -> list[CoChangedFile]:
+        """Files that commits changed together with this one, most frequent first."""
         ...
 
     def subjects(self, tree: str, path: str, *, limit: int) -> list[str]:
-        """The subjects of the commits that touched a file, the newest first."""
+        """Subjects of the commits that changed a file, newest first."""
         ...
 
     def vectors(
         self, tree: str, kind: VectorKind, paths: Collection[str]
     ) -> dict[str, FileVectors]:
-        """The vectors that are kept of files; those without are left out."""
+        """Stored vectors of files; files without are left out."""
         ...
 
     def put_vectors(self, tree: str, kind: VectorKind, vectors: Mapping[str, FileVectors]) -> None:
-        """Keep vectors of files, in place of what was kept of them."""
+        """Write or replace vectors of files."""
         ...

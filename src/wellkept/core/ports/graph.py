@@ -1,12 +1,11 @@
-"""What the code graph needs from a storage engine.
+"""Storage port of the code graph.
 
-A graph belongs to a tree: an opaque text that its owner chose, such as a project and its folder.
-Everything in it is derived from source except what somebody noted (`put_notes`), which survives
-any rebuild. A file's analysis has two halves that are written apart, so that work can stop after
-any batch: what the file says by itself (`put_files`), and its edges (`put_edges`). A file whose
-edges are still to be drawn is "open".
+A tree is an opaque name chosen by the caller, such as a project and its folder. Its graph is
+derived from source, except for user notes (`put_notes`), which survive every rebuild. A file is
+written in two steps, so that a build can stop after any batch: its own facts (`put_files`), then
+its edges (`put_edges`). In between the file is "pending".
 
-Nodes also have numbers for walks over the whole graph; a number holds until the next write.
+Nodes also have numbers, for traversals of the whole graph. A number is valid until the next write.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from wellkept.core.graph import Edge, EdgeKind, GraphStatus, Node, SourceFile
 from wellkept.core.records import record
 
 KIND_ORDER: Final[tuple[EdgeKind, ...]] = tuple(kind for kind in EdgeKind)
-"""An edge kind as a small number is its place here; new kinds come at the end."""
+"""Position = number of the edge kind in storage. Append new kinds at the end."""
 
 
 @record(kw_only=True)
 class AnalyzedFile:
-    """What a file says by itself. `facts` is for whoever draws edges and means nothing here."""
+    """Parse result of one file. `facts` is opaque here; the edge builder reads it."""
 
     file: SourceFile
     symbols: tuple[Node, ...] = ()
     facts: bytes = b""
     names: bytes = b""
-    """The part of the facts that other files' edges may depend on."""
+    """The part of the facts that edges of other files can depend on."""
 
 
 @record(kw_only=True)
 class FileEdges:
-    """The edges that one file gives rise to, and the questions that were asked to draw them.
+    """Edges built from one file, and the lookups they depend on.
 
-    `lookups` are hashes of those questions: when the answer to one changes, the file's edges
-    have to be drawn again.
+    `lookups` are hashes of the queries made while resolving. When the answer to one changes, the
+    edges must be rebuilt.
     """
 
     path: str
@@ -49,7 +48,7 @@ class FileEdges:
 
 @record(kw_only=True)
 class EdgeTable:
-    """Every edge of a tree as columns of node numbers, with the kind's place in `KIND_ORDER`."""
+    """All edges of a tree, column by column. `kinds` holds positions in `KIND_ORDER`."""
 
     sources: array[int]
     targets: array[int]
@@ -60,15 +59,15 @@ class EdgeTable:
 
 @record(kw_only=True)
 class NodeTable:
-    """Where every node of a tree stands: its number, the place of its file's path in `paths`
-    (-1 without one), and whether it is a test."""
+    """All nodes of a tree, column by column: number, index of the file in `paths` (-1 for none),
+    and whether it is a test."""
 
     numbers: array[int]
     files: array[int]
     tests: bytes
     paths: tuple[str, ...]
     modules: tuple[str, ...]
-    """Of the files, in the same order."""
+    """Module of each file, parallel to `paths`."""
 
 
 class GraphStore(Protocol):
@@ -77,7 +76,7 @@ class GraphStore(Protocol):
     # -- Files ------------------------------------------------------------------------------------
 
     def files(self, tree: str) -> list[SourceFile]:
-        """Every file that was seen, by path."""
+        """All known files, by path."""
         ...
 
     def file(self, tree: str, path: str) -> SourceFile | None:
@@ -85,14 +84,14 @@ class GraphStore(Protocol):
         ...
 
     def put_files(self, tree: str, files: Sequence[AnalyzedFile]) -> None:
-        """Write files with their symbols in place of what was known of them.
+        """Write or replace files with their symbols, and mark them pending.
 
-        Edges into symbols that are still there stay; each file becomes open.
+        Edges into symbols that still exist are kept.
         """
         ...
 
     def touch_files(self, tree: str, files: Sequence[SourceFile]) -> None:
-        """Renew size, times, state and staleness of files whose content is the same."""
+        """Update size, times, state and staleness of files with unchanged content."""
         ...
 
     def drop_files(self, tree: str, paths: Collection[str]) -> None:
@@ -100,54 +99,54 @@ class GraphStore(Protocol):
         ...
 
     def mark_stale(self, tree: str, paths: Collection[str], *, at: datetime) -> int:
-        """Note that files changed since they were analysed; returns how many were known."""
+        """Mark files as changed since they were analysed. Returns how many are in the graph."""
         ...
 
     # -- Edges ------------------------------------------------------------------------------------
 
     def facts(self, tree: str, paths: Collection[str]) -> dict[str, bytes]:
-        """The facts of files, as they were put."""
+        """Facts of files, as written."""
         ...
 
     def names(self, tree: str, paths: Collection[str] | None = None) -> dict[str, bytes]:
-        """The names of those files, or of all."""
+        """Exported names of these files, or of all."""
         ...
 
-    def open_files(self, tree: str) -> list[str]:
-        """Paths of analysed files whose edges are to be drawn, sorted."""
+    def pending_files(self, tree: str) -> list[str]:
+        """Sorted paths of analysed files whose edges must be built."""
         ...
 
-    def reopen(self, tree: str, *, lookups: Collection[int] | None) -> int:
-        """Open every file that asked one of these questions (None: every file); returns how
-        many there were."""
+    def mark_pending(self, tree: str, *, lookups: Collection[int] | None) -> int:
+        """Mark the files that made one of these lookups as pending; None means all files. Returns
+        how many."""
         ...
 
-    def put_edges(self, tree: str, drawn: Sequence[FileEdges]) -> None:
-        """Write the edges of files in place of those they gave rise to before, and close them.
+    def put_edges(self, tree: str, edges: Sequence[FileEdges]) -> None:
+        """Write or replace the edges built from files; they are no longer pending.
 
-        An edge from or to a node that is not there is left out.
+        Edges from or to unknown nodes are dropped.
         """
         ...
 
     def put_containers(self, tree: str, nodes: Sequence[Node]) -> None:
-        """Make these the directories and modules of the tree."""
+        """Replace the directory and module nodes of the tree."""
         ...
 
     def put_notes(self, tree: str, *, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
-        """Add or replace nodes and edges that somebody said; their ends need not exist yet."""
+        """Add or replace user notes. The ends of an edge need not exist yet."""
         ...
 
     def drop_notes(self, tree: str, ids: Collection[str]) -> int:
-        """Remove noted nodes and every noted edge that touches one of these ids."""
+        """Remove noted nodes, and noted edges from or to these ids. Returns how many."""
         ...
 
-    # -- Questions --------------------------------------------------------------------------------
+    # -- Queries ----------------------------------------------------------------------------------
 
     def nodes(self, tree: str, ids: Collection[str]) -> dict[str, Node]:
-        """Nodes by id; unknown ids are left out."""
+        """Nodes by id, without unknown ids."""
         ...
 
-    def numbered(self, tree: str, numbers: Collection[int]) -> dict[int, Node]:
+    def nodes_by_number(self, tree: str, numbers: Collection[int]) -> dict[int, Node]:
         """Nodes by number."""
         ...
 
@@ -156,7 +155,7 @@ class GraphStore(Protocol):
         ...
 
     def find(self, tree: str, name: str, *, limit: int = 20) -> list[Node]:
-        """Nodes whose id, name or qualified name is exactly this, or whose path ends in it; files
+        """Nodes with exactly this id, name or qualified name, or whose path ends with it. Files
         first, then by id."""
         ...
 
@@ -171,25 +170,25 @@ class GraphStore(Protocol):
     def edges(
         self, tree: str, *, sources: Collection[str] = (), targets: Collection[str] = ()
     ) -> list[Edge]:
-        """Edges from any of the sources and to any of the targets; all without either."""
+        """Edges from any of the sources and to any of the targets; all edges without either."""
         ...
 
     def edge_table(self, tree: str) -> EdgeTable:
-        """Every edge, for a walk in memory."""
+        """Every edge, for traversal in memory."""
         ...
 
     def node_table(self, tree: str) -> NodeTable:
-        """Where every node stands, for a walk in memory."""
+        """Every node, for traversal in memory."""
         ...
 
     # -- The whole --------------------------------------------------------------------------------
 
     def version(self, tree: str) -> int:
-        """A number that grows with each write to the tree."""
+        """Version of the tree; grows with each write, 0 if it was never written."""
         ...
 
-    def built(self, tree: str, *, at: datetime) -> None:
-        """Note that a build came to its end."""
+    def mark_built(self, tree: str, *, at: datetime) -> None:
+        """Record that a build finished."""
         ...
 
     def status(self, tree: str) -> GraphStatus:
@@ -201,9 +200,9 @@ class GraphStore(Protocol):
         ...
 
     def drop_tree(self, tree: str) -> None:
-        """Forget a tree, with what was noted about it."""
+        """Delete a tree, including its notes."""
         ...
 
     def close(self) -> None:
-        """Let go of the storage."""
+        """Close the storage."""
         ...

@@ -81,7 +81,7 @@ class CodeSearchConformance:
         texts.put_commits(OTHER, [commit("s1", 1, "pool", "a.py")])
         assert self.found(texts, "secret") == []
         assert texts.search_commits(TREE, ["pool"], limit=5) == []
-        assert texts.touches(TREE, ["a.py"]) == {}
+        assert texts.commit_counts(TREE, ["a.py"]) == {}
         assert self.found(texts, "secret", tree="unknown") == []
 
     def test_a_file_put_again_is_replaced_and_a_dropped_one_is_gone(
@@ -117,19 +117,23 @@ class CodeSearchConformance:
         for _ in range(2):
             texts.put_commits(TREE, [commit("s1", 1, "fix pool", "a.py")])
         assert len(texts.search_commits(TREE, ["pool"], limit=5)) == 1
-        assert texts.touches(TREE, ["a.py", "b.py"]) == {"a.py": CommitCount(times=1, last_order=1)}
+        assert texts.commit_counts(TREE, ["a.py", "b.py"]) == {
+            "a.py": CommitCount(times=1, last_order=1)
+        }
 
     def test_past_commits_follow_a_renamed_file(self, texts: CodeSearchStore) -> None:
         texts.put_commits(
             TREE, [commit("s1", 1, "fix", "a.py", "b.py"), commit("s2", 2, "x", "a.py")]
         )
         texts.rename_in_commits(TREE, {"a.py": "b.py"})
-        assert texts.touches(TREE, ["a.py", "b.py"]) == {"b.py": CommitCount(times=2, last_order=2)}
+        assert texts.commit_counts(TREE, ["a.py", "b.py"]) == {
+            "b.py": CommitCount(times=2, last_order=2)
+        }
 
     def test_files_may_swap_their_names(self, texts: CodeSearchStore) -> None:
         texts.put_commits(TREE, [commit("s1", 1, "x", "a.py"), commit("s2", 2, "x", "b.py")])
         texts.rename_in_commits(TREE, {"a.py": "b.py", "b.py": "a.py"})
-        assert texts.touches(TREE, ["a.py", "b.py"]) == {
+        assert texts.commit_counts(TREE, ["a.py", "b.py"]) == {
             "a.py": CommitCount(times=1, last_order=2),
             "b.py": CommitCount(times=1, last_order=1),
         }
@@ -139,7 +143,7 @@ class CodeSearchConformance:
         texts.drop_commits(TREE)
         assert texts.last_commit(TREE) is None
         assert texts.search_commits(TREE, ["pool"], limit=5) == []
-        assert texts.touches(TREE, ["a.py"]) == {}
+        assert texts.commit_counts(TREE, ["a.py"]) == {}
 
     def test_files_touched_together_are_told_by_their_share(self, texts: CodeSearchStore) -> None:
         texts.put_commits(
@@ -150,19 +154,19 @@ class CodeSearchConformance:
                 commit("s3", 3, "x", "c.py", "d.py"),
             ],
         )
-        found = texts.together(TREE, "a.py", limit=5)
+        found = texts.co_changed(TREE, "a.py", limit=5)
         assert [(one.path, one.share) for one in found] == [("b.py", 0.5), ("c.py", 0.25)]
-        assert texts.together(OTHER, "a.py", limit=5) == []
-        assert len(texts.together(TREE, "a.py", limit=1)) == 1
+        assert texts.co_changed(OTHER, "a.py", limit=5) == []
+        assert len(texts.co_changed(TREE, "a.py", limit=1)) == 1
 
     def test_the_files_of_the_last_commits_are_told_the_latest_first(
         self, texts: CodeSearchStore
     ) -> None:
         past = [("b.py", "a.py"), ("c.py",), ("a.py",), ("d.py",)]
         texts.put_commits(TREE, [commit(f"s{i}", i, "x", *f) for i, f in enumerate(past, 1)])
-        assert texts.recent(TREE, commits=2) == ["d.py", "a.py"]
-        assert texts.recent(TREE, commits=9) == ["d.py", "a.py", "c.py", "b.py"]
-        assert texts.recent(OTHER, commits=9) == []
+        assert texts.recent_files(TREE, commits=2) == ["d.py", "a.py"]
+        assert texts.recent_files(TREE, commits=9) == ["d.py", "a.py", "c.py", "b.py"]
+        assert texts.recent_files(OTHER, commits=9) == []
 
     def test_what_was_said_of_a_file_is_told_from_the_newest_on(
         self, texts: CodeSearchStore
@@ -175,11 +179,11 @@ class CodeSearchConformance:
     def test_vectors_are_kept_by_file_and_kind(self, texts: CodeSearchStore) -> None:
         old, new = FileVectors("1", b"\x01"), FileVectors("2", b"\x02\x00")
         texts.put_vectors(TREE, VectorKind.CODE, {"a.py": old, "b.py": old})
-        texts.put_vectors(TREE, VectorKind.SAID, {"a.py": old})
+        texts.put_vectors(TREE, VectorKind.HISTORY, {"a.py": old})
         texts.put_vectors(TREE, VectorKind.CODE, {"a.py": new})
         asked = ["a.py", "b.py", "c.py"]
         assert texts.vectors(TREE, VectorKind.CODE, asked) == {"a.py": new, "b.py": old}
-        assert texts.vectors(TREE, VectorKind.SAID, asked) == {"a.py": old}
+        assert texts.vectors(TREE, VectorKind.HISTORY, asked) == {"a.py": old}
         assert texts.vectors(OTHER, VectorKind.CODE, asked) == {}
 
     def test_vectors_go_with_what_they_were_made_of(self, texts: CodeSearchStore) -> None:
@@ -189,5 +193,5 @@ class CodeSearchConformance:
         texts.drop_texts(TREE, ["a.py"])
         assert list(texts.vectors(TREE, VectorKind.CODE, ["a.py", "b.py"])) == ["b.py"]
         texts.drop_commits(TREE)
-        assert texts.vectors(TREE, VectorKind.SAID, ["a.py", "b.py"]) == {}
+        assert texts.vectors(TREE, VectorKind.HISTORY, ["a.py", "b.py"]) == {}
         assert list(texts.vectors(TREE, VectorKind.CODE, ["b.py"])) == ["b.py"]

@@ -98,17 +98,17 @@ class GraphConformance:
     def test_edges_into_symbols_that_stay_survive_a_new_version(self, filled: GraphStore) -> None:
         filled.put_files(_TREE, [analysed("p/b.py", "C.f", "h")])
         assert [(e.source, e.target) for e in filled.edges(_TREE)] == [("a.py::go", "p/b.py::C.f")]
-        assert filled.open_files(_TREE) == ["p/b.py"]
+        assert filled.pending_files(_TREE) == ["p/b.py"]
 
     @pytest.mark.feature("E2")
     def test_files_are_opened_by_what_they_asked(self, filled: GraphStore) -> None:
-        assert filled.open_files(_TREE) == []
-        assert filled.reopen(_TREE, lookups=[8, 100]) == 1
-        assert filled.open_files(_TREE) == ["a.py"]
-        assert filled.reopen(_TREE, lookups=None) == 2
+        assert filled.pending_files(_TREE) == []
+        assert filled.mark_pending(_TREE, lookups=[8, 100]) == 1
+        assert filled.pending_files(_TREE) == ["a.py"]
+        assert filled.mark_pending(_TREE, lookups=None) == 2
         filled.put_edges(_TREE, [sheet("a.py")])
-        assert filled.open_files(_TREE) == ["p/b.py"]
-        assert filled.reopen(_TREE, lookups=[8]) == 0
+        assert filled.pending_files(_TREE) == ["p/b.py"]
+        assert filled.mark_pending(_TREE, lookups=[8]) == 0
 
     @pytest.mark.feature("E2")
     def test_a_dropped_file_takes_its_edges_along(self, filled: GraphStore) -> None:
@@ -162,7 +162,7 @@ class GraphConformance:
     @pytest.mark.feature("E3")
     def test_the_tables_name_the_same_nodes_as_the_rows(self, filled: GraphStore) -> None:
         edges, nodes = filled.edge_table(_TREE), filled.node_table(_TREE)
-        every = filled.numbered(_TREE, list(nodes.numbers))
+        every = filled.nodes_by_number(_TREE, list(nodes.numbers))
         assert {node.id for node in every.values()} == {n.id for n in filled.all_nodes(_TREE)}
         pairs = zip(edges.sources, edges.targets, strict=True)
         assert sorted((every[s].id, every[t].id) for s, t in pairs) == [
@@ -176,7 +176,7 @@ class GraphConformance:
         before = filled.version(_TREE)
         filled.put_files("other", [analysed("a.py", "x")])
         assert filled.version(_TREE) == before
-        filled.built(_TREE, at=START)
+        filled.mark_built(_TREE, at=START)
         assert filled.version(_TREE) > before
         assert filled.trees() == ["other", _TREE]
         filled.drop_tree("other")

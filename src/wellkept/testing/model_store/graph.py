@@ -114,10 +114,10 @@ class ModelGraph:
         wanted = files if paths is None else paths
         return {path: files[path].names for path in wanted if path in files}
 
-    def open_files(self, tree: str) -> list[str]:
+    def pending_files(self, tree: str) -> list[str]:
         return sorted(self._read(tree).open)
 
-    def reopen(self, tree: str, *, lookups: Collection[int] | None) -> int:
+    def mark_pending(self, tree: str, *, lookups: Collection[int] | None) -> int:
         kept = self._write(tree)
         asked = None if lookups is None else set(lookups)
         found = {
@@ -129,9 +129,9 @@ class ModelGraph:
         kept.open |= found
         return len(found)
 
-    def put_edges(self, tree: str, drawn: Sequence[FileEdges]) -> None:
+    def put_edges(self, tree: str, edges: Sequence[FileEdges]) -> None:
         kept = self._write(tree)
-        for sheet in drawn:
+        for sheet in edges:
             if sheet.path in kept.files:
                 kept.drawn[sheet.path] = sheet
                 kept.open.discard(sheet.path)
@@ -199,7 +199,7 @@ class ModelGraph:
         known = self._known(kept)
         return {id_: kept.numbers[id_] for id_ in ids if id_ in known}
 
-    def numbered(self, tree: str, numbers: Collection[int]) -> dict[int, Node]:
+    def nodes_by_number(self, tree: str, numbers: Collection[int]) -> dict[int, Node]:
         kept = self._read(tree)
         known = self._known(kept)
         return {kept.numbers[i]: node for i, node in known.items() if kept.numbers[i] in numbers}
@@ -276,7 +276,7 @@ class ModelGraph:
     def version(self, tree: str) -> int:
         return self._read(tree).version
 
-    def built(self, tree: str, *, at: datetime) -> None:
+    def mark_built(self, tree: str, *, at: datetime) -> None:
         self._write(tree).built_at = at
 
     def status(self, tree: str) -> GraphStatus:

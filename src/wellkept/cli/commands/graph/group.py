@@ -255,7 +255,7 @@ def print_report(report: BuildReport) -> None:
     gone = f", {report.removed} gone since the last build" if report.removed else ""
     click.echo(
         f"{counted(report.seen, 'file')}: {report.read} read, {report.unchanged} unchanged,"
-        f" {report.skipped} skipped{unnamed}. {report.redrawn} linked anew{gone};"
+        f" {report.skipped} skipped{unnamed}. {report.relinked} linked anew{gone};"
         f" {report.seconds:.1f} s"
     )
     if not report.seen:

@@ -186,7 +186,9 @@ class SqliteCodeSearch(DerivedFile):
             number = _known(db, tree)
             _drop_commits(db, "tree = ?", (number,))
             # They were made of what the commits said.
-            db.execute("DELETE FROM vectors WHERE tree = ? AND kind = ?", (number, VectorKind.SAID))
+            db.execute(
+                "DELETE FROM vectors WHERE tree = ? AND kind = ?", (number, VectorKind.HISTORY)
+            )
 
     def rename_in_commits(self, tree: str, names: Mapping[str, str]) -> None:
         with self._database.writing() as db:
@@ -201,7 +203,7 @@ class SqliteCodeSearch(DerivedFile):
             rows = db.execute(_SEARCH_COMMITS, (query, limit)).fetchall() if query else []
             return [_commit_hit(db, row) for row in rows]
 
-    def touches(self, tree: str, paths: Collection[str]) -> dict[str, CommitCount]:
+    def commit_counts(self, tree: str, paths: Collection[str]) -> dict[str, CommitCount]:
         found: dict[str, CommitCount] = {}
         with self._database.snapshot() as db:
             number = _known(db, tree)
@@ -214,12 +216,12 @@ class SqliteCodeSearch(DerivedFile):
                     found[path] = CommitCount(times=times, last_order=last)
         return found
 
-    def recent(self, tree: str, *, commits: int) -> list[str]:
+    def recent_files(self, tree: str, *, commits: int) -> list[str]:
         with self._database.snapshot() as db:
             rows = db.execute(_RECENT, (_known(db, tree), commits)).fetchall()
         return [path for (path,) in rows]
 
-    def together(self, tree: str, path: str, *, limit: int) -> list[CoChangedFile]:
+    def co_changed(self, tree: str, path: str, *, limit: int) -> list[CoChangedFile]:
         with self._database.snapshot() as db:
             values = {"tree": _known(db, tree), "path": path, "limit": limit}
             rows = db.execute(_TOGETHER, values).fetchall()

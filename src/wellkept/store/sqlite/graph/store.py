@@ -119,7 +119,7 @@ class SqliteGraph(DerivedFile):
                 found.update(db.execute(query, (number, *part)).fetchall())
         return found
 
-    def open_files(self, tree: str) -> list[str]:
+    def pending_files(self, tree: str) -> list[str]:
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT path FROM files WHERE tree = ? AND is_open = 1 ORDER BY path",
@@ -127,13 +127,13 @@ class SqliteGraph(DerivedFile):
             ).fetchall()
         return [row[0] for row in rows]
 
-    def reopen(self, tree: str, *, lookups: Collection[int] | None) -> int:
+    def mark_pending(self, tree: str, *, lookups: Collection[int] | None) -> int:
         with self._writing(tree) as (db, number):
-            return writes.reopen(db, number, lookups)
+            return writes.mark_pending(db, number, lookups)
 
-    def put_edges(self, tree: str, drawn: Sequence[FileEdges]) -> None:
+    def put_edges(self, tree: str, edges: Sequence[FileEdges]) -> None:
         with self._writing(tree) as (db, number):
-            writes.put_edges(db, number, drawn)
+            writes.put_edges(db, number, edges)
 
     def put_containers(self, tree: str, nodes: Sequence[Node]) -> None:
         with self._writing(tree) as (db, number):
@@ -153,7 +153,7 @@ class SqliteGraph(DerivedFile):
         found = self._nodes(tree, "n.id", ids)
         return {node.id: node for _, node in found}
 
-    def numbered(self, tree: str, numbers: Collection[int]) -> dict[int, Node]:
+    def nodes_by_number(self, tree: str, numbers: Collection[int]) -> dict[int, Node]:
         return dict(self._nodes(tree, "n.node", numbers))
 
     def symbols(self, tree: str, paths: Collection[str]) -> list[Node]:
@@ -282,7 +282,7 @@ class SqliteGraph(DerivedFile):
         with self._database.reading() as db:
             return _version(db, tree)
 
-    def built(self, tree: str, *, at: datetime) -> None:
+    def mark_built(self, tree: str, *, at: datetime) -> None:
         with self._writing(tree) as (db, number):
             db.execute("UPDATE trees SET built_ms = ? WHERE tree = ?", (to_ms(at), number))
 

@@ -136,7 +136,7 @@ def put_edges(db: Connection, tree: int, drawn: Sequence[FileEdges]) -> None:
         db.execute(f"UPDATE files SET is_open = 0 WHERE file IN ({marks})", part)
 
 
-def reopen(db: Connection, tree: int, lookups: Collection[int] | None) -> int:
+def mark_pending(db: Connection, tree: int, lookups: Collection[int] | None) -> int:
     """Open every file that asked one of these questions, or all."""
     analysed = "tree = ? AND length((SELECT facts FROM facts WHERE file = files.file)) > 0"
     if lookups is None:
