@@ -40,7 +40,7 @@ fields of each command's document. A group named alone prints what its `list`, `
 prints.
 """
 
-_UPKEEP = ("action", "dry_run", "examined", "items", "notes", "removed")
+_MAINTENANCE = ("action", "dry_run", "examined", "items", "notes", "removed")
 _DRAIN = (
     *("busy", "sources", "entries", "events", "repeated", "observations", "prompts"),
     *("damaged_bytes", "removed", "sessions", "set_aside", "problems"),
@@ -63,9 +63,9 @@ JSON_FIELDS = {
     "context": ("text", "pack"),
     "edit": ("changed", "memory"),
     "forget": ("dry_run", "count", "items"),
-    "obey": ("done",),
+    "apply": ("done",),
     "relate": ("memory",),
-    "trust": _UPKEEP,
+    "confidence": _MAINTENANCE,
     "why": ("memory", "explanation"),
     "stats": (
         *("total", "by_type", "by_scope", "by_source", "closed", "stale", "archived"),
@@ -141,12 +141,12 @@ JSON_FIELDS = {
     "restore": ("dry_run", "restored"),
     "projects list": ("items", "here"),
     "projects merge": ("alias", "into", "moved", "dry_run"),
-    "upkeep": _UPKEEP,
-    "sweep": _UPKEEP,
-    "decay": _UPKEEP,
-    "prune": _UPKEEP,
-    "compact": _UPKEEP,
-    "archive": _UPKEEP,
+    "maintain": _MAINTENANCE,
+    "refresh": _MAINTENANCE,
+    "decay": _MAINTENANCE,
+    "prune": _MAINTENANCE,
+    "compact": _MAINTENANCE,
+    "archive": _MAINTENANCE,
     "doctor": ("healthy", "health"),
     "reindex": ("model_id", "indexed", "dropped", "resumed"),
     "spool status": ("status", "waiting_bytes"),

@@ -45,7 +45,7 @@ def test_the_first_and_the_last_year_can_be_kept_and_asked_for(tmp_path: Path, y
         kept = memory.remember(f"A comet passed in the year {year}", at=when).memory
         assert memory.get(kept.id).valid_from == when
         assert [hit.memory.id for hit in memory.recall("comet", mode="words")] == [kept.id]
-        memory.upkeep()
+        memory.maintain()
 
 
 @pytest.mark.parametrize(

@@ -256,9 +256,9 @@ def test_context_tells_its_moment_from_what_is_given_and_keeps_to_its_budget(
 @pytest.mark.feature("A8")
 def test_a_persons_message_is_obeyed(tmp_path: Path) -> None:
     with open_in(tmp_path) as wk:
-        (done,) = wk.obey("Remember that the demo database is called kiwi")
+        (done,) = wk.apply_commands("Remember that the demo database is called kiwi")
         assert done.kept is not None
-        assert wk.obey("What is a database?") == []
+        assert wk.apply_commands("What is a database?") == []
         assert wk.list().total == 1
 
 
@@ -276,7 +276,7 @@ def test_upkeep_can_be_previewed_and_run(tmp_path: Path) -> None:
     with open_in(tmp_path, clock=clock) as wk:
         wk.remember("fades", importance=0.5, files=["gone.py"])
         clock.advance(days=70)
-        for run in (wk.decay, wk.prune, wk.sweep, wk.compact, wk.upkeep):
+        for run in (wk.decay, wk.prune, wk.refresh, wk.compact, wk.maintain):
             assert run(dry_run=True).dry_run
         assert wk.get(wk.list().items[0].id).importance == 0.5
         assert wk.decay().changed == 1
@@ -288,10 +288,10 @@ def test_the_job_of_opening_a_project_runs_once_a_day(tmp_path: Path) -> None:
     clock = ManualClock()
     with open_in(tmp_path, clock=clock) as wk:
         wk.remember("x")
-        assert wk.upkeep_if_due() is not None
-        assert wk.upkeep_if_due() is None
+        assert wk.maintain_if_due() is not None
+        assert wk.maintain_if_due() is None
         clock.advance(days=1)
-        assert wk.upkeep_if_due() is not None
+        assert wk.maintain_if_due() is not None
 
 
 @pytest.mark.feature("A11")
@@ -420,9 +420,9 @@ def test_upkeep_from_another_folder_takes_no_file_for_gone(tmp_path: Path) -> No
         wk.remember("about a", files=["a.py"])
         wk.remember("about b, which is gone", files=["b.py"])
     with opened(elsewhere, clock) as wk:
-        assert wk.upkeep_if_due() is not None
+        assert wk.maintain_if_due() is not None
         assert wk.stats().stale == 0
     clock.advance(days=2)
     with opened(home, clock) as wk:
-        wk.upkeep_if_due()
+        wk.maintain_if_due()
         assert [m.content for m in wk.iterate() if m.stale_at] == ["about b, which is gone"]

@@ -324,13 +324,13 @@ def test_what_belongs_to_a_merged_branch_is_archived_and_goes_after_90_days(
         take(wk, [*events[:-2], commit, *events[-2:]])
         (outcome,) = wk.list(types="work_unit_outcome").items
         assert outcome.commit_sha is not None
-        assert [i.rule for i in wk.upkeep().items if i.after == "archived"] == []
+        assert [i.rule for i in wk.maintain().items if i.after == "archived"] == []
         repository.git("checkout", "-q", "main")
         repository.git("merge", "-q", "--no-ff", "-m", "Merge", "spec-42")
-        assert [i.id for i in wk.upkeep(dry_run=True).items if i.after == "archived"] == [
+        assert [i.id for i in wk.maintain(dry_run=True).items if i.after == "archived"] == [
             outcome.id
         ]
-        wk.upkeep()
+        wk.maintain()
         assert wk.get(outcome.id).archived_at is not None
         clock.advance(days=91)
-        assert outcome.id in {memory.id for memory in wk.upkeep().removed}
+        assert outcome.id in {memory.id for memory in wk.maintain().removed}

@@ -132,9 +132,9 @@ def test_a_project_that_was_worked_in_is_kept_up_once(scene: Scene) -> None:
         report = live.drain_if_needed(wk)
         assert report is not None
         with scene.open_in(scene.work) as project:
-            assert project.upkeep_is_due()
+            assert project.maintenance_is_due()
             live.follow_up(wk, report)
-            assert not project.upkeep_is_due()
+            assert not project.maintenance_is_due()
 
 
 def test_it_runs_in_threads_and_stops(scene: Scene) -> None:

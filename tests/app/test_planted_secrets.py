@@ -74,11 +74,11 @@ def test_no_field_of_a_draft_lets_a_secret_through(tmp_path: Path, planter: Plan
         assert "[redacted:" in kept.memory.content
 
 
-def test_obeying_a_message_keeps_no_secret_of_it_or_its_author(
+def test_carrying_out_a_message_keeps_no_secret_of_it_or_its_author(
     tmp_path: Path, planter: Planter
 ) -> None:
     with open_in(tmp_path) as memory:
-        done = memory.obey(
+        done = memory.apply_commands(
             f"Remember that the deploy token is {planter.secret('message')}",
             author=planter.secret("author"),
             session=planter.secret("session"),

@@ -37,9 +37,9 @@ def renamed(repository: GitRepository, old: str, new: str) -> None:
 def test_memories_follow_a_rename(repository: GitRepository) -> None:
     with open_in(repository.root, project=None) as wk:
         kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
-        wk.sweep()
+        wk.refresh()
         renamed(repository, "old.txt", "src/new.txt")
-        report = wk.sweep()
+        report = wk.refresh()
         assert report.counts == {"renamed": 1}
         assert wk.get(kept.id).files == ("src/new.txt",)
         assert wk.get(kept.id).stale_at is None
@@ -50,7 +50,7 @@ def test_memories_follow_a_file_through_several_renames(repository: GitRepositor
         kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
         for old, new in (("old.txt", "b.txt"), ("b.txt", "c.txt"), ("c.txt", "d.txt")):
             renamed(repository, old, new)
-        wk.sweep()
+        wk.refresh()
         assert wk.get(kept.id).files == ("d.txt",)
 
 
@@ -59,7 +59,7 @@ def test_a_name_that_is_in_use_again_is_not_followed(repository: GitRepository) 
         kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
         renamed(repository, "old.txt", "new.txt")
         repository.commit("Again", old="something else entirely")
-        wk.sweep()
+        wk.refresh()
         assert wk.get(kept.id).files == ("old.txt",)
 
 
@@ -68,11 +68,11 @@ def test_a_deleted_file_makes_a_memory_stale_until_it_is_back(repository: GitRep
         kept = wk.remember("Mind the tabs", type="gotcha", files="doomed.txt").memory
         repository.git("rm", "-q", "doomed.txt")
         repository.commit("Delete")
-        assert wk.sweep().counts == {"file gone": 1}
+        assert wk.refresh().counts == {"file gone": 1}
         assert wk.get(kept.id).stale_at is not None
         assert wk.context(files=["doomed.txt"]).items == ()
         repository.commit("Restore", doomed="doomed")
-        assert wk.sweep().counts == {"file back": 1}
+        assert wk.refresh().counts == {"file back": 1}
         assert wk.get(kept.id).stale_at is None
 
 
@@ -83,11 +83,11 @@ def test_a_preview_changes_nothing_and_tells_what_would_happen(repository: GitRe
         renamed(repository, "old.txt", "new.txt")
         repository.git("rm", "-q", "doomed.txt")
         repository.commit("Delete")
-        preview = wk.sweep(dry_run=True)
+        preview = wk.refresh(dry_run=True)
         assert preview.counts == {"renamed": 1, "file gone": 1}
         assert wk.get(moved.id) == moved
         assert wk.get(gone.id) == gone
-        assert wk.sweep().counts == preview.counts
+        assert wk.refresh().counts == preview.counts
 
 
 def test_sweeping_twice_equals_sweeping_once(repository: GitRepository) -> None:
@@ -97,22 +97,22 @@ def test_sweeping_twice_equals_sweeping_once(repository: GitRepository) -> None:
         renamed(repository, "old.txt", "new.txt")
         repository.git("rm", "-q", "doomed.txt")
         repository.commit("Delete")
-        assert wk.sweep().changed == 2
+        assert wk.refresh().changed == 2
         once = list(wk.iterate())
-        assert wk.sweep().items == ()
+        assert wk.refresh().items == ()
         assert list(wk.iterate()) == once
 
 
 def test_a_rewritten_history_is_read_from_its_latest_commits(repository: GitRepository) -> None:
     with open_in(repository.root, project=None) as wk:
         kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
-        wk.sweep()
+        wk.refresh()
         repository.git("checkout", "-q", "--orphan", "fresh")
         repository.commit("All anew")
         repository.git("branch", "-q", "-D", "main")
         repository.git("gc", "-q", "--prune=now")
         renamed(repository, "old.txt", "new.txt")
-        wk.sweep()
+        wk.refresh()
         assert wk.get(kept.id).files == ("new.txt",)
 
 
@@ -121,7 +121,7 @@ def test_without_git_only_existence_counts(tmp_path: Path) -> None:
     with open_in(tmp_path) as wk:
         wk.remember("About here", type="gotcha", files="here.txt")
         wk.remember("About there", type="gotcha", files="there.txt")
-        assert wk.sweep().counts == {"file gone": 1}
+        assert wk.refresh().counts == {"file gone": 1}
         assert read_moves(tmp_path) is None
 
 
@@ -129,7 +129,7 @@ def test_the_daily_upkeep_follows_renames_too(repository: GitRepository) -> None
     with open_in(repository.root, project=None) as wk:
         kept = wk.remember("Mind the tabs", type="gotcha", files="old.txt").memory
         renamed(repository, "old.txt", "new.txt")
-        assert wk.upkeep_if_due() is not None
+        assert wk.maintain_if_due() is not None
         assert wk.get(kept.id).files == ("new.txt",)
         assert wk.get(kept.id).stale_at is None
 
@@ -141,7 +141,7 @@ def test_another_project_keeps_its_paths(repository: GitRepository, tmp_path: Pa
         with wellkept.open(data, project="elsewhere", cwd=tmp_path, embedder="none") as other:
             theirs = other.remember("Old is gold", files="old.txt").memory
         renamed(repository, "old.txt", "new.txt")
-        wk.sweep()
+        wk.refresh()
         with wellkept.open(data, project="elsewhere", cwd=tmp_path, embedder="none") as other:
             assert other.get(theirs.id).files == ("old.txt",)
 
@@ -192,10 +192,10 @@ def test_a_recipe_goes_stale_when_other_work_changes_its_file(repository: GitRep
         kept = wk.remember(
             "Recipe for a currency", type="workflow_recipe", files="other.txt", payload=recipe
         ).memory
-        wk.sweep()
+        wk.refresh()
         stale = wk.get(kept.id).stale_at is not None
         clock.advance(days=61)
-        assert wk.sweep().changed == (0 if stale else 1)
+        assert wk.refresh().changed == (0 if stale else 1)
         assert wk.get(kept.id).stale_at is not None
 
 
@@ -210,14 +210,14 @@ def test_a_part_of_the_code_that_is_gone_makes_its_memories_stale(tmp_path: Path
             "charge rounds down", files="shop.py", graph_node="shop.py::charge"
         ).memory
         other = wk.remember("refund is slow", files="shop.py", graph_node="shop.py::refund").memory
-        assert wk.sweep().items == ()
+        assert wk.refresh().items == ()
         (tmp_path / "shop.py").write_text("def refund():\n    return 2\n")
-        report = wk.sweep()
+        report = wk.refresh()
         assert [item.id for item in report.items] == [about.id]
         assert "no shop.py::charge any more" in report.items[0].reason
         assert wk.get(other.id).stale_at is None
         (tmp_path / "shop.py").write_text("def charge():\n    return 1\n\ndef refund(): ...\n")
-        assert wk.sweep().counts == {"file back": 1}
+        assert wk.refresh().counts == {"file back": 1}
 
 
 def test_recall_marks_what_lost_its_file_since_the_last_sweep(repository: GitRepository) -> None:
@@ -246,4 +246,4 @@ def test_git_that_cannot_be_asked_stops_nothing(
     with open_in(repository.root, project=None) as wk:
         wk.remember("Mind the tabs", type="gotcha", files="old.txt")
         (repository.root / ".git" / "HEAD").write_text("ref: refs/heads/nowhere")
-        assert wk.sweep().items == ()
+        assert wk.refresh().items == ()

@@ -101,7 +101,7 @@ def test_every_listing_has_json_and_every_destructive_command_a_preview_or_a_que
             "serve",
         }:
             assert "--json" in options or path in {"wellkept config set", "wellkept config unset"}
-        if path.split()[-1] in {"forget", "prune", "compact", "upkeep", "merge", "delete"}:
+        if path.split()[-1] in {"forget", "prune", "compact", "maintain", "merge", "delete"}:
             assert {"--dry-run", "--yes"} <= options
 
 

@@ -1,4 +1,4 @@
-"""The everyday commands: remember, recall, list, show, edit, forget, context, timeline, obey."""
+"""The everyday commands: remember, recall, list, show, edit, forget, context, timeline, apply."""
 
 from __future__ import annotations
 
@@ -273,10 +273,10 @@ def test_timeline_shows_what_stands_around(cli: Cli) -> None:
 
 
 @pytest.mark.feature("A8")
-def test_obey_acts_on_commands_and_leaves_other_messages_alone(cli: Cli) -> None:
-    done = cli("obey", "--json", "Remember that the test user is called kiwi").json["done"]
+def test_apply_acts_on_commands_and_leaves_other_messages_alone(cli: Cli) -> None:
+    done = cli("apply", "--json", "Remember that the test user is called kiwi").json["done"]
     assert [item["command"] for item in done] == ["remember"]
-    assert cli("obey", "What is the weather like?").code == 1
+    assert cli("apply", "What is the weather like?").code == 1
     assert cli("list", "--json").json["total"] == 1
 
 

@@ -1,4 +1,4 @@
-"""Commands that look after the store: upkeep, export, import, reindex, backup, doctor, config."""
+"""Commands that look after the store: maintain, export, import, reindex, backup, doctor, config."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def _remember(cli: Cli, *arguments: str) -> str:
     return cli("remember", "--json", *arguments).json["memory"]["short"]
 
 
-# -- Upkeep ---------------------------------------------------------------------------------------
+# -- Maintenance ----------------------------------------------------------------------------------
 
 
 @pytest.mark.feature("A5")
-@pytest.mark.parametrize("command", ["decay", "prune", "compact", "sweep", "upkeep"])
+@pytest.mark.parametrize("command", ["decay", "prune", "compact", "refresh", "maintain"])
 def test_each_pass_can_be_previewed_and_reports(cli: Cli, command: str) -> None:
     _remember(cli, "something worth keeping")
     report = cli(command, "--dry-run", "--json").json
     assert (report["action"], report["dry_run"]) == (command, True)
-    done = cli(command, *(() if command in {"decay", "sweep"} else ("--yes",)))
+    done = cli(command, *(() if command in {"decay", "refresh"} else ("--yes",)))
     assert done.code == 0
     assert f"{command}: " in done.err
 
@@ -47,9 +47,9 @@ def test_pruning_asks_before_it_removes(cli: Cli) -> None:
 
 
 @pytest.mark.feature("A5")
-def test_a_sweep_marks_what_lost_its_file(cli: Cli) -> None:
+def test_refresh_marks_what_lost_its_file(cli: Cli) -> None:
     _remember(cli, "about a lost file", "--file", "gone.py")
-    assert len(cli("sweep", "--json").json["items"]) == 1
+    assert len(cli("refresh", "--json").json["items"]) == 1
     assert cli("list", "--json", "--no-stale").json["total"] == 0
 
 
@@ -353,9 +353,9 @@ def test_the_documented_json_fields_are_the_ones_printed(cli: Cli) -> None:
         "edit": [first, "--pin"],
         "forget": [first, "--dry-run"],
         "timeline": [first],
-        "obey": ["Remember that tests are run with make"],
+        "apply": ["Remember that tests are run with make"],
         "relate": [first, "validates", second],
-        "trust": [first, "0.5"],
+        "confidence": [first, "0.5"],
         "why": [first],
         "sessions show": [SESSION],
         "observer recipe": ["fix the build"],

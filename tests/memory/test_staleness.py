@@ -22,7 +22,7 @@ from wellkept.memory.lifecycle.staleness import (
     follow_rename,
     follow_renames,
     outdated_recipe,
-    sweep,
+    refresh,
 )
 from wellkept.testing.fakes import WordEmbedder
 
@@ -37,14 +37,14 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-# -- Sweeping -------------------------------------------------------------------------------------
+# -- Refreshing -----------------------------------------------------------------------------------
 
 
 def test_a_memory_is_stale_once_one_of_its_files_is_gone(shop: Workshop, root: Path) -> None:
     stale = shop.keep("Two files", files=("src/here.py", "src/gone.py"))
     current = shop.keep("One file", files=("src/here.py",))
     unfiled = shop.keep("No file")
-    report = sweep(shop.engine, project=PROJECT, root=root)
+    report = refresh(shop.engine, project=PROJECT, root=root)
     assert shop.read(stale).stale_at == START
     assert not shop.read(current).stale_at
     assert not shop.read(unfiled).stale_at
@@ -54,37 +54,37 @@ def test_a_memory_is_stale_once_one_of_its_files_is_gone(shop: Workshop, root: P
 
 def test_the_mark_goes_when_the_file_comes_back(shop: Workshop, root: Path) -> None:
     memory = shop.keep("About it", files=("src/gone.py",))
-    sweep(shop.engine, project=PROJECT, root=root)
+    refresh(shop.engine, project=PROJECT, root=root)
     (root / "src" / "gone.py").write_text("pass\n")
-    report = sweep(shop.engine, project=PROJECT, root=root)
+    report = refresh(shop.engine, project=PROJECT, root=root)
     assert report.counts == {"file back": 1}
     assert shop.read(memory) == memory
 
 
-def test_a_second_sweep_changes_nothing_and_keeps_the_first_date(
+def test_a_second_refresh_changes_nothing_and_keeps_the_first_date(
     shop: Workshop, root: Path
 ) -> None:
     memory = shop.keep("About it", files=("src/gone.py",))
-    sweep(shop.engine, project=PROJECT, root=root)
+    refresh(shop.engine, project=PROJECT, root=root)
     shop.clock.advance(days=3)
-    assert sweep(shop.engine, project=PROJECT, root=root).items == ()
+    assert refresh(shop.engine, project=PROJECT, root=root).items == ()
     assert shop.read(memory).stale_at == START
 
 
-def test_a_dry_sweep_changes_nothing_and_foretells_the_real_one(shop: Workshop, root: Path) -> None:
+def test_a_dry_run_changes_nothing_and_reports_the_same_changes(shop: Workshop, root: Path) -> None:
     shop.keep("About it", files=("src/gone.py",))
     back = shop.keep("About that", files=("src/here.py",))
     shop.store.apply([Mark(back.id, "stale", START)])
     before = shop.all()
-    foretold = sweep(shop.engine, project=PROJECT, root=root, dry_run=True)
+    preview = refresh(shop.engine, project=PROJECT, root=root, dry_run=True)
     assert shop.all() == before
-    assert len(foretold.items) == 2
-    assert sweep(shop.engine, project=PROJECT, root=root).items == foretold.items
+    assert len(preview.items) == 2
+    assert refresh(shop.engine, project=PROJECT, root=root).items == preview.items
 
 
 def test_windows_separators_name_the_same_file(shop: Workshop, root: Path) -> None:
     memory = shop.keep("About it", files=("src\\here.py", ".\\src\\here.py"))
-    assert sweep(shop.engine, project=PROJECT, root=root).items == ()
+    assert refresh(shop.engine, project=PROJECT, root=root).items == ()
     assert not shop.read(memory).stale_at
 
 
@@ -94,13 +94,13 @@ def test_paths_outside_the_root_are_never_looked_at(
     (root / "leak").symlink_to(tmp_path)
     outside = ("../gone.py", "src/../../gone.py", "/etc/gone", "C:\\gone.txt", "leak/gone.py")
     shop.keep("Elsewhere", files=outside)
-    assert sweep(shop.engine, project=PROJECT, root=root).items == ()
+    assert refresh(shop.engine, project=PROJECT, root=root).items == ()
 
 
 def test_an_absolute_path_inside_the_root_is_looked_at(shop: Workshop, root: Path) -> None:
     shop.keep("Here", files=(str(root / "src" / "here.py"),))
     gone = shop.keep("Gone", files=(str(root / "src" / "gone.py"),))
-    report = sweep(shop.engine, project=PROJECT, root=root)
+    report = refresh(shop.engine, project=PROJECT, root=root)
     assert [item.id for item in report.items] == [gone.id]
 
 
@@ -109,7 +109,7 @@ def test_a_missing_root_is_an_error_and_not_a_deleted_project(
 ) -> None:
     memory = shop.keep("About it", files=("src/here.py",))
     with pytest.raises(UsageError, match="not a folder"):
-        sweep(shop.engine, project=PROJECT, root=tmp_path / "unmounted")
+        refresh(shop.engine, project=PROJECT, root=tmp_path / "unmounted")
     assert not shop.read(memory).stale_at
 
 
@@ -149,7 +149,7 @@ def test_a_recipe_is_stale_once_a_canonical_file_changed(shop: Workshop, root: P
         return True
 
     also_stale = outdated_recipe(changed_since)
-    report = sweep(shop.engine, project=PROJECT, root=root, also_stale=also_stale)
+    report = refresh(shop.engine, project=PROJECT, root=root, also_stale=also_stale)
     assert asked == [("src/here.py", datetime.fromisoformat("2026-03-05T00:00+00:00"))]
     assert report.counts == {"file changed": 1}
     assert shop.read(memory).stale_at == START
@@ -159,9 +159,9 @@ def test_a_recipe_is_stale_once_a_canonical_file_changed(shop: Workshop, root: P
 def test_only_someone_who_can_tell_clears_a_recipe(shop: Workshop, root: Path) -> None:
     memory = keep_recipe(shop)
     shop.store.apply([Mark(memory.id, "stale", START)])
-    assert sweep(shop.engine, project=PROJECT, root=root).items == ()
+    assert refresh(shop.engine, project=PROJECT, root=root).items == ()
     unchanged = outdated_recipe(lambda path, moment: False)
-    sweep(shop.engine, project=PROJECT, root=root, also_stale=unchanged)
+    refresh(shop.engine, project=PROJECT, root=root, also_stale=unchanged)
     assert shop.read(memory).stale_at is None
 
 
@@ -224,10 +224,10 @@ def test_paths_in_typed_payloads_follow_too(shop: Workshop) -> None:
 def test_a_rename_can_be_previewed(shop: Workshop) -> None:
     memory = shop.keep("About it", files=("src/old.py",))
     moves = {"src/old.py": "src/new.py"}
-    foretold = follow_renames(shop.engine, project=PROJECT, renames=moves, dry_run=True)
+    preview = follow_renames(shop.engine, project=PROJECT, renames=moves, dry_run=True)
     assert shop.read(memory) == memory
     done = follow_renames(shop.engine, project=PROJECT, renames=moves)
-    assert done.items == foretold.items
+    assert done.items == preview.items
 
 
 @pytest.mark.parametrize("outside", ["../x.py", "/etc/passwd", "C:/x.py", ""])

@@ -2,8 +2,8 @@
 come in, then lets a model sum up what is due and keeps up the projects that were worked in.
 
 Any number of processes may do so at once: the spool's lock lets one drain at a time, and each event
-counts once. What takes long (a model, upkeep) is done in a second thread, without that lock, so
-events are never kept waiting. How payloads become events is handed in, as everywhere in `app`.
+counts once. Slow work (a model, maintenance) is done in a second thread, without that lock, so that
+events never wait. How payloads become events is handed in, as everywhere in `app`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class BackgroundWorker:
         self._seen: tuple[tuple[str, int, int], ...] | None = None
         self._drained_at = 0.0
         # Daemons: a model that takes minutes to answer must not keep a process from ending.
-        works = {"wellkept-drain": self._drain_on, "wellkept-upkeep": self._follow_up_on}
+        works = {"wellkept-drain": self._drain_on, "wellkept-maintenance": self._follow_up_on}
         self._threads = [
             threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
             for name, work in works.items()
@@ -78,7 +78,7 @@ class BackgroundWorker:
             thread.start()
 
     def stop(self) -> None:
-        """Finish the drain that is going on; what a model or upkeep has begun is left to itself."""
+        """Finish the running drain. Model calls and maintenance already started are not awaited."""
         self._stopping.set()
         self._later.put(None)
         if self._threads[0].is_alive():
@@ -105,17 +105,17 @@ class BackgroundWorker:
         learn_skills(wk, sum_up(wk, report), environment=self._environment)
         for folder in self._due_folders(wk, report.sessions):
             with self._open_in(folder) as project:
-                project.upkeep_if_due()
+                project.maintain_if_due()
 
     def _due_folders(self, wk: Wellkept, session_ids: Sequence[str]) -> list[Path]:
-        from wellkept.memory.lifecycle.maintenance import upkeep_due
+        from wellkept.memory.lifecycle.maintenance import maintenance_due
 
         sessions = [wk.engine.store.get_session(session_id) for session_id in session_ids]
         folders = {one.project: one.cwd for one in sessions if one is not None and one.cwd}
         return [
             Path(cwd)
             for project, cwd in folders.items()
-            if upkeep_due(wk.engine, project=project) and Path(cwd).is_dir()
+            if maintenance_due(wk.engine, project=project) and Path(cwd).is_dir()
         ]
 
     def _run(self, work: Callable[[Wellkept], None]) -> None:

@@ -170,13 +170,15 @@ class Wellkept(Ageing, Exchange, Areas):
 
         return clear_project(self.engine.store, self.project, dry_run=dry_run)
 
-    def obey(
+    def apply_commands(
         self, message: str, *, author: str | None = None, session: str | None = None
     ) -> list[CommandResult]:
         """Carry out the explicit memory commands in a person's message."""
-        from wellkept.memory.commands.execute import obey
+        from wellkept.memory.commands.execute import apply_commands
 
-        return obey(self.engine, message, project=self.project, author=author, session_id=session)
+        return apply_commands(
+            self.engine, message, project=self.project, author=author, session_id=session
+        )
 
     # -- Finding ----------------------------------------------------------------------------------
 
@@ -229,7 +231,7 @@ class Wellkept(Ageing, Exchange, Areas):
         return replace(found, notes=(*found.notes, note)) if note else found
 
     def _as_it_stands(self, found: RecallResult) -> RecallResult:
-        """The answer with what lost its files since the last sweep marked and put back."""
+        """The answer with what lost its files since the last refresh marked and put back."""
         from wellkept.memory.recall.freshness import with_gone_marked
 
         return with_gone_marked(found, root=self.root, sure=self._wires.is_by_folder)

@@ -65,35 +65,35 @@ class Ageing:
             self._wires.engine, project=self._wires.project, dry_run=dry_run, progress=progress
         )
 
-    def sweep(
+    def refresh(
         self, *, dry_run: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
         """Let memories follow files that were renamed, mark those whose files are gone or that no
         longer hold, and clear the mark where they do again."""
-        from wellkept.app.maintenance.staleness import swept
+        from wellkept.app.maintenance.staleness import refreshed
 
-        return swept(self._wires, dry_run=dry_run, progress=progress)
+        return refreshed(self._wires, dry_run=dry_run, progress=progress)
 
-    def upkeep(
+    def maintain(
         self, *, dry_run: bool = False, progress: Progress | None = None
     ) -> MaintenanceReport:
-        """Follow renames, archive merged work, sweep, decay and prune, in this order."""
-        return self._kept_up(dry_run=dry_run, progress=progress)
+        """Follow renames, archive merged work, refresh, decay and prune, in this order."""
+        return self._maintain(dry_run=dry_run, progress=progress)
 
-    def upkeep_if_due(self, *, session_count: int | None = None) -> MaintenanceReport | None:
-        """The upkeep that comes with opening a project: at most once a day, or after 20 sessions.
+    def maintain_if_due(self, *, session_count: int | None = None) -> MaintenanceReport | None:
+        """Maintenance on opening a project: at most once a day, or after 20 sessions.
 
         A project can be opened by name from any folder. Where none of its files is found, the
         folder is taken for another place, and no file for gone.
         """
-        if not self.upkeep_is_due(session_count=session_count):
+        if not self.maintenance_is_due(session_count=session_count):
             return None
         here = self._files_are_here()
-        return self._kept_up(
+        return self._maintain(
             session_count=session_count, exists=None if here else _taken_for_granted
         )
 
-    def _kept_up(
+    def _maintain(
         self,
         *,
         session_count: int | None = None,
@@ -104,14 +104,14 @@ class Ageing:
         from wellkept.app.maintenance.staleness import reasons
         from wellkept.app.projects.merged_branches import archive_merged
         from wellkept.app.projects.renames import follow_history
-        from wellkept.memory.lifecycle.maintenance import run_upkeep
+        from wellkept.memory.lifecycle.maintenance import run_maintenance
         from wellkept.memory.lifecycle.report import MaintenanceAction, joined
 
         engine, project, root = self._wires.engine, self._wires.project, self._wires.identity.root
         moved = follow_history(engine, project=project, root=root, dry_run=dry_run)
         before = [*([moved] if moved else ()), *archive_merged(self._wires, dry_run=dry_run)]
         with reasons(self._wires) as also_stale:
-            kept = run_upkeep(
+            kept = run_maintenance(
                 engine,
                 project=project,
                 root=root,
@@ -122,14 +122,14 @@ class Ageing:
                 progress=progress,
             )
         return (
-            joined(MaintenanceAction.UPKEEP, (*before, kept), dry_run=dry_run) if before else kept
+            joined(MaintenanceAction.MAINTAIN, (*before, kept), dry_run=dry_run) if before else kept
         )
 
-    def upkeep_is_due(self, *, session_count: int | None = None) -> bool:
-        """Whether `upkeep_if_due` would do anything; costs next to nothing."""
-        from wellkept.memory.lifecycle.maintenance import upkeep_due
+    def maintenance_is_due(self, *, session_count: int | None = None) -> bool:
+        """Whether `maintain_if_due` would do anything; costs next to nothing."""
+        from wellkept.memory.lifecycle.maintenance import maintenance_due
 
-        return upkeep_due(
+        return maintenance_due(
             self._wires.engine, project=self._wires.project, session_count=session_count
         )
 

@@ -43,9 +43,9 @@ SECTIONS: Final = MappingProxyType(
             "context": ("memory.context", "Show what is worth saying now, inside a token budget."),
             "edit": ("memory.edit", "Change a memory."),
             "forget": ("memory.forget", "Delete memories for good."),
-            "obey": ("memory.apply", "Carry out the memory commands in a message."),
+            "apply": ("memory.apply", "Carry out the memory commands in a message."),
             "relate": ("memory.relate", "Say how a memory stands to another memory or to a file."),
-            "trust": (
+            "confidence": (
                 "memory.relate",
                 "Set how sure a memory is; what it is related to moves with it.",
             ),
@@ -80,12 +80,12 @@ SECTIONS: Final = MappingProxyType(
             "restore": ("data.restore", "Put a backup in the place of the whole store."),
             "projects": ("data.projects", "List projects, and merge two that are one."),
         },
-        "Upkeep": {
-            "upkeep": (
+        "Maintenance": {
+            "maintain": (
                 "system.maintenance",
-                "Follow renames, archive merged work, sweep, decay and prune in one go.",
+                "Follow renames, archive merged work, refresh, decay and prune in one go.",
             ),
-            "sweep": (
+            "refresh": (
                 "system.maintenance",
                 "Follow renamed files, and mark memories that no longer hold.",
             ),

@@ -44,7 +44,7 @@ class Order(StrEnum):
 class Filter:
     """Which memories may be seen. Empty tuples and None mean "no condition".
 
-    `project=None` looks at every project and is only for whole-store upkeep. With a project,
+    `project=None` looks at every project and is only for whole-store maintenance. With a project,
     `include_user` adds the memories of scope `user` wherever they were taught.
     Within one field any of the values fits, except `tags`: all of them must be there.
     `since`/`until` bound the time of the event (`valid_from`), half open. `as_of` asks what was

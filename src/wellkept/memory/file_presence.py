@@ -40,7 +40,7 @@ def exists_below(root: Path) -> Exists:
     if not root.is_dir():
         raise UsageError(
             f"The project root {str(root)!r} is not a folder.",
-            hint="A sweep without it would take every file for deleted.",
+            hint="A refresh without it would take every file for deleted.",
         )
     real_root = root.resolve()
 

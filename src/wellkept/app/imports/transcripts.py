@@ -88,7 +88,7 @@ def import_transcripts(
     env = os.environ if environment is None else environment
     rules = IngestRules(
         turns_between_summaries=drain_rules(wk.settings).turns_between_summaries,
-        obey=CommandPolicy.NONE if dry_run else CommandPolicy.REMEMBER,
+        commands=CommandPolicy.NONE if dry_run else CommandPolicy.REMEMBER,
     )
     taker = EventIngester(_without_vectors(wk.engine), _world_of_then(wk, env), rules)
     run = _Run(wk, taker, TranscriptReport(source=source, dry_run=dry_run), progress)

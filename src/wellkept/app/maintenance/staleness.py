@@ -1,8 +1,8 @@
 """Everything that makes a memory stale, wired: files that moved or went, recipes that no longer
 hold, parts of the code graph that are no more.
 
-`swept` is the whole sweep: renames are followed first, so that only what is really gone is marked.
-Invariant: sweeping twice equals sweeping once.
+`refreshed` is the whole pass. Renames are followed first, so that only what is gone is marked.
+Invariant: refreshing twice equals refreshing once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wellkept.core.errors import WellkeptError
 from wellkept.core.payloads import WorkflowRecipe
 from wellkept.memory.file_presence import Exists
 from wellkept.memory.lifecycle.report import MaintenanceAction, MaintenanceReport, joined
-from wellkept.memory.lifecycle.staleness import StaleReason, recipe_held_at, sweep
+from wellkept.memory.lifecycle.staleness import StaleReason, recipe_held_at, refresh
 
 if TYPE_CHECKING:
     from wellkept.app.graph.api import GraphApi
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wellkept.core.ports.store import Progress
 
 
-def swept(
+def refreshed(
     wires: Services,
     *,
     exists: Exists | None = None,
@@ -37,7 +37,7 @@ def swept(
     root = wires.identity.root
     moved = follow_history(wires.engine, project=wires.project, root=root, dry_run=dry_run)
     with reasons(wires) as also_stale:
-        marked = sweep(
+        marked = refresh(
             wires.engine,
             project=wires.project,
             root=root,
@@ -52,13 +52,13 @@ def swept(
     moving = {item.id for item in moved.items} if dry_run else set[str]()
     kept = tuple(item for item in marked.items if item.id not in moving or item.after != "stale")
     seen = MaintenanceReport(
-        action=MaintenanceAction.SWEEP,
+        action=MaintenanceAction.REFRESH,
         dry_run=dry_run,
         examined=marked.examined,
         items=kept,
         notes=marked.notes,
     )
-    return joined(MaintenanceAction.SWEEP, (moved, seen), dry_run=dry_run)
+    return joined(MaintenanceAction.REFRESH, (moved, seen), dry_run=dry_run)
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def _recipe_reason(wires: Services) -> StaleReason:
 
 
 def _built_graph(wires: Services) -> GraphApi | None:
-    """The code graph, if there is one for this folder; a sweep never builds it."""
+    """The code graph, if there is one for this folder; a refresh never builds it."""
     from wellkept.app.graph.api import GraphApi
 
     graph = GraphApi(wires)

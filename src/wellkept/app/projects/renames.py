@@ -110,7 +110,7 @@ def follow_history(
     """Let memories follow the renames that came since the last time; None when there are none.
 
     A rename counts when the old file is gone and the new one is there. With `mark_deleted`, what
-    speaks of files that were deleted becomes stale at once, without waiting for a sweep.
+    speaks of files that were deleted becomes stale at once, without waiting for a refresh.
     """
     before = engine.store.get_value(_SHELF, _place(project, root))
     moves = read_moves(root, since=before if isinstance(before, str) else None)

@@ -1,8 +1,8 @@
 """Wellkept's own commands: /help, /remember, /recall, /forget, /memory, /plan and /skills.
 
 They stand in the same table as skills, and each is a verb of the library: /remember, /recall and
-/forget take the very path that a person's plain words take (`memory.obey`). Answers are text; what
-memory holds stands in them as data, with ids to cite.
+/forget take the same path as commands in a prompt (`memory.commands`). Answers are text; memory
+content in them is data, with ids to cite.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class BuiltinCommands:
             _own(
                 "remember",
                 "Keep a statement in memory",
-                self.obey("remember"),
+                self.apply("remember"),
                 "<statement>",
                 for_models=False,
             ),
             _own(
                 "recall",
                 "Find what memory knows about something",
-                self.obey("recall"),
+                self.apply("recall"),
                 "[question]",
                 aliases=("memories",),
             ),
             _own(
                 "forget",
                 "Close the memory that a description clearly means",
-                self.obey("forget"),
+                self.apply("forget"),
                 "<description>",
                 for_models=False,
             ),
@@ -71,7 +71,7 @@ class BuiltinCommands:
         listed = self._commands.list(by=call.by)
         return "\n".join(f"{one.usage}: {_line(one.description)}" for one in listed)
 
-    def obey(self, verb: str) -> Callable[[CommandCall], str]:
+    def apply(self, verb: str) -> Callable[[CommandCall], str]:
         """The command of a verb that people's plain words know too."""
 
         def answer(call: CommandCall) -> str:
@@ -80,7 +80,7 @@ class BuiltinCommands:
                 raise UsageError(
                     f"/{verb} needs to be told what.", hint=f"Type /{verb} and a text."
                 )
-            done = self._hf.obey(f"/{verb} {said}", session=call.session)
+            done = self._hf.apply_commands(f"/{verb} {said}", session=call.session)
             return "\n".join(line for one in done for line in _outcome(one))
 
         return answer

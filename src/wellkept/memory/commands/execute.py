@@ -36,18 +36,25 @@ class CommandResult:
     choices: tuple[Memory, ...] = ()
 
 
-def obey(
+def apply_commands(
     engine: Engine,
     message: str,
     *,
     project: str,
     author: str | None = None,
     session_id: str | None = None,
+    remember_only: bool = False,
 ) -> list[CommandResult]:
-    """Carry out every explicit memory command in the message, in order."""
+    """Carry out every explicit memory command in the message, in order.
+
+    `remember_only` skips the others. Imports of old transcripts need it: an old "forget" referred
+    to what was stored then.
+    """
     done: list[CommandResult] = []
     for command in detect_commands(message):
         match command:
+            case Forget() | Ask() if remember_only:
+                continue
             case Remember():
                 draft = _draft(command, author=author, session_id=session_id)
                 done.append(CommandResult(command, kept=remember(engine, draft, project=project)))
@@ -58,24 +65,6 @@ def obey(
                     CommandResult(command, choices=_answers(engine, command, project=project))
                 )
     return done
-
-
-def keep_asked(
-    engine: Engine,
-    message: str,
-    *,
-    project: str,
-    author: str | None = None,
-    session_id: str | None = None,
-) -> list[CommandResult]:
-    """Carry out only what the message asks to be remembered: for words of long ago, whose
-    "forget" spoke of what was known then."""
-    asked = [command for command in detect_commands(message) if isinstance(command, Remember)]
-    drafts = [_draft(command, author=author, session_id=session_id) for command in asked]
-    return [
-        CommandResult(command, kept=remember(engine, draft, project=project))
-        for command, draft in zip(asked, drafts, strict=True)
-    ]
 
 
 def _draft(command: Remember, *, author: str | None, session_id: str | None) -> MemoryDraft:

@@ -1,8 +1,8 @@
-"""The upkeep of a project as one job, and the door to its parts.
+"""Maintenance of a project as one job.
 
-`run_upkeep` sweeps for deleted files, lets importance fade and prunes, in this order, so that each
-step sees what the one before it did. It is safe to start from two processes at once: every part
-passes over what the other has already changed, and the outcome is that of one run.
+`run_maintenance` refreshes staleness, decays importance and prunes, in this order, so that each
+step sees the result of the one before. Safe to start from two processes at once: each step skips
+what the other has already changed, and the outcome is that of one run.
 """
 
 from __future__ import annotations
@@ -15,20 +15,15 @@ from wellkept.core.clock import days_between
 from wellkept.core.ports.store import Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below
-from wellkept.memory.lifecycle.compaction import compact
-from wellkept.memory.lifecycle.confidence import set_confidence
-from wellkept.memory.lifecycle.decay import decay, faded_importance
+from wellkept.memory.lifecycle.decay import decay
 from wellkept.memory.lifecycle.pruning import (
     OnDelete,
-    PruneRule,
     Retention,
-    archive_work_unit,
     prune,
 )
 from wellkept.memory.lifecycle.report import (
     JobRun,
     MaintenanceAction,
-    MaintenanceItem,
     MaintenanceReport,
     joined,
     last_run,
@@ -36,40 +31,17 @@ from wellkept.memory.lifecycle.report import (
 )
 from wellkept.memory.lifecycle.staleness import (
     StaleReason,
-    follow_rename,
-    follow_renames,
     outdated_recipe,
-    sweep,
+    refresh,
 )
 from wellkept.memory.state import forget_old_sessions
-
-__all__ = [
-    "MaintenanceAction",
-    "MaintenanceItem",
-    "MaintenanceReport",
-    "PruneRule",
-    "Retention",
-    "archive_work_unit",
-    "compact",
-    "decay",
-    "exists_below",
-    "faded_importance",
-    "follow_rename",
-    "follow_renames",
-    "outdated_recipe",
-    "prune",
-    "run_upkeep",
-    "set_confidence",
-    "sweep",
-    "upkeep_due",
-]
 
 SESSIONS_BETWEEN_RUNS = 20
 DAYS_BETWEEN_RUNS = 1.0
 _JOB = "job"
 
 
-def upkeep_due(engine: Engine, *, project: str, session_count: int | None = None) -> bool:
+def maintenance_due(engine: Engine, *, project: str, session_count: int | None = None) -> bool:
     """Whether opening a project should start the job.
 
     Due when it never ran, when it last ran at least a day ago, or when 20 sessions have passed
@@ -85,7 +57,7 @@ def upkeep_due(engine: Engine, *, project: str, session_count: int | None = None
     return sum(session.started_at >= previous.at for session in latest) >= SESSIONS_BETWEEN_RUNS
 
 
-def run_upkeep(
+def run_maintenance(
     engine: Engine,
     *,
     project: str,
@@ -99,7 +71,7 @@ def run_upkeep(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
-    """Sweep, decay and prune one project, and record that it was done.
+    """Refresh, decay and prune one project, and record the run.
 
     `changed_since(path, moment)` tells whether a file changed; with it, recipes whose files did
     become stale. `also_stale` knows more reasons and stands in for it.
@@ -110,7 +82,7 @@ def run_upkeep(
         run = JobRun(engine.clock(), session_count)
         record_run(engine.store, run, project=project, job=_JOB)
         forget_old_sessions(engine, project=project)
-    swept = sweep(
+    refreshed = refresh(
         engine, project=project, root=root, exists=there, also_stale=recipes, dry_run=dry_run
     )
     faded = decay(engine, project=project, dry_run=dry_run, progress=progress)
@@ -123,7 +95,7 @@ def run_upkeep(
         on_delete=on_delete,
         dry_run=dry_run,
     )
-    return joined(MaintenanceAction.UPKEEP, (swept, faded, pruned), dry_run=dry_run)
+    return joined(MaintenanceAction.MAINTAIN, (refreshed, faded, pruned), dry_run=dry_run)
 
 
 def _after(faded: MaintenanceReport) -> dict[str, float]:

@@ -38,10 +38,10 @@ class MaintenanceAction(StrEnum):
     PRUNE = "prune"
     ARCHIVE = "archive"
     COMPACT = "compact"
-    SWEEP = "sweep"
+    REFRESH = "refresh"
     RENAME = "rename"
     CONFIDENCE = "confidence"
-    UPKEEP = "upkeep"
+    MAINTAIN = "maintain"
 
 
 @record
@@ -176,7 +176,7 @@ def record_run(shelf: KeyValueStore, run: JobRun, *, project: str, job: str) -> 
 
 
 def _space(project: str) -> str:
-    return f"upkeep/{quote(project, safe='')}"
+    return f"maintenance/{quote(project, safe='')}"
 
 
 # -- Careful writes -------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ A memory is stale while any of its related files is missing below the project's 
 another reason that the caller passes in holds for it (a recipe whose file changed, a graph node
 that is no more). `presence` says which files are there.
 
-Invariant: sweeping twice equals sweeping once. Knows nothing of git; whoever reads the history
+Invariant: refreshing twice equals refreshing once. Knows nothing of git; whoever reads the history
 calls `follow_renames`.
 """
 
@@ -43,10 +43,10 @@ StaleReason = Callable[[Memory], str | None]
 """Why a memory is stale although its files are there; None when it is not."""
 
 
-# -- Sweeping -------------------------------------------------------------------------------------
+# -- Refreshing -----------------------------------------------------------------------------------
 
 
-def sweep(
+def refresh(
     engine: Engine,
     *,
     project: str,
@@ -74,7 +74,7 @@ def sweep(
         written = write_each(engine.store, marks, progress=progress)
         items = [item for item in items if item.id in written]
     return MaintenanceReport(
-        action=MaintenanceAction.SWEEP, dry_run=dry_run, examined=examined, items=tuple(items)
+        action=MaintenanceAction.REFRESH, dry_run=dry_run, examined=examined, items=tuple(items)
     )
 
 
@@ -98,7 +98,7 @@ def _judge(
 
 
 def outdated_recipe(changed_since: Callable[[str, datetime], bool]) -> StaleReason:
-    """A reason for `sweep`: a recipe is stale once a canonical file changed after it last held."""
+    """A reason for `refresh`: a canonical file of a recipe changed after the recipe last worked."""
 
     def reason(memory: Memory) -> str | None:
         if not isinstance(memory.payload, WorkflowRecipe):
@@ -136,7 +136,7 @@ def follow_renames(
     """Let memories follow several renames (old path -> new path) in one pass over the project.
 
     Related files, relations to files, paths in typed payloads and in sentences that a rule made
-    follow. The stale mark is left to the next sweep, which looks at what is really there.
+    follow. The stale mark is left to the next refresh, which looks at what is really there.
     """
     moves = {_inside(old): _inside(new) for old, new in renames.items()}
     now = engine.clock()

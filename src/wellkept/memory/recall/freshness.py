@@ -1,6 +1,6 @@
 """Whether what was recalled still stands: a memory whose file is gone is marked, and ranks lower.
 
-The check at retrieval, for what was deleted since the last sweep. Nothing is written. A project
+The check at retrieval, for what was deleted since the last refresh. Nothing is written. A project
 can be opened by name from any folder: unless the folder is `sure` to be the project's, it counts
 only when at least one of the files is there.
 """

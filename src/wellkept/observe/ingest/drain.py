@@ -44,14 +44,14 @@ class DrainRules:
     idle_minutes: float = 10.0
     daily_model_tokens: int = 100_000
     taken_days: int = 30
-    obey_commands: bool = True
+    apply_commands: bool = True
 
     @property
     def taking(self) -> IngestRules:
         """What of it concerns the events themselves."""
         return IngestRules(
             turns_between_summaries=self.turns_between_summaries,
-            obey=CommandPolicy.ALL if self.obey_commands else CommandPolicy.NONE,
+            commands=CommandPolicy.ALL if self.apply_commands else CommandPolicy.NONE,
         )
 
 

@@ -16,7 +16,7 @@ from wellkept.core.events import Event
 from wellkept.core.records import field, record
 from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
-from wellkept.memory.commands.execute import keep_asked, obey
+from wellkept.memory.commands.execute import apply_commands
 from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import screen_changes
@@ -59,7 +59,7 @@ class IngestRules:
     """When sessions are summed up, and which commands in prompts are followed."""
 
     turns_between_summaries: int = TURNS_BETWEEN_SUMMARIES
-    obey: CommandPolicy = CommandPolicy.ALL
+    commands: CommandPolicy = CommandPolicy.ALL
 
 
 @record(frozen=False)
@@ -84,7 +84,7 @@ class EventIngester:
     rules: IngestRules = field(default_factory=IngestRules)
     counts: IngestCounts = field(default_factory=IngestCounts)
     due: dict[str, None] = field(default_factory=dict[str, None])
-    _obeyed: set[str] = field(default_factory=set[str])
+    _applied: set[str] = field(default_factory=set[str])
 
     def commit(self, events: Sequence[Event], marks: Sequence[ReadPosition]) -> list[SessionUpdate]:
         """Take the events and note how far their files were read."""
@@ -119,7 +119,7 @@ class EventIngester:
                 turns_between=self.rules.turns_between_summaries,
                 pad=self.engine.store.scratchpad(session_id),
             )
-            self._obey(result)
+            self._apply_commands(result)
             taken = tuple(event.origin.event_id for event in some)
             kept = kept_changes(self.engine, result)
             changes += [*kept, PutSession(result.session, taken)]
@@ -137,24 +137,24 @@ class EventIngester:
         known = self.engine.store.taken_events(list(once))
         return [event for key, event in reversed(once.items()) if key not in known]
 
-    def _obey(self, result: SessionUpdate) -> None:
+    def _apply_commands(self, result: SessionUpdate) -> None:
         """Commands come before the commit: when it fails they are heard again, which does no harm;
         lost they would be for good."""
-        for spoken in result.spoken if self.rules.obey is not CommandPolicy.NONE else ():
-            if spoken.event_id not in self._obeyed:
-                self._obeyed.add(spoken.event_id)
-                self._obey_one(result, spoken)
+        for spoken in result.spoken if self.rules.commands is not CommandPolicy.NONE else ():
+            if spoken.event_id not in self._applied:
+                self._applied.add(spoken.event_id)
+                self._apply_one(result, spoken)
 
-    def _obey_one(self, result: SessionUpdate, spoken: UserMessage) -> None:
+    def _apply_one(self, result: SessionUpdate, spoken: UserMessage) -> None:
         session = result.session
-        follow = obey if self.rules.obey is CommandPolicy.ALL else keep_asked
         try:
-            follow(
+            apply_commands(
                 self.engine,
                 spoken.text,
                 project=session.project,
                 author="user",
                 session_id=session.id,
+                remember_only=self.rules.commands is CommandPolicy.REMEMBER,
             )
         except UsageError as error:
             self.counts.problems.append(

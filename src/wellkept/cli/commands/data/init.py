@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wellkept.cli import options, output
-from wellkept.cli.commands.system.maintenance import keep_up
+from wellkept.cli.commands.system.maintenance import maintain_after_answer
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def init(*, commits: int, refresh: bool, graph: bool, project: str | None, as_js
     """
     with options.opened(project) as wk, output.progress_bar("Reading") as progress:
         report = wk.take_in(limit_commits=commits, refresh=refresh, progress=progress)
-        keep_up(wk)
+        maintain_after_answer(wk)
     if as_json and not graph:
         output.print_json(report)
         return

@@ -14,7 +14,7 @@ import wellkept
 from wellkept.cli import options, output
 from wellkept.cli.commands.data.init import print_intake
 from wellkept.cli.commands.memory.recall import print_hit
-from wellkept.cli.commands.system.maintenance import keep_up
+from wellkept.cli.commands.system.maintenance import maintain_after_answer
 from wellkept.core.text import counted
 
 _QUESTIONS = (
@@ -37,7 +37,7 @@ def tour(*, questions: tuple[str, ...], project: str | None) -> None:
         _heading(f"Taking in {wk.project_name}")
         with output.progress_bar("Reading") as progress:
             report = wk.take_in(progress=progress)
-            keep_up(wk)
+            maintain_after_answer(wk)
         print_intake(report)
         _summary(wk)
         for question in questions or _QUESTIONS:

@@ -1,4 +1,4 @@
-"""`wellkept obey`."""
+"""`wellkept apply`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--session", help="The session it was written in.")
 @options.project_option
 @options.json_option
-def obey(
+def apply(
     *,
     words: tuple[str, ...],
     author: str | None,
@@ -32,7 +32,9 @@ def obey(
     upon, in several languages; any other message changes nothing and exits with 1.
     """
     with options.opened(project) as wk:
-        done = wk.obey(output.read_input(words, what="message"), author=author, session=session)
+        done = wk.apply_commands(
+            output.read_input(words, what="message"), author=author, session=session
+        )
     if as_json:
         output.print_json({"done": [_shape(item) for item in done]})
     else:

@@ -73,10 +73,10 @@ def context(
         else:
             _print(pack, reasons=reasons)
         if pack.moment == "session":
-            from wellkept.cli.commands.system.maintenance import keep_up
+            from wellkept.cli.commands.system.maintenance import maintain_after_answer
 
             sys.stdout.flush()
-            keep_up(wk)
+            maintain_after_answer(wk)
 
 
 def _print(pack: ContextPack, *, reasons: bool) -> None:

@@ -1,4 +1,4 @@
-"""`wellkept relate` and `wellkept trust`: how memories stand to each other, and how sure we are."""
+"""`wellkept relate` and `wellkept confidence`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def relate(
 @options.dry_run_option
 @options.project_option
 @options.json_option
-def trust(
+def confidence(
     *, name: str, confidence: float, dry_run: bool, project: str | None, as_json: bool
 ) -> None:
     """Set how sure a memory is; what it is related to moves with it.

@@ -1,4 +1,4 @@
-"""`wellkept decay`, `prune`, `compact`, `sweep`, `archive`, `upkeep`: each reports what it did."""
+"""`wellkept decay`, `prune`, `compact`, `refresh`, `archive`, `maintain`: each prints a report."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def compact(*, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> 
 @options.dry_run_option
 @options.project_option
 @options.json_option
-def sweep(*, dry_run: bool, project: str | None, as_json: bool) -> None:
+def refresh(*, dry_run: bool, project: str | None, as_json: bool) -> None:
     """Follow renamed files, and mark memories that no longer hold.
 
     Memories follow files that git knows as renamed. Those whose files are gone, recipes that failed
@@ -101,7 +101,7 @@ def sweep(*, dry_run: bool, project: str | None, as_json: bool) -> None:
     does.
     """
     with options.opened(project) as wk, output.progress_bar("Looking") as progress:
-        report = wk.sweep(dry_run=dry_run, progress=progress)
+        report = wk.refresh(dry_run=dry_run, progress=progress)
     print_report(report, as_json=as_json)
 
 
@@ -142,30 +142,30 @@ def archive(
 @options.yes_option
 @options.project_option
 @options.json_option
-def upkeep(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
-    """Follow renames, archive merged work, sweep, decay and prune in one go.
+def maintain(*, if_due: bool, dry_run: bool, yes: bool, project: str | None, as_json: bool) -> None:
+    """Follow renames, archive merged work, refresh, decay and prune in one go.
 
     A unit of work is merged when git says that its branch is. The same happens by itself, at most
     once a day, when a project is taken in and when context for the start of a session is asked for.
     """
     if if_due and not dry_run:
-        _upkeep_if_due(project, as_json=as_json)
+        _maintain_if_due(project, as_json=as_json)
         return
     with options.opened(project) as wk:
-        report = wk.upkeep(dry_run=True)
+        report = wk.maintain(dry_run=True)
         if not dry_run:
             if report.removed:
                 output.confirm(
                     f"Remove {counted(len(report.removed), 'memory', 'memories')} for good?",
                     yes=yes,
                 )
-            report = wk.upkeep()
+            report = wk.maintain()
     print_report(report, as_json=as_json)
 
 
-def _upkeep_if_due(project: str | None, *, as_json: bool) -> None:
+def _maintain_if_due(project: str | None, *, as_json: bool) -> None:
     with options.opened(project) as wk:
-        report = wk.upkeep_if_due()
+        report = wk.maintain_if_due()
     if report is not None:
         print_report(report, as_json=as_json)
     elif as_json:
@@ -174,28 +174,28 @@ def _upkeep_if_due(project: str | None, *, as_json: bool) -> None:
         output.note("Not due.")
 
 
-def keep_up(wk: wellkept.Wellkept) -> None:
-    """The upkeep that comes with opening a project, after the answer; it never fails a command.
+def maintain_after_answer(wk: wellkept.Wellkept) -> None:
+    """Maintain a project after opening it and answering; never fails the command.
 
     In a large project it goes on in a process of its own, so that nobody waits for it.
     """
     with suppress(StoreError):
-        if not wk.upkeep_is_due():
+        if not wk.maintenance_is_due():
             return
         if wk.stats().total > _WAIT_FOR:
-            start_upkeep(wk)
+            start_maintenance(wk)
             return
-        report = wk.upkeep_if_due()
+        report = wk.maintain_if_due()
         if report is not None and report.removed:
             removed = counted(len(report.removed), "memory", "memories")
-            output.note(f"Upkeep removed {removed}; see `wellkept upkeep`.")
+            output.note(f"Maintenance removed {removed}; see `wellkept maintain`.")
 
 
-def start_upkeep(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
-    """Keep a project up in a process that outlives this one."""
+def start_maintenance(wk: wellkept.Wellkept) -> subprocess.Popen[bytes]:
+    """Maintain a project in a process that outlives this one."""
     store, project = ("--store", str(wk.path)), ("--project", wk.project)
     return subprocess.Popen(
-        [sys.executable, "-m", "wellkept.cli", *store, "upkeep", "--if-due", *project],
+        [sys.executable, "-m", "wellkept.cli", *store, "maintain", "--if-due", *project],
         cwd=wk.root,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

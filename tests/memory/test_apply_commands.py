@@ -5,7 +5,7 @@ import pytest
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.query import Filter
 from wellkept.core.types import MemoryType, Source
-from wellkept.memory.commands.execute import obey
+from wellkept.memory.commands.execute import apply_commands
 from wellkept.memory.edit import get_one
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember
@@ -25,7 +25,9 @@ def teach(engine: Engine, content: str) -> str:
 
 
 def test_what_a_person_asks_to_remember_is_kept_at_full_weight(engine: Engine) -> None:
-    (done,) = obey(engine, "Always use pnpm. Now fix the build", project=HERE, session_id="s1")
+    (done,) = apply_commands(
+        engine, "Always use pnpm. Now fix the build", project=HERE, session_id="s1"
+    )
     assert done.kept is not None
     memory = done.kept.memory
     assert memory.content == "Always use pnpm"
@@ -39,12 +41,12 @@ def test_what_a_person_asks_to_remember_is_kept_at_full_weight(engine: Engine) -
     ["never mind", "remember to buy milk?", "> always use pnpm\n\nwhat is this?", "hello"],
 )
 def test_a_message_without_a_command_changes_nothing(engine: Engine, message: str) -> None:
-    assert obey(engine, message, project=HERE) == []
+    assert apply_commands(engine, message, project=HERE) == []
     assert total(engine) == 0
 
 
-def test_a_command_in_another_language_is_obeyed(engine: Engine) -> None:
-    (done,) = obey(engine, "记住：测试数据库是 staging-db", project=HERE)
+def test_a_command_in_another_language_is_carried_out(engine: Engine) -> None:
+    (done,) = apply_commands(engine, "记住：测试数据库是 staging-db", project=HERE)
     assert done.kept is not None
     assert "staging-db" in done.kept.memory.content
 
@@ -55,7 +57,7 @@ def test_forgetting_closes_the_one_memory_that_clearly_matches(
     wanted = teach(engine, "The staging server is called heron")
     teach(engine, "The build server is called crane")
     clock.advance(days=1)
-    (done,) = obey(engine, "forget that the staging server is called heron", project=HERE)
+    (done,) = apply_commands(engine, "forget that the staging server is called heron", project=HERE)
     assert [m.id for m in done.forgotten] == [wanted]
     assert not get_one(engine, wanted).is_open
     assert total(engine) == 1
@@ -64,7 +66,7 @@ def test_forgetting_closes_the_one_memory_that_clearly_matches(
 def test_forgetting_something_vague_asks_which_one_instead(engine: Engine) -> None:
     teach(engine, "The staging server is called heron")
     teach(engine, "The build server is called crane")
-    (done,) = obey(engine, "forget that the server is called", project=HERE)
+    (done,) = apply_commands(engine, "forget that the server is called", project=HERE)
     assert done.forgotten == ()
     assert len(done.choices) == 2
     assert total(engine) == 2
@@ -73,7 +75,7 @@ def test_forgetting_something_vague_asks_which_one_instead(engine: Engine) -> No
 def test_asking_recalls(engine: Engine) -> None:
     wanted = teach(engine, "The staging server is called heron")
     teach(engine, "Icons are drawn by hand")
-    (done,) = obey(engine, "what do you remember about the staging server?", project=HERE)
+    (done,) = apply_commands(engine, "what do you remember about the staging server?", project=HERE)
     assert done.choices[0].id == wanted
     assert done.kept is None
 
@@ -81,11 +83,13 @@ def test_asking_recalls(engine: Engine) -> None:
 def test_asking_for_preferences_lists_what_stands_and_asking_about_a_thing_only_that(
     engine: Engine,
 ) -> None:
-    obey(engine, "Always use pnpm", project=HERE)
+    apply_commands(engine, "Always use pnpm", project=HERE)
     teach(engine, "The staging server is slow")
-    (preferences,) = obey(engine, "What are my preferences?", project=HERE)
+    (preferences,) = apply_commands(engine, "What are my preferences?", project=HERE)
     assert [m.content for m in preferences.choices] == ["Always use pnpm"]
-    (staging,) = obey(engine, "What do you remember about the staging server?", project=HERE)
+    (staging,) = apply_commands(
+        engine, "What do you remember about the staging server?", project=HERE
+    )
     assert [m.content for m in staging.choices] == ["The staging server is slow"]
-    (everything,) = obey(engine, "What do you remember?", project=HERE)
+    (everything,) = apply_commands(engine, "What do you remember?", project=HERE)
     assert len(everything.choices) == 2

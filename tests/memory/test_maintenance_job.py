@@ -1,4 +1,4 @@
-"""Sweep, decay and prune as one job, safe to start twice."""
+"""Refresh, decay and prune as one job, safe to start twice."""
 
 from __future__ import annotations
 
@@ -15,12 +15,8 @@ from wellkept.core.payloads import RecipeStep, WorkflowRecipe
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Scope
 from wellkept.memory.engine import Engine
-from wellkept.memory.lifecycle.maintenance import (
-    MaintenanceAction,
-    MaintenanceReport,
-    run_upkeep,
-    upkeep_due,
-)
+from wellkept.memory.lifecycle.maintenance import maintenance_due, run_maintenance
+from wellkept.memory.lifecycle.report import MaintenanceAction, MaintenanceReport
 from wellkept.memory.state import State
 
 pytestmark = pytest.mark.feature("A6")
@@ -47,10 +43,10 @@ def furnish(shop: Workshop) -> dict[str, Memory]:
     return made
 
 
-def test_the_job_sweeps_lets_fade_and_prunes_what_faded(shop: Workshop, root: Path) -> None:
+def test_the_job_refreshes_decays_and_prunes(shop: Workshop, root: Path) -> None:
     made = furnish(shop)
-    report = run_upkeep(shop.engine, project=PROJECT, root=root)
-    assert report.action is MaintenanceAction.UPKEEP
+    report = run_maintenance(shop.engine, project=PROJECT, root=root)
+    assert report.action is MaintenanceAction.MAINTAIN
     assert report.counts == {"file gone": 1, "faded": 4, "session over": 1, "low importance": 1}
     assert {m.id for m in report.removed} == {made["fading away"].id, made["session"].id}
     left = shop.all()
@@ -64,25 +60,25 @@ def test_a_preview_of_the_job_knows_that_fading_comes_before_pruning(
 ) -> None:
     furnish(shop)
     before = shop.all()
-    foretold = run_upkeep(shop.engine, project=PROJECT, root=root, dry_run=True)
+    preview = run_maintenance(shop.engine, project=PROJECT, root=root, dry_run=True)
     assert shop.all() == before
-    assert upkeep_due(shop.engine, project=PROJECT)
-    done = run_upkeep(shop.engine, project=PROJECT, root=root)
-    assert done.items == foretold.items
-    assert [m.id for m in done.removed] == [m.id for m in foretold.removed]
+    assert maintenance_due(shop.engine, project=PROJECT)
+    done = run_maintenance(shop.engine, project=PROJECT, root=root)
+    assert done.items == preview.items
+    assert [m.id for m in done.removed] == [m.id for m in preview.removed]
 
 
 def test_the_job_is_due_at_first_then_daily_or_every_twenty_sessions(
     shop: Workshop, root: Path
 ) -> None:
-    assert upkeep_due(shop.engine, project=PROJECT, session_count=100)
-    run_upkeep(shop.engine, project=PROJECT, root=root, session_count=100)
-    assert not upkeep_due(shop.engine, project=PROJECT, session_count=119)
-    assert upkeep_due(shop.engine, project=PROJECT, session_count=120)
-    assert not upkeep_due(shop.engine, project=PROJECT)
-    assert upkeep_due(shop.engine, project="git:example.org/other", session_count=119)
+    assert maintenance_due(shop.engine, project=PROJECT, session_count=100)
+    run_maintenance(shop.engine, project=PROJECT, root=root, session_count=100)
+    assert not maintenance_due(shop.engine, project=PROJECT, session_count=119)
+    assert maintenance_due(shop.engine, project=PROJECT, session_count=120)
+    assert not maintenance_due(shop.engine, project=PROJECT)
+    assert maintenance_due(shop.engine, project="git:example.org/other", session_count=119)
     shop.clock.advance(days=1)
-    assert upkeep_due(shop.engine, project=PROJECT, session_count=100)
+    assert maintenance_due(shop.engine, project=PROJECT, session_count=100)
 
 
 def test_without_a_count_the_recorded_sessions_since_the_last_run_are_counted(
@@ -97,19 +93,19 @@ def test_without_a_count_the_recorded_sessions_since_the_last_run_are_counted(
 
     record(0)
     shop.clock.advance(seconds=60)
-    run_upkeep(shop.engine, project=PROJECT, root=root)
+    run_maintenance(shop.engine, project=PROJECT, root=root)
     for number in range(1, 20):
         record(number)
-    assert not upkeep_due(shop.engine, project=PROJECT)
+    assert not maintenance_due(shop.engine, project=PROJECT)
     record(20)
-    assert upkeep_due(shop.engine, project=PROJECT)
+    assert maintenance_due(shop.engine, project=PROJECT)
 
 
 def test_running_it_again_changes_nothing(shop: Workshop, root: Path) -> None:
     furnish(shop)
-    run_upkeep(shop.engine, project=PROJECT, root=root)
+    run_maintenance(shop.engine, project=PROJECT, root=root)
     once = shop.all()
-    assert run_upkeep(shop.engine, project=PROJECT, root=root).items == ()
+    assert run_maintenance(shop.engine, project=PROJECT, root=root).items == ()
     assert shop.all() == once
 
 
@@ -134,7 +130,7 @@ def run_together(engines: list[Engine], root: Path) -> None:
 
     def work(engine: Engine) -> None:
         start.wait()
-        reports.append(run_upkeep(engine, project=PROJECT, root=root))
+        reports.append(run_maintenance(engine, project=PROJECT, root=root))
         engine.store.close()
 
     threads = [threading.Thread(target=work, args=(engine,)) for engine in engines]
@@ -154,7 +150,7 @@ def test_recipes_become_stale_when_the_job_can_tell_what_changed(
     def changed_since(path: str, moment: datetime) -> bool:
         return path == "here.py" and moment == memory.created_at
 
-    report = run_upkeep(shop.engine, project=PROJECT, root=root, changed_since=changed_since)
+    report = run_maintenance(shop.engine, project=PROJECT, root=root, changed_since=changed_since)
     assert report.counts == {"file changed": 1}
     assert shop.read(memory).stale_at is not None
 
@@ -163,5 +159,5 @@ def test_recipes_become_stale_when_the_job_can_tell_what_changed(
 def test_the_job_clears_the_state_of_sessions_that_never_ended(shop: Workshop, root: Path) -> None:
     State(shop.engine, project=PROJECT, session_id="left").put("session:x", 1)
     shop.clock.advance(days=8)
-    run_upkeep(shop.engine, project=PROJECT, root=root)
+    run_maintenance(shop.engine, project=PROJECT, root=root)
     assert State(shop.engine, project=PROJECT, session_id="left").get("session:x") is None

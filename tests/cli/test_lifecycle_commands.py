@@ -1,4 +1,4 @@
-"""Trust, relations, work units, upkeep and index rows from the command line."""
+"""Confidence, relations, work units, maintenance and index rows from the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import wellkept
 from tests.cli.conftest import Cli
-from wellkept.cli.commands.system.maintenance import start_upkeep
+from wellkept.cli.commands.system.maintenance import start_maintenance
 from wellkept.core.types import TYPE_RULES, MemoryType
 
 
@@ -20,13 +20,13 @@ def keep(cli: Cli, text: str, *options: str) -> str:
 
 
 @pytest.mark.feature("A7")
-def test_trust_travels_along_relations_and_can_be_previewed(cli: Cli) -> None:
+def test_confidence_travels_along_relations_and_can_be_previewed(cli: Cli) -> None:
     one, other = keep(cli, "The cache is keyed by tenant"), keep(cli, "Tenants share one Redis")
     assert cli("relate", one, "derived_from", other).code == 0
-    foretold = cli("trust", one, "0.2", "--dry-run", "--json").json
+    preview = cli("confidence", one, "0.2", "--dry-run", "--json").json
     assert cli("show", other, "--json").json["items"][0]["confidence"] == 0.8
-    done = cli("trust", one, "0.2", "--json").json
-    assert done["items"] == foretold["items"]
+    done = cli("confidence", one, "0.2", "--json").json
+    assert done["items"] == preview["items"]
     assert [item["after"] for item in done["items"]] == pytest.approx([0.2, 0.5])
     assert cli("show", other, "--json").json["items"][0]["confidence"] == pytest.approx(0.5)
 
@@ -76,11 +76,11 @@ def test_opening_a_project_keeps_it_up_once_a_day(cli: Cli) -> None:
     keep(cli, "Matters", "--importance", "0.9")
     said = cli("context")
     assert said.code == 0
-    assert "Upkeep removed 1 memory" in said.err
+    assert "Maintenance removed 1 memory" in said.err
     assert [m["content"] for m in cli("list", "--json").json["items"]] == ["Matters"]
     keep(cli, "Hardly matters either", "--importance", "0.05")
-    assert "Upkeep" not in cli("context").err
-    assert cli("upkeep", "--if-due", "--json").json is None
+    assert "Maintenance" not in cli("context").err
+    assert cli("maintain", "--if-due", "--json").json is None
     assert cli("list", "--json").json["total"] == 2
 
 
@@ -88,17 +88,17 @@ def test_opening_a_project_keeps_it_up_once_a_day(cli: Cli) -> None:
 def test_a_large_project_is_kept_up_by_a_process_of_its_own(cli: Cli) -> None:
     keep(cli, "Hardly matters", "--importance", "0.05")
     with wellkept.open(project="demo", embedder="none") as wk:
-        assert wk.upkeep_is_due()
-        assert start_upkeep(wk).wait() == 0
-        assert not wk.upkeep_is_due()
+        assert wk.maintenance_is_due()
+        assert start_maintenance(wk).wait() == 0
+        assert not wk.maintenance_is_due()
         assert wk.stats().total == 0
 
 
 @pytest.mark.feature("A5")
-@pytest.mark.parametrize("command", ["prune", "compact", "upkeep", "decay", "sweep"])
+@pytest.mark.parametrize("command", ["prune", "compact", "maintain", "decay", "refresh"])
 def test_a_real_run_never_calls_itself_a_dry_one(cli: Cli, command: str) -> None:
     keep(cli, "Something")
-    yes = ["--yes"] if command in ("prune", "compact", "upkeep") else []
+    yes = ["--yes"] if command in ("prune", "compact", "maintain") else []
     assert cli(command, "--json", *yes).json["dry_run"] is False
 
 
@@ -216,7 +216,7 @@ def test_every_part_that_can_be_said_is_shown(cli: Cli) -> None:
 def test_an_unclear_wish_to_forget_says_that_nothing_was_forgotten(cli: Cli) -> None:
     keep(cli, "Deploys go to staging")
     keep(cli, "Deploys need a ticket")
-    unclear = cli("obey", "forget the rule about deploys")
+    unclear = cli("apply", "forget the rule about deploys")
     assert "Nothing was forgotten" in unclear.err
     assert cli("list", "--json").json["total"] == 2
-    assert "Nothing like that is known" in cli("obey", "what do you remember about Mars?").err
+    assert "Nothing like that is known" in cli("apply", "what do you remember about Mars?").err
