@@ -6,7 +6,6 @@ ends and unknown fields around it stay. What was written is read back before it 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
@@ -14,9 +13,8 @@ from wellkept.core.errors import UsageError
 from wellkept.core.text import clean
 from wellkept.skills.documents.fields import canonical
 from wellkept.skills.documents.front_matter import DocumentParts, lay_out
-from wellkept.skills.documents.yaml_blocks import read_mapping
-from wellkept.skills.documents.yaml_nodes import Entry, Node, Scalar
-from wellkept.skills.documents.yaml_nodes import Mapping as MappingNode
+from wellkept.skills.documents.yaml_reader import Entry, Node, Scalar, quoted, read_mapping
+from wellkept.skills.documents.yaml_reader import Mapping as MappingNode
 
 Value: TypeAlias = str | bool | int | tuple[str, ...] | Mapping[str, str]
 """What a field can be set to; a tuple is a list, a mapping is for `metadata`."""
@@ -106,14 +104,14 @@ def _scalar(text: str) -> str:
         and Scalar(text, 0).is_text
         and text.lower() not in ("yes", "no", "on", "off", "y", "n")
     )
-    return text if is_safe and text else json.dumps(text, ensure_ascii=False)
+    return text if is_safe and text else quoted(text)
 
 
 def _read_back(whole: str, changes: Mapping[str, Value | None]) -> None:
     """Refuse a change that does not read as it was meant."""
     layout = lay_out(whole)
     lines = layout.head_lines
-    mapping, _ = read_mapping(list(lines), first_line=1)
+    mapping, _ = read_mapping(lines, first_line=1)
     known = {canonical(entry.key): entry.value for entry in mapping.entries}
     for name, value in changes.items():
         node = known.get(canonical(name))

@@ -13,7 +13,7 @@ from typing import Final
 
 from wellkept.core.skills import SkillFinding
 from wellkept.skills.documents.finding_codes import finding
-from wellkept.skills.documents.yaml_nodes import Entry, Mapping, Node, Scalar, Sequence, as_text
+from wellkept.skills.documents.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, as_text
 
 SPECIFIED: Final = frozenset(
     ("name", "description", "license", "compatibility", "metadata", "allowed_tools")

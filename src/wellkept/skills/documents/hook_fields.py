@@ -11,7 +11,7 @@ from typing import Final
 
 from wellkept.core.skills import HookEvent, SkillHook
 from wellkept.skills.documents.fields import Fields, canonical
-from wellkept.skills.documents.yaml_nodes import Mapping, Node, Scalar, Sequence
+from wellkept.skills.documents.yaml_reader import Entry, Mapping, Node, Scalar, Sequence
 
 MAX_MATCHER_CHARS: Final = 500
 _EVENTS: Final = {canonical(event.value): event for event in HookEvent}
@@ -58,8 +58,6 @@ def _read_rule(fields: Fields, rule: Node, event: HookEvent) -> Iterator[SkillHo
 
 
 def _command_alone(node: Scalar) -> Mapping:
-    from wellkept.skills.documents.yaml_nodes import Entry
-
     return Mapping((Entry("command", node, node.line, 0, 0),), node.line)
 
 

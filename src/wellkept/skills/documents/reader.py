@@ -38,8 +38,7 @@ from wellkept.skills.documents.spec_rules import (
     read_metadata,
     usable_name,
 )
-from wellkept.skills.documents.yaml_blocks import read_mapping
-from wellkept.skills.documents.yaml_nodes import Mapping
+from wellkept.skills.documents.yaml_reader import Mapping, read_mapping
 from wellkept.skills.safe_paths import path_inside
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -72,11 +71,11 @@ def read_skill(
     text, findings = decode(data)
     layout = lay_out(text)
     lines = layout.head_lines
-    mapping, cursor = read_mapping(list(lines), first_line=layout.head_line)
+    mapping, yaml_findings = read_mapping(lines, first_line=layout.head_line)
     fields = Fields(mapping, lines)
     body = layout.plain_body
     findings += _check_layout(layout, format)
-    findings += cursor.findings
+    findings += yaml_findings
     if layout.has_head:
         findings += check_compatibility(fields)
         findings += check_fields(fields, strict=strict)

@@ -15,7 +15,7 @@ from wellkept.core.skills import SkillFinding
 from wellkept.core.text import estimate_tokens
 from wellkept.skills.documents.fields import SPECIFIED, Fields
 from wellkept.skills.documents.finding_codes import finding
-from wellkept.skills.documents.yaml_nodes import Mapping, Scalar, as_text
+from wellkept.skills.documents.yaml_reader import Mapping, Scalar, as_text
 
 MAX_NAME_CHARS: Final = 64
 MAX_DESCRIPTION_CHARS: Final = 1024
