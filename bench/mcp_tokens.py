@@ -104,7 +104,7 @@ def fill_with_sessions(wk: Wellkept, *, observations: int) -> None:
 
 def fill_with_project(wk: Wellkept) -> None:
     """What the project in this folder holds about itself."""
-    wk.take_in()
+    wk.import_repository()
 
 
 # -- One question ---------------------------------------------------------------------------------

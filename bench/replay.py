@@ -30,9 +30,9 @@ import wellkept
 from bench.replay_histories import History, Planted, make_history, read_source
 from bench.replay_writer import Session
 from bench.report import Target, finish, machine, parser, say
-from wellkept.app.facade import Wellkept
 from wellkept.app.observer.ingest import take_events
 from wellkept.app.observer.spool_folder import SpoolFolder
+from wellkept.app.wellkept import Wellkept
 from wellkept.core.clock import to_ms
 from wellkept.core.codec import Json
 from wellkept.core.events import Event

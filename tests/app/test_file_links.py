@@ -63,7 +63,7 @@ def test_a_fresh_project_knows_from_git_what_changes_together(tmp_path: Path) ->
     for n in range(5):
         repository.commit(f"Pair {n}", api=f"{n}", schema=f"{n}")
     with open_in(tmp_path, project=None) as wk:
-        wk.take_in()
+        wk.import_repository()
         assert weight(wk, "api.txt", "schema.txt") > 0.6
 
 
@@ -73,14 +73,14 @@ def test_sessions_add_to_what_git_says_and_survive_another_intake(tmp_path: Path
         repository.commit(f"Pair {n}", api=f"{n}", schema=f"{n}")
         repository.commit(f"Alone {n}", api=f"alone {n}", other=f"{n}")
     with open_in(tmp_path, project=None) as wk:
-        wk.take_in()
+        wk.import_repository()
         by_git = weight(wk, "api.txt", "schema.txt")
         for n in range(4):
             show(wk, n, "api.txt", "schema.txt")
         link_sessions(wk.engine, wk.project)
         joined = weight(wk, "api.txt", "schema.txt")
         assert joined > by_git
-        wk.take_in()
+        wk.import_repository()
         link_sessions(wk.engine, wk.project)
         assert weight(wk, "api.txt", "schema.txt") == joined
         (edge,) = co_access(wk.engine, wk.project)

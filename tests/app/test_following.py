@@ -297,7 +297,7 @@ def test_files_that_go_together_are_listed_with_what_says_so(repository: GitRepo
         repository.write("src/pay/rates.py", f"rates = {number}\n")
         repository.commit(f"Round {number}")
     with open_in(root, project=None, clock=ManualClock(START)) as wk:
-        wk.take_in()
+        wk.import_repository()
         for number in range(3):
             take(wk, work(root, number))
         best = wk.observer.together("src/pay/charge.py")[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.git_repositories import GitRepository
-from wellkept.app.imports.repository import IntakeReport, take_in
+from wellkept.app.imports.repository import RepositoryReport, import_repository
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.memory import Memory, MemoryPatch
 from wellkept.core.query import Filter
@@ -58,11 +58,11 @@ def found(engine: Engine) -> dict[str, Memory]:
     return {m.key or "": m for m in engine.store.iterate(Filter(project=PROJECT))}
 
 
-def take(engine: Engine, root: Path) -> IntakeReport:
-    return take_in(engine, PROJECT, root)
+def take(engine: Engine, root: Path) -> RepositoryReport:
+    return import_repository(engine, PROJECT, root)
 
 
-def numbers(report: IntakeReport) -> tuple[int, int, int, int]:
+def numbers(report: RepositoryReport) -> tuple[int, int, int, int]:
     return (report.new, report.changed, report.unchanged, report.closed)
 
 
@@ -110,7 +110,7 @@ def test_taken_in_twice_equals_once(engine: Engine, repository: GitRepository):
 def test_without_its_shelf_it_still_knows_what_it_took(engine: Engine, repository: GitRepository):
     first = take(engine, repository.root)
     before = list(engine.store.iterate(whole(None)))
-    again = take_in(engine, PROJECT, repository.root, refresh=True)
+    again = import_repository(engine, PROJECT, repository.root, refresh=True)
     assert numbers(again) == (0, 0, first.new, 0)
     assert list(engine.store.iterate(whole(None))) == before
 
@@ -257,7 +257,7 @@ def test_a_folder_that_is_not_there_or_a_negative_limit_is_refused(engine: Engin
     with pytest.raises(NotFoundError, match="no folder"):
         take(engine, tmp_path / "none")
     with pytest.raises(UsageError, match="negative"):
-        take_in(engine, PROJECT, tmp_path, limit_commits=-1)
+        import_repository(engine, PROJECT, tmp_path, limit_commits=-1)
 
 
 def test_a_section_that_cannot_be_kept_does_not_stop_the_rest(
@@ -312,11 +312,11 @@ def test_new_commits_are_added_to_what_is_known(engine: Engine, repository: GitR
 def test_only_the_latest_commits_are_read(engine: Engine, repository: GitRepository):
     for n in range(4):
         repository.commit(f"Step {n}", step=str(n))
-    report = take_in(engine, PROJECT, repository.root, limit_commits=2)
+    report = import_repository(engine, PROJECT, repository.root, limit_commits=2)
     assert report.commits == 2
     commits = [m.content for k, m in found(engine).items() if k.startswith("commit:")]
     assert commits == ["Step 2", "Step 3"]
-    assert take_in(engine, PROJECT, repository.root, limit_commits=0).commits == 0
+    assert import_repository(engine, PROJECT, repository.root, limit_commits=0).commits == 0
 
 
 def test_merges_and_bulk_changes_count_for_little(engine: Engine, repository: GitRepository):
@@ -389,7 +389,7 @@ def test_nothing_in_the_repository_is_touched(engine: Engine, repository: GitRep
 
 def test_progress_covers_documents_and_commits(engine: Engine, repository: GitRepository):
     seen: list[tuple[int, int]] = []
-    report = take_in(
+    report = import_repository(
         engine, PROJECT, repository.root, progress=lambda done, total: seen.append((done, total))
     )
     assert seen[-1] == (report.new, report.new)

@@ -11,8 +11,8 @@ import pytest
 
 import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, eleven_parts, take
-from wellkept.app.facade import Wellkept
 from wellkept.app.settings.model import Settings
+from wellkept.app.wellkept import Wellkept
 from wellkept.core.memory import Memory
 from wellkept.core.types import MemoryType
 from wellkept.testing.embedding_server import Behaviour, FakeEmbeddingServer, Fault

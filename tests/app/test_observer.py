@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import wellkept
 from tests.observe.learning_steps import PROJECT, START, Work, pad_of, take
-from wellkept.app.facade import Wellkept
+from wellkept.app.wellkept import Wellkept
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter
 from wellkept.core.scratchpad import QaIssue, ScratchpadStatus

@@ -141,9 +141,9 @@ def test_taking_in_a_repository_keeps_no_secret_of_its_texts_and_names(
     with wellkept.open(
         tmp_path / "data" / "memory.db", cwd=repository.root, embedder="none", environment={}
     ) as memory:
-        first = memory.take_in()
+        first = memory.import_repository()
         assert first.documents > 1
-        assert memory.take_in().new == 0
+        assert memory.import_repository().new == 0
         assert planter.found_in(memory) == []
 
 

@@ -25,7 +25,7 @@ from wellkept.skills.selection.select import SkillSelection
 from wellkept.testing.fakes import ManualClock
 
 if TYPE_CHECKING:
-    from wellkept.app.skills.api import Skills
+    from wellkept.app.skills.selection import SkillChooser
 
 QUESTION = "deploy the billing service to the staging cluster"
 _DEPLOY = """---
@@ -289,7 +289,7 @@ class SlowSkills:
 @pytest.mark.feature("B9")
 def test_skills_that_take_too_long_hold_nobody_up() -> None:
     slow = SlowSkills()
-    offers = SkillContextSource(cast("Skills", slow))
+    offers = SkillContextSource(cast("SkillChooser", slow), detect=list[str])
     request = ContextRequest(project="demo", moment=Moment.PROMPT, query="x")
     assert offers.offers_within(0.0, request) == ()
     assert offers.offers_within(60.0, request) == ()  # somebody is still at it

@@ -1,20 +1,25 @@
-"""The application: settings, projects, and `open`, which wires engines and vendors together."""
+"""The application layer: everything that knows settings, projects and which engine is in use.
+
+Open `wellkept.py` first: it has `open` and the `Wellkept` class. `wiring` builds the store and the
+models (`Services`); `settings`, `projects`, `imports`, `maintenance`, `graph`, `skills` and
+`observer` are the capabilities. May import every package except `cli`, `server` and `clients`.
+Helpers take `Services`, or the parts they need, never `Wellkept`; a test keeps the package free of
+import cycles. Both names are loaded on first use, so that importing this package is cheap.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wellkept.app.wiring.services import open  # noqa: A004 - the package reads `wellkept.open()`
-
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept, open  # noqa: A004 - reads `wellkept.open()`
 
 __all__ = ["Wellkept", "open"]
 
 
 def __getattr__(name: str) -> object:
-    if name == "Wellkept":
-        from wellkept.app.facade import Wellkept
+    if name in __all__:
+        from wellkept.app import wellkept
 
-        return Wellkept
+        return getattr(wellkept, name)
     raise AttributeError(f"module 'wellkept.app' has no attribute {name!r}")

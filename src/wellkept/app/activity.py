@@ -12,7 +12,7 @@ from wellkept.core.records import record
 from wellkept.core.text import first_line
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
     from wellkept.core.memory import Memory
 
 TITLE_CHARS = 100
@@ -28,12 +28,12 @@ class ActivityItem:
     short: str | None = None
 
 
-def news_span(wk: Wellkept) -> ActivityRange:
+def activity_range(wk: Wellkept) -> ActivityRange:
     """From which number to which the news are kept."""
     return wk.engine.store.news_span()
 
 
-def read_news(
+def read_activity(
     wk: Wellkept, *, after: int, limit: int, all_projects: bool = False
 ) -> list[ActivityItem]:
     """The first news after a number that concern this project, in order."""
@@ -43,13 +43,13 @@ def read_news(
     return [_item(wk, news, memories.get(news.memory_id or "")) for news in found]
 
 
-def latest_news(wk: Wellkept, *, limit: int, all_projects: bool = False) -> list[ActivityItem]:
+def latest_activity(wk: Wellkept, *, limit: int, all_projects: bool = False) -> list[ActivityItem]:
     """The last news that concern this project, in order."""
     project = None if all_projects else wk.project
     known = wk.engine.store.news(after=0, project=project, limit=KEPT_NEWS)[-limit:]
     if not known:
         return []
-    return read_news(wk, after=known[0].number - 1, limit=limit, all_projects=all_projects)
+    return read_activity(wk, after=known[0].number - 1, limit=limit, all_projects=all_projects)
 
 
 def _item(wk: Wellkept, news: Activity, memory: Memory | None) -> ActivityItem:

@@ -21,7 +21,7 @@ from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
     from wellkept.observe.ingest.drain import DrainReport, Translate
 
 

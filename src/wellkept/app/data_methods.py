@@ -1,8 +1,6 @@
-"""Memories in and out of a store, as verbs of `Wellkept`: export, import, intake, backup,
-restore.
+"""`Wellkept` methods for whole projects and files: export, import, backup, restore, merge, clear.
 
-Paths are taken as a person types them. Knows which project is open; how a format is written and
-read is in `wellkept.memory.portable`.
+A leading `~` in a path is expanded. The formats are in `wellkept.memory.exchange`.
 """
 
 from __future__ import annotations
@@ -14,8 +12,9 @@ from wellkept.app.settings.paths import expanded
 from wellkept.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from wellkept.app.imports.repository import IntakeReport
+    from wellkept.app.imports.repository import RepositoryReport
     from wellkept.app.maintenance.restore import RestoreReport
+    from wellkept.app.projects.delete import DeletedCounts
     from wellkept.app.wiring.keyword_types import FilterArgs
     from wellkept.app.wiring.services import Services
     from wellkept.core.ports.store import Progress
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
     from wellkept.memory.exchange.markdown_import import MarkdownReport
 
 
-class Exchange:
-    """The part of `Wellkept` that reads and writes copies."""
+class DataMethods:
+    """Part of `Wellkept`."""
 
-    _wires: Services
+    _services: Services
 
     def export(
         self,
@@ -35,17 +34,17 @@ class Exchange:
         *,
         overwrite: bool = False,
         progress: Progress | None = None,
-        **which: Unpack[FilterArgs],
+        **filters: Unpack[FilterArgs],
     ) -> int:
-        """Write memories as JSONL, closed and archived ones too unless `which` says otherwise."""
+        """Write memories as JSONL, by default with closed and archived ones; returns the count."""
         from wellkept.memory.exchange.jsonl import export_jsonl, export_jsonl_file
 
-        where = self._whole(which)
+        where = self._whole(filters)
         if not isinstance(target, (str, Path)):
-            return export_jsonl(self._wires.engine, where, target, progress=progress)
+            return export_jsonl(self._services.engine, where, target, progress=progress)
         path = expanded(target)
         return export_jsonl_file(
-            self._wires.engine, where, path, overwrite=overwrite, progress=progress
+            self._services.engine, where, path, overwrite=overwrite, progress=progress
         )
 
     def export_markdown(
@@ -54,14 +53,14 @@ class Exchange:
         *,
         overwrite: bool = False,
         progress: Progress | None = None,
-        **which: Unpack[FilterArgs],
+        **filters: Unpack[FilterArgs],
     ) -> int:
-        """Write memories for people: a folder of Markdown that can be edited and read back."""
+        """Write memories as a folder of Markdown that can be edited and imported again."""
         from wellkept.memory.exchange.markdown_export import export_markdown
 
-        path, where = expanded(folder), self._whole(which)
+        path, where = expanded(folder), self._whole(filters)
         return export_markdown(
-            self._wires.engine, where, path, overwrite=overwrite, progress=progress
+            self._services.engine, where, path, overwrite=overwrite, progress=progress
         )
 
     def import_jsonl(
@@ -73,13 +72,13 @@ class Exchange:
         strict: bool = False,
         progress: Progress | None = None,
     ) -> ImportReport:
-        """Take in an export; with `here` all of it comes into this project."""
+        """Import a JSONL export; with `here` everything goes into this project."""
         from wellkept.memory.exchange.jsonl import import_jsonl
 
         return import_jsonl(
-            self._wires.engine,
+            self._services.engine,
             expanded(source) if isinstance(source, (str, Path)) else source,
-            project=self._wires.project if here else None,
+            project=self._services.project if here else None,
             dry_run=dry_run,
             strict=strict,
             progress=progress,
@@ -93,32 +92,32 @@ class Exchange:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> MarkdownReport:
-        """Take in what was edited or added in a folder of Markdown."""
+        """Import what was edited or added in a folder of Markdown."""
         from wellkept.memory.exchange.markdown_import import import_markdown
 
         return import_markdown(
-            self._wires.engine,
+            self._services.engine,
             expanded(folder),
-            project=self._wires.project,
+            project=self._services.project,
             close_removed=close_removed,
             dry_run=dry_run,
             progress=progress,
         )
 
-    def take_in(
+    def import_repository(
         self,
         *,
         limit_commits: int = 500,
         refresh: bool = False,
         progress: Progress | None = None,
-    ) -> IntakeReport:
-        """Take in the project's own documents and history; doing it again adds only what is new."""
-        from wellkept.app.imports.repository import take_in
+    ) -> RepositoryReport:
+        """Import the project's documents and commits. A second run adds only what is new."""
+        from wellkept.app.imports.repository import import_repository
 
-        return take_in(
-            self._wires.engine,
-            self._wires.project,
-            self._wires.identity.root,
+        return import_repository(
+            self._services.engine,
+            self._services.project,
+            self._services.identity.root,
             limit_commits=limit_commits,
             refresh=refresh,
             progress=progress,
@@ -129,19 +128,47 @@ class Exchange:
         path = expanded(target).absolute()
         if not path.parent.is_dir():
             raise UsageError(f"There is no folder {path.parent}.", hint="Make it first.")
-        self._wires.engine.store.backup(path, progress=progress)
+        self._services.engine.store.backup(path, progress=progress)
         path.chmod(0o600)
         return path
 
     def restore(
         self, source: str | Path, *, dry_run: bool = False, progress: Progress | None = None
     ) -> RestoreReport:
-        """Put a backup in the place of the whole store; what was there is copied beside it."""
+        """Replace the whole store with a backup. The old store is copied beside it first."""
         from wellkept.app.maintenance.restore import restore
 
         path = expanded(source).absolute()
-        return restore(self._wires, path, dry_run=dry_run, progress=progress)
+        return restore(self._services, path, dry_run=dry_run, progress=progress)
 
-    def _whole(self, which: FilterArgs) -> Filter:
-        """The filter of a complete copy: history belongs to it unless the caller says otherwise."""
-        return self._wires.asker.filter({"validity": "any", "archived": None, **which})
+    def _whole(self, filters: FilterArgs) -> Filter:
+        """A filter that includes closed and archived memories unless the caller excludes them."""
+        return self._services.requests.filter({"validity": "any", "archived": None, **filters})
+
+    # -- Projects ---------------------------------------------------------------------------------
+
+    def projects(self) -> list[tuple[str, int]]:
+        """Every project with memories, and how many; largest first."""
+        return self._services.store.projects()
+
+    def merge_project(self, alias: str, *, into: str | None = None, dry_run: bool = False) -> int:
+        """Make one project an alias of another (default: this one) and move its memories.
+
+        Both are names or identities. Returns how many memories move.
+        """
+        from wellkept.app.projects.resolver import parse_identity
+
+        source = parse_identity(alias)
+        target = parse_identity(into) if into else self._services.project
+        if dry_run:
+            return dict(self.projects()).get(source, 0)
+        return self._services.store.merge_projects(source, into=target)
+
+    def clear_project(self, *, dry_run: bool = False) -> DeletedCounts:
+        """Delete this project's memories, sessions and generated skills for good.
+
+        Memories about the user stay. Returns how many there were.
+        """
+        from wellkept.app.projects.delete import clear_project
+
+        return clear_project(self._services.store, self._services.project, dry_run=dry_run)

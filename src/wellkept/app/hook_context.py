@@ -16,7 +16,7 @@ from wellkept.core.errors import UsageError, WellkeptError
 from wellkept.core.hook_context import HookContext, HookContextRequest
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
 
 MAX_OPEN_PROJECTS = 8
 MAX_CHARS = 9_000
@@ -103,7 +103,7 @@ def open_existing(
     Leave skills out in the hook process: finding them takes longer than the rest of its work.
     """
     from wellkept.app.settings.sources import SettingSources, load_settings
-    from wellkept.app.wiring.services import open as open_memory
+    from wellkept.app.wellkept import open as open_memory
     from wellkept.app.wiring.services import store_path
 
     explicit: dict[str, str | int] = {

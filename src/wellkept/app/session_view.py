@@ -13,7 +13,7 @@ from wellkept.core.types import MemoryType
 from wellkept.observe.session.memory_changes import find_summary
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
 
 MAX_SHOWN = 500
 

@@ -70,14 +70,14 @@ _RENEW = "Delete that file and run `wellkept graph build`; only what was noted i
 class GraphApi:
     """The code graph of one project folder."""
 
-    def __init__(self, wires: Services) -> None:
-        self._wires = wires
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._next_look = 0.0
 
     @property
     def path(self) -> Path:
         """The file that the graph is kept in."""
-        return self._wires.path.with_suffix(".graph.db")
+        return self._services.path.with_suffix(".graph.db")
 
     @cached_property
     def store(self) -> GraphStore:
@@ -85,16 +85,16 @@ class GraphApi:
         from wellkept.app.wiring.services import make_private_file
         from wellkept.store import open_sqlite_graph
 
-        if self._wires.read_only and not self.path.exists():
+        if self._services.read_only and not self.path.exists():
             raise self._not_built()
-        if not self._wires.read_only:
+        if not self._services.read_only:
             make_private_file(self.path)
         try:
             return open_sqlite_graph(
                 self.path,
-                busy_timeout_ms=self._wires.settings.store_busy_timeout_ms,
-                read_only=self._wires.read_only,
-                clock=self._wires.clock,
+                busy_timeout_ms=self._services.settings.store_busy_timeout_ms,
+                read_only=self._services.read_only,
+                clock=self._services.clock,
             )
         except (StoreCorruptError, StoreVersionError) as error:
             raise type(error)(error.message, hint=_RENEW) from None
@@ -102,7 +102,7 @@ class GraphApi:
     @property
     def tree(self) -> str:
         """The name that this folder's graph is kept under."""
-        return f"{self._wires.project} {self._root}"
+        return f"{self._services.project} {self._root}"
 
     def close(self) -> None:
         """Let go of the storage if it was opened."""
@@ -138,7 +138,7 @@ class GraphApi:
 
     def mark_stale(self, files: Iterable[str]) -> int:
         """Mark files as stale; returns how many of them are in the graph."""
-        return self.store.mark_stale(self.tree, self._named(files), at=self._wires.clock())
+        return self.store.mark_stale(self.tree, self._named(files), at=self._services.clock())
 
     def forget(self) -> None:
         """Drop the graph of this folder, with what was noted in it."""
@@ -211,8 +211,21 @@ class GraphApi:
         """
         from wellkept.app.graph.related import RelatedFiles
 
-        found = RelatedFiles(self._wires, self, self._root, progress=progress)
+        found = RelatedFiles(
+            self._services,
+            self._root,
+            tree=self.tree,
+            graph_neighbours=self._neighbour_files,
+            progress=progress,
+        )
         return found.find(file, limit=limit)
+
+    def _neighbour_files(self, path: str) -> tuple[Sequence[str], Sequence[str]] | None:
+        """Files that one depends on and that depend on it; None when the graph has no such file."""
+        if not self.path.exists() or not self.store.file(self.tree, path):
+            return None
+        needs = self.dependencies(path, depth=1, limit=1).files
+        return needs, self.dependents(path, depth=1, limit=1).files
 
     # -- Modules ----------------------------------------------------------------------------------
 
@@ -248,7 +261,7 @@ class GraphApi:
 
         modules, conventions = self.modules(), self.conventions()
         notes = ModuleNotes(
-            self._wires, self._root, dry_run=dry_run, with_model=with_model, again=again
+            self._services, self._root, dry_run=dry_run, with_model=with_model, again=again
         )
         return notes.keep(modules, conventions, progress=progress)
 
@@ -305,7 +318,7 @@ class GraphApi:
 
     @cached_property
     def _root(self) -> Path:
-        return self._wires.identity.root
+        return self._services.identity.root
 
     @cached_property
     def _questions(self) -> GraphQueries:
@@ -317,7 +330,7 @@ class GraphApi:
     def _alone(self, tell: Callable[[BuildProgress], None] | None) -> Generator[None]:
         """No second build of this folder meanwhile, in whichever process: one could link a file
         by names that the other is about to replace."""
-        if self._wires.read_only:  # the store says so at the first write
+        if self._services.read_only:  # the store says so at the first write
             yield
             return
         with open_lock(self._locks, self.tree) as file:
@@ -342,10 +355,10 @@ class GraphApi:
 
         require_grammars()
         tree = Tree(root=self._root, name=self.tree)
-        return Builder(self.store, tree, clock=self._wires.clock, tell=progress, workers=workers)
+        return Builder(self.store, tree, clock=self._services.clock, tell=progress, workers=workers)
 
     def _named(self, files: Iterable[str]) -> list[str]:
-        return list(self._wires.asker.files(list(files)))
+        return list(self._services.requests.files(list(files)))
 
     def _require_built(self) -> None:
         if not self.store.version(self.tree):
@@ -369,7 +382,7 @@ class GraphApi:
         Never waits for a build. All files are looked at so seldom that it adds little to a series
         of questions; the file that is asked about always is.
         """
-        if self._wires.read_only:
+        if self._services.read_only:
             return
         path = self._named([name.partition(SYMBOL_MARK)[0]])[0]
         if perf_counter() < self._next_look and not self._is_changed(path):
@@ -396,8 +409,8 @@ class GraphApi:
         return [*self._tied(files, others), *self._tied(files, e2e)]
 
     def _tied(self, files: Sequence[str], types: tuple[MemoryType, ...]) -> list[LinkedMemory]:
-        store = self._wires.store
-        where = Filter(project=self._wires.project, stale=False, types=types)
+        store = self._services.store
+        where = Filter(project=self._services.project, stale=False, types=types)
         hits = store.search_links(files=files, modules=(), where=where, limit=_MOST_MEMORIES)
         return [
             LinkedMemory(

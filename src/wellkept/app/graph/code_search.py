@@ -33,14 +33,14 @@ MAX_COMMITS = 20_000
 class CodeSearch:
     """The code of one project folder, for searching."""
 
-    def __init__(self, wires: Services, graph: GraphApi) -> None:
-        self._wires = wires
+    def __init__(self, services: Services, graph: GraphApi) -> None:
+        self._services = services
         self._graph = graph
 
     @property
     def path(self) -> Path:
         """The file that the words are kept in."""
-        return self._wires.path.with_suffix(".words.db")
+        return self._services.path.with_suffix(".words.db")
 
     @cached_property
     def texts(self) -> CodeSearchStore:
@@ -48,7 +48,7 @@ class CodeSearch:
         from wellkept.app.wiring.services import make_private_file
         from wellkept.store import open_sqlite_code_texts
 
-        if self._wires.read_only:
+        if self._services.read_only:
             if not self.path.exists():
                 raise NotFoundError(
                     f"The code of {self._root} was never read for searching.",
@@ -58,9 +58,9 @@ class CodeSearch:
             make_private_file(self.path)
         return open_sqlite_code_texts(
             self.path,
-            busy_timeout_ms=self._wires.settings.store_busy_timeout_ms,
-            read_only=self._wires.read_only,
-            clock=self._wires.clock,
+            busy_timeout_ms=self._services.settings.store_busy_timeout_ms,
+            read_only=self._services.read_only,
+            clock=self._services.clock,
         )
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class CodeSearch:
         """The files that a request, a bug report or a name is likely about, with reasons."""
         if limit < 1:
             raise UsageError(f"The limit must be at least 1, not {limit}.")
-        if not self._wires.read_only:
+        if not self._services.read_only:
             self.update(progress=progress)
         finder = FileSearch(self.texts, self._graph.tree, meaning=self._meaning)
         return finder.find(request, limit=limit)
@@ -92,7 +92,7 @@ class CodeSearch:
 
     @cached_property
     def _root(self) -> Path:
-        return self._wires.identity.root
+        return self._services.identity.root
 
     @cached_property
     def _meaning(self) -> CodeEmbeddings | None:
@@ -100,7 +100,7 @@ class CodeSearch:
         None where it is missing, or where vectors are not wanted."""
         from wellkept.providers.embedders.bundled_models import STATIC
 
-        if self._wires.choice.name == "none" or STATIC.problem():
+        if self._services.embedding_choice.name == "none" or STATIC.problem():
             return None
         from wellkept.providers.embedders.static import StaticEmbedder
 
@@ -109,7 +109,7 @@ class CodeSearch:
             self._graph.tree,
             embedder=StaticEmbedder(),
             read=self._read,
-            keep=not self._wires.read_only,
+            keep=not self._services.read_only,
         )
 
     def _read(self, path: str) -> str | None:

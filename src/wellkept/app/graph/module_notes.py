@@ -80,13 +80,13 @@ class ModuleNotes:
     """Keeps what is known of one project's modules."""
 
     def __init__(
-        self, wires: Services, root: Path, *, dry_run: bool, with_model: bool, again: bool
+        self, services: Services, root: Path, *, dry_run: bool, with_model: bool, again: bool
     ) -> None:
-        self._wires = wires
+        self._services = services
         self._root = root
         self._dry_run = dry_run
         self._model = self._usable_model() if with_model else None
-        known: Json = wires.store.get_value(_SHELF, self._shelf_key)
+        known: Json = services.store.get_value(_SHELF, self._shelf_key)
         self._marks = {k: str(v) for k, v in known.items()} if isinstance(known, dict) else {}
         self._again = again
         self._problem: str | None = None
@@ -147,10 +147,10 @@ class ModuleNotes:
     def _asked(self, notes: str) -> ModuleAnswer | None:
         """A model's answer; None when the day's budget is used up or it is of no use."""
         assert self._model is not None
-        engine = self._wires.engine
+        engine = self._services.engine
         asked = question(notes)
         cost = engine.count_tokens(asked) + ANSWER_TOKENS
-        budget = self._wires.settings.capture_daily_model_tokens
+        budget = self._services.settings.capture_daily_model_tokens
         if not take_tokens(engine, cost, daily_tokens=budget):
             self._problem = "What a model may cost today is used up."
             return None
@@ -175,7 +175,7 @@ class ModuleNotes:
         if self._dry_run:
             same = known is not None and known.content == redact(text).text
             return _note(said, "unchanged" if same else "changed" if known else "new", known)
-        kept = remember(self._wires.engine, said.draft, project=self._wires.project)
+        kept = remember(self._services.engine, said.draft, project=self._services.project)
         self._marks[key] = said.mark
         outcome = {RememberOutcome.INSERTED: "new", RememberOutcome.UNCHANGED: "unchanged"}.get(
             kept.outcome
@@ -192,26 +192,26 @@ class ModuleNotes:
             if memory is None or _is_a_persons(memory):
                 continue
             if not self._dry_run:
-                at = max(self._wires.clock(), memory.valid_from)
-                self._wires.store.apply([Close(memory.id, at)])
+                at = max(self._services.clock(), memory.valid_from)
+                self._services.store.apply([Close(memory.id, at)])
             said = _Said(MemoryDraft(content=memory.content, key=key), _RULES, "")
             closed.append(_note(said, "closed", memory))
         return closed
 
     def _find(self, key: str) -> Memory | None:
-        store = self._wires.store
-        return store.find_key(redact(key).text, project=self._wires.project, user_scope=False)
+        store = self._services.store
+        return store.find_key(redact(key).text, project=self._services.project, user_scope=False)
 
     def _save(self) -> None:
         if not self._dry_run:
-            self._wires.store.put_value(_SHELF, self._shelf_key, dict(self._marks))
+            self._services.store.put_value(_SHELF, self._shelf_key, dict(self._marks))
 
     @property
     def _shelf_key(self) -> str:
-        return self._wires.project
+        return self._services.project
 
     def _usable_model(self) -> TextModel | None:
-        return None if self._dry_run else self._wires.engine.text_model()
+        return None if self._dry_run else self._services.engine.text_model()
 
 
 def _module_draft(module: CodeModule, summary: str) -> MemoryDraft:

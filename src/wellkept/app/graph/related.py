@@ -7,7 +7,7 @@ changed lately are looked at along with the one that was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -29,7 +29,6 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
 
 if TYPE_CHECKING:
-    from wellkept.app.graph.api import GraphApi
     from wellkept.app.wiring.services import Services
     from wellkept.codegraph.history.co_change import CoChange
     from wellkept.core.ports.store import Progress
@@ -65,28 +64,35 @@ class RelatedFiles:
     """Finds what belongs together in one project folder."""
 
     def __init__(
-        self, wires: Services, graph: GraphApi, root: Path, *, progress: Progress | None = None
+        self,
+        services: Services,
+        root: Path,
+        *,
+        tree: str,
+        graph_neighbours: Callable[[str], tuple[Sequence[str], Sequence[str]] | None],
+        progress: Progress | None = None,
     ) -> None:
-        self._wires = wires
-        self._graph = graph
+        self._services = services
         self._root = root
+        self._tree = tree
+        self._graph_neighbours = graph_neighbours
         self._progress = progress
 
     def find(self, file: str, *, limit: int) -> Related:
         """The files that belong with one, which need not be committed yet."""
         if limit < 1:
             raise UsageError(f"The limit must be at least 1, not {limit}.")
-        path = self._wires.asker.files([file])[0]
+        path = self._services.requests.files([file])[0]
         history = self._partners(path)
-        has_graph = self._graph.path.exists() and self._graph.store.file(self._graph.tree, path)
-        if not has_graph and look(self._root, path) is None and not history:
+        neighbours = self._graph_neighbours(path)
+        if neighbours is None and look(self._root, path) is None and not history:
             raise NotFoundError(
                 f"There is no file {path!r}, and no commit speaks of it.",
                 hint="Name it as from the project's folder.",
             )
         rankings = [
             FileRanking(HISTORY, history or ()),
-            FileRanking(STRUCTURE, self._neighbours(path) if has_graph else ()),
+            FileRanking(STRUCTURE, _neighbours(*neighbours) if neighbours else ()),
             FileRanking(SESSIONS, self._seen_along(path)),
         ]
         found = fused(
@@ -99,26 +105,15 @@ class RelatedFiles:
             files=tuple(found),
             expected=tuple(self._expected(history or ()))[:_MOST_EXPECTED],
             has_history=history is not None,
-            has_graph=bool(has_graph),
+            has_graph=neighbours is not None,
         )
 
     # -- The sources ------------------------------------------------------------------------------
 
-    def _neighbours(self, path: str) -> list[NamedFile]:
-        """Files one step away in the graph: what it needs and who needs it, taken in turn."""
-        needs = self._graph.dependencies(path, depth=1, limit=1).files
-        needed = self._graph.dependents(path, depth=1, limit=1).files
-        said: dict[str, list[str]] = {}
-        for rank in range(max(len(needs), len(needed))):
-            for names, reason in ((needed, "depends on it"), (needs, "it depends on this")):
-                if rank < len(names):
-                    said.setdefault(names[rank], []).append(reason)
-        return [NamedFile(name, tuple(reasons)) for name, reasons in said.items()][:_PARTNERS]
-
     def _seen_along(self, path: str) -> list[NamedFile]:
         """Files that sessions or commits touched along with it, as the memories' store has it."""
-        links = self._wires.store.linked_files(
-            self._wires.project, [path], min_weight=_MIN_WEIGHT, limit=_PARTNERS
+        links = self._services.store.linked_files(
+            self._services.project, [path], min_weight=_MIN_WEIGHT, limit=_PARTNERS
         )
         return [NamedFile(link.file_b, (f"seen along {link.count} times",)) for link in links]
 
@@ -158,19 +153,19 @@ class RelatedFiles:
         along = [] if known else list(islice(there, LOOKED_AT_ALONG))
         for name in dict.fromkeys([path, *along]):
             known[name] = _partners_of(model, name)
-        if not self._wires.read_only:
+        if not self._services.read_only:
             newest = dict(list(known.items())[-MAX_KEPT:])
-            self._wires.store.put_value(_SHELF, self._key, {"head": head, "files": newest})
+            self._services.store.put_value(_SHELF, self._key, {"head": head, "files": newest})
         return _named(known[path])
 
     # -- Inside -----------------------------------------------------------------------------------
 
     @property
     def _key(self) -> str:
-        return self._graph.tree
+        return self._tree
 
     def _kept(self) -> dict[str, Json]:
-        kept = self._wires.store.get_value(_SHELF, self._key)
+        kept = self._services.store.get_value(_SHELF, self._key)
         return cast("dict[str, Json]", kept) if isinstance(kept, dict) else {}
 
     def _head(self) -> str | None:
@@ -201,3 +196,13 @@ def _named(rows: Json) -> list[NamedFile]:
             case _:
                 continue
     return found
+
+
+def _neighbours(needs: Sequence[str], needed: Sequence[str]) -> list[NamedFile]:
+    """Files one step away in the graph: what it needs and who needs it, taken in turn."""
+    said: dict[str, list[str]] = {}
+    for rank in range(max(len(needs), len(needed))):
+        for names, reason in ((needed, "depends on it"), (needs, "it depends on this")):
+            if rank < len(names):
+                said.setdefault(names[rank], []).append(reason)
+    return [NamedFile(name, tuple(reasons)) for name, reasons in said.items()][:_PARTNERS]

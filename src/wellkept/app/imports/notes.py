@@ -22,7 +22,7 @@ from wellkept.memory.remember import RememberOutcome
 from wellkept.memory.text.redaction import redact
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
     from wellkept.core.ports.store import Progress
 
 # The same shelf as `init` uses: what it took in is not taken in again.

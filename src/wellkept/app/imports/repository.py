@@ -37,7 +37,7 @@ _SHELF = "intake"
 
 
 @record(kw_only=True)
-class IntakeReport:
+class RepositoryReport:
     """What was found and what became of it. `history` is False when git could not be asked."""
 
     documents: int = 0
@@ -51,7 +51,7 @@ class IntakeReport:
     history: bool = True
 
 
-def take_in(
+def import_repository(
     engine: Engine,
     project: str,
     root: Path,
@@ -59,7 +59,7 @@ def take_in(
     limit_commits: int = 500,
     refresh: bool = False,
     progress: Progress | None = None,
-) -> IntakeReport:
+) -> RepositoryReport:
     """Take in a repository's documents and latest commits.
 
     With `refresh`, what was taken in before and has since been forgotten is taken in again.
@@ -100,7 +100,7 @@ class _Intake:
     engine: Engine
     project: str
     taken: dict[str, str]
-    report: IntakeReport = field(default_factory=IntakeReport)
+    report: RepositoryReport = field(default_factory=RepositoryReport)
     unread: set[str] = field(default_factory=set[str])
 
     def read_documents(self, root: Path, known: frozenset[str] | None) -> list[Passage]:

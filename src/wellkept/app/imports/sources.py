@@ -27,7 +27,7 @@ from wellkept.store.other_tools.records import DamagedRow, Notes, ToolNote, mome
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
     from wellkept.core.ports.store import Progress
 
 MAX_COMMITS: Final = 5_000

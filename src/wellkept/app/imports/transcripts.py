@@ -28,7 +28,7 @@ from wellkept.observe.ingest.transcript_import import (
 from wellkept.observe.reading.environment import Environment
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
     from wellkept.core.ports.store import Progress
 
 _KEPT_SOURCES = 32

@@ -57,36 +57,40 @@ class DoctorReport:
 
 
 def examine(
-    wires: Services, *, deep: bool = False, repair: bool = False, progress: Progress | None = None
+    services: Services,
+    *,
+    deep: bool = False,
+    repair: bool = False,
+    progress: Progress | None = None,
 ) -> DoctorReport:
     """Look at everything."""
     from wellkept.providers.registry import detect
 
     health = DoctorReport(
-        facts={"location": str(wires.path)},
-        findings=(*_settings_findings(wires), *_plugin_findings(wires)),
-        tiers=tuple(detect(wires.choice, wires.environment)),
+        facts={"location": str(services.path)},
+        findings=(*_settings_findings(services), *_plugin_findings(services)),
+        tiers=tuple(detect(services.embedding_choice, services.environment)),
     )
-    if not wires.path.exists():
+    if not services.path.exists():
         return replace(health, facts={**health.facts, "state": "not there yet; nothing was kept"})
     try:
-        return _with_store(wires, health, deep=deep, repair=repair, progress=progress)
+        return _with_store(services, health, deep=deep, repair=repair, progress=progress)
     except StoreError as error:
-        failed = _error("store", _what_failed(wires, error))
+        failed = _error("store", _what_failed(services, error))
         return replace(health, findings=(*health.findings, failed))
 
 
-def embedding_note(wires: Services) -> str | None:
+def embedding_note(services: Services) -> str | None:
     """What a person should know about the vectors in use, if anything.
 
     A store without vectors says nothing and looks for no embedder.
     """
-    stored = wires.stored_model_id
+    stored = services.stored_model_id
     if stored is None:
         return None
-    embedder = wires.embedder
+    embedder = services.embedder
     if embedder is None:
-        problem = wires.embedding_problem
+        problem = services.embedding_problem
         return f"Without vectors: {problem}" if problem else None
     if stored == embedder.model_id:
         return None
@@ -97,71 +101,77 @@ def embedding_note(wires: Services) -> str | None:
 
 
 def _with_store(
-    wires: Services, health: DoctorReport, *, deep: bool, repair: bool, progress: Progress | None
+    services: Services, health: DoctorReport, *, deep: bool, repair: bool, progress: Progress | None
 ) -> DoctorReport:
-    mended = tuple(wires.store.repair(progress=progress)) if repair else ()
-    findings = [*health.findings, *wires.store.check(deep=deep or repair)]
-    model = _model_in_use(wires)
-    findings += [*_file_findings(wires), *_index_findings(wires, model), *_spool_findings(wires)]
-    findings += _code_findings(wires, deep=deep)
+    mended = tuple(services.store.repair(progress=progress)) if repair else ()
+    findings = [*health.findings, *services.store.check(deep=deep or repair)]
+    model = _model_in_use(services)
+    findings += [
+        *_file_findings(services),
+        *_index_findings(services, model),
+        *_spool_findings(services),
+    ]
+    findings += _code_findings(services, deep=deep)
     if deep:
-        findings += _weight_findings(wires)
+        findings += _weight_findings(services)
     facts = {
-        **wires.store.describe(),
-        "size": f"{wires.store.size_bytes():,} bytes",
-        "memories": f"{sum(count for _, count in wires.store.projects()):,}",
-        "index version": str(index_version(wires.store)),
-        "project": wires.project,
-        **_meter(wires),
+        **services.store.describe(),
+        "size": f"{services.store.size_bytes():,} bytes",
+        "memories": f"{sum(count for _, count in services.store.projects()):,}",
+        "index version": str(index_version(services.store)),
+        "project": services.project,
+        **_meter(services),
     }
     return replace(health, facts=facts, findings=tuple(findings), mended=mended, model=model)
 
 
-def _meter(wires: Services) -> dict[str, str]:
+def _meter(services: Services) -> dict[str, str]:
     """What the text model has taken today, where there is one."""
-    if not wires.settings.text_model_name:
+    if not services.settings.text_model_name:
         return {}
     from wellkept.observe.model.session_summaries import tokens_used_today
 
-    limit = wires.settings.capture_daily_model_tokens
-    return {"model tokens": f"{tokens_used_today(wires.engine):,} of {limit:,} today"}
+    limit = services.settings.capture_daily_model_tokens
+    return {"model tokens": f"{tokens_used_today(services.engine):,} of {limit:,} today"}
 
 
-def _model_in_use(wires: Services) -> ModelInUse:
+def _model_in_use(services: Services) -> ModelInUse:
     try:
-        embedder = wires.embedder
+        embedder = services.embedder
     except ProviderError as error:
         return ModelInUse(None, str(error))
     if embedder is None:
-        return ModelInUse(None, wires.embedding_problem or "the settings ask for words only")
+        return ModelInUse(None, services.embedding_problem or "the settings ask for words only")
     from wellkept.providers.registry import LazyEmbedder
 
     is_planned = isinstance(embedder, LazyEmbedder)
     reason = embedder.plan.reason if is_planned else "given by the caller"
-    return ModelInUse(embedder.model_id, reason, *vector_coverage(wires.store, embedder.model_id))
+    return ModelInUse(
+        embedder.model_id, reason, *vector_coverage(services.store, embedder.model_id)
+    )
 
 
-def _index_findings(wires: Services, model: ModelInUse) -> list[Finding]:
+def _index_findings(services: Services, model: ModelInUse) -> list[Finding]:
     found: list[Finding] = []
-    if wires.embedding_problem:
-        found.append(_warning("embedder", f"No vectors: {wires.embedding_problem}"))
-    if note := embedding_note(wires) if not wires.embedding_problem else None:
+    if services.embedding_problem:
+        found.append(_warning("embedder", f"No vectors: {services.embedding_problem}"))
+    if note := embedding_note(services) if not services.embedding_problem else None:
         found.append(_warning("model", note))
     lacking = model.wanted - model.vectors if model.model_id else 0
     if lacking > 0:
         message = f"{lacking:,} memories have no vector yet; `wellkept reindex` makes them."
         found.append(_warning("vectors", message, count=lacking))
-    if index_version(wires.store) != INDEX_VERSION:
+    if index_version(services.store) != INDEX_VERSION:
         message = "The index texts are of another version; `wellkept reindex` makes them anew."
         found.append(_warning("index version", message))
     return found
 
 
-def _weight_findings(wires: Services) -> list[Finding]:
+def _weight_findings(services: Services) -> list[Finding]:
     """Whether the bundled model in use is the one its figures were measured with."""
     from wellkept.providers.registry import LazyEmbedder, verify_weights
 
-    embedder = wires.embedder
+    embedder = services.embedder
     if not isinstance(embedder, LazyEmbedder):
         return []
     try:
@@ -171,14 +181,14 @@ def _weight_findings(wires: Services) -> list[Finding]:
     return []
 
 
-def _file_findings(wires: Services) -> list[Finding]:
-    if sys.platform == "win32" or not wires.path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+def _file_findings(services: Services) -> list[Finding]:
+    if sys.platform == "win32" or not services.path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         return []
-    message = f"Others on this machine may read {wires.path}; `chmod 600` it."
+    message = f"Others on this machine may read {services.path}; `chmod 600` it."
     return [_warning("permissions", message)]
 
 
-def _code_findings(wires: Services, *, deep: bool) -> list[Finding]:
+def _code_findings(services: Services, *, deep: bool) -> list[Finding]:
     """What is wrong with the files of the code graph and of code search, and how to renew them."""
     from wellkept.store import look_over_derived
 
@@ -188,17 +198,17 @@ def _code_findings(wires: Services, *, deep: bool) -> list[Finding]:
     }
     found: list[Finding] = []
     for suffix, cure in cures.items():
-        path = wires.path.with_suffix(suffix)
+        path = services.path.with_suffix(suffix)
         finding = look_over_derived(path, deep=deep) if path.exists() else None
         if finding is not None:
             found.append(replace(finding, message=f"{finding.message} To renew {path}: {cure}."))
     return found
 
 
-def _spool_findings(wires: Services) -> list[Finding]:
+def _spool_findings(services: Services) -> list[Finding]:
     """What hooks caught and nobody took in; without a home there is no spool."""
     try:
-        status = SpoolFolder.of(wires.environment).status(wires.store)
+        status = SpoolFolder.of(services.environment).status(services.store)
     except UsageError:
         return []
     found: list[Finding] = []
@@ -214,11 +224,11 @@ def _spool_findings(wires: Services) -> list[Finding]:
     return found
 
 
-def _plugin_findings(wires: Services) -> list[Finding]:
+def _plugin_findings(services: Services) -> list[Finding]:
     """Plugins that were left out, and a way of working that none of them brings."""
     from wellkept.app.wiring.plugins import installed_plugins
 
-    plugins, chosen = installed_plugins(), wires.settings.methodology
+    plugins, chosen = installed_plugins(), services.settings.methodology
     found = [_warning("plugins", problem) for problem in plugins.problems]
     if chosen not in plugins.methodologies:
         message = f"The methodology {chosen!r} is not installed; native stands in for it."
@@ -226,20 +236,22 @@ def _plugin_findings(wires: Services) -> list[Finding]:
     return found
 
 
-def _settings_findings(wires: Services) -> list[Finding]:
-    sources = SettingSources.of(wires.environment, cwd=wires.folder)
+def _settings_findings(services: Services) -> list[Finding]:
+    sources = SettingSources.of(services.environment, cwd=services.folder)
     _, problems = inspect_settings(sources)
-    unknown = unknown_variables(wires.environment)
+    unknown = unknown_variables(services.environment)
     return [
         *(_error("settings", str(problem)) for problem in problems),
         *(_warning("settings", f"{name} is set, but no such setting exists.") for name in unknown),
     ]
 
 
-def _what_failed(wires: Services, error: StoreError) -> str:
+def _what_failed(services: Services, error: StoreError) -> str:
     if not isinstance(error, StoreCorruptError):
         return str(error)
-    copies = sorted(file.name for file in wires.path.parent.glob(f"{wires.path.name}.before-v*"))
+    copies = sorted(
+        file.name for file in services.path.parent.glob(f"{services.path.name}.before-v*")
+    )
     beside = f" ({copies[-1]} beside it is one)" if copies else ""
     return (
         f"{error.message} It cannot be mended in place: put a backup there with `wellkept restore"

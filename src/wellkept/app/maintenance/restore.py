@@ -33,34 +33,34 @@ class RestoreReport:
 
 
 def restore(
-    wires: Services, source: Path, *, dry_run: bool = False, progress: Progress | None = None
+    services: Services, source: Path, *, dry_run: bool = False, progress: Progress | None = None
 ) -> RestoreReport:
     """Verify a backup, and unless it is only to be looked at, put it in place."""
     from wellkept.app.wiring.services import make_private_file
     from wellkept.store import restore_sqlite, verify_sqlite_backup
 
-    if wires.read_only:
+    if services.read_only:
         raise StoreReadOnlyError("This Wellkept was opened for reading only.")
-    present, problem = _present(wires.path)
+    present, problem = _present(services.path)
     found = RestoreReport(
         source=source,
-        target=wires.path,
-        backup=verify_sqlite_backup(source, wires.path),
+        target=services.path,
+        backup=verify_sqlite_backup(source, services.path),
         present=present,
         problem=problem,
     )
     if dry_run:
         return found
-    make_private_file(wires.path)
+    make_private_file(services.path)
     done = restore_sqlite(
         source,
-        wires.path,
-        busy_timeout_ms=wires.settings.store_busy_timeout_ms,
-        durability="full" if wires.settings.store_durability == "full" else "normal",
-        clock=wires.clock,
+        services.path,
+        busy_timeout_ms=services.settings.store_busy_timeout_ms,
+        durability="full" if services.settings.store_durability == "full" else "normal",
+        clock=services.clock,
         progress=progress,
     )
-    wires.look_again()
+    services.reset_model_state()
     return replace(found, kept=done.kept, in_place=done.in_place)
 
 

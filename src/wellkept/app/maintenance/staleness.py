@@ -1,7 +1,7 @@
 """Everything that makes a memory stale, wired: files that moved or went, recipes that no longer
 hold, parts of the code graph that are no more.
 
-`refreshed` is the whole pass. Renames are followed first, so that only what is gone is marked.
+`refresh_project` is the whole pass. Renames are followed first, so that only what is gone is marked.
 Invariant: refreshing twice equals refreshing once.
 """
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from wellkept.core.ports.store import Progress
 
 
-def refreshed(
-    wires: Services,
+def refresh_project(
+    services: Services,
     *,
     exists: Exists | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> MaintenanceReport:
     """Follow renames, then mark what is stale and clear the mark where it is not any more."""
-    root = wires.identity.root
-    moved = follow_history(wires.engine, project=wires.project, root=root, dry_run=dry_run)
-    with reasons(wires) as also_stale:
+    root = services.identity.root
+    moved = follow_history(services.engine, project=services.project, root=root, dry_run=dry_run)
+    with stale_reasons(services) as also_stale:
         marked = refresh(
-            wires.engine,
-            project=wires.project,
+            services.engine,
+            project=services.project,
             root=root,
             exists=exists,
             also_stale=also_stale,
@@ -62,11 +62,11 @@ def refreshed(
 
 
 @contextmanager
-def reasons(wires: Services) -> Generator[StaleReason]:
+def stale_reasons(services: Services) -> Generator[StaleReason]:
     """Why memories are stale although their files are there."""
-    graph = _built_graph(wires)
-    recipe = _recipe_reason(wires)
-    node = _node_reason(graph, wires.identity.root) if graph is not None else _no_reason
+    graph = _built_graph(services)
+    recipe = _recipe_reason(services)
+    node = _node_reason(graph, services.identity.root) if graph is not None else _no_reason
     try:
         yield lambda memory: recipe(memory) or node(memory)
     finally:
@@ -78,11 +78,11 @@ def _no_reason(_: Memory) -> str | None:
     return None
 
 
-def _recipe_reason(wires: Services) -> StaleReason:
+def _recipe_reason(services: Services) -> StaleReason:
     """A recipe is stale when following it failed, a file of it changed since, or it lay unused."""
     from wellkept.observe.learning.recipes import stale_reason
 
-    changed, now = changed_since(wires.identity.root), wires.clock()
+    changed, now = changed_since(services.identity.root), services.clock()
 
     def reason(memory: Memory) -> str | None:
         if not isinstance(memory.payload, WorkflowRecipe):
@@ -102,12 +102,12 @@ def _recipe_reason(wires: Services) -> StaleReason:
 # -- The code graph -------------------------------------------------------------------------------
 
 
-def _built_graph(wires: Services) -> GraphApi | None:
-    """The code graph, if there is one for this folder; a refresh never builds it."""
+def _built_graph(services: Services) -> GraphApi | None:
+    """The code graph, if there is one for this folder; refresh never builds it."""
     from wellkept.app.graph.api import GraphApi
 
-    graph = GraphApi(wires)
-    if wires.read_only or not graph.path.is_file():
+    graph = GraphApi(services)
+    if services.read_only or not graph.path.is_file():
         return None
     if graph.store.version(graph.tree):
         return graph

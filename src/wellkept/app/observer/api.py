@@ -130,8 +130,8 @@ _RUNNING: Mapping[MemoryType, str] = MappingProxyType(
 class Observer:
     """The observer of one project."""
 
-    def __init__(self, wires: Services) -> None:
-        self._wires = wires
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     def learn(
         self,
@@ -143,7 +143,7 @@ class Observer:
     ) -> LearningReport:
         """Promote what sessions of any project showed, the earliest first; and what others left
         behind that did not live to do so. Without vectors, a re-index has to make them."""
-        engine = self._wires.engine
+        engine = self._services.engine
         engine = engine if with_vectors else replace(engine, embedder=lambda: None)
         store = engine.store
         waiting = set(self._waiting()) - set(session_ids)
@@ -178,7 +178,7 @@ class Observer:
     ) -> VerdictResult:
         """Say whether a session's work, or one sub-task of it, held up."""
         size = parse_choice(Complexity, complexity, what="complexity") if complexity else None
-        engine = self._wires.engine
+        engine = self._services.engine
         pad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
         session = engine.store.get_session(session_id)
         assert session is not None
@@ -205,14 +205,14 @@ class Observer:
         """Put a note on a session's scratchpad; None when there is no room for more."""
         from wellkept.observe.signals.agent_notes import add_note
 
-        named = self._wires.asker.files(files)
-        return add_note(self._wires.engine, session, content, type=type, files=named)
+        named = self._services.requests.files(files)
+        return add_note(self._services.engine, session, content, type=type, files=named)
 
     def recipes(self, task: str, *, limit: int = 2) -> list[FoundRecipe]:
         """The recipes that fit a task, best first, each with whether it still holds."""
         from wellkept.app.observer.recipes import find_recipes
 
-        return find_recipes(self._wires, task, limit=limit)
+        return find_recipes(self._services, task, limit=limit)
 
     def prefetch(
         self, files: Names = (), *, phase: Phase | None = Phase.IMPLEMENT
@@ -222,24 +222,24 @@ class Observer:
         from wellkept.app.observer.prefetch import preloaded
 
         named = (files,) if isinstance(files, str) else tuple(files)
-        return preloaded(self._wires, files=named, phase=phase)
+        return preloaded(self._services, files=named, phase=phase)
 
     def together(self, file: str, *, limit: int = 20) -> list[LinkedFile]:
         """The files that go together with one, by history and by sessions, the surest first."""
         from wellkept.app.graph.co_change import fellows
 
-        (name,) = self._wires.asker.files(file)
-        return fellows(self._wires.engine, self._wires.project, name, limit=limit)
+        (name,) = self._services.requests.files(file)
+        return fellows(self._services.engine, self._services.project, name, limit=limit)
 
     def why(self, memory: Memory) -> MemoryReason:
         """Why a memory is there: as it was noted, or, for a record that is written anew with each
         session, by the rule that its type names."""
-        found = self._wires.engine.store.explanations([memory.id])
+        found = self._services.engine.store.explanations([memory.id])
         return MemoryReason(memory=memory, explanation=found.get(memory.id) or _running(memory))
 
     def status(self, *, project: str | None = None, limit: int = _LISTED) -> ObserverStatus:
         """What is held of a project, this one unless another is named."""
-        store, home = self._wires.engine.store, project or self._wires.project
+        store, home = self._services.engine.store, project or self._services.project
         pads = store.scratchpads(project=home, limit=limit)
         counts = store.count_sightings(project=home)
         return ObserverStatus(
@@ -251,7 +251,7 @@ class Observer:
 
     def _left_behind(self) -> list[str]:
         """Sessions that are over and that nobody has looked at."""
-        engine, idle = self._wires.engine, self._wires.settings.capture_idle_minutes
+        engine, idle = self._services.engine, self._services.settings.capture_idle_minutes
         pads = engine.store.scratchpads(
             project=None, states=(ScratchpadStatus.OPEN,), limit=_MOST_LEFT
         )
@@ -261,14 +261,14 @@ class Observer:
     def _waiting(self) -> list[str]:
         """Sessions of the last days that wait for a word: somebody may have committed their work
         meanwhile."""
-        since = self._wires.clock() - timedelta(days=_WAITING_DAYS)
-        pads = self._wires.engine.store.scratchpads(
+        since = self._services.clock() - timedelta(days=_WAITING_DAYS)
+        pads = self._services.engine.store.scratchpads(
             project=None, states=(ScratchpadStatus.WAITING,), limit=_MOST_WAITING
         )
         return [pad.session_id for pad in pads if pad.updated_at >= since]
 
     def _observed(self, pad: Scratchpad) -> ObservedSession:
-        session = self._wires.engine.store.get_session(pad.session_id)
+        session = self._services.engine.store.get_session(pad.session_id)
         rules = self._rules(session) if session else PromotionRules()
         return ObservedSession(
             session_id=pad.session_id,
@@ -289,20 +289,20 @@ class Observer:
         tokens: int | None = None,
         complexity: Complexity | None = None,
     ) -> PromotionRules:
-        settings = self._wires.settings
+        settings = self._services.settings
         return PromotionRules(
             idle_minutes=settings.capture_idle_minutes,
             stays=lambda sha: commit_stays(session.cwd, sha),
             committed=lambda files, since: committed_afterwards(session.cwd, files, since=since),
             complexity=complexity,
             daily_model_tokens=settings.capture_daily_model_tokens if tokens is None else tokens,
-            way=methodology_of(self._wires, session),
+            way=methodology_of(self._services, session),
         )
 
     def _tidy(self) -> None:
         """Signals of settled work are aggregated by now and go after a week; work that nobody
         settled is waited for a little longer."""
-        now, store = self._wires.clock(), self._wires.engine.store
+        now, store = self._services.clock(), self._services.engine.store
         settled = (ScratchpadStatus.PROMOTED, ScratchpadStatus.FAILED)
         store.drop_scratchpads(before=now - timedelta(days=SIGNAL_DAYS), states=settled)
         store.drop_scratchpads(before=now - timedelta(days=UNSETTLED_DAYS))

@@ -28,7 +28,7 @@ from wellkept.observe.model.session_summaries import consolidate
 from wellkept.observe.reading.environment import Environment, GitState, ProjectLocation
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
 
 UNPLACED = "name:unplaced"
 MAX_SOURCE_BYTES = 512 << 10

@@ -33,8 +33,8 @@ _PAGES = 25
 class Methodologies:
     """The ways of working that this project can choose from."""
 
-    def __init__(self, wires: Services, *, plugins: Plugins | None = None) -> None:
-        self._wires = wires
+    def __init__(self, services: Services, *, plugins: Plugins | None = None) -> None:
+        self._services = services
         self._given = plugins
 
     @property
@@ -47,7 +47,7 @@ class Methodologies:
     @property
     def active(self) -> Methodology:
         """The one that the settings name; NotFoundError when it is not installed."""
-        return self.plugins.methodology(self._wires.settings.methodology)
+        return self.plugins.methodology(self._services.settings.methodology)
 
     @property
     def usable(self) -> Methodology:
@@ -120,23 +120,25 @@ class Methodologies:
 
     def _work(self, unit: WorkUnitRef | None) -> Iterator[Memory]:
         """Memories of units of work, the latest first."""
-        where = Filter(project=self._wires.project, include_user=False, stale=False)
+        where = Filter(project=self._services.project, include_user=False, stale=False)
         cursor: str | None = None
         for _ in range(_PAGES):
-            page = self._wires.store.list(where, order=Order.UPDATED, limit=200, cursor=cursor)
+            page = self._services.store.list(where, order=Order.UPDATED, limit=200, cursor=cursor)
             yield from (m for m in page.items if m.work_unit and _within(m.work_unit, unit))
             cursor = page.next_cursor
             if cursor is None:
                 return
 
 
-def methodology_of(wires: Services, session: SessionRecord) -> Methodology:
+def methodology_of(services: Services, session: SessionRecord) -> Methodology:
     """The way of working that a session followed; it may be of another project than this one."""
     from wellkept.app.wiring.plugins import installed_plugins
 
-    settings = wires.settings
-    if session.project != wires.project and session.cwd and "\0" not in session.cwd:
-        settings, _ = inspect_settings(SettingSources.of(wires.environment, cwd=Path(session.cwd)))
+    settings = services.settings
+    if session.project != services.project and session.cwd and "\0" not in session.cwd:
+        settings, _ = inspect_settings(
+            SettingSources.of(services.environment, cwd=Path(session.cwd))
+        )
     plugins = installed_plugins()
     return forgiving(plugins.methodologies.get(settings.methodology) or plugins.methodology(USUAL))
 

@@ -41,32 +41,32 @@ class PrefetchedFile:
 
 
 def preloaded(
-    wires: Services, *, files: Sequence[str] = (), phase: Phase | None = Phase.IMPLEMENT
+    services: Services, *, files: Sequence[str] = (), phase: Phase | None = Phase.IMPLEMENT
 ) -> list[PrefetchedFile]:
     """The files that work nearly always reads: that on `files` and on their modules, or, without
     any, on what was worked on last. Nothing in a phase that does not change code."""
-    named = wires.asker.files(files)
+    named = services.requests.files(files)
     found: dict[str, None] = {}
     if is_work_on_code(phase):
-        found |= dict.fromkeys(other for path in named for other in _read_with(wires, path))
-    for offer in prefetch(wires.engine, wires.project, named, phase=phase):
+        found |= dict.fromkeys(other for path in named for other in _read_with(services, path))
+    for offer in prefetch(services.engine, services.project, named, phase=phase):
         pattern = offer.memory.payload
         if isinstance(pattern, PrefetchPattern) and may_be_pushed(offer.memory):
             found |= dict.fromkeys(pattern.always_read_files)
     at_hand = set(named)
     wanted = [path for path in found if path not in at_hand][:MAX_FILES]
-    read = (_beginning(wires.identity.root, path) for path in wanted)
+    read = (_beginning(services.identity.root, path) for path in wanted)
     return [one for one in read if one is not None]
 
 
-def _read_with(wires: Services, path: str) -> list[str]:
+def _read_with(services: Services, path: str) -> list[str]:
     """What sessions on this very file nearly always used: a module may hold many kinds of work."""
 
     def accesses(
         *, subjects: Sequence[str] = (), sessions: Sequence[str] = ()
     ) -> list[SessionSignal]:
-        return wires.engine.store.sightings(
-            project=wires.project,
+        return services.engine.store.sightings(
+            project=services.project,
             kinds=(SignalKind.FILE_ACCESS,),
             subjects=subjects,
             sessions=sessions,

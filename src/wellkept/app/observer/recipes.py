@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wellkept.app.maintenance.staleness import reasons
+from wellkept.app.maintenance.staleness import stale_reasons
 from wellkept.core.errors import UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import WorkflowRecipe
@@ -32,7 +32,7 @@ class FoundRecipe:
     stale_reason: str | None = None
 
 
-def find_recipes(wires: Services, task: str, *, limit: int = USUAL_LIMIT) -> list[FoundRecipe]:
+def find_recipes(services: Services, task: str, *, limit: int = USUAL_LIMIT) -> list[FoundRecipe]:
     """The recipes that fit a task, best first; those that may be out of date come with the reason.
 
     Asking counts as a use, so that a recipe that is looked up does not fade.
@@ -41,13 +41,13 @@ def find_recipes(wires: Services, task: str, *, limit: int = USUAL_LIMIT) -> lis
         raise UsageError("A recipe is looked for by the task.", hint="Say what is to be done.")
     request = RecallRequest(
         query=task,
-        where=Filter(project=wires.project, types=(MemoryType.WORKFLOW_RECIPE,)),
+        where=Filter(project=services.project, types=(MemoryType.WORKFLOW_RECIPE,)),
         limit=limit,
         phase=Phase.DEFINE,
         read_dates=False,
     )
-    found = [hit for hit in recall(wires.engine, request) if hit.score >= MIN_RELEVANCE]
-    with reasons(wires) as why:
+    found = [hit for hit in recall(services.engine, request) if hit.score >= MIN_RELEVANCE]
+    with stale_reasons(services) as why:
         return [
             FoundRecipe(
                 hit.memory, hit.memory.payload, hit.score, _stale(hit.memory, why(hit.memory))

@@ -18,43 +18,44 @@ from wellkept.core.memory import WorkUnitRef
 from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.types import Scope
+from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.pruning import archive_work_unit
 from wellkept.memory.lifecycle.report import MaintenanceReport
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wellkept.app.wiring.services import Services
     from wellkept.core.memory import Memory
 
 _MAIN = ("refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master", "refs/heads/trunk")
 _TIMEOUT_S = 5.0
 
 
-def archive_merged(wires: Services, *, dry_run: bool = False) -> list[MaintenanceReport]:
+def archive_merged(
+    engine: Engine, *, project: str, root: Path, dry_run: bool = False
+) -> list[MaintenanceReport]:
     """Archive what belongs to units that are merged; one report for each."""
     units: dict[WorkUnitRef, list[Memory]] = defaultdict(list)
-    where = Filter(project=wires.project, include_user=False, scopes=(Scope.WORK_UNIT,))
-    for memory in wires.engine.store.iterate(where):
+    where = Filter(project=project, include_user=False, scopes=(Scope.WORK_UNIT,))
+    for memory in engine.store.iterate(where):
         if (unit := memory.work_unit) is not None:
             top = unit.hierarchy[:1]
             units[WorkUnitRef(unit.methodology, top, top[0])].append(memory)
-    branches = _Branches.of(wires.identity.root) if units else None
+    branches = _Branches.of(root) if units else None
     if branches is None:
         return []
     merged = [
         unit
         for unit, memories in units.items()
-        if all(_is_merged(wires, memory, branches) for memory in memories)
+        if all(_is_merged(engine, memory, branches) for memory in memories)
     ]
     return [
-        archive_work_unit(wires.engine, ref=unit, project=wires.project, dry_run=dry_run)
-        for unit in merged
+        archive_work_unit(engine, ref=unit, project=project, dry_run=dry_run) for unit in merged
     ]
 
 
-def _is_merged(wires: Services, memory: Memory, branches: _Branches) -> bool:
-    session = wires.engine.store.get_session(memory.session_id or "")
+def _is_merged(engine: Engine, memory: Memory, branches: _Branches) -> bool:
+    session = engine.store.get_session(memory.session_id or "")
     branch = session.branch if session is not None else None
     if branch is None or branch == branches.main or memory.commit_sha is None:
         return False

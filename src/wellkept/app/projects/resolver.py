@@ -91,7 +91,7 @@ def identity_kind(given: str) -> ProjectKind | None:
     return ProjectKind(kind) if kind in set(ProjectKind) and name[:1].strip() else None
 
 
-def meant_identity(given: str) -> str:
+def parse_identity(given: str) -> str:
     """The identity that somebody means by a name, or by an identity as it is listed."""
     kind = identity_kind(given)
     if kind is None:
@@ -156,7 +156,7 @@ def relative_path(root: Path, path: str | Path) -> str:
     return real.relative_to(real_root).as_posix()
 
 
-def is_there(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Whether a file exists; a name that no file can have (too long, a NUL) names none."""
     try:
         return path.exists()
@@ -271,7 +271,7 @@ def _is_foreign(text: str) -> bool:
 
 def _native(root: Path, text: str) -> PurePath:
     """A path as this system writes it; a Windows-style relative path is understood anywhere."""
-    if os.name == "nt" or "\\" not in text or is_there(root / text):
+    if os.name == "nt" or "\\" not in text or path_exists(root / text):
         return PurePath(text)
     return PurePosixPath(PureWindowsPath(text).as_posix())
 

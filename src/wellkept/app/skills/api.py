@@ -6,7 +6,7 @@ itself is in `wellkept.skills`. Nothing is fetched from the network but by `add_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,7 @@ from wellkept.skills.sources.remote_copies import RemoteCopies
 from wellkept.skills.sources.stored import PromptScanner, StoredSkillScanner
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.skills.builtin_commands import MemoryAccess
     from wellkept.app.skills.commands import SkillCommands
     from wellkept.app.skills.context import SkillContextSource
     from wellkept.app.skills.generation import GenerationReport, Refinement, SkillGenerator
@@ -64,28 +64,28 @@ class Skills:
 
     def __init__(
         self,
-        wires: Services,
+        services: Services,
         *,
-        memory: Callable[[], Wellkept] | None = None,
+        memory: MemoryAccess,
         kept: StoredSkills | None = None,
         fetcher: SkillFetcher | None = None,
     ) -> None:
-        self._wires = wires
+        self._services = services
         self._memory = memory
-        self.library = GeneratedSkills(wires)
+        self.library = GeneratedSkills(services)
         self._kept = kept = kept or self.library
-        self.root = wires.identity.root
-        self._own_folder = paths.config_file(wires.environment).parent
-        self.copies = RemoteCopies(paths.data_folder(wires.environment) / "remote-skills")
+        self.root = services.identity.root
+        self._own_folder = paths.config_file(services.environment).parent
+        self.copies = RemoteCopies(paths.data_folder(services.environment) / "remote-skills")
         self._remote = RemoteSkills(self.copies, fetcher)
-        self._switches = StoredSkillSwitches(wires.store, wires.project)
+        self._switches = StoredSkillSwitches(services.store, services.project)
         scanners = scanners_of(
-            wires.environment, root=self.root, own_folder=self._own_folder, copies=self.copies
+            services.environment, root=self.root, own_folder=self._own_folder, copies=self.copies
         )
         self._catalogue = SkillCatalog(
             [*scanners, StoredSkillScanner(kept)], switches=self._switches
         )
-        engine = wires.engine
+        engine = services.engine
         self._chooser = chooser = SkillChooser(
             index=self.index,
             root=self.root,
@@ -154,7 +154,7 @@ class Skills:
 
         found = self._chooser.detect(phase=phase, refresh=refresh)
         if phase is None:
-            announce_detected(self._wires, [one.skill.name for one in found.found])
+            announce_detected(self._services, [one.skill.name for one in found.found])
         return found
 
     def validate(self, *targets: str | Path, strict: bool = False) -> list[Validated]:
@@ -188,21 +188,20 @@ class Skills:
     @cached_property
     def commands(self) -> SkillCommands:
         """Skills and Wellkept's own commands in one table, and the way to run them."""
-        from wellkept.app.facade import Wellkept
         from wellkept.app.skills.commands import SkillCommands
 
-        memory = self._memory or (lambda: Wellkept(self._wires))
         return SkillCommands(
-            self._wires,
+            self._services,
             index=self.index,
-            memory=memory,
+            memory=self._memory,
+            search=self.search,
             on_use=self._used,
         )
 
     def _used(self, name: str, session: str, by: str) -> None:
         """A skill was run in a session: its hooks count there, and a kept one learns from it."""
         self.hooks.use(name, session=session)
-        if not self._wires.read_only:
+        if not self._services.read_only:
             self.library.note_use(name, session_id=session, used_by=by)
 
     @cached_property
@@ -210,14 +209,14 @@ class Skills:
         """The hooks of skills: listed, agreed to, and run for an event."""
         from wellkept.app.skills.hook_store import hooks_of
 
-        return hooks_of(self._wires, index=self.index)
+        return hooks_of(self._services, index=self.index)
 
     @cached_property
     def offers(self) -> SkillContextSource:
         """Skills as lines of a context pack."""
         from wellkept.app.skills.context import SkillContextSource
 
-        return SkillContextSource(self)
+        return SkillContextSource(self._chooser, detect=self.detect)
 
     def reminders(self, *names: str, level: str = "normal", with_names: bool = True) -> str:
         """What to remind an agent of about the skills in use, at one of three lengths."""
@@ -326,7 +325,9 @@ class Skills:
         """Makes skills out of sessions; loaded on first use."""
         from wellkept.app.skills.generation import SkillGenerator
 
-        return SkillGenerator(self._wires, shelf=self.library, existing=lambda: self.index().skills)
+        return SkillGenerator(
+            self._services, shelf=self.library, existing=lambda: self.index().skills
+        )
 
     def generate(self, session: str | None = None, *, dry_run: bool = False) -> GenerationReport:
         """Make a skill of a session that went well, or of each recent one that gives one."""

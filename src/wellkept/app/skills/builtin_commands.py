@@ -8,7 +8,7 @@ content in them is data, with ids to cite.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from wellkept.core.errors import UsageError
 from wellkept.core.text import first_line, shorten
@@ -16,21 +16,56 @@ from wellkept.memory.context.packing import quoted
 from wellkept.skills.commands.table import Command, CommandCall, Invoker
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
-    from wellkept.app.skills.commands import SkillCommands
     from wellkept.core.memory import Memory
+    from wellkept.core.query import Stats
     from wellkept.memory.commands.execute import CommandResult
+    from wellkept.memory.context.packing import ContextPack
+    from wellkept.skills.selection.select import SkillSelection
 
 LINE_CHARS: Final = 200
 _SHOWN: Final = 40
 
 
+class MemoryAccess(Protocol):
+    """The methods of `Wellkept` that built-in commands call."""
+
+    @property
+    def project_name(self) -> str: ...
+
+    def apply_commands(
+        self, message: str, *, session: str | None = None
+    ) -> list[CommandResult]: ...
+
+    def stats(self) -> Stats: ...
+
+    def context(
+        self, query: str = "", *, moment: str | None = None, session: str | None = None
+    ) -> ContextPack: ...
+
+
+class _Get(Protocol):
+    def __call__(self, name: str, *, by: str) -> Command: ...
+
+
+class _List(Protocol):
+    def __call__(self, *, by: str) -> list[Command]: ...
+
+
 class BuiltinCommands:
     """What Wellkept itself answers to."""
 
-    def __init__(self, wk: Wellkept, commands: SkillCommands) -> None:
-        self._hf = wk
-        self._commands = commands
+    def __init__(
+        self,
+        memory: MemoryAccess,
+        *,
+        search: Callable[[str], SkillSelection],
+        get: _Get,
+        list_all: _List,
+    ) -> None:
+        self._memory = memory
+        self._search = search
+        self._get = get
+        self._list = list_all
 
     def all(self) -> tuple[Command, ...]:
         """The commands for the table."""
@@ -67,8 +102,8 @@ class BuiltinCommands:
     def help(self, call: CommandCall) -> str:
         """Every command in a line, the most used first; or one in full."""
         if call.arguments.words:
-            return "\n".join(_in_full(self._commands.get(call.arguments.words[0], by=call.by)))
-        listed = self._commands.list(by=call.by)
+            return "\n".join(_in_full(self._get(call.arguments.words[0], by=call.by)))
+        listed = self._list(by=call.by)
         return "\n".join(f"{one.usage}: {_line(one.description)}" for one in listed)
 
     def apply(self, verb: str) -> Callable[[CommandCall], str]:
@@ -80,7 +115,7 @@ class BuiltinCommands:
                 raise UsageError(
                     f"/{verb} needs to be told what.", hint=f"Type /{verb} and a text."
                 )
-            done = self._hf.apply_commands(f"/{verb} {said}", session=call.session)
+            done = self._memory.apply_commands(f"/{verb} {said}", session=call.session)
             return "\n".join(line for one in done for line in _outcome(one))
 
         return answer
@@ -89,12 +124,12 @@ class BuiltinCommands:
         """Counts, and what would be said at a session's start."""
         from wellkept.memory.context.packing import render_context
 
-        stats = self._hf.stats()
+        stats = self._memory.stats()
         by_type = ", ".join(f"{count} {name}" for name, count in stats.by_type.items())
-        head = f"{self._hf.project_name}: {stats.total} memories" + (
+        head = f"{self._memory.project_name}: {stats.total} memories" + (
             f" ({by_type})" if by_type else ""
         )
-        return "\n".join(filter(None, (head, render_context(self._hf.context()))))
+        return "\n".join(filter(None, (head, render_context(self._memory.context()))))
 
     def plan(self, call: CommandCall) -> str:
         """What memory says to a plan."""
@@ -102,18 +137,17 @@ class BuiltinCommands:
 
         if not call.arguments.text:
             raise UsageError("/plan needs a task.", hint="Type /plan and what is to be done.")
-        pack = self._hf.context(call.arguments.text, moment="plan", session=call.session)
+        pack = self._memory.context(call.arguments.text, moment="plan", session=call.session)
         return render_context(pack) or "Nothing is known that bears on this plan."
 
     def skills(self, call: CommandCall) -> str:
         """Skills by name, or those that fit a query."""
-        skills = self._hf.skills
         if call.arguments.text:
-            chosen = skills.search(call.arguments.text).choices
+            chosen = self._search(call.arguments.text).choices
             return "\n".join(_skill(c.skill.name, c.skill.description) for c in chosen) or (
                 "No skill fits."
             )
-        listed = [one for one in self._commands.list(by=call.by) if one.skill is not None]
+        listed = [one for one in self._list(by=call.by) if one.skill is not None]
         lines = [_skill(one.name, one.description) for one in listed[:_SHOWN]]
         if len(listed) > _SHOWN:
             lines.append(f"({len(listed) - _SHOWN} more: /skills QUERY finds them)")

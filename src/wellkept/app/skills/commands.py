@@ -32,10 +32,11 @@ from wellkept.skills.commands.table import (
 from wellkept.skills.commands.use_counts import by_use, usage_score
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.skills.builtin_commands import MemoryAccess
     from wellkept.app.wiring.services import Services
     from wellkept.core.ports.skills import SkillUse
     from wellkept.core.skills import SkillIndex
+    from wellkept.skills.selection.select import SkillSelection
 
 # A command is run even when it cannot be counted.
 _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
@@ -61,17 +62,19 @@ class SkillCommands:
 
     def __init__(
         self,
-        wires: Services,
+        services: Services,
         *,
         index: Callable[[], SkillIndex],
-        memory: Callable[[], Wellkept],
+        memory: MemoryAccess,
+        search: Callable[[str], SkillSelection],
         on_use: Callable[[str, str, str], None] = lambda _name, _session, _by: None,
     ) -> None:
-        self._wires = wires
+        self._services = services
         self._index = index
         self._memory = memory
+        self._search = search
         self._on_use = on_use
-        self._guard = RunLock(wires.path.parent / "skill-runs")
+        self._guard = RunLock(services.path.parent / "skill-runs")
         self._table: tuple[SkillIndex, CommandTable] | None = None
 
     # -- Looking up -------------------------------------------------------------------------------
@@ -83,13 +86,15 @@ class SkillCommands:
 
         index = self._index()
         if self._table is None or self._table[0] is not index:
-            own = BuiltinCommands(self._memory(), self).all()
+            own = BuiltinCommands(
+                self._memory, search=self._search, get=self.get, list_all=self.list
+            ).all()
             self._table = (index, CommandTable(index, own))
         return self._table[1]
 
     def list(self, *, by: str = "person") -> list[Command]:
         """What a person or a model is offered, the most used first."""
-        return by_use(self.table.listed(_invoker(by)), self._uses(), now=self._wires.clock())
+        return by_use(self.table.listed(_invoker(by)), self._uses(), now=self._services.clock())
 
     def get(self, name: str, *, by: str = "person") -> Command:
         """The command with that name or alias, if that side may run it."""
@@ -101,11 +106,11 @@ class SkillCommands:
 
     def scores(self) -> dict[str, float]:
         """Command key -> how much it is used, fading with a half-life of a week."""
-        now = self._wires.clock()
+        now = self._services.clock()
         return {key: usage_score(use, now=now) for key, use in self._uses().items()}
 
     def _uses(self) -> dict[str, SkillUse]:
-        return self._wires.store.skill_uses(project=self._wires.project)
+        return self._services.store.skill_uses(project=self._services.project)
 
     # -- Running ----------------------------------------------------------------------------------
 
@@ -145,7 +150,7 @@ class SkillCommands:
         budget = PromptBudget(
             max_chars=MAX_CHARS if max_chars is None else max_chars,
             max_tokens=max_tokens,
-            count_tokens=self._wires.engine.count_tokens,
+            count_tokens=self._services.engine.count_tokens,
         )
         with self._alone(command):
             result = _result(command, CommandCall(asked.arguments, invoker, session), budget)
@@ -163,12 +168,12 @@ class SkillCommands:
         return self._guard.held(self._lock_key(command), name=command.name)
 
     def _lock_key(self, command: Command) -> str:
-        return f"{self._wires.project}\n{command.key}"
+        return f"{self._services.project}\n{command.key}"
 
     def _note(self, command: Command, session: str | None, by: Invoker) -> None:
         with suppress(*_NOT_NOW):
-            self._wires.store.count_skill_use(
-                command.key, project=self._wires.project, at=self._wires.clock()
+            self._services.store.count_skill_use(
+                command.key, project=self._services.project, at=self._services.clock()
             )
         if command.skill is not None and session:
             with suppress(*_NOT_NOW):

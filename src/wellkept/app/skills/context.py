@@ -16,7 +16,9 @@ from wellkept.memory.context.build import Moment
 from wellkept.memory.context.packing import ExtraLine, quoted
 
 if TYPE_CHECKING:
-    from wellkept.app.skills.api import Skills
+    from collections.abc import Callable
+
+    from wellkept.app.skills.selection import SkillChooser
     from wellkept.core.skills import Skill
     from wellkept.memory.context.build import ContextRequest
     from wellkept.skills.selection.select import SkillChoice
@@ -29,8 +31,9 @@ _PHASES: Final = {Moment.SESSION: None, Moment.PROMPT: None, Moment.PLAN: "plann
 class SkillContextSource:
     """Offers the skills of one project."""
 
-    def __init__(self, skills: Skills) -> None:
-        self._skills = skills
+    def __init__(self, chooser: SkillChooser, *, detect: Callable[[], object]) -> None:
+        self._chooser = chooser
+        self._detect = detect
         self._busy = threading.Lock()
 
     def offers(self, request: ContextRequest) -> tuple[ExtraLine, ...]:
@@ -39,8 +42,8 @@ class SkillContextSource:
             return ()
         try:
             if request.moment is Moment.SESSION:
-                self._skills.detect()  # whoever follows along hears of it
-            chosen = self._skills.select(
+                self._detect()  # whoever follows along hears of it
+            chosen = self._chooser.select(
                 request.query, phase=_PHASES[request.moment], files=request.files
             )
         except (WellkeptError, OSError):

@@ -74,9 +74,9 @@ class SkillGenerator:
     """Makes skills for one project. `existing` gives the skills that there are."""
 
     def __init__(
-        self, wires: Services, *, shelf: GeneratedSkills, existing: Callable[[], Sequence[Skill]]
+        self, services: Services, *, shelf: GeneratedSkills, existing: Callable[[], Sequence[Skill]]
     ) -> None:
-        self._wires = wires
+        self._services = services
         self._shelf = shelf
         self._existing = existing
 
@@ -87,8 +87,8 @@ class SkillGenerator:
         if session is not None:
             sessions = [self._named(session)]
         else:
-            sessions = self._wires.store.sessions(
-                project=self._wires.project, limit=LOOKED_AT_SESSIONS
+            sessions = self._services.store.sessions(
+                project=self._services.project, limit=LOOKED_AT_SESSIONS
             )
         made: list[GeneratedSkill] = []
         passed: list[SkippedSession] = []
@@ -148,15 +148,15 @@ class SkillGenerator:
         )
 
     def _story(self, session: SessionRecord) -> SessionStory:
-        idle = self._wires.settings.capture_idle_minutes
-        return story_of(session, self._wires.engine, idle_minutes=idle)
+        idle = self._services.settings.capture_idle_minutes
+        return story_of(session, self._services.engine, idle_minutes=idle)
 
     # -- One session ------------------------------------------------------------------------------
 
     def _named(self, name: str) -> SessionRecord:
-        store = self._wires.store
+        store = self._services.store
         found = [store.get_session(one) for one in store.resolve_session(name)]
-        own = [one for one in found if one is not None and one.project == self._wires.project]
+        own = [one for one in found if one is not None and one.project == self._services.project]
         if len(own) != 1:
             what = (
                 "is the beginning of several sessions" if own else "is no session of this project"
@@ -182,7 +182,7 @@ class SkillGenerator:
         return f"the skill {known.name!r} was made of it" if known else None
 
     def _nearest(self, draft: SkillDraft, made: Sequence[GeneratedSkill]) -> SimilarSkill | None:
-        engine = self._wires.engine
+        engine = self._services.engine
         rejected = [s for s in self._shelf.all() if s.review is SkillReview.REJECTED]
         kept = [read_generated(s.text, name=s.name) for s in (*rejected, *made)]
         return nearest(
@@ -200,13 +200,13 @@ class SkillGenerator:
 
     def _worded(self, draft: SkillDraft, made: Sequence[GeneratedSkill] = ()) -> SkillDraft:
         """The draft in a model's words when there is one, it may be asked, and it answers well."""
-        engine = self._wires.engine
+        engine = self._services.engine
         model = engine.text_model()
         if model is None:
             return draft
         asked = question(draft)
         cost = engine.count_tokens(asked) + ANSWER_TOKENS
-        budget = self._wires.settings.capture_daily_model_tokens
+        budget = self._services.settings.capture_daily_model_tokens
         if not take_tokens(engine, cost, daily_tokens=budget):
             return draft
         try:
@@ -221,14 +221,14 @@ class SkillGenerator:
         return better
 
     def _written(self, draft: SkillDraft, known: GeneratedSkill | None = None) -> GeneratedSkill:
-        now = self._wires.clock()
+        now = self._services.clock()
         text = document(draft)
         if redact(text).changed:
             raise UsageError("The session holds a secret that cannot be taken out of its steps.")
-        is_on = self._wires.settings.skills_generated == "on"
+        is_on = self._services.settings.skills_generated == "on"
         return GeneratedSkill(
-            id=known.id if known else _id_of(self._wires.project, draft.session_ids[0]),
-            project=self._wires.project,
+            id=known.id if known else _id_of(self._services.project, draft.session_ids[0]),
+            project=self._services.project,
             name=draft.name,
             text=text,
             created_at=known.created_at if known else now,
@@ -248,10 +248,10 @@ class SkillGenerator:
 
     def _stories_like(self, skill: GeneratedSkill) -> list[SessionStory]:
         """Good sessions that the skill was made of, that used it, or that are for the same."""
-        store = self._wires.store
+        store = self._services.store
         used = {run.session_id for run in store.skill_runs(skill_ids=[skill.id])}
         named = {*skill.session_ids, *used}
-        recent = store.sessions(project=self._wires.project, limit=LOOKED_AT_SESSIONS)
+        recent = store.sessions(project=self._services.project, limit=LOOKED_AT_SESSIONS)
         others = [store.get_session(one) for one in named - {s.id for s in recent}]
         known = [*recent, *(s for s in others if s is not None and s.project == skill.project)]
         known.sort(key=lambda session: (session.started_at, session.id))
@@ -266,7 +266,7 @@ class SkillGenerator:
     def _is_for(self, skill: GeneratedSkill, story: SessionStory) -> bool:
         if any(story.session_id in other.session_ids for other in self._shelf.all()):
             return False
-        engine = self._wires.engine
+        engine = self._services.engine
         draft = draft_skill(story, taken=(), safe=_safe)
         like = nearest(
             read_generated(document(draft), name=draft.name),

@@ -74,12 +74,12 @@ def _hooks(kept: Json) -> list[str]:
     return [str(one) for one in cast("list[Json]", hooks)] if isinstance(hooks, list) else []
 
 
-def hooks_of(wires: Services, *, index: Callable[[], SkillIndex]) -> SkillHooks:
+def hooks_of(services: Services, *, index: Callable[[], SkillIndex]) -> SkillHooks:
     """The hooks of an open project."""
     return SkillHooks(
         index=index,
-        root=wires.identity.root,
-        trust=TrustFile(paths.data_folder(wires.environment) / TRUST_FILE),
-        ran=StoredHookRunLog(wires.store, wires.project, clock=wires.clock),
-        environment=wires.environment,
+        root=services.identity.root,
+        trust=TrustFile(paths.data_folder(services.environment) / TRUST_FILE),
+        ran=StoredHookRunLog(services.store, services.project, clock=services.clock),
+        environment=services.environment,
     )

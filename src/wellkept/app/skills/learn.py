@@ -18,7 +18,7 @@ from wellkept.skills.generation.outcome import SessionVerdict, judge
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from wellkept.app.facade import Wellkept
+    from wellkept.app.wellkept import Wellkept
     from wellkept.core.sessions import SessionRecord
     from wellkept.skills.generation.session_story import SessionStory
 
@@ -90,7 +90,7 @@ def skills_called(story: SessionStory) -> tuple[str, ...]:
 
 def _beside(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> Wellkept:
     """The same memory, opened for the project of a session."""
-    from wellkept.app.wiring.services import open as open_memory
+    from wellkept.app.wellkept import open as open_memory
 
     folder = Path(session.cwd) if session.cwd and Path(session.cwd).is_dir() else wk.root
     return open_memory(

@@ -59,8 +59,8 @@ class LibraryOverview:
 class GeneratedSkills:
     """The library of one project."""
 
-    def __init__(self, wires: Services) -> None:
-        self._wires = wires
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     # -- As a source of skills --------------------------------------------------------------------
 
@@ -80,13 +80,13 @@ class GeneratedSkills:
 
     def remove(self, name: str) -> bool:
         """Remove one for good, with its history."""
-        return self._wires.store.remove_generated(self.get(name).id)
+        return self._services.store.remove_generated(self.get(name).id)
 
     # -- Looking ----------------------------------------------------------------------------------
 
     def all(self) -> list[GeneratedSkill]:
         """Every kept skill of this project, rejected ones too, the oldest first."""
-        return self._wires.store.generated_skills(project=self._wires.project)
+        return self._services.store.generated_skills(project=self._services.project)
 
     def get(self, name: str) -> GeneratedSkill:
         """The kept skill with that name; one that was rejected only when there is no other."""
@@ -103,7 +103,7 @@ class GeneratedSkills:
         """One kept skill with its record and its earlier texts."""
         skill = self.get(name)
         return GeneratedSkillView(
-            skill, self.track(skill), tuple(self._wires.store.skill_editions(skill.id))
+            skill, self.track(skill), tuple(self._services.store.skill_editions(skill.id))
         )
 
     def views(
@@ -111,7 +111,7 @@ class GeneratedSkills:
     ) -> list[GeneratedSkillView]:
         """Kept skills with their records; without their texts of before."""
         found = [skill for skill in self.all() if skill.review in reviews]
-        runs = self._wires.store.skill_runs(skill_ids=[skill.id for skill in found])
+        runs = self._services.store.skill_runs(skill_ids=[skill.id for skill in found])
         return [
             GeneratedSkillView(s, _track(s, [run for run in runs if run.skill_id == s.id]))
             for s in found
@@ -137,7 +137,7 @@ class GeneratedSkills:
 
     def track(self, skill: GeneratedSkill) -> SkillRecord:
         """How a skill fared."""
-        return _track(skill, self._wires.store.skill_runs(skill_ids=[skill.id]))
+        return _track(skill, self._services.store.skill_runs(skill_ids=[skill.id]))
 
     # -- Deciding ---------------------------------------------------------------------------------
 
@@ -183,8 +183,8 @@ class GeneratedSkills:
 
     def put(self, skill: GeneratedSkill) -> GeneratedSkill:
         """Write a kept skill as of now."""
-        now = max(self._wires.clock(), skill.updated_at)
-        self._wires.store.put_generated(replace(skill, updated_at=now))
+        now = max(self._services.clock(), skill.updated_at)
+        self._services.store.put_generated(replace(skill, updated_at=now))
         return self.get(skill.name)
 
     def _checked(self, skill: GeneratedSkill, text: str) -> GeneratedSkill:
@@ -202,7 +202,7 @@ class GeneratedSkills:
     def _decide(
         self, skill: GeneratedSkill, review: SkillReview, *, enabled: bool, note: str | None
     ) -> GeneratedSkill:
-        now = self._wires.clock()
+        now = self._services.clock()
         return self.put(replace(skill, review=review, reviewed_at=now, enabled=enabled, note=note))
 
     # -- Runs -------------------------------------------------------------------------------------
@@ -212,9 +212,9 @@ class GeneratedSkills:
         skill = next((one for one in self.all() if one.name == name), None)
         if skill is not None:
             run = SkillRun(
-                skill_id=skill.id, session_id=session_id, used_by=used_by, at=self._wires.clock()
+                skill_id=skill.id, session_id=session_id, used_by=used_by, at=self._services.clock()
             )
-            self._wires.store.put_skill_run(run)
+            self._services.store.put_skill_run(run)
 
     def settle(
         self, session_id: str, *, used: Collection[str], used_by: str, succeeded: bool | None
@@ -223,10 +223,10 @@ class GeneratedSkills:
         for name in used:
             self.note_use(name, session_id=session_id, used_by=used_by)
         by_id = {skill.id: skill for skill in self.all()}
-        for run in self._wires.store.skill_runs(session_id=session_id):
+        for run in self._services.store.skill_runs(session_id=session_id):
             if run.skill_id in by_id and succeeded is not None:
-                self._wires.store.put_skill_run(replace(run, succeeded=succeeded))
-        judged = {run.skill_id for run in self._wires.store.skill_runs(session_id=session_id)}
+                self._services.store.put_skill_run(replace(run, succeeded=succeeded))
+        judged = {run.skill_id for run in self._services.store.skill_runs(session_id=session_id)}
         return [
             off
             for skill_id in judged & by_id.keys()

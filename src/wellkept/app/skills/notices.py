@@ -24,12 +24,12 @@ _SUBJECT_CHARS: Final = 300
 _NOT_NOW: Final = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
 
-def announce_detected(wires: Services, names: Sequence[str]) -> bool:
+def announce_detected(services: Services, names: Sequence[str]) -> bool:
     """Tell which skills a project calls for, if they are others than last time."""
-    if wires.read_only:
+    if services.read_only:
         return False
     found: list[Json] = [*sorted(names)]
-    store, project = wires.store, wires.project
+    store, project = services.store, services.project
     if (store.get_value(_SPACE, project) or []) == found:
         return False
     with suppress(*_NOT_NOW):

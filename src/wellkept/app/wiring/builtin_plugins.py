@@ -1,10 +1,10 @@
-"""The plugin that comes with Wellkept: it takes the same door as any other."""
+"""The built-in plugin: the four methodologies that come with Wellkept."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wellkept.app.wiring.plugins import hookimpl
+from wellkept.app.wiring.hookspecs import hookimpl
 from wellkept.observe.methodology.builtin import BUILTIN
 from wellkept.observe.methodology.protocol import Methodology
 

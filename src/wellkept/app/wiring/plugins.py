@@ -1,10 +1,8 @@
-"""The plugin door: which hooks there are, and who came in through them.
+"""Loads plugins and collects the methodologies they register.
 
-A plugin is a module or object with functions marked by `hookimpl`; a package names it under the
-entry point group `wellkept`. What comes with Wellkept comes in the same way. A plugin that cannot
-be loaded, or breaks its promise, is told about and left out; it never keeps memory from working.
-
-Loads pluggy and every plugin, so nothing on the way of a recall or a hook imports this module.
+Packages register under the entry point group `wellkept`; the built-in plugin uses the same hooks.
+A plugin that fails to load or is invalid is reported and skipped; memory keeps working. It loads
+pluggy and every plugin, so recall and hooks must not import this module.
 """
 
 from __future__ import annotations
@@ -18,23 +16,14 @@ from typing import cast
 import pluggy
 
 from wellkept.app.observer.plugin_guard import GuardedMethodology
+from wellkept.app.wiring import builtin_plugins
+from wellkept.app.wiring.hookspecs import GROUP, Hooks
 from wellkept.core.errors import NotFoundError
 from wellkept.core.records import record
 from wellkept.core.types import MemoryType, Phase
 from wellkept.observe.methodology.protocol import CustomType, Methodology
 
-GROUP = "wellkept"
-hookspec = pluggy.HookspecMarker(GROUP)
-hookimpl = pluggy.HookimplMarker(GROUP)
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-
-
-class Hooks:
-    """Every hook there is."""
-
-    @hookspec
-    def wellkept_methodologies(self) -> Iterable[Methodology]:  # type: ignore[empty-body]
-        """The ways of working that this plugin adds."""
 
 
 @record
@@ -74,8 +63,6 @@ def installed_plugins() -> Plugins:
 
 def load_plugins(found: Iterable[EntryPoint] = ()) -> Plugins:
     """The plugins that come with Wellkept, and those that the entry points name."""
-    from wellkept.app.wiring import builtin_plugins
-
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(Hooks)
     manager.register(builtin_plugins, name=GROUP)

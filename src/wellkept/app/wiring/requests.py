@@ -130,11 +130,11 @@ class RequestBuilder:
 
         A path that exists from the asker's folder is meant from there; any other from the root.
         """
-        from wellkept.app.projects.resolver import is_there, relative_path
+        from wellkept.app.projects.resolver import path_exists, relative_path
 
         def start(text: str) -> str:
             here = self.folder / text
-            return str(here) if is_there(here) else text
+            return str(here) if path_exists(here) else text
 
         return tuple(relative_path(self.root, start(text)) for text in _texts(paths) if text)
 

@@ -1,7 +1,7 @@
-"""The only place where engines and vendors are put together.
+"""`Services`: store, project, models and settings of one open memory.
 
-Nothing is opened before it is needed: `open` itself touches no file, a command that searches by
-words loads no model, and the folder and the database appear with the first operation on memory.
+The only place that connects storage engines and model vendors. Everything is opened on first use:
+a search by words loads no model, and files are created with the first operation on memory.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from wellkept.app.settings import paths
-from wellkept.app.settings.model import Settings
-from wellkept.app.settings.sources import SettingSources, load_settings
 from wellkept.app.wiring.requests import RequestBuilder
-from wellkept.core.clock import Clock, system_clock, to_ms
+from wellkept.core.clock import Clock, to_ms
 from wellkept.core.errors import (
     ProviderError,
     StoreBusyError,
@@ -31,8 +29,8 @@ from wellkept.core.text import clean
 from wellkept.memory.engine import Engine, Thresholds
 
 if TYPE_CHECKING:
-    from wellkept.app.facade import Wellkept
     from wellkept.app.projects.resolver import ProjectIdentity
+    from wellkept.app.settings.model import Settings
     from wellkept.core.ports.store import Embedder, Reranker, Store, TextModel
     from wellkept.providers.embedders.settings import EmbeddingChoice
     from wellkept.providers.http.client import Endpoint
@@ -42,43 +40,6 @@ _CALIBRATIONS = "calibration"
 _ADOPTED = "adopted"
 # A question is answered even when its side notes cannot be written down.
 _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
-
-
-def open(  # noqa: A001 - the package reads `wellkept.open()`
-    path: str | Path | None = None,
-    *,
-    project: str | None = None,
-    cwd: str | Path | None = None,
-    embedder: Embedder | str | None = None,
-    settings: Settings | None = None,
-    clock: Clock = system_clock,
-    environment: Mapping[str, str] | None = None,
-    read_only: bool = False,
-) -> Wellkept:
-    """Open a memory.
-
-    `path` is the database file; without it the settings decide. `project` is a name, or an
-    identity as `wellkept projects` lists it; without it the folder `cwd` decides. `embedder` is a
-    provider's name, "none", or any object that is an `Embedder`. With `read_only` nothing is made,
-    migrated or written; a database that is not there or is of an older schema raises StoreError.
-    """
-    from wellkept.app.facade import Wellkept
-
-    env = os.environ if environment is None else environment
-    folder = paths.current_folder() if cwd is None else Path(cwd)
-    known = settings or load_settings(SettingSources.of(env, cwd=folder))
-    return Wellkept(
-        Services(
-            known,
-            path=Path(path) if path is not None else store_path(known, env),
-            project=project or known.project,
-            folder=folder,
-            embedder=embedder,
-            clock=clock,
-            environment=env,
-            read_only=read_only,
-        )
-    )
 
 
 def store_path(settings: Settings, environment: Mapping[str, str]) -> Path:
@@ -108,7 +69,7 @@ class Services:
         self.environment = environment
         self.embedding_problem: str | None = None
         self._project = project
-        self._asked_embedder = embedder
+        self._given_embedder = embedder
         self.read_only = read_only
         self._closed = False
 
@@ -155,7 +116,7 @@ class Services:
         from wellkept.app.projects.resolver import (
             ProjectIdentity,
             identity_kind,
-            meant_identity,
+            parse_identity,
             resolve_project,
         )
 
@@ -164,7 +125,7 @@ class Services:
         if given is None or kind is None:
             return resolve_project(self.folder, explicit_name=given)
         name = given.removeprefix(f"{kind}:")
-        return ProjectIdentity(meant_identity(given), name, self.folder, kind)
+        return ProjectIdentity(parse_identity(given), name, self.folder, kind)
 
     @cached_property
     def project(self) -> str:
@@ -183,24 +144,24 @@ class Services:
         return self.store.canonical_project(identity.identity)
 
     @property
-    def is_by_folder(self) -> bool:
+    def project_from_folder(self) -> bool:
         """Whether the folder at hand decided on the project, so that it surely is its own."""
         return self._project is None
 
     @property
-    def asker(self) -> RequestBuilder:
+    def requests(self) -> RequestBuilder:
         """Who asks, for reading a caller's words."""
         return RequestBuilder(self.project, self.identity.root, self.folder, self.clock())
 
     # -- Models ---------------------------------------------------------------------------------
 
     @cached_property
-    def choice(self) -> EmbeddingChoice:
+    def embedding_choice(self) -> EmbeddingChoice:
         """What the caller or the settings ask for."""
         from wellkept.providers.embedders.settings import EmbeddingChoice
 
         known = self.settings
-        asked = self._asked_embedder
+        asked = self._given_embedder
         return EmbeddingChoice(
             name=asked if isinstance(asked, str) else known.embedding_provider,
             base_url=known.embedding_base_url,
@@ -213,16 +174,16 @@ class Services:
     @cached_property
     def embedder(self) -> Embedder | None:
         """The embedder in use; None without one. A caller's own wish that fails is an error."""
-        asked = self._asked_embedder
+        asked = self._given_embedder
         if asked is not None and not isinstance(asked, str):
             return asked
-        if self.choice.name == "none":
+        if self.embedding_choice.name == "none":
             return None
         from wellkept.providers.registry import open_embedder
 
         try:
             return open_embedder(
-                self.choice, self.environment, stored_model_id=self.stored_model_id
+                self.embedding_choice, self.environment, stored_model_id=self.stored_model_id
             )
         except ProviderError as error:
             if asked is not None:
@@ -298,7 +259,7 @@ class Services:
 
         return Endpoint(base_url, api_key=api_key, timeout_s=self.settings.embedding_timeout_s)
 
-    def look_again(self) -> None:
+    def reset_model_state(self) -> None:
         """Forget which model the store had and what went wrong before a re-index."""
         self.embedding_problem = None
         self.__dict__.pop("stored_model_id", None)

@@ -15,7 +15,7 @@ from typing import Final
 
 import anyio
 
-from wellkept.app.activity import ActivityItem, news_span, read_news
+from wellkept.app.activity import ActivityItem, activity_range, read_activity
 from wellkept.core.errors import StoreBusyError, UsageError, WellkeptError
 from wellkept.core.records import record
 from wellkept.server.http.records import NewsRecord
@@ -70,12 +70,12 @@ class EventFeed:
                 f"{MAX_SUBSCRIBERS} subscribers are listening already.", hint="Try again later."
             )
         # A project that cannot be opened is told now, while there is a status to tell it with.
-        await self._crossing.ask(wanted.project, news_span)
+        await self._crossing.ask(wanted.project, activity_range)
         start, gap = await self._start(wanted)
         return self._lines(wanted, start, gap)
 
     async def _start(self, wanted: Subscription) -> tuple[int, bytes]:
-        span = await self._crossing.ask("", news_span)
+        span = await self._crossing.ask("", activity_range)
         after = wanted.after
         if after is None:
             return span.newest, b""
@@ -110,7 +110,7 @@ class EventFeed:
             if newest < after:
                 # Either the number was asked for earlier than the page, or a backup was put in
                 # place: then the news begin again at a smaller one.
-                span = await self._crossing.ask("", news_span)
+                span = await self._crossing.ask("", activity_range)
                 if span.newest < after:
                     yield _gap(after, span.oldest, span.newest)
                     after, spoken_at = span.newest, monotonic()
@@ -122,7 +122,7 @@ class EventFeed:
     async def _page(self, wanted: Subscription, after: int) -> list[ActivityItem]:
         return await self._crossing.ask(
             wanted.project,
-            lambda wk: read_news(wk, after=after, limit=PAGE, all_projects=wanted.all_projects),
+            lambda wk: read_activity(wk, after=after, limit=PAGE, all_projects=wanted.all_projects),
         )
 
     async def _newest_number(self) -> int:
@@ -130,7 +130,7 @@ class EventFeed:
         async with self._looking:
             looked = self._looked_at
             if looked is None or monotonic() - looked >= self._pace.look_every_s:
-                self._newest = (await self._crossing.ask("", news_span)).newest
+                self._newest = (await self._crossing.ask("", activity_range)).newest
                 self._looked_at = monotonic()
         return self._newest
 

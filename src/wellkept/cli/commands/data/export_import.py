@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from wellkept.app.projects.resolver import is_there
+from wellkept.app.projects.resolver import path_exists
 from wellkept.app.settings.paths import expanded
 from wellkept.cli import exit_codes, options, output
 from wellkept.core.codec import Json
@@ -132,7 +132,7 @@ def import_(
         return exit_codes.OK
     if paths:
         raise UsageError(f"{source!r} is no source.", hint=f"Known: {', '.join(NAMES)}.")
-    if source != "-" and not is_there(expanded(source)):
+    if source != "-" and not path_exists(expanded(source)):
         raise NotFoundError(
             f"There is no file {source}, and no source of that name.",
             hint=f"Sources are: {', '.join(NAMES)}.",

@@ -11,7 +11,7 @@ from wellkept.cli.commands.system.maintenance import maintain_after_answer
 from wellkept.core.text import counted
 
 if TYPE_CHECKING:
-    from wellkept.app.imports.repository import IntakeReport
+    from wellkept.app.imports.repository import RepositoryReport
 
 
 @click.command()
@@ -30,7 +30,7 @@ def init(*, commits: int, refresh: bool, graph: bool, project: str | None, as_js
     Nothing is written into the project. Doing it again adds only what is new.
     """
     with options.opened(project) as wk, output.progress_bar("Reading") as progress:
-        report = wk.take_in(limit_commits=commits, refresh=refresh, progress=progress)
+        report = wk.import_repository(limit_commits=commits, refresh=refresh, progress=progress)
         maintain_after_answer(wk)
     if as_json and not graph:
         output.print_json(report)
@@ -41,7 +41,9 @@ def init(*, commits: int, refresh: bool, graph: bool, project: str | None, as_js
         _map_code(report, project=project, refresh=refresh, as_json=as_json)
 
 
-def _map_code(report: IntakeReport, *, project: str | None, refresh: bool, as_json: bool) -> None:
+def _map_code(
+    report: RepositoryReport, *, project: str | None, refresh: bool, as_json: bool
+) -> None:
     """Build the code graph and keep what its modules are for."""
     from wellkept.cli.commands.graph.group import building, print_report
     from wellkept.cli.commands.graph.modules import print_summarised
@@ -58,7 +60,7 @@ def _map_code(report: IntakeReport, *, project: str | None, refresh: bool, as_js
     print_summarised(summarised)
 
 
-def print_intake(report: IntakeReport) -> None:
+def print_intake(report: RepositoryReport) -> None:
     """What was found and what became of it."""
     click.echo(
         f"Read {counted(report.documents, 'document')} and {counted(report.commits, 'commit')}:"

@@ -36,7 +36,7 @@ def tour(*, questions: tuple[str, ...], project: str | None) -> None:
     with options.opened(project) as wk:
         _heading(f"Taking in {wk.project_name}")
         with output.progress_bar("Reading") as progress:
-            report = wk.take_in(progress=progress)
+            report = wk.import_repository(progress=progress)
             maintain_after_answer(wk)
         print_intake(report)
         _summary(wk)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wellkept.app.projects.resolver import is_there
+from wellkept.app.projects.resolver import path_exists
 from wellkept.app.wiring.keyword_types import MemoryArgs
 from wellkept.cli import options, output
 from wellkept.core.codec import Json
@@ -90,7 +90,7 @@ def remember(
         content = output.read_input(words, what="statement")
         kept = wk.remember(content, merge_similar=not no_merge, **said)
         problem = wk.embedding_problem
-        missing = [name for name in kept.memory.files if not is_there(wk.root / name)]
+        missing = [name for name in kept.memory.files if not path_exists(wk.root / name)]
     if as_json:
         output.print_json(kept)
     else:

@@ -1,0 +1,459 @@
+"""`Wellkept`, the class behind `wellkept.open()`: remember, find, and the parts beside memory.
+
+Methods turn plain arguments into requests and hand them to `wellkept.memory`. The rest of the class
+is in `maintenance_methods` and `data_methods`. Nothing below this module imports it: helpers take
+`Services` or the parts they need.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Unpack
+
+from wellkept.app.data_methods import DataMethods
+from wellkept.app.maintenance_methods import MaintenanceMethods
+from wellkept.app.settings import paths
+from wellkept.app.settings.sources import SettingSources, load_settings
+from wellkept.app.wiring.services import Services, store_path
+from wellkept.core.clock import Clock, system_clock
+from wellkept.core.query import Order
+from wellkept.core.records import replace
+from wellkept.core.types import Phase, RelationType, parse_choice
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from wellkept.app.graph.api import GraphApi
+    from wellkept.app.graph.code_search import CodeSearch
+    from wellkept.app.observer.api import Observer
+    from wellkept.app.observer.methodology import Methodologies
+    from wellkept.app.settings.model import Settings
+    from wellkept.app.skills.api import Skills
+    from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs, MemoryArgs, Names
+    from wellkept.core.memory import Memory, MemoryDraft
+    from wellkept.core.ports.store import Embedder, Progress
+    from wellkept.core.query import Page, Stats
+    from wellkept.memory.commands.execute import CommandResult
+    from wellkept.memory.context.build import ContextRequest
+    from wellkept.memory.context.packing import ContextPack, ExtraLine
+    from wellkept.memory.engine import Engine
+    from wellkept.memory.recall.progressive import IndexRow, Timeline
+    from wellkept.memory.recall.requests import RecallRequest, RecallResult
+    from wellkept.memory.remember import RememberResult
+    from wellkept.memory.state import State
+
+
+def open(  # noqa: A001 - the package reads `wellkept.open()`
+    path: str | Path | None = None,
+    *,
+    project: str | None = None,
+    cwd: str | Path | None = None,
+    embedder: Embedder | str | None = None,
+    settings: Settings | None = None,
+    clock: Clock = system_clock,
+    environment: Mapping[str, str] | None = None,
+    read_only: bool = False,
+) -> Wellkept:
+    """Open a memory. No file is touched before the first operation.
+
+    `path` is the database file; the default comes from the settings. `project` is a name, or an
+    identity as `wellkept projects` lists it; the default comes from the folder `cwd`. `embedder` is
+    a provider's name, "none", or an object with the methods of `wellkept.Embedder`. With
+    `read_only` nothing is created, migrated or written; a database that is missing or has an older
+    schema raises StoreError.
+    """
+    env = os.environ if environment is None else environment
+    folder = paths.current_folder() if cwd is None else Path(cwd)
+    loaded = settings or load_settings(SettingSources.of(env, cwd=folder))
+    return Wellkept(
+        Services(
+            loaded,
+            path=Path(path) if path is not None else store_path(loaded, env),
+            project=project or loaded.project,
+            folder=folder,
+            embedder=embedder,
+            clock=clock,
+            environment=env,
+            read_only=read_only,
+        )
+    )
+
+
+class Wellkept(MaintenanceMethods, DataMethods):
+    """The memory of one project, and what the user has said about themselves."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def __enter__(self) -> Wellkept:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Flush buffers and close the files."""
+        for name in ("graph", "code"):
+            opened: GraphApi | CodeSearch | None = self.__dict__.get(name)
+            if opened is not None:
+                opened.close()
+        self._services.close()
+
+    @property
+    def project(self) -> str:
+        """The identity that this project's memories are stored under."""
+        return self._services.project
+
+    @property
+    def project_name(self) -> str:
+        """The project's display name."""
+        return self._services.identity.name
+
+    @property
+    def root(self) -> Path:
+        """The project's folder. File paths are relative to it."""
+        return self._services.identity.root
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self._services.path
+
+    @property
+    def settings(self) -> Settings:
+        """The effective settings."""
+        return self._services.settings
+
+    @property
+    def services(self) -> Services:
+        """Store, models and settings, for helpers of `wellkept.app`."""
+        return self._services
+
+    @property
+    def engine(self) -> Engine:
+        """The dependencies of `wellkept.memory`, for operations without a method here."""
+        return self._services.engine
+
+    # -- Write ------------------------------------------------------------------------------------
+
+    def remember(
+        self, content: str, *, merge_similar: bool = True, **fields: Unpack[MemoryArgs]
+    ) -> RememberResult:
+        """Store one statement. The result says whether it was inserted, merged with a duplicate,
+        or replaced a memory that it contradicts."""
+        draft = self._services.requests.draft(content, fields)
+        return self.remember_many([draft], merge_similar=merge_similar)[0]
+
+    def remember_many(
+        self,
+        drafts: Sequence[MemoryDraft],
+        *,
+        merge_similar: bool = True,
+        progress: Progress | None = None,
+    ) -> list[RememberResult]:
+        """Store several statements. All are validated before the first is written."""
+        from wellkept.memory.remember import remember_many
+
+        return remember_many(
+            self.engine,
+            drafts,
+            project=self.project,
+            merge_similar=merge_similar,
+            progress=progress,
+        )
+
+    def edit(
+        self, name: str, *, if_updated_at: datetime | None = None, **changes: Unpack[EditArgs]
+    ) -> Memory:
+        """Change a memory. `if_updated_at` refuses the edit when it changed since then.
+
+        New content or a new type closes the memory and opens its successor. A new confidence also
+        changes the confidence of related memories.
+        """
+        from wellkept.memory.edit import revise
+
+        old = self.get(name)
+        patch = self._services.requests.patch(changes, of=old.type)
+        if patch.confidence is not None:
+            # Validate before anything is written.
+            self.set_confidence(old.id, patch.confidence, dry_run=True)
+        rest = replace(patch, confidence=None)
+        new = revise(self.engine, old.id, rest, if_updated_at=if_updated_at)
+        if patch.confidence is None:
+            return new
+        self.set_confidence(new.id, patch.confidence)
+        return self.get(new.id)
+
+    def relate(
+        self,
+        name: str,
+        type: str,
+        *,
+        memory: str | None = None,
+        file: str | None = None,
+        confidence: float = 1.0,
+    ) -> Memory:
+        """Add a relation from a memory to another memory or to a file, once per target."""
+        from wellkept.core.memory import Relation
+        from wellkept.memory.edit import relate
+
+        relation = Relation(
+            parse_choice(RelationType, type, what="relation"),
+            target_id=None if memory is None else self.get(memory).id,
+            target_file=None if file is None else self._services.requests.files(file)[0],
+            confidence=confidence,
+        )
+        return relate(self.engine, self.get(name).id, relation)
+
+    def forget(
+        self, *names: str, keep_history: bool = False, dry_run: bool = False
+    ) -> list[Memory]:
+        """Delete memories for good, or with `keep_history` only close them."""
+        from wellkept.memory.edit import forget
+
+        ids = [self.get(name).id for name in names]
+        return forget(self.engine, ids, keep_history=keep_history, dry_run=dry_run)
+
+    def apply_commands(
+        self, message: str, *, author: str | None = None, session: str | None = None
+    ) -> list[CommandResult]:
+        """Carry out the explicit memory commands in a user's message."""
+        from wellkept.memory.commands.execute import apply_commands
+
+        return apply_commands(
+            self.engine, message, project=self.project, author=author, session_id=session
+        )
+
+    # -- Read -------------------------------------------------------------------------------------
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        mode: str | None = None,
+        profile: str | None = None,
+        phase: str | None = None,
+        near_files: Names = (),
+        read_dates: bool = True,
+        recent_sessions: int | None = None,
+        around: str | None = None,
+        neighbours: int | None = None,
+        count_access: bool = True,
+        **filters: Unpack[FilterArgs],
+    ) -> RecallResult:
+        """Find the memories that answer a question, best first."""
+        from wellkept.memory.recall.requests import RecallRequest, SearchMode
+
+        settings, requests = self.settings, self._services.requests
+        request = RecallRequest(
+            query=query,
+            where=requests.filter(filters),
+            limit=settings.recall_limit if limit is None else limit,
+            offset=offset,
+            phase=self._phase(phase),
+            profile=profile or settings.recall_profile,
+            mode=parse_choice(SearchMode, mode or settings.recall_mode, what="mode"),
+            files=requests.files(near_files),
+            read_dates=read_dates,
+            recent_sessions=recent_sessions,
+            around=self.get(around).id if around else None,
+            neighbours=settings.recall_neighbours if neighbours is None else neighbours,
+            count_access=count_access,
+        )
+        return self._recall(request)
+
+    def _recall(self, request: RecallRequest) -> RecallResult:
+        from wellkept.memory.recall.freshness import with_gone_marked
+        from wellkept.memory.recall.recall import recall
+        from wellkept.memory.recall.requests import SearchMode
+
+        found = recall(self.engine, request)
+        if request.where.project is not None:
+            found = with_gone_marked(found, root=self.root, sure=self._services.project_from_folder)
+        note = None if request.mode is SearchMode.WORDS else self.embedding_note()
+        return replace(found, notes=(*found.notes, note)) if note else found
+
+    @property
+    def embedding_problem(self) -> str | None:
+        """Why vectors could not be made since this was opened; None when all went well."""
+        return self._services.embedding_problem
+
+    def embedding_note(self) -> str | None:
+        """A warning about the vectors in use, or None."""
+        from wellkept.app.maintenance.doctor import embedding_note
+
+        return embedding_note(self._services)
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        **filters: Unpack[FilterArgs],
+    ) -> list[IndexRow]:
+        """Like `recall`, as index rows: one line per memory, with the tokens it costs to read."""
+        return self.index_rows(
+            self.recall(query, limit=limit, offset=offset, count_access=False, **filters)
+        )
+
+    def index_rows(self, found: RecallResult) -> list[IndexRow]:
+        """The hits of a recall as index rows."""
+        from wellkept.memory.recall.progressive import index_row
+
+        return [index_row(self.engine, hit.memory, score=hit.score) for hit in found]
+
+    def timeline(
+        self, anchor: str, *, before: int = 5, after: int = 5, **filters: Unpack[FilterArgs]
+    ) -> Timeline:
+        """The memories before and after one in time."""
+        from wellkept.memory.recall.progressive import timeline
+
+        where = self._services.requests.filter(filters)
+        return timeline(self.engine, self.get(anchor).id, where=where, before=before, after=after)
+
+    def get(self, name: str) -> Memory:
+        """One memory by id, short id, unique prefix of an id, or key."""
+        from wellkept.memory.edit import pick
+
+        return pick(self.engine, name, project=self.project)
+
+    def list(
+        self,
+        *,
+        order: str = "newest",
+        limit: int = 50,
+        cursor: str | None = None,
+        **filters: Unpack[FilterArgs],
+    ) -> Page[Memory]:
+        """One page of the memories that match."""
+        return self.engine.store.list(
+            self._services.requests.filter(filters),
+            order=parse_choice(Order, order, what="order"),
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def iterate(self, **filters: Unpack[FilterArgs]) -> Iterable[Memory]:
+        """Every memory that matches, oldest first."""
+        return self.engine.store.iterate(self._services.requests.filter(filters))
+
+    def stats(self, **filters: Unpack[FilterArgs]) -> Stats:
+        """Counts by type, scope and source."""
+        return self.engine.store.stats(self._services.requests.filter(filters))
+
+    def state(self, *, session: str | None = None) -> State:
+        """Small named values with a lifetime: `temp:`, `session:` and `project:`."""
+        from wellkept.memory.state import State
+
+        return State(self.engine, project=self.project, session_id=session)
+
+    def moment(self, when: str | None) -> datetime | None:
+        """Parse a date, a time, or an age such as 7d."""
+        return self._services.requests.moment(when)
+
+    # -- Context ----------------------------------------------------------------------------------
+
+    def context(
+        self,
+        query: str = "",
+        *,
+        moment: str | None = None,
+        files: Names = (),
+        phase: str | None = None,
+        budget_tokens: int | None = None,
+        max_chars: int | None = None,
+        shown: Iterable[str] = (),
+        session: str | None = None,
+        skills_within_s: float | None = None,
+    ) -> ContextPack:
+        """What to inject now, within a token budget.
+
+        `moment` defaults to prompt with a query, file with files, else session. Matching skills are
+        listed unless the settings turn that off; `skills_within_s` limits the time to find them.
+        """
+        from wellkept.memory.context.build import ContextRequest, Moment, build_context
+        from wellkept.memory.file_presence import exists_below
+        from wellkept.memory.recall.requests import SearchMode
+
+        usual = "prompt" if query.strip() else "file" if tuple(files) else "session"
+        budget = self.settings.context_budget_tokens if budget_tokens is None else budget_tokens
+        request = ContextRequest(
+            project=self.project,
+            moment=parse_choice(Moment, moment or usual, what="moment"),
+            query=query,
+            files=self._services.requests.files(files),
+            phase=self._phase(phase),
+            budget_tokens=budget,
+            max_chars=max_chars,
+            shown=frozenset(shown),
+            session=session,
+            mode=parse_choice(SearchMode, self.settings.recall_mode, what="mode"),
+        )
+        extras = self._skill_lines(request, within_s=skills_within_s)
+        return build_context(self.engine, request, exists=exists_below(self.root), extras=extras)
+
+    def _skill_lines(
+        self, request: ContextRequest, *, within_s: float | None
+    ) -> tuple[ExtraLine, ...]:
+        if self.settings.context_skills == "off":
+            return ()
+        source = self.skills.offers
+        if within_s is None:
+            return source.offers(request)
+        return source.offers_within(within_s, request)
+
+    def _phase(self, name: str | None) -> Phase | None:
+        """Parse a phase name. Plugins are loaded only for names that are not built in."""
+        if name is None:
+            return None
+        plain = name.strip().lower()
+        return Phase(plain) if plain in set(Phase) else self.methodology.phase(name)
+
+    # -- Parts beside memory, each loaded on first use --------------------------------------------
+
+    @cached_property
+    def skills(self) -> Skills:
+        """The skills of this project and this user."""
+        from wellkept.app.skills.api import Skills
+
+        return Skills(self._services, memory=self)
+
+    @cached_property
+    def graph(self) -> GraphApi:
+        """The code graph of the project's folder."""
+        from wellkept.app.graph.api import GraphApi
+
+        return GraphApi(self._services)
+
+    @cached_property
+    def code(self) -> CodeSearch:
+        """Search in the code of the project's folder."""
+        from wellkept.app.graph.code_search import CodeSearch
+
+        return CodeSearch(self._services, self.graph)
+
+    @cached_property
+    def methodology(self) -> Methodologies:
+        """The methodology in use: its phases, work units and relay texts."""
+        from wellkept.app.observer.methodology import Methodologies
+
+        return Methodologies(self._services)
+
+    @cached_property
+    def observer(self) -> Observer:
+        """What is learned from sessions: verdicts, promotion, explanations."""
+        from wellkept.app.observer.api import Observer
+
+        return Observer(self._services)
