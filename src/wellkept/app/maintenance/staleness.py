@@ -1,7 +1,7 @@
 """Everything that makes a memory stale, wired: files that moved or went, recipes that no longer
 hold, parts of the code graph that are no more.
 
-`refresh_project` is the whole pass. Renames are followed first, so that only what is gone is marked.
+`refresh_project` is the whole pass. It follows renames first: only files that are gone count.
 Invariant: refreshing twice equals refreshing once.
 """
 
