@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from wellkept.core.events import Edit
+from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import error_line, read_tests
 from wellkept.observe.reading.environment import relative
 from wellkept.observe.reading.prompt_rules import decisions, intent_of, next_steps
-from wellkept.observe.reading.shell import Purpose, installed_packages, main_run, read_commit, runs
+from wellkept.observe.reading.shell import (
+    installed_packages,
+    main_command,
+    parse_command,
+    read_commit,
+)
 from wellkept.observe.session.definitions import definitions
 from wellkept.observe.session.edits import combined, file_kind, read_edit
 from wellkept.observe.session.state import FileWork
@@ -38,7 +44,7 @@ pytestmark = pytest.mark.feature("C3")
     ],
 )
 def test_a_command_line_is_for_its_last_doing_part(command: str, purpose: Purpose) -> None:
-    main = main_run(runs(command))
+    main = main_command(parse_command(command))
     assert main is not None
     assert main.purpose is purpose
 
@@ -56,26 +62,29 @@ def test_a_command_line_is_for_its_last_doing_part(command: str, purpose: Purpos
     ],
 )
 def test_looking_is_not_doing(command: str) -> None:
-    main = main_run(runs(command))
+    main = main_command(parse_command(command))
     assert main is None or main.purpose is Purpose.OTHER
 
 
 def test_named_packages_are_told_from_listed_ones() -> None:
-    assert installed_packages(runs("pip install -q 'httpx[http2]' respx -r dev.txt")[0]) == [
+    assert installed_packages(
+        parse_command("pip install -q 'httpx[http2]' respx -r dev.txt")[0]
+    ) == [
         "httpx[http2]",
         "respx",
     ]
-    assert installed_packages(runs("npm install")[0]) == []
-    assert installed_packages(runs("npm i -D @types/node typescript@5")[0]) == [
+    assert installed_packages(parse_command("npm install")[0]) == []
+    assert installed_packages(parse_command("npm i -D @types/node typescript@5")[0]) == [
         "@types/node",
         "typescript@5",
     ]
-    assert installed_packages(runs("pip install -e .")[0]) == []
+    assert installed_packages(parse_command("pip install -e .")[0]) == []
 
 
 def test_a_commit_is_read_from_what_git_says_else_from_its_message() -> None:
     made = read_commit(
-        "git commit -m x", "[main (root-commit) 1a2b3c4] Say x\n create mode 100644 a/b.py\n"
+        parse_command("git commit -m x"),
+        "[main (root-commit) 1a2b3c4] Say x\n create mode 100644 a/b.py\n",
     )
     assert made is not None
     assert (made.subject, made.branch, made.sha, made.files) == (
@@ -84,10 +93,10 @@ def test_a_commit_is_read_from_what_git_says_else_from_its_message() -> None:
         "1a2b3c4",
         ("a/b.py",),
     )
-    quiet = read_commit('git commit -qm "Fix y" -m "Because z."', "")
+    quiet = read_commit(parse_command('git commit -qm "Fix y" -m "Because z."'), "")
     assert quiet is not None
     assert (quiet.subject, quiet.body, quiet.sha) == ("Fix y", "Because z.", None)
-    assert read_commit("git commit --amend --no-edit", "") is None
+    assert read_commit(parse_command("git commit --amend --no-edit"), "") is None
 
 
 @pytest.mark.parametrize(

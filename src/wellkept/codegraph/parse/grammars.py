@@ -1,7 +1,7 @@
 """Loading grammars, and saying what to do when they are not installed.
 
-The only module that imports tree-sitter. Grammars come inside installed packages; nothing is
-downloaded at run time.
+The only module of the code graph that imports tree-sitter. Grammars come inside installed packages;
+nothing is downloaded at run time.
 """
 
 from __future__ import annotations
@@ -55,10 +55,13 @@ class Grammar:
 
 
 def require_grammars() -> None:
-    """UsageError that says what to install when there is no parser."""
-    if find_spec("tree_sitter") is None:
+    """UsageError that says what to install when there are no grammars.
+
+    The parser itself always is installed: command lines are read with it.
+    """
+    if find_spec("tree_sitter_python") is None:
         raise UsageError(
-            "The code graph needs tree-sitter, which is not installed.",
+            "The code graph needs the grammars of tree-sitter, which are not installed.",
             hint="Run: pip install 'wellkept[graph]'",
         )
 

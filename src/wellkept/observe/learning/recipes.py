@@ -21,7 +21,8 @@ from wellkept.core.scratchpad import SessionSignal
 from wellkept.core.text import content_words, shorten
 from wellkept.observe import thresholds as t
 from wellkept.observe.learning.rules import Conclusion, names_say_it
-from wellkept.observe.reading.shell import Purpose, runs
+from wellkept.observe.reading.command_purpose import Purpose
+from wellkept.observe.reading.shell import parse_command
 
 Step: TypeAlias = tuple[str, str, str]
 Token: TypeAlias = tuple[str, str]
@@ -135,7 +136,7 @@ def stale_reason(
 
 
 def _is_proof(tool: str, name: str) -> bool:
-    is_test = name == "tests" or any(run.purpose is Purpose.TEST for run in runs(name))
+    is_test = name == "tests" or any(run.purpose is Purpose.TEST for run in parse_command(name))
     return tool == "run" and is_test
 
 
@@ -149,7 +150,7 @@ def _closes(tool: str, name: str) -> bool:
     """Whether a step is how any work ends: tests, a check, a commit."""
     ends = (Purpose.TEST, Purpose.CHECK, Purpose.COMMIT)
     return _is_proof(tool, name) or (
-        tool == "run" and any(run.purpose in ends for run in runs(name))
+        tool == "run" and any(run.purpose in ends for run in parse_command(name))
     )
 
 

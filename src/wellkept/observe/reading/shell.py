@@ -1,22 +1,44 @@
-"""What a shell command line is for: its parts, and what each of them does.
+"""Parse shell command lines: the simple commands of a line, and what each is for.
 
-A line is read without running or expanding anything. What is not recognised is `OTHER`, which is
-never wrong.
+Parsing is done by tree-sitter-bash; nothing is run or expanded. Each simple command keeps its exact
+source text, so nothing of a line is lost. Parsing never fails: text that has no usable syntax tree,
+or would take too long to parse, becomes one command. What is not recognised is `Purpose.OTHER`.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
-import shlex
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from wellkept.core.records import record
+from wellkept.observe.reading.command_purpose import INSTALLS, Purpose, purpose_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAX_PARSED_CHARS = 16_000
+# The parser takes quadratic time on long chains of these.
+_SLOW_SYNTAX = ("|", "=(", "${", "[[")
+_MAX_SLOW_SYNTAX = 300
+_MAX_DEPTH = 60
+_MAX_COMMANDS = 200
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n\s*\2\b", re.DOTALL)
 _INTERPRETER = re.compile(r"(?:python|node|ruby|bash|sh|php|perl|deno|bun|tsx|ts-node)[\d.]*$")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_QUOTING = re.compile(
+    r"'(?P<raw>[^']*)'|\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|\\(?P<escaped>.)|(?P<plain>[^'\"\\]+|.)",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\([\"\\$`\n])")
+_NOT_ASCII = re.compile(r"[^\x01-\x7f]")
+_TOOL_FOLDER = re.compile(r"/(?:bin|node_modules|\.venv)/")
+_REDIRECTION = re.compile(r"\d*[<>]+&?\d*\S*")
+_UNKNOWN_FOLDER = re.compile(r"[$`*?]|^[-~]")
+_STRICT = re.compile(r"\bset\s+-\w*e")
 _WRAPPERS = frozenset("sudo env time nohup command exec xargs nice timeout stdbuf".split())
 _RUNNERS = frozenset("npx bunx pnpx uvx pipx".split())
 _RUN_PREFIXES = (
@@ -24,98 +46,56 @@ _RUN_PREFIXES = (
     ("pnpm", "exec"), ("yarn", "exec"), ("npm", "exec"), ("bundle", "exec"), ("rye", "run"),
     ("docker", "compose", "exec"),
 )  # fmt: skip
-_LOOKING = frozenset(
-    "ls cat head tail less more grep rg egrep fgrep ag find fd tree pwd echo printf which whereis"
-    " type file stat wc sort uniq cut awk diff cmp du df ps env date whoami id uname test [ true"
-    " false cd pushd popd sleep export set source . jq xxd od nl column basename dirname realpath"
-    " readlink hostname history man kill pkill lsof open".split()
+_RUN_OPTIONS_WITH_VALUE = frozenset(
+    "--extra --with --group --python -p --project --directory --env-file --package".split()
 )
-_GIT_LOOKING = frozenset(
-    "status log diff show branch blame remote ls-files rev-parse describe fetch config grep add"
-    " shortlog reflog stash cat-file".split()
-)
+_PRINTING = frozenset("cat head tail less sed nl".split())
 
 
-def _starting(*ways: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:{'|'.join(ways)})")
-
-
-_PACKAGER = r"(?:npm|pnpm|yarn|bun)(?: run)?"
-_TASKS = r"(?:mise|task|just|poe|invoke|inv|nx|turbo|moon|hatch|composer)(?: run)?"
-_TESTS = _starting(
-    r"(?:pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|karma)\b",
-    r"(?:playwright|dotnet|mix|swift|deno|go|sbt|bazel|zig build|rails|php artisan) test\b",
-    r"cargo (?:test|nextest)\b",
-    rf"{_PACKAGER} test\S*|npm t\b|node --test|cypress run",
-    r"(?:\S*/)?(?:mvnw?|gradlew?) .*\b(?:test|verify|check)\b",
-    rf"rake (?:test|spec)\b|make (?:-\S+ )*\S*(?:test|check)\S*|{_TASKS} \S*test\S*",
-    r"python\S* (?:-m (?:pytest|unittest)|manage\.py test)\b|\S*/?run[-_]?tests?\S*",
-)
-_CHECKS = _starting(
-    r"(?:tsc|mypy|pyright|ruff|flake8|pylint|eslint|biome|prettier|black|isort|clippy)\b",
-    r"(?:golangci-lint|make|cmake|ninja|gcc|clang|javac|msbuild|webpack|rollup|g\+\+)(?!\S)",
-    r"cargo (?:build|check|clippy|fmt)\b|go (?:build|vet)\b|(?:dotnet|next|vite|swift) build\b",
-    rf"(?:{_PACKAGER}|{_TASKS}) (?:build|lint|typecheck|type-check|check|format|fmt)\S*",
-    r"(?:\S*/)?(?:mvnw?|gradlew?)\b|docker(?: compose)? build\b|pre-commit run\b",
-    r"python\S* -m (?:mypy|ruff|compileall|build)\b|terraform (?:plan|validate)\b",
-)
-_INSTALLS = re.compile(
-    _starting(
-        r"(?:python\S* -m )?pip3? install|uv (?:add|pip install)|poetry add|pipenv install",
-        r"pdm add|conda install|(?:npm|pnpm) (?:install|i|add)|yarn add|bun (?:add|install)",
-        r"cargo (?:add|install)|go (?:get|install)|gem install|bundle add|composer require",
-        r"apt(?:-get)? install|brew install|dnf install|apk add|mix deps\.get|dotnet add",
-        r"playwright install",
-    ).pattern
-    + r"\b(?P<rest>.*)"
-)
-_MIGRATIONS = _starting(
-    r"alembic (?:upgrade|downgrade|revision)|flask db (?:migrate|upgrade)",
-    r"(?:python\S* )?(?:\./)?manage\.py (?:migrate|makemigrations)|php artisan migrate",
-    r"prisma (?:migrate|db push)|(?:bin/)?(?:rails|rake) db:(?:migrate|rollback)",
-    r"knex migrate|sequelize(?:-cli)? db:migrate|drizzle-kit (?:push|generate|migrate)",
-    r"flyway \S*migrate|sqlx migrate|diesel migration|dbmate|goose|liquibase",
-    r"typeorm migration|dotnet ef (?:migrations|database)",
-)
 _COMMIT_LINE = re.compile(
     r"^\[(?P<branch>[^\s\]]+)(?: \([^)]*\))? (?P<sha>[0-9a-f]{7,40})\] (?P<subject>.+)$", re.M
 )
-_MESSAGE_OPTION = re.compile(r"-\w*m\s*(?:=\s*)?(?P<q>[\"'])(?P<text>.*?)(?<!\\)(?P=q)", re.DOTALL)
 _MADE_BY_COMMIT = re.compile(r"^ (?:create|delete) mode \d+ (?P<path>.+)$", re.M)
+_MESSAGE_OPTION = re.compile(r"(?:-\w*m|--message)(?P<value>=.*)?", re.DOTALL)
 
 
-class Purpose(StrEnum):
-    """What a command is for."""
+@record(kw_only=True)
+class ShellCommand:
+    """One simple command of a command line.
 
-    TEST = "test"
-    CHECK = "check"
-    INSTALL = "install"
-    MIGRATE = "migrate"
-    COMMIT = "commit"
-    LOOK = "look"
-    OTHER = "other"
+    `text` is its exact source, with redirections and heredocs. `words` are the unquoted words after
+    environment assignments and wrappers, the program without its tool folder. `program` is the
+    program as written. `folder` is the folder set by `cd`, `pushd` or `git -C`, relative to where
+    the line starts; None when it cannot be known. `redirects` are (operator, target).
+    `exit_counts` tells whether the whole line fails when this command does.
+    """
 
-
-@record
-class Run:
-    """One program call of a command line: its words without wrappers, and what it is for."""
-
+    text: str
     words: tuple[str, ...]
     purpose: Purpose
+    program: str
+    environment: tuple[str, ...] = ()
+    wrappers: tuple[str, ...] = ()
+    folder: str | None = ""
+    redirects: tuple[tuple[str, str], ...] = ()
+    heredoc: str | None = None
+    exit_counts: bool = True
 
     @property
-    def text(self) -> str:
-        """The call as one line."""
+    def call(self) -> str:
+        """The words on one line, for comparison and display."""
         return " ".join(self.words)
 
     @property
     def subject(self) -> str:
-        """What the call is about: its program, and its subcommand if it has one."""
+        """The program, with its subcommand if there is one; "tests" for every test run."""
         if self.purpose is Purpose.TEST:
             return "tests"
-        plain = [w for w in self.words if not w.startswith("-")]
-        telling = len(plain) > 1 and (_is_word(plain[1]) or _INTERPRETER.match(plain[0]))
-        return " ".join(plain[:2]) if telling else self.words[0]
+        plain = [word for word in self.words if not word.startswith("-")]
+        has_subcommand = len(plain) > 1 and (
+            re.fullmatch(r"[A-Za-z][\w:-]*", plain[1]) or _INTERPRETER.match(plain[0])
+        )
+        return " ".join(plain[:2]) if has_subcommand else self.words[0]
 
 
 @record
@@ -129,28 +109,25 @@ class ParsedCommit:
     files: tuple[str, ...]
 
 
-def runs(command: str) -> list[Run]:
-    """The program calls of a command line, in order."""
-    return list(_runs(command))
-
-
 @lru_cache(maxsize=256)
-def _runs(command: str) -> tuple[Run, ...]:
-    """A line is looked at several times, and many come again."""
-    text = _HEREDOC.sub(r"\3", command)
-    found = (_unwrapped(_split_words(part)) for part in _parts(text))
-    return tuple(Run(words, _purpose(words)) for words in found if words)
+def parse_command(text: str) -> tuple[ShellCommand, ...]:
+    """The simple commands of a command line, in source order. Never raises."""
+    source = text[:MAX_PARSED_CHARS]
+    if not source.strip():
+        return ()
+    found = () if _is_slow(source) else tuple(_TreeReader(source).commands())
+    return found or _as_one_command(source)
 
 
-def main_run(found: Sequence[Run]) -> Run | None:
-    """The call that a line is about: the last one that does more than look."""
-    doing = [run for run in found if run.purpose is not Purpose.LOOK]
+def main_command(commands: Sequence[ShellCommand]) -> ShellCommand | None:
+    """The command that a line is about: the last one that does more than look."""
+    doing = [command for command in commands if command.purpose is not Purpose.LOOK]
     return doing[-1] if doing else None
 
 
-def installed_packages(run: Run) -> list[str]:
-    """What an install call names; nothing when it only installs what is listed already."""
-    match = _INSTALLS.match(run.text)
+def installed_packages(command: ShellCommand) -> list[str]:
+    """The packages that an install command names; none when it installs from a list."""
+    match = INSTALLS.match(command.call)
     words = match["rest"].split() if match else []
     skip_next = False
     names: list[str] = []
@@ -163,25 +140,34 @@ def installed_packages(run: Run) -> list[str]:
     return names
 
 
-def git_verb(words: Sequence[str]) -> str:
-    """The subcommand of a git call; "" when it has none."""
-    rest = list(words[1:])
-    while rest and rest[0].startswith("-"):
-        rest = rest[2:] if rest[0] in ("-C", "-c", "--git-dir", "--work-tree") else rest[1:]
-    return rest[0] if rest else ""
+def files_shown(commands: Sequence[ShellCommand]) -> list[str]:
+    """Files that a line prints, as seen from where the line starts."""
+    return [
+        _in_folder(command, word)
+        for command in commands
+        if command.words[0] in _PRINTING
+        for word in command.words[1:]
+        if re.fullmatch(r"[\w./@~-]*[\w-]\.\w{1,8}", word)
+    ]
 
 
-def files_shown(found: Sequence[Run]) -> list[str]:
-    """Files that a line prints."""
-    shown = [run for run in found if run.words[0] in ("cat", "head", "tail", "less", "sed", "nl")]
-    words = [word for run in shown for word in run.words[1:]]
-    return [w for w in words if re.fullmatch(r"[\w./@~-]*[\w-]\.\w{1,8}", w) and "*" not in w]
+def files_written(commands: Sequence[ShellCommand]) -> list[tuple[str, str]]:
+    """Files that a line writes from its own heredocs: (path, text)."""
+    written: list[tuple[str, str]] = []
+    for command in commands:
+        if command.heredoc is None or command.words[0] not in ("cat", "tee"):
+            continue
+        targets = [target for operator, target in command.redirects if operator in (">", ">|")]
+        if command.words[0] == "tee" and "-a" not in command.words:
+            targets = [word for word in command.words[1:] if not word.startswith("-")]
+        written += [(_in_folder(command, target), command.heredoc) for target in targets[:1]]
+    return written
 
 
-def read_commit(command: str, output: str) -> ParsedCommit | None:
-    """The last commit that a command line made, if its output or its words tell."""
+def read_commit(commands: Sequence[ShellCommand], output: str) -> ParsedCommit | None:
+    """The last commit that a line made, from git's output or else from the message given."""
     lines = list(_COMMIT_LINE.finditer(output))
-    message = _message(command)
+    message = _commit_message(commands)
     subject = lines[-1]["subject"].strip() if lines else message.split("\n", 1)[0].strip()
     if not subject:
         return None
@@ -194,103 +180,289 @@ def read_commit(command: str, output: str) -> ParsedCommit | None:
     )
 
 
-def heredoc_files(command: str) -> list[tuple[str, str]]:
-    """Files that a line writes from text inside it: (path, text)."""
-    written: list[tuple[str, str]] = []
-    for line, match in (
-        (command[: m.start()].rsplit("\n", 1)[-1], m) for m in _HEREDOC.finditer(command)
-    ):
-        target = re.search(r">\s*([^\s>&|;]+)", f"{line} {match.group(3)}")
-        if target and not re.search(r">>|git\s+commit", line):
-            written.append((target.group(1).strip("'\""), match.group(4) + "\n"))
-    return written
+def _commit_message(commands: Sequence[ShellCommand]) -> str:
+    made = [command for command in commands if command.purpose is Purpose.COMMIT]
+    if not made:
+        return ""
+    commit, parts = made[-1], list[str]()
+    words = iter(commit.words)
+    for word in words:
+        if option := _MESSAGE_OPTION.fullmatch(word):
+            parts.append(option["value"][1:] if option["value"] else next(words, ""))
+    return "\n\n".join(parts).strip() or (commit.heredoc or "").strip()
 
 
-def _message(command: str) -> str:
-    heredoc = _HEREDOC.search(command)
-    if heredoc and "commit" in command[: heredoc.start()]:
-        return heredoc.group(4).strip()
-    parts = [m["text"] for m in _MESSAGE_OPTION.finditer(command)]
-    return "\n\n".join(parts).replace('\\"', '"').strip()
+def _in_folder(command: ShellCommand, path: str) -> str:
+    return posixpath.join(command.folder, path) if command.folder else path
 
 
-# -- Taking a line apart --------------------------------------------------------------------------
+# -- Reading the syntax tree ----------------------------------------------------------------------
 
 
-def _parts(text: str) -> Iterator[str]:
-    """The line cut at operators and line ends that are not inside quotes."""
-    part, quote, at = "", "", 0
-    while at < len(text):
-        char = text[at]
-        if char == "\\" and quote != "'":
-            part += text[at : at + 2]
-            at += 2
-            continue
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-        elif char in "&|;\n" and text[at - 1 : at] not in (">", "<"):
-            yield part
-            part = ""
-            at += 1
-            continue
-        part += char
-        at += 1
-    yield part
+@cache
+def _parser() -> Parser:
+    """Imported on first use: the hook process and most CLI commands read no command lines."""
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def _split_words(part: str) -> list[str]:
-    part = part.strip().strip("()")
-    if part.startswith("#"):
-        return []
-    try:
-        words = shlex.split(part)
-    except ValueError:
-        words = part.split()
-    return [w for w in words if not re.fullmatch(r"\d*[<>]+&?\d*\S*", w)]
+def _is_slow(source: str) -> bool:
+    if sum(map(source.count, _SLOW_SYNTAX)) <= _MAX_SLOW_SYNTAX:
+        return False
+    outside = _HEREDOC.sub("", source)
+    return sum(map(outside.count, _SLOW_SYNTAX)) > _MAX_SLOW_SYNTAX
 
 
-def _unwrapped(words: list[str]) -> tuple[str, ...]:
-    """The words without assignments, wrappers and runners in front of them."""
-    while words:
-        if _ASSIGNMENT.match(words[0]):
-            words = words[1:]
-        elif words[0] in _WRAPPERS:
-            words = words[1:]
-            while words and (words[0].startswith("-") or re.fullmatch(r"\d+[smh]?", words[0])):
-                words = words[1:]
-        elif words[0] in _RUNNERS and len(words) > 1:
-            words = words[1:] if not words[1].startswith("-") else words[2:]
-        elif prefix := next((p for p in _RUN_PREFIXES if tuple(words[: len(p)]) == p), None):
-            words = words[len(prefix) :]
+class _TreeReader:
+    """Reads the commands of one syntax tree in order, following `cd` on the way."""
+
+    def __init__(self, source: str) -> None:
+        self._text = source
+        self._folder: str | None = ""
+        self._folders: list[str | None] = []
+        self._attached: dict[int, tuple[Node, Sequence[Node]]] = {}
+        self._stops_on_error = _STRICT.search(source) is not None
+        self._pipefail = "pipefail" in source
+
+    def commands(self) -> list[ShellCommand]:
+        # The grammar reads beyond its tables on letters outside ASCII, which ends the process.
+        # With one byte for each of them, byte positions are also positions in the text.
+        root = _parser().parse(_NOT_ASCII.sub("x", self._text).encode("ascii")).root_node
+        found: list[ShellCommand] = []
+        for command in self._walk(root, counts=True, depth=0):
+            found.append(command)
+            if len(found) >= _MAX_COMMANDS:
+                break
+        # A broken command is only kept whole as the text that it is.
+        return found if len(found) > 1 or not root.has_error else []
+
+    def _walk(self, node: Node, *, counts: bool, depth: int) -> Iterator[ShellCommand]:
+        kind = node.type
+        if depth > _MAX_DEPTH:
+            return
+        if kind in ("command", "declaration_command", "unset_command"):
+            yield from self._simple(node, counts=counts)
+        elif kind == "redirected_statement":
+            yield from self._redirected(node, counts=counts, depth=depth)
+        elif kind == "pipeline":
+            parts = node.named_children
+            for number, part in enumerate(parts):
+                is_last = number == len(parts) - 1
+                yield from self._walk(
+                    part, counts=counts and (is_last or self._pipefail), depth=depth + 1
+                )
+        elif kind == "list":
+            yield from self._list(node, counts=counts, depth=depth)
+        elif kind == "subshell":
+            outside = self._folder
+            yield from self._sequence(node, counts=counts, depth=depth)
+            self._folder = outside
+        elif kind in ("test_command", "comment", "heredoc_body", "word", "string", "raw_string"):
+            return
         else:
+            yield from self._sequence(node, counts=counts, depth=depth)
+
+    def _sequence(self, node: Node, *, counts: bool, depth: int) -> Iterator[ShellCommand]:
+        """Commands one after the other: only the last one decides, unless errors stop the line."""
+        children = node.children
+        statements = [n for n, child in enumerate(children) if child.is_named]
+        for n in statements:
+            in_background = n + 1 < len(children) and children[n + 1].type == "&"
+            decides = self._stops_on_error or n == statements[-1] or node.type == "ERROR"
+            yield from self._walk(
+                children[n], counts=counts and decides and not in_background, depth=depth + 1
+            )
+
+    def _list(self, node: Node, *, counts: bool, depth: int) -> Iterator[ShellCommand]:
+        """`a && b` and `a || b`: what stands left of `||` may fail."""
+        is_or = any(child.type == "||" for child in node.children)
+        first, *rest = node.named_children
+        yield from self._walk(first, counts=counts and not is_or, depth=depth + 1)
+        for part in rest:
+            yield from self._walk(part, counts=counts, depth=depth + 1)
+
+    def _redirected(self, node: Node, *, counts: bool, depth: int) -> Iterator[ShellCommand]:
+        body = node.child_by_field_name("body")
+        redirects = node.children_by_field_name("redirect")
+        behind = {child.type for redirect in redirects for child in redirect.children}
+        is_ignored = "||" in behind or ("pipeline" in behind and not self._pipefail)
+        if body is not None:
+            last = _last_command(body)
+            self._attached[last.id] = (node, redirects)
+            yield from self._walk(body, counts=counts and not is_ignored, depth=depth + 1)
+        # The rest of a line after `<<EOF` is part of the heredoc node.
+        for redirect in redirects:
+            if redirect.type == "heredoc_redirect":
+                for part in redirect.named_children:
+                    yield from self._walk(part, counts=counts, depth=depth + 1)
+
+    def _simple(self, node: Node, *, counts: bool) -> Iterator[ShellCommand]:
+        whole, redirects = self._attached.get(node.id, (node, ()))
+        environment: list[str] = []
+        words: list[str] = []
+        targets: list[tuple[str, str]] = []
+        heredoc: str | None = None
+        for child in node.children:
+            kind = child.type
+            if kind == "variable_assignment" and not words:
+                environment.append(self._source(child))
+            elif kind == "file_redirect":
+                targets.append(self._target(child))
+            elif kind != "herestring_redirect":
+                words.append(self._word(child))
+        for redirect in redirects:
+            if redirect.type == "file_redirect":
+                targets.append(self._target(redirect))
+                words += [self._word(extra) for extra in redirect.named_children[2:]]
+            elif redirect.type == "heredoc_redirect":
+                heredoc = self._heredoc(redirect)
+                extra = redirect.children_by_field_name("argument")
+                words += [self._word(argument) for argument in extra]
+                targets += [
+                    self._target(part)
+                    for part in redirect.named_children
+                    if part.type == "file_redirect"
+                ]
+        plain, wrappers, program = _unwrapped(words)
+        if not plain or not plain[0]:
+            return
+        yield ShellCommand(
+            text=self._source(node, end=whole.end_byte).rstrip("\n"),
+            words=plain,
+            purpose=purpose_of(plain),
+            program=program,
+            environment=tuple(environment),
+            wrappers=wrappers,
+            folder=self._folder_of(plain),
+            redirects=tuple(targets),
+            heredoc=heredoc,
+            exit_counts=counts,
+        )
+        self._change_folder(plain)
+
+    def _source(self, node: Node, *, end: int | None = None) -> str:
+        return self._text[node.start_byte : node.end_byte if end is None else end]
+
+    def _word(self, node: Node) -> str:
+        text = self._source(node)
+        if "<<" in text and (body := _descendant(node, "heredoc_body")) is not None:
+            # `"$(cat <<EOF … EOF)"` stands for the text of the heredoc.
+            return self._source(body).strip()
+        return unquoted(text)
+
+    def _target(self, node: Node) -> tuple[str, str]:
+        operator = next((c.type for c in node.children if not c.is_named), ">")
+        target = node.child_by_field_name("destination")
+        return operator, self._word(target) if target is not None else ""
+
+    def _heredoc(self, node: Node) -> str | None:
+        body = next((c for c in node.children if c.type == "heredoc_body"), None)
+        return self._source(body) if body is not None else ""
+
+    def _folder_of(self, words: Sequence[str]) -> str | None:
+        if words[0] == "git" and words[1:2] == ("-C",) and len(words) > 2:
+            return self._joined(words[2])
+        return self._folder
+
+    def _joined(self, target: str) -> str | None:
+        if self._folder is None and not target.startswith("/"):
+            return None
+        if not target or _UNKNOWN_FOLDER.search(target):
+            return None
+        return posixpath.normpath(posixpath.join(self._folder or "", target))
+
+    def _change_folder(self, words: Sequence[str]) -> None:
+        if words[0] == "popd":
+            self._folder = self._folders.pop() if self._folders else None
+        elif words[0] in ("cd", "pushd"):
+            if words[0] == "pushd":
+                self._folders.append(self._folder)
+            named = [word for word in words[1:] if word not in ("-P", "-L", "--")]
+            self._folder = self._joined(named[0]) if named else None
+
+
+def unquoted(text: str) -> str:
+    """A word without its quotes and escapes; expansions stay as written."""
+    if "'" not in text and '"' not in text and "\\" not in text:
+        return text
+    parts: list[str] = []
+    for match in _QUOTING.finditer(text):
+        if (quoted := match["quoted"]) is not None:
+            parts.append(_ESCAPE.sub(r"\1", quoted))
+        else:
+            parts.append(match["raw"] or match["escaped"] or match["plain"] or "")
+    return "".join(parts)
+
+
+def _last_command(node: Node) -> Node:
+    """The command that redirections behind a list or pipeline belong to."""
+    while node.type in ("list", "pipeline", "negated_command") and node.named_children:
+        node = node.named_children[-1]
+    return node
+
+
+def _descendant(node: Node, kind: str) -> Node | None:
+    rest = [(node, 0)]
+    while rest:
+        one, depth = rest.pop()
+        if one.type == kind:
+            return one
+        if depth < _MAX_DEPTH:
+            rest += [(child, depth + 1) for child in reversed(one.children)]
+    return None
+
+
+def _as_one_command(source: str) -> tuple[ShellCommand, ...]:
+    words = [word for word in source.split() if not _REDIRECTION.fullmatch(word)]
+    plain, wrappers, program = _unwrapped(words)
+    if not plain or plain[0].startswith("#") or all(map(_ASSIGNMENT.match, plain)):
+        return ()
+    return (
+        ShellCommand(
+            text=source.strip(),
+            words=plain,
+            purpose=purpose_of(plain),
+            program=program,
+            wrappers=wrappers,
+        ),
+    )
+
+
+def _unwrapped(given: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """The words after assignments, wrappers and runners; these wrappers; the program as written."""
+    words = list(given)
+    wrappers: list[str] = []
+    while words:
+        count = _wrapper_length(words)
+        if not count:
             break
-    if words and "/" in words[0] and re.search(r"/(?:bin|node_modules|\.venv)/", words[0]):
-        words = [words[0].rsplit("/", 1)[-1], *words[1:]]
-    return tuple(words)
+        wrappers.append(" ".join(words[:count]))
+        words = words[count:]
+    program = words[0] if words else ""
+    if "/" in program and _TOOL_FOLDER.search(program):
+        words = [program.rsplit("/", 1)[-1], *words[1:]]
+    return tuple(words), tuple(wrappers), program
 
 
-def _purpose(words: tuple[str, ...]) -> Purpose:
-    text = " ".join(words)
-    if words[0] == "git":
-        verb = git_verb(words)
-        if verb == "commit" and "--dry-run" not in words:
-            return Purpose.COMMIT
-        return Purpose.LOOK if verb in _GIT_LOOKING or not verb else Purpose.OTHER
-    shows = (words[0] == "sed" and "-i" not in text) or text.endswith("-m json.tool")
-    if words[0] in _LOOKING or shows:
-        return Purpose.LOOK
-    for purpose, pattern in (
-        (Purpose.TEST, _TESTS),
-        (Purpose.INSTALL, _INSTALLS),
-        (Purpose.MIGRATE, _MIGRATIONS),
-        (Purpose.CHECK, _CHECKS),
-    ):
-        if pattern.match(text):
-            return purpose
-    return Purpose.OTHER
-
-
-def _is_word(word: str) -> bool:
-    return re.fullmatch(r"[A-Za-z][\w:-]*", word) is not None
+def _wrapper_length(words: Sequence[str]) -> int:
+    """How many words in front only say how the rest is run."""
+    count = 1
+    if _ASSIGNMENT.match(words[0]):
+        return count
+    if words[0] in _WRAPPERS:
+        while count < len(words) and (
+            words[count].startswith("-") or re.fullmatch(r"\d+[smh]?", words[count])
+        ):
+            count += 1
+        return count
+    if words[0] in _RUNNERS and len(words) > 1:
+        return 2 if words[1].startswith("-") else 1
+    prefix = next((p for p in _RUN_PREFIXES if tuple(words[: len(p)]) == p), None)
+    if prefix is None:
+        return 0
+    count = len(prefix)
+    while count < len(words) and words[count].startswith("-"):
+        count += 2 if words[count] in _RUN_OPTIONS_WITH_VALUE else 1
+    return count

@@ -12,8 +12,9 @@ from difflib import SequenceMatcher
 
 from wellkept.core.records import replace
 from wellkept.core.text import shorten
+from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import TestResult, short_test_name
-from wellkept.observe.reading.shell import Purpose, Run
+from wellkept.observe.reading.shell import ShellCommand
 from wellkept.observe.session.observation_rules import (
     Note,
     PromptContext,
@@ -34,14 +35,14 @@ _SELECTION = re.compile(
 
 def with_failure(
     failures: tuple[Failure, ...],
-    run: Run,
+    run: ShellCommand,
     *,
     names: tuple[str, ...],
     error: str | None,
     step: int,
 ) -> tuple[Failure, ...]:
     """The open failures after a command failed."""
-    command = shorten(run.text, limit=MAX_COMMAND_CHARS)
+    command = shorten(run.call, limit=MAX_COMMAND_CHARS)
     before = next((f for f in failures if f.subject == run.subject), None)
     if before is None:
         fresh = Failure(
@@ -58,16 +59,16 @@ def with_failure(
     return tuple(again if f is before else f for f in failures)
 
 
-def passed_by(failures: tuple[Failure, ...], run: Run) -> tuple[Failure, ...]:
+def passed_by(failures: tuple[Failure, ...], run: ShellCommand) -> tuple[Failure, ...]:
     """The failures that remain, each with the command noted as done since."""
     if run.purpose in (Purpose.COMMIT, Purpose.TEST):
         return failures
-    text = shorten(run.text, limit=MAX_COMMAND_CHARS)
+    text = shorten(run.call, limit=MAX_COMMAND_CHARS)
     return tuple(replace(f, between=joined(f.between, (text,), most=4)) for f in failures)
 
 
 def solved_by(
-    thread: AgentTrace, run: Run, result: TestResult | None, *, scene: PromptContext
+    thread: AgentTrace, run: ShellCommand, result: TestResult | None, *, scene: PromptContext
 ) -> tuple[AgentTrace, tuple[Note, ...]]:
     """What a command that worked says about earlier failures."""
     failure = next((f for f in thread.failures if _ends(f, run)), None)
@@ -79,9 +80,9 @@ def solved_by(
     if works:
         thread, note = fix_note(thread, failure, works, verified=verified, scene=scene)
         return thread, (note,)
-    same = failure.command == shorten(run.text, limit=MAX_COMMAND_CHARS)
+    same = failure.command == shorten(run.call, limit=MAX_COMMAND_CHARS)
     if not same and not failure.names:
-        thread, note = variant_note(thread, failure, run.text, scene=scene)
+        thread, note = variant_note(thread, failure, run.call, scene=scene)
         return thread, (note,)
     if failure.is_test and not failure.between:
         thread, note = flaky_note(thread, failure, verified=verified, scene=scene)
@@ -97,19 +98,19 @@ def is_worth_telling(failure: Failure) -> bool:
     return bool(failure.names or failure.error)
 
 
-def verification(run: Run, result: TestResult | None) -> str:
+def verification(run: ShellCommand, result: TestResult | None) -> str:
     """The command that showed that it works, with its count."""
-    command = shorten(run.text, limit=80)
+    command = shorten(run.call, limit=80)
     return f"{command} ({result.passed} passed)" if result and result.passed else command
 
 
-def _ends(failure: Failure, run: Run) -> bool:
+def _ends(failure: Failure, run: ShellCommand) -> bool:
     if failure.is_test:
-        return run.purpose is Purpose.TEST and _covers(run.text, failure)
+        return run.purpose is Purpose.TEST and _covers(run.call, failure)
     if failure.subject != run.subject:
         return _differs_by_program(failure.command.split(), run.words)
-    same = failure.command == shorten(run.text, limit=MAX_COMMAND_CHARS)
-    return same or SequenceMatcher(None, failure.command, run.text).ratio() >= _ALIKE
+    same = failure.command == shorten(run.call, limit=MAX_COMMAND_CHARS)
+    return same or SequenceMatcher(None, failure.command, run.call).ratio() >= _ALIKE
 
 
 def _covers(command: str, failure: Failure) -> bool:

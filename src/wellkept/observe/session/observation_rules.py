@@ -15,7 +15,7 @@ from wellkept.core.payloads import Observation
 from wellkept.core.records import record, replace
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_results import short_test_name
-from wellkept.observe.reading.shell import ParsedCommit, Run
+from wellkept.observe.reading.shell import ParsedCommit, ShellCommand
 from wellkept.observe.session.edits import combined
 from wellkept.observe.session.keywords import concepts_of
 from wellkept.observe.session.state import AgentTrace, Failure, FileWork, ReportedWork, joined
@@ -191,26 +191,26 @@ def commit_note(
 
 
 def install_note(
-    thread: AgentTrace, run: Run, names: Sequence[str], *, scene: PromptContext
+    thread: AgentTrace, run: ShellCommand, names: Sequence[str], *, scene: PromptContext
 ) -> tuple[AgentTrace, Note]:
     """Packages that were added."""
     tool = run.words[0] if not run.words[0].startswith("python") else "pip"
     return _note(
         thread, (), scene=scene, kind="change", head=f"Install {listed(names, most=4)} with {tool}",
-        subtitle=None, facts=[f"Command: {shorten(run.text, limit=200)}"],
+        subtitle=None, facts=[f"Command: {shorten(run.call, limit=200)}"],
         narrative=_narrative(scene, ""), importance=0.4, extra="dependencies install",
     )  # fmt: skip
 
 
 def migration_note(
-    thread: AgentTrace, run: Run, *, scene: PromptContext
+    thread: AgentTrace, run: ShellCommand, *, scene: PromptContext
 ) -> tuple[AgentTrace, Note]:
     """A database migration that was made or run."""
-    making = re.search(r"makemigrations|revision|generate|migrate dev|migrations add", run.text)
-    head = f"{'Create' if making else 'Run'} database migration: {shorten(run.text, limit=60)}"
+    making = re.search(r"makemigrations|revision|generate|migrate dev|migrations add", run.call)
+    head = f"{'Create' if making else 'Run'} database migration: {shorten(run.call, limit=60)}"
     return _note(
         thread, (), scene=scene, kind="change", head=head, subtitle=None,
-        facts=[f"Command: {shorten(run.text, limit=200)}"], narrative=_narrative(scene, ""),
+        facts=[f"Command: {shorten(run.call, limit=200)}"], narrative=_narrative(scene, ""),
         importance=0.45, extra="database migration",
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from wellkept.core.events import Edit, ToolCalled, ToolKind
 from wellkept.core.session_steps import MAX_WHAT_CHARS, SessionStep
 from wellkept.core.text import shorten
-from wellkept.observe.reading.shell import Run, main_run
+from wellkept.observe.reading.shell import ShellCommand, main_command
 
 _TAKES_BACK = re.compile(r"\bgit\s+(?:-\S+\s+)*(?:stash|checkout|restore|reset|revert|clean)\b")
 _LEADING_CD = re.compile(r"\A\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
@@ -36,13 +36,13 @@ def edit_steps(
 
 
 def run_step(
-    command: str, found: Sequence[Run], *, ok: bool, error: str | None = None
+    command: str, found: Sequence[ShellCommand], *, ok: bool, error: str | None = None
 ) -> SessionStep | None:
     """A command line that does more than look, in one line."""
-    main = main_run(found)
+    main = main_command(found)
     if main is None:
         return _taken_back(command, ok=ok)
-    line = _one_line(command) or main.text
+    line = _one_line(command) or main.call
     what = shorten(line, limit=MAX_WHAT_CHARS)
     return SessionStep("run", what, ok, main.purpose.value, error)
 

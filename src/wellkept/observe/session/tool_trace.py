@@ -15,17 +15,17 @@ from wellkept.core.events import Edit, ToolCalled, ToolKind
 from wellkept.core.records import record, replace
 from wellkept.core.session_steps import SessionStep
 from wellkept.core.text import shorten
+from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import TestResult, error_line, read_tests, was_stopped
 from wellkept.observe.reading.sanitize import MAX_COMMAND_CHARS
 from wellkept.observe.reading.shell import (
-    Purpose,
-    Run,
+    ShellCommand,
     files_shown,
-    heredoc_files,
+    files_written,
     installed_packages,
-    main_run,
+    main_command,
+    parse_command,
     read_commit,
-    runs,
 )
 from wellkept.observe.session import failures as failing
 from wellkept.observe.session.edits import ReadFile, combined, file_kind, read_edit
@@ -103,7 +103,7 @@ def reads_output(call: ToolCalled) -> bool:
     """Whether what came back from a call is looked at: of tests, commits and failures it is."""
     if call.kind is not ToolKind.SHELL or not call.command:
         return False
-    purposes = {run.purpose for run in runs(call.command[:MAX_COMMAND_CHARS])}
+    purposes = {run.purpose for run in parse_command(call.command[:MAX_COMMAND_CHARS])}
     return call.error is not None or bool(purposes & {Purpose.TEST, Purpose.COMMIT})
 
 
@@ -174,9 +174,9 @@ def _holding(thread: AgentTrace, works: Sequence[FileWork], *, scene: PromptCont
 def _take_shell(
     thread: AgentTrace, call: ToolCalled, command: str, *, scene: PromptContext, around: ToolContext
 ) -> TraceUpdate:
-    found = runs(command)
+    found = parse_command(command)
     thread = _having_read(thread, files_shown(found), around)
-    main = main_run(found)
+    main = main_command(found)
     if main is None:
         return _stepped(TraceUpdate(thread), call, found, ok=call.error is None)
     result = read_tests(call.output + "\n" + (call.error or "")) if _tests(found) else None
@@ -189,19 +189,19 @@ def _take_shell(
 
 
 def _stepped(
-    taken: TraceUpdate, call: ToolCalled, found: Sequence[Run], *, ok: bool
+    taken: TraceUpdate, call: ToolCalled, found: Sequence[ShellCommand], *, ok: bool
 ) -> TraceUpdate:
     error = None if ok else error_line(call.output, call.error)
     step = run_step(call.command or "", found, ok=ok, error=error)
     return replace(taken, steps=(step,)) if step else taken
 
 
-def _tests(found: Sequence[Run]) -> bool:
+def _tests(found: Sequence[ShellCommand]) -> bool:
     return any(run.purpose is Purpose.TEST for run in found)
 
 
 def _failed(
-    thread: AgentTrace, call: ToolCalled, main: Run, result: TestResult | None
+    thread: AgentTrace, call: ToolCalled, main: ShellCommand, result: TestResult | None
 ) -> AgentTrace:
     names = result.names if result else ()
     error = error_line(call.output, call.error)
@@ -214,16 +214,14 @@ def _failed(
 def _worked(
     thread: AgentTrace,
     call: ToolCalled,
-    found: Sequence[Run],
+    found: Sequence[ShellCommand],
     result: TestResult | None,
     *,
     scene: PromptContext,
     around: ToolContext,
 ) -> TraceUpdate:
     notes: list[Note] = []
-    written = [
-        _written(path, text, thread, around) for path, text in heredoc_files(call.command or "")
-    ]
+    written = [_written(path, text, thread, around) for path, text in files_written(found)]
     works = [work for work in written if work]
     if works:
         taken = _holding(thread, works, scene=scene)
@@ -238,7 +236,7 @@ def _worked(
 def _run_worked(
     thread: AgentTrace,
     call: ToolCalled,
-    run: Run,
+    run: ShellCommand,
     result: TestResult | None,
     *,
     scene: PromptContext,
@@ -249,7 +247,9 @@ def _run_worked(
     thread = replace(thread, failures=failing.passed_by(thread.failures, run))
     if run.purpose is Purpose.TEST:
         thread = replace(thread, verified_by=failing.verification(run, result))
-    elif run.purpose is Purpose.COMMIT and (made := read_commit(call.command or "", call.output)):
+    elif run.purpose is Purpose.COMMIT and (
+        made := read_commit(parse_command(call.command or ""), call.output)
+    ):
         listed = around.commit_files(made.sha) if made.sha else ()
         thread, note = commit_note(thread, made, files=listed, scene=scene)
         notes.append(note)

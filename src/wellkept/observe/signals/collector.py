@@ -28,6 +28,7 @@ from wellkept.core.scratchpad import (
 )
 from wellkept.core.text import content_words, shorten
 from wellkept.observe import thresholds
+from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import (
     error_line,
     read_tests,
@@ -35,7 +36,13 @@ from wellkept.observe.reading.command_results import (
     was_stopped,
 )
 from wellkept.observe.reading.prompt_rules import decisions
-from wellkept.observe.reading.shell import Purpose, Run, files_shown, main_run, read_commit, runs
+from wellkept.observe.reading.shell import (
+    ShellCommand,
+    files_shown,
+    main_command,
+    parse_command,
+    read_commit,
+)
 from wellkept.observe.session.tool_trace import ToolContext
 from wellkept.observe.signals.collector_state import (
     MOST_PAGES,
@@ -326,10 +333,10 @@ class SignalCollector:
     # -- Commands ---------------------------------------------------------------------------------
 
     def _shell(self, call: ToolCalled, command: str, around: ToolContext) -> None:
-        found = runs(command)
+        found = parse_command(command)
         if call.error is None:
             self._touch(files_shown(found), call, around, edited=False)
-        main = main_run(found)
+        main = main_command(found)
         verdict = proof_of(call, found)
         if verdict is not None:
             self._prove(verdict, call)
@@ -373,14 +380,14 @@ class SignalCollector:
                 if sheet.commits:
                     sheet.commits[-1] = replace(sheet.commits[-1], undone=True)
 
-    def _fail(self, call: ToolCalled, main: Run, *, of_the_moment: bool) -> None:
+    def _fail(self, call: ToolCalled, main: ShellCommand, *, of_the_moment: bool) -> None:
         line = error_line(call.output, call.error)
         is_test = main.purpose is Purpose.TEST
         tests = read_tests(f"{call.output}\n{call.error or ''}") if is_test else None
         # What a test says may be said by any other; which test it is tells them apart.
         which = f"{short_test_name(tests.names[0])}: " if tests is not None and tests.names else ""
         told = shorten(f"{which}{line}", limit=_HINT_CHARS)
-        is_known = line is not None and is_telling(told, command=main.text) and not of_the_moment
+        is_known = line is not None and is_telling(told, command=main.call) and not of_the_moment
         self._look = replace(
             self._look,
             failed_at=self._step,
@@ -397,7 +404,7 @@ class SignalCollector:
         # A test that fails while it is worked on is work in progress.
         self._sheet.fail(seen, counts_again=not is_test)
 
-    def _resolve(self, main: Run) -> None:
+    def _resolve(self, main: ShellCommand) -> None:
         """What ended the errors of a command that works now."""
         for signature, error in list(self._sheet.errors.items()):
             if error.resolved_how is not None or not is_same_task(error, main):
@@ -415,7 +422,7 @@ class SignalCollector:
             self._look = replace(self._look, ran=ran)
 
     def _commit(self, call: ToolCalled, command: str, around: ToolContext) -> None:
-        made = read_commit(command, call.output)
+        made = read_commit(parse_command(command), call.output)
         if made is None:
             return
         files = around.commit_files(made.sha) if made.sha else ()

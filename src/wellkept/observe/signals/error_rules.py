@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from wellkept.core.records import record
 from wellkept.core.scratchpad import EndedBy, ErrorRetry
 from wellkept.core.text import content_words, shorten
-from wellkept.observe.reading.shell import Purpose, Run, git_verb
+from wellkept.observe.reading.command_purpose import Purpose, git_verb
+from wellkept.observe.reading.shell import ShellCommand
 
 COMMAND_CHARS = 160
 _SIGNATURE_CHARS = 160
@@ -56,7 +57,7 @@ def is_telling(line: str, *, command: str) -> bool:
     return _LIKE_ERROR.search(line) is not None and len(words - own - _SAYS_NOTHING) >= _MIN_WORDS
 
 
-def is_of_the_moment(run: Run) -> bool:
+def is_of_the_moment(run: ShellCommand) -> bool:
     """Whether a failure of a command speaks of the state of the checkout, not of the project."""
     return run.words[0] == "git" and git_verb(run.words) in _OF_THE_MOMENT
 
@@ -68,28 +69,28 @@ def error_signature(subject: str, line: str) -> str:
     return shorten(f"{subject.rstrip(': ')}: {told}", limit=_SIGNATURE_CHARS)
 
 
-def shown(run: Run) -> str:
+def shown(run: ShellCommand) -> str:
     """A command as it is told later, on one line."""
     if run.purpose is Purpose.COMMIT:
         return "git commit"
-    return shorten(" ".join(run.text.split()), limit=COMMAND_CHARS)
+    return shorten(" ".join(run.call.split()), limit=COMMAND_CHARS)
 
 
-def is_same_task(error: ErrorRetry, run: Run) -> bool:
+def is_same_task(error: ErrorRetry, run: ShellCommand) -> bool:
     """Whether a command does what failed before: any test run, the same words but for options, or
     the same call with a wrapper left out. `docker compose down` is no way to say `… up`."""
     if run.purpose is Purpose.TEST and error.tool == run.subject:
         return True
-    failed, worked = _words(error.command), _words(run.text)
+    failed, worked = _words(error.command), _words(run.call)
     return failed == worked or _is_part(worked, failed)
 
 
 def ending(
-    error: ErrorRetry, run: Run, *, between: Sequence[str], edited: Sequence[str]
+    error: ErrorRetry, run: ShellCommand, *, between: Sequence[str], edited: Sequence[str]
 ) -> Resolution | None:
     """How it came that a command works which failed: it was said in another way, another one came
     first, or something was edited. Fewer tests are no other way to run the tests."""
-    failed, worked = _words(error.command), _words(run.text)
+    failed, worked = _words(error.command), _words(run.call)
     if _is_part(worked, failed):
         return Resolution(f"`{shown(run)}` instead", "instead")
     if edited:

@@ -12,9 +12,10 @@ from pathlib import PurePosixPath
 from wellkept.core.events import ToolCalled
 from wellkept.core.scratchpad import Proof, Validation
 from wellkept.core.text import shorten
+from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import read_tests, was_stopped
 from wellkept.observe.reading.prompt_rules import plain
-from wellkept.observe.reading.shell import Purpose, Run
+from wellkept.observe.reading.shell import ShellCommand
 
 _CI = re.compile(
     r"(?:gh (?:run (?:watch|view)|pr checks|workflow run)|glab ci (?:status|view)|act\b"
@@ -40,7 +41,7 @@ _LONGEST_PROMPT = 2_000
 """A longer prompt is a document that was pasted in: what it asks for is asked of this work."""
 
 
-def proof_of(call: ToolCalled, found: Sequence[Run]) -> Validation | None:
+def proof_of(call: ToolCalled, found: Sequence[ShellCommand]) -> Validation | None:
     """What a command line says about the work: tests, CI and checks, by how they ended."""
     if was_stopped(call.error):
         return None
@@ -51,15 +52,15 @@ def proof_of(call: ToolCalled, found: Sequence[Run]) -> Validation | None:
     tests = read_tests(text) if by != "check" else None
     failed = call.error is not None or (tests is not None and tests.is_failure)
     failed = failed or (run.words[0] in ("gh", "glab") and _CI_FAILED.search(text) is not None)
-    detail = shorten(run.text, limit=80)
+    detail = shorten(run.call, limit=80)
     if tests is not None and tests.passed and not failed:
         detail = f"{detail} ({tests.passed} passed)"
     return Validation("failed" if failed else "passed", by, detail, 0, 0)
 
 
-def _proving(found: Sequence[Run]) -> tuple[Run | None, Proof | None]:
+def _proving(found: Sequence[ShellCommand]) -> tuple[ShellCommand | None, Proof | None]:
     for run in reversed(found):
-        if _CI.match(run.text):
+        if _CI.match(run.call):
             return run, "ci"
         if run.purpose is Purpose.TEST:
             return run, "test"
