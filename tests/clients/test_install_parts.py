@@ -13,6 +13,7 @@ import pytest
 from wellkept.cli.root import COMMANDS as CLI_COMMANDS
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
 from wellkept.clients.injected_text import is_own_command
+from wellkept.clients.install import toml_tables
 from wellkept.clients.install.files import InstallRecords
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState
 from wellkept.clients.install.slash_commands import COMMANDS
@@ -194,6 +195,53 @@ def test_after_other_changes_only_our_table_leaves_codex(installer: Installer) -
     assert path.read_text("utf-8") == 'model = "gpt-5" # best\n\n# about b\n[b]\nc = 1\n'
 
 
+_TABLE = ("mcp_servers", "wellkept")
+_FIELDS: dict[str, toml_tables.Json] = {"command": "/p", "args": ["mcp"]}
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_comments_before_the_next_table_and_line_ends_survive_every_edit(newline: str) -> None:
+    head, tail = "# mine\na = 1\n", "# after ours\n\n# about b\n[b]\nc = 1\n"
+    ours = "\n[mcp_servers.wellkept] # ours\ncommand = '/old' # kept\n"
+    text = (head + ours + tail).replace("\n", newline)
+    changed = toml_tables.with_table(text, _TABLE, _FIELDS)
+    wanted = head + ours.replace("'/old'", '"/p"') + 'args = ["mcp"]\n' + tail
+    assert changed == wanted.replace("\n", newline)
+    assert toml_tables.without_table(changed, _TABLE) == (head + tail).replace("\n", newline)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_table_is_added_after_everything_else_with_the_files_line_ends(newline: str) -> None:
+    text = "[mcp_servers.other]\nx = 1\n\n# about b\n[b]\nc = 1\n".replace("\n", newline)
+    added = toml_tables.with_table(text, _TABLE, _FIELDS)
+    assert added.startswith(text)
+    assert added.replace("\r\n", "").count("\n") == (0 if newline == "\r\n" else 10)
+    assert toml_tables.without_table(added, _TABLE) == text
+
+
+def test_a_table_is_added_to_an_inline_table_and_removed_again() -> None:
+    text = "mcp_servers = { other = { command = 'x' } } # mine\n"
+    added = toml_tables.with_table(text, _TABLE, _FIELDS)
+    assert toml_tables.table(added, _TABLE) == _FIELDS
+    assert "# mine" in added
+    assert toml_tables.without_table(added, _TABLE) == text
+
+
+def test_removal_that_would_lose_a_comment_is_refused() -> None:
+    split = (
+        "[mcp_servers.wellkept]\na = 1\n# about b\n[b]\nc = 1\n[mcp_servers.wellkept.env]\nd = 1\n"
+    )
+    with pytest.raises(ConflictError):
+        toml_tables.without_table(split, _TABLE)
+    uncommented = split.replace("# about b\n", "")
+    assert toml_tables.without_table(uncommented, _TABLE) == "[b]\nc = 1\n"
+
+
+def test_a_server_list_that_is_no_table_is_refused() -> None:
+    with pytest.raises(ConflictError, match=r"mcp_servers\.wellkept cannot be edited safely"):
+        toml_tables.with_table("mcp_servers = 1\n", _TABLE, _FIELDS)
+
+
 def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -> None:
     first = _installer(tmp_path)
     for client in ("codex", "cursor"):
@@ -232,7 +280,7 @@ def test_the_server_can_be_left_out_and_taken_out(tmp_path: Path, client: str) -
     [
         ("claude-code", '{"mcpServers": {"wellkept": {"command": "other"}}}'),
         ("codex", '[mcp_servers.wellkept]\ncommand = "other"\n'),
-        ("codex", 'mcp_servers = {other = {command = "x"}}\n'),
+        ("codex", "mcp_servers = [1]\n"),
     ],
 )
 def test_what_cannot_be_had_without_harm_is_refused_and_nothing_is_changed(

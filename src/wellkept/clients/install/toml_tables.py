@@ -1,27 +1,29 @@
-"""One table in a TOML file that people write by hand: added, changed and taken out as text.
+"""Read, write and remove one table of a TOML file that people edit by hand.
 
-Python reads TOML but does not write it, so the text around a header is edited and the result read
-again. Invariant: the text that comes out means what went in, plus or minus exactly that table;
-where that cannot be had by editing lines, nothing is done and a ConflictError says so.
+tomlkit keeps the layout of the rest. Two things are done around it: added lines get the file's line
+ends, and comments in front of the next table stay with that table (tomlkit counts them to the table
+above, and deletes them with it). Invariant: the result parses to the old content plus or minus
+exactly that table. Otherwise ConflictError, and nothing is written.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from wellkept.clients.install.jsonc import BrokenJsonError, Json
 from wellkept.core.errors import ConflictError
 
-_HEADER: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+if TYPE_CHECKING:
+    from tomlkit.items import Table
+
+# Cannot occur in TOML: marks where a table begins and ends in the written text.
+_MARK = "\x00"
 
 
 def table(text: str, path: Sequence[str]) -> dict[str, Json] | None:
-    """The table that keys lead to; None when there is none."""
+    """The table at a path of keys; None when there is none."""
     found: object = _read(text)
     for key in path:
         found = cast("dict[str, object]", found).get(key) if isinstance(found, dict) else None
@@ -29,69 +31,114 @@ def table(text: str, path: Sequence[str]) -> dict[str, Json] | None:
 
 
 def with_table(text: str, path: Sequence[str], fields: Mapping[str, Json]) -> str:
-    """The text with that table, in place of what it says now or at the end."""
+    """The text with these fields in the table; a new table goes to the end of the file."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    now = table(text, path)
-    section = _section(text, path)
-    if now is None or section is None:
-        lines = [f"[{_dotted(path)}]", *(_line(*field) for field in fields.items())]
+    edited: str | None = None
+    if table(text, path) is None:
         gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
-        edited = text + gap + newline.join(lines) + newline
-    else:
-        body = text[slice(*section)]
-        for name, value in fields.items():
-            if now.get(name) != value:
-                body = _with_field(body, name, value, newline=newline)
-        edited = text[: section[0]] + body + text[section[1] :]
-    return _checked(text, edited, path, dict(fields))
+        edited = text + gap + _new_table(path, fields).replace("\n", newline)
+    if edited is None or _read_or_none(edited) is None:
+        # There is such a table, or it has to go into an inline table.
+        complete = text if text.endswith("\n") else text + newline
+        edited = _changed(complete, path, fields, newline=newline)
+    return _checked(text, edited, path, fields)
 
 
 def without_table(text: str, path: Sequence[str]) -> str:
-    """The text without that table and the tables inside it; comments after it stay."""
-    edited = text
-    while (section := _section(edited, path, or_inside=True)) is not None:
-        start, end = section
-        before = edited[:start]
-        # The empty line that was put before it goes with it.
-        if before.endswith(("\n\n", "\r\n\r\n")):
-            before = before[: -2 if before.endswith("\r\n") else -1]
-        edited = before + edited[end:]
-    return _checked(text, edited, path, None)
+    """The text without the table and its sub-tables; comments after it stay."""
+    return _checked(text, _removed(text, path), path, None)
 
 
-# -- Places ---------------------------------------------------------------------------------------
+# -- Editing --------------------------------------------------------------------------------------
 
 
-def _section(text: str, path: Sequence[str], *, or_inside: bool = False) -> tuple[int, int] | None:
-    """From a table's header to the end of its last line that says something."""
-    more = r"(?:[ \t]*\.[^\]\n]*)?" if or_inside else ""
-    dotted = r"[ \t]*\.[ \t]*".join(rf"[\"']?{re.escape(key)}[\"']?" for key in path)
-    pattern = rf"^[ \t]*\[[ \t]*{dotted}[ \t]*{more}\][^\n]*(?:\n|\Z)"
-    header = re.search(pattern, text, re.MULTILINE)
-    if header is None:
-        return None
-    following = _HEADER.search(text, header.end())
-    body = text[header.end() : following.start() if following else len(text)]
-    return header.start(), header.end() + _said(body)
+def _new_table(path: Sequence[str], fields: Mapping[str, Json]) -> str:
+    import tomlkit
+
+    inner = tomlkit.table()
+    for name, value in fields.items():
+        inner.append(name, value)
+    for key in reversed(path[1:]):
+        outer = tomlkit.table(is_super_table=True)
+        outer.append(key, inner)
+        inner = outer
+    return tomlkit.document().append(path[0], inner).as_string()
 
 
-def _said(body: str) -> int:
-    """How much of a body is more than the comments and empty lines at its end."""
-    lines = body.splitlines(keepends=True)
-    while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
-        lines.pop()
-    return sum(map(len, lines))
+def _changed(text: str, path: Sequence[str], fields: Mapping[str, Json], *, newline: str) -> str:
+    """The text with fields of an existing table set, or an inline table added to its parent."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+    from tomlkit.items import Table
+
+    document = tomlkit.parse(text)
+    try:
+        parent = _at(document, path[:-1])
+        if path[-1] not in parent:
+            parent[path[-1]] = tomlkit.inline_table()
+        target = parent[path[-1]]
+        comments = _detach_comments(target) if isinstance(target, Table) else []
+        for name, value in fields.items():
+            is_new = name not in target
+            if is_new or target[name] != value:
+                target[name] = value
+            if is_new and isinstance(target, Table):
+                target[name].trivia.trail = newline
+        if isinstance(target, Table):
+            target.value.body.extend(comments)
+    except (TOMLKitError, ValueError, TypeError, KeyError, AttributeError):
+        raise _conflict(path) from None
+    return document.as_string()
 
 
-def _with_field(body: str, name: str, value: Json, *, newline: str) -> str:
-    pattern = re.compile(rf"^[ \t]*{re.escape(name)}[ \t]*=[^\r\n]*", re.MULTILINE)
-    if pattern.search(body):
-        return pattern.sub(lambda _: _line(name, value), body, count=1)
-    gap = "" if body.endswith("\n") else newline
-    return f"{body}{gap}{_line(name, value)}{newline}"
+def _removed(text: str, path: Sequence[str]) -> str:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+    from tomlkit.items import Comment, Table, Trivia
+
+    document = tomlkit.parse(text)
+    try:
+        parent = _at(document, path[:-1])
+        target = parent[path[-1]]
+        if not isinstance(target, Table):
+            del parent[path[-1]]
+            edited = document.as_string()
+            if edited.count("#") < text.count("#"):
+                raise _conflict(path)  # tomlkit may have deleted comments of other tables
+            return edited
+        last = target
+        while last.value.body and isinstance(inner := last.value.body[-1][1], Table):
+            last = inner
+        comments = "".join(item.as_string() for _, item in _detach_comments(last))
+        target.trivia.indent = _MARK
+        last.value.body.append((None, Comment(Trivia(comment=_MARK, trail="\n"))))
+    except (TOMLKitError, ValueError, TypeError, KeyError, AttributeError):
+        raise _conflict(path) from None
+    before, _, rest = document.as_string().partition(_MARK)
+    # The empty line that was added before it goes too.
+    if before.endswith(("\n\n", "\r\n\r\n")):
+        before = before[: -2 if before.endswith("\r\n") else -1]
+    return before + comments + rest.partition(_MARK + "\n")[2]
 
 
-# -- Reading and writing --------------------------------------------------------------------------
+def _at(document: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+def _detach_comments(target: Table) -> list[Any]:
+    """Take the comments and empty lines at the end of a table out of it."""
+    body: list[Any] = target.value.body
+    end = len(body)
+    while end and body[end - 1][0] is None:
+        end -= 1
+    comments = body[end:]
+    del body[end:]
+    return comments
+
+
+# -- Reading and checking -------------------------------------------------------------------------
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -101,18 +148,6 @@ def _read(text: str) -> dict[str, Any]:
         raise BrokenJsonError(str(error).rstrip(".")) from None
 
 
-def _checked(text: str, edited: str, path: Sequence[str], fields: Mapping[str, Json] | None) -> str:
-    """The edited text, if it means what it should."""
-    if _without(_read_or_none(edited), path) == _without(_read(text), path):
-        found = table(edited, path)
-        if found == fields or (found and fields and fields.items() <= found.items()):
-            return edited
-    raise ConflictError(
-        f"The table {_dotted(path)} is written in a way that cannot be edited safely.",
-        hint="Take it out by hand, then try again.",
-    )
-
-
 def _read_or_none(text: str) -> dict[str, Any] | None:
     try:
         return tomllib.loads(text)
@@ -120,8 +155,24 @@ def _read_or_none(text: str) -> dict[str, Any] | None:
         return None
 
 
+def _checked(text: str, edited: str, path: Sequence[str], fields: Mapping[str, Json] | None) -> str:
+    """The edited text, if it means what it should."""
+    if _without(_read_or_none(edited), path) == _without(_read(text), path):
+        found = table(edited, path)
+        if found == fields or (found and fields and fields.items() <= found.items()):
+            return edited
+    raise _conflict(path)
+
+
+def _conflict(path: Sequence[str]) -> ConflictError:
+    return ConflictError(
+        f"The table {'.'.join(path)} cannot be edited safely as it is written.",
+        hint="Remove it by hand, then try again.",
+    )
+
+
 def _without(tree: dict[str, Any] | None, path: Sequence[str]) -> dict[str, Any] | None:
-    """What a file means apart from a table and from what only holds it."""
+    """The content apart from the table and from parents that hold nothing else."""
     if tree is None or path[0] not in tree:
         return tree
     if len(path) == 1:
@@ -131,22 +182,3 @@ def _without(tree: dict[str, Any] | None, path: Sequence[str]) -> dict[str, Any]
     rest = _without(cast("dict[str, Any]", inner), path[1:]) if is_table else inner
     others = {key: value for key, value in tree.items() if key != path[0]}
     return others | ({path[0]: rest} if rest else {})
-
-
-def _dotted(path: Sequence[str]) -> str:
-    return ".".join(key if _BARE.fullmatch(key) else _text(key) for key in path)
-
-
-def _line(name: str, value: Json) -> str:
-    return f"{name} = {_value(value)}"
-
-
-def _value(value: Json) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    return _text(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _text(value: str) -> str:
-    # JSON's escapes are TOML's, but for the one control character that JSON leaves as it is.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
