@@ -15,7 +15,7 @@ from wellkept.providers.embedders.calibration import calibrate
 from wellkept.providers.embedders.minilm import MiniLmEmbedder
 from wellkept.providers.embedders.static import StaticEmbedder
 
-_TARGET = Path(__file__).parents[1] / "src/wellkept/providers/data/calibrations.json"
+_TARGET = Path(__file__).parents[1] / "src/wellkept/providers/embedders/data/calibrations.json"
 
 
 def main() -> int:

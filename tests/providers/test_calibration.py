@@ -53,7 +53,7 @@ def test_the_shipped_figures_are_those_of_the_shipped_model(measured: Calibratio
     assert shipped.related_deviation == pytest.approx(measured.related_deviation, abs=2e-4)
 
 
-@pytest.mark.skipif(MINILM.problem() is not None, reason="the MiniLM weights are optional")
+@pytest.mark.skipif(MINILM.problem() is not None, reason="the extra `models` is optional")
 def test_the_shipped_figures_of_minilm_are_its_own():
     shipped, again = shipped_calibration(MINILM.model_id), calibrate(MiniLmEmbedder())
     assert shipped is not None

@@ -15,6 +15,7 @@ from safetensors import numpy as safetensors_numpy
 
 from wellkept.core.errors import ProviderError
 from wellkept.core.ports.store import Embedder
+from wellkept.core.records import replace
 from wellkept.providers.embedders.bpe import BytePairTokenizer
 from wellkept.providers.embedders.bundled_models import MINILM, STATIC
 from wellkept.providers.embedders.minilm import MiniLmEmbedder
@@ -25,7 +26,7 @@ from wellkept.providers.embedders.vectors import cosine, pack_unit, unpack
 pytestmark = pytest.mark.feature("B4")
 
 _needs_minilm = pytest.mark.skipif(
-    MINILM.problem() is not None, reason="the MiniLM weights are optional"
+    MINILM.problem() is not None, reason="the extra `models` is optional"
 )
 
 
@@ -111,14 +112,14 @@ def test_the_static_vectors_are_the_documented_recipe():
 
 
 @_needs_minilm
-def test_minilm_equals_known_values_of_the_reference_implementation():
+def test_minilm_with_int8_weights_stays_near_the_float_reference():
     """Cosines that the reference implementation gives for these sentences."""
     embedder = MiniLmEmbedder()
     first, second, third = embedder.embed_documents(
         ["That is a happy person", "That is a very happy person", "Today is a sunny day"]
     )
-    assert cosine(first, second) == pytest.approx(0.943, abs=2e-3)
-    assert cosine(first, third) == pytest.approx(0.257, abs=2e-3)
+    assert cosine(first, second) == pytest.approx(0.943, abs=5e-3)
+    assert cosine(first, third) == pytest.approx(0.257, abs=5e-3)
 
 
 def test_safetensors_are_read_as_the_reference_reads_them():
@@ -153,6 +154,21 @@ def test_installed_weights_match_their_pinned_hashes():
 @_needs_minilm
 def test_optional_weights_match_their_pinned_hashes():
     MINILM.verify()
+
+
+def test_a_model_without_its_runtime_says_what_to_install():
+    problem = replace(MINILM, runtime="no_such_runtime").problem()
+    assert problem == (
+        "The package no_such_runtime is not installed. Run: pip install 'wellkept[models]'"
+    )
+
+
+@_needs_minilm
+def test_loading_and_using_minilm_needs_no_network_and_leaves_no_files():
+    folder = MINILM.vocabulary.locate().parent
+    before = sorted(folder.iterdir())
+    assert unpack(MiniLmEmbedder().embed_query("text")).any()  # sockets are blocked in tests
+    assert sorted(folder.iterdir()) == before
 
 
 def _pinned(package: str, *, size_bytes: int = 3, sha256: str = "0" * 64) -> PinnedFile:
@@ -196,7 +212,7 @@ def test_importing_the_package_and_planning_loads_no_numpy_and_no_http_client():
         "import sys, wellkept.providers as p;"
         "e = p.open_embedder(p.EmbeddingChoice(), {}, stored_model_id='wordllama-256-sif1');"
         "print(e.model_id, e.dimension);"
-        "loaded = {'numpy', 'urllib.request', 'tokenizers', 'wordllama', 'safetensors'};"
+        "loaded = {'numpy', 'httpx2', 'fastembed', 'tokenizers', 'wordllama', 'safetensors'};"
         "print(sorted(loaded & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

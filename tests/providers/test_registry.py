@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib.util import find_spec
+
 import pytest
 
 from wellkept.core.errors import ProviderError, UsageError
@@ -70,7 +74,7 @@ def test_a_key_in_the_environment_alone_sends_nothing_anywhere():
     assert "sk-someone" not in tier.reason
     plan = plan_embedding(EmbeddingChoice(), environment)
     assert plan is not None
-    assert plan.model.tier in {"minilm", "static"}
+    assert plan.model.tier == "static"
 
 
 def test_a_key_in_the_settings_is_used_and_hidden():
@@ -87,6 +91,43 @@ def test_choosing_openai_takes_the_key_from_the_environment():
         embedder = open_embedder(choice, {"OPENAI_API_KEY": "sk-env"})
         assert embedder is not None
         assert unpack(embedder.embed_query("text")).any()
+
+
+def test_minilm_is_used_only_when_chosen_by_name():
+    plan = plan_embedding(EmbeddingChoice(), _NOBODY)
+    assert plan is not None
+    assert plan.model.tier == "static"
+    minilm = _by_name(detect(EmbeddingChoice(), _NOBODY))["minilm"]
+    assert "only when chosen" in minilm.reason or "pip install 'wellkept[models]'" in minilm.reason
+
+
+@pytest.mark.skipif(find_spec("fastembed") is None, reason="the extra `models` is optional")
+def test_minilm_chosen_by_name_is_used():
+    plan = plan_embedding(EmbeddingChoice(name="minilm"), _NOBODY)
+    assert plan is not None
+    assert plan.model.model_id == "minilm-l6-v2-int8-384"
+
+
+def test_a_missing_http_client_says_what_to_install():
+    code = (
+        "import sys; sys.modules['httpx2'] = None\n"
+        "from wellkept.providers.http.client import Endpoint, get_json\n"
+        "try: get_json(Endpoint('http://127.0.0.1:9'), '/x')\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ProviderError")
+    assert "pip install 'wellkept[remote]'" in done.stdout
+
+
+def test_finding_no_ollama_server_imports_no_http_client():
+    code = (
+        "import sys, wellkept.providers as p\n"
+        "p.detect(p.EmbeddingChoice(), {'OLLAMA_HOST': '127.0.0.1:9'})\n"
+        "print('httpx2' in sys.modules, 'fastembed' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
 
 
 def test_none_means_no_embedder():

@@ -1,17 +1,19 @@
-"""Look at each embedding tier: is it there, and if not, why.
+"""Check each embedding tier: is it available, and if not, why.
 
 Tiers, best first: a local Ollama server, an OpenAI-compatible service, MiniLM, the static model.
 Invariants: only a server on this machine is contacted, for at most 150 ms; a key is never shown;
-each answer carries a reason that a person can act on.
+each status carries a reason that a person can act on.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from wellkept.core.errors import ProviderError
 from wellkept.providers.embedders import ollama, openai
 from wellkept.providers.embedders.settings import (
+    AUTOMATIC,
     BUNDLED,
     EMBEDDERS,
     EmbeddingChoice,
@@ -28,12 +30,12 @@ _KEY_VARIABLE = "OPENAI_API_KEY"
 
 
 def detect(choice: EmbeddingChoice, environment: Mapping[str, str]) -> list[TierStatus]:
-    """Look at every tier, best first."""
+    """The status of every tier, best first."""
     return [_status(tier, choice, environment) for tier in EMBEDDERS]
 
 
 def endpoint_of(tier: str, choice: EmbeddingChoice, environment: Mapping[str, str]) -> Endpoint:
-    """Where a remote tier is reached; a base URL in the settings belongs to the tier chosen."""
+    """The server of a remote tier; a base URL in the settings belongs to the chosen tier."""
     if tier == "ollama":
         configured = choice.base_url if choice.name == "ollama" else None
         return Endpoint(configured or ollama.server_url(environment), timeout_s=choice.timeout_s)
@@ -45,29 +47,44 @@ def endpoint_of(tier: str, choice: EmbeddingChoice, environment: Mapping[str, st
 
 
 def _status(tier: str, choice: EmbeddingChoice, environment: Mapping[str, str]) -> TierStatus:
-    look = {"ollama": _look_at_ollama, "openai": _look_at_openai}.get(tier)
+    check = {"ollama": _check_ollama, "openai": _check_openai}.get(tier)
     try:
         available, reason = (
-            look(choice, environment) if look is not None else _look_at_bundled(tier)
+            check(choice, environment) if check is not None else _check_bundled(tier)
         )
     except ProviderError as error:
-        available, reason = False, error.message
+        available, reason = False, str(error)
     model = chosen_model(tier, choice)
     return TierStatus(tier, available, reason, model.model_id, model.dimension)
 
 
-def _look_at_ollama(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tuple[bool, str]:
+def _check_ollama(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tuple[bool, str]:
     model = str(chosen_model("ollama", choice).model)
     server = endpoint_of("ollama", choice, environment)
     if not server.is_loopback:
         return choice.name == "ollama", f"{server.shown_url} is another machine; not contacted"
+    if not _is_listening(server):
+        return False, f"no Ollama server at {server.shown_url}"
     probe = Endpoint(server.base_url, timeout_s=_PROBE_TIMEOUT_S, retries=NO_RETRIES)
     if ollama.has_model(probe, model):
         return True, f"the Ollama server at {server.shown_url} has {model}"
     return False, f"the Ollama server at {server.shown_url} lacks it; run: ollama pull {model}"
 
 
-def _look_at_openai(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tuple[bool, str]:
+def _is_listening(server: Endpoint) -> bool:
+    """Whether the port is open: cheaper than importing the HTTP client to find out."""
+    import socket
+
+    parts = urlsplit(server.base_url)
+    address = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+    try:
+        with socket.create_connection(address, timeout=_PROBE_TIMEOUT_S):
+            return True
+    except OSError:
+        return False
+
+
+def _check_openai(choice: EmbeddingChoice, environment: Mapping[str, str]) -> tuple[bool, str]:
     if choice.api_key or (choice.name == "openai" and choice.base_url):
         return True, "configured for Wellkept; not contacted for this check"
     if not environment.get(_KEY_VARIABLE):
@@ -78,6 +95,8 @@ def _look_at_openai(choice: EmbeddingChoice, environment: Mapping[str, str]) -> 
     return False, f"{_KEY_VARIABLE} is set, but text leaves this machine only if openai is chosen"
 
 
-def _look_at_bundled(tier: str) -> tuple[bool, str]:
-    problem = BUNDLED[tier].problem()
-    return problem is None, problem or "the weights are installed and of the right size"
+def _check_bundled(tier: str) -> tuple[bool, str]:
+    if problem := BUNDLED[tier].problem():
+        return False, problem
+    note = "" if tier in AUTOMATIC else "; used only when chosen in the settings"
+    return True, f"installed, with weights of the right size{note}"

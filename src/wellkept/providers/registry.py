@@ -1,7 +1,7 @@
-"""Which embedder to use, and why.
+"""Choose the embedder and open it.
 
 Invariants: with `auto`, a store keeps the model its vectors were made with, whatever else is
-up or down today; deciding loads no model, and for a store that has vectors contacts nobody.
+available; choosing loads no model, and for a store with vectors contacts no server.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import record
 from wellkept.providers.embedders.settings import (
+    AUTOMATIC,
     BUNDLED,
     EMBEDDERS,
     EmbeddingChoice,
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
 @record
 class EmbeddingPlan:
-    """The decision: whose vectors, and why.
+    """The chosen model, and why.
 
-    `stored_model_id` is the model the store was indexed with, if any; when it differs, its
-    vectors cannot be compared with new ones until a re-index.
+    `stored_model_id` is the model the store was indexed with, if any; when it differs, old and new
+    vectors cannot be compared until a re-index.
     """
 
     model: ModelName
@@ -51,19 +52,19 @@ def plan_embedding(
     *,
     stored_model_id: str | None = None,
 ) -> EmbeddingPlan | None:
-    """Decide on a model; None when the person wants no vectors.
+    """Choose a model; None when vectors are turned off.
 
-    A named tier is taken at its word. `auto` keeps the store's model, even one that is out of
-    reach now (its use then fails with a reason, and recall does without vectors), and looks
-    around only for a store that has no vectors, or none that this version could make.
+    A tier chosen by name is used as it is. `auto` keeps the store's model, even one that cannot be
+    reached now (its use then fails with a reason, and recall goes on without vectors). It detects
+    tiers only for a store without vectors, or with vectors this version cannot make.
     """
     if choice.name == "none":
         return None
     if choice.name != "auto":
-        return _asked_for(choice, stored_model_id)
-    kept = parse_model_id(stored_model_id) if stored_model_id else None
-    if kept is not None:
-        return EmbeddingPlan(kept, "the store was indexed with this model", stored_model_id)
+        return _chosen(choice, stored_model_id)
+    stored = parse_model_id(stored_model_id) if stored_model_id else None
+    if stored is not None:
+        return EmbeddingPlan(stored, "the store was indexed with this model", stored_model_id)
     return _best_available(choice, environment, stored_model_id)
 
 
@@ -79,7 +80,7 @@ def open_embedder(
 
 
 def detect(choice: EmbeddingChoice, environment: Mapping[str, str]) -> list[TierStatus]:
-    """Look at every tier, best first; waits at most 150 ms for a local server."""
+    """The status of every tier, best first; waits at most 150 ms for a local server."""
     from wellkept.providers import availability
 
     return availability.detect(choice, environment)
@@ -95,7 +96,7 @@ def verify_weights(tier: str) -> bool:
 
 
 class LazyEmbedder:
-    """Stands for the planned embedder and makes it when the first text comes."""
+    """Creates the planned embedder when the first text comes."""
 
     def __init__(
         self, plan: EmbeddingPlan, choice: EmbeddingChoice, environment: Mapping[str, str]
@@ -103,7 +104,7 @@ class LazyEmbedder:
         self.plan = plan
         self._choice = choice
         self._environment = environment
-        self._made: Embedder | None = None
+        self._loaded: Embedder | None = None
 
     @property
     def model_id(self) -> str:
@@ -122,12 +123,12 @@ class LazyEmbedder:
         return self._embedder().embed_query(text)
 
     def _embedder(self) -> Embedder:
-        if self._made is None:
-            self._made = _make(self.plan.model, self._choice, self._environment)
-        return self._made
+        if self._loaded is None:
+            self._loaded = _make(self.plan.model, self._choice, self._environment)
+        return self._loaded
 
 
-def _asked_for(choice: EmbeddingChoice, stored_model_id: str | None) -> EmbeddingPlan:
+def _chosen(choice: EmbeddingChoice, stored_model_id: str | None) -> EmbeddingPlan:
     bundled = BUNDLED.get(choice.name)
     if bundled is not None and (problem := bundled.problem()):
         raise ProviderError(problem)
@@ -138,12 +139,12 @@ def _asked_for(choice: EmbeddingChoice, stored_model_id: str | None) -> Embeddin
 def _best_available(
     choice: EmbeddingChoice, environment: Mapping[str, str], stored_model_id: str | None
 ) -> EmbeddingPlan:
-    tiers = detect(choice, environment)
+    tiers = [tier for tier in detect(choice, environment) if tier.name in AUTOMATIC]
     best = next((tier for tier in tiers if tier.available), None)
     if best is None:
         raise ProviderError(
             f"No embedder can be used: {tiers[-1].reason}",
-            hint="Or set the embedder to none and search by words only.",
+            hint="Set embedding.provider to none to search by words only.",
         )
     reason = best.reason
     if stored_model_id is not None:

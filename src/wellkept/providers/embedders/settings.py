@@ -1,7 +1,7 @@
-"""What a person can ask for, and what each tier's vectors are called.
+"""Embedder choices, and the model ids under which their vectors are stored.
 
-Invariant: importing this loads neither numpy nor an HTTP client; a model id names its tier, its
-model and its dimension, so that a store's vectors tell which embedder made them.
+Invariant: importing this loads neither numpy nor an HTTP client; a model id names tier, model and
+dimension, so a store's vectors tell which embedder made them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ EMBEDDERS: Final = {
     "minilm": "wellkept.providers.embedders.minilm:MiniLmEmbedder",
     "static": "wellkept.providers.embedders.static:StaticEmbedder",
 }
-"""Short name -> where the class is, imported on demand; in order of preference."""
+"""Short name -> class, imported on demand; in order of preference."""
+AUTOMATIC: Final = ("ollama", "openai", "static")
+"""What `auto` may use. MiniLM is slow, so it runs only when chosen by name."""
 
 CHOICES: Final = ("auto", *EMBEDDERS, "none")
 BUNDLED: Final = {"minilm": MINILM, "static": STATIC}
@@ -28,7 +30,7 @@ DEFAULT_DIMENSION: Final = 1024
 
 @record
 class EmbeddingChoice:
-    """What the person asked for; None means the tier's own default."""
+    """The embedder settings; None means the tier's default."""
 
     name: str = "auto"
     base_url: str | None = None
@@ -40,16 +42,18 @@ class EmbeddingChoice:
     def __post_init__(self) -> None:
         if self.name not in CHOICES:
             raise UsageError(
-                f"There is no embedder called {self.name!r}.",
+                f"Unknown embedder {self.name!r}.",
                 hint=f"Choose one of: {', '.join(CHOICES)}.",
             )
         if not 1 <= self.dimension <= 8192:
-            raise UsageError(f"An embedding of {self.dimension} dimensions makes no sense.")
+            raise UsageError(
+                f"An embedding cannot have {self.dimension} dimensions.", hint="Use 1 to 8192."
+            )
 
 
 @record
 class ModelName:
-    """A tier's model: what a model id says when taken apart."""
+    """A tier's model: the parts of a model id."""
 
     tier: str
     dimension: int
@@ -57,7 +61,7 @@ class ModelName:
 
     @property
     def model_id(self) -> str:
-        """The name under which vectors are stored; changes whenever the vectors would."""
+        """The id stored with vectors; changes whenever the vectors would."""
         if self.tier in BUNDLED:
             return BUNDLED[self.tier].model_id
         return f"{self.tier}:{self.model}@{self.dimension}"
@@ -75,14 +79,14 @@ class TierStatus:
 
 
 def chosen_model(tier: str, choice: EmbeddingChoice) -> ModelName:
-    """Name the model that `tier` would use for this choice."""
+    """The model that `tier` would use with these settings."""
     if tier in BUNDLED:
         return ModelName(tier, BUNDLED[tier].dimension)
     return ModelName(tier, choice.dimension, choice.model or DEFAULT_MODELS[tier])
 
 
 def parse_model_id(model_id: str) -> ModelName | None:
-    """Take a model id apart; None when no tier of this version makes such vectors."""
+    """Parse a model id; None when no tier of this version makes such vectors."""
     for tier, bundled in BUNDLED.items():
         if bundled.model_id == model_id:
             return ModelName(tier, bundled.dimension)
