@@ -30,7 +30,7 @@ import wellkept
 from bench.replay_histories import History, Planted, make_history, read_source
 from bench.replay_writer import Session
 from bench.report import Target, finish, machine, parser, say
-from wellkept.app.observer.ingest import take_events
+from wellkept.app.observer.ingest import drain_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.wellkept import Wellkept
 from wellkept.core.clock import to_ms
@@ -99,7 +99,7 @@ def replay(history: History, folder: Path, *, embedder: str) -> Measured:
             known.update(session.reads)
             clock.now = session.events[-1].origin.at + timedelta(minutes=1)
             _catch(session.events, env)
-            take_events(wk, translate=_translate, environment=env)
+            drain_and_learn(wk, translate=_translate, environment=env)
             result.sessions += 1
             if number == _EARLY:
                 result.early = _found(wk, history.planted)

@@ -73,7 +73,7 @@ JSON_FIELDS = {
     ),
     "sessions": ("items",),
     "sessions show": ("session", "summary", "observations", "prompts"),
-    "observer status": ("sessions", "sightings", "latest", "rules"),
+    "observer status": ("sessions", "signals", "latest", "rules"),
     "observer prefetch": ("items",),
     "observer recipe": ("items",),
     "observer together": ("file", "items"),

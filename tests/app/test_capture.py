@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from wellkept.app.observer.ingest import (
-    UNPLACED,
+    UNKNOWN_PROJECT,
     commit_files,
     drain_rules,
-    machine_world,
+    machine_environment,
     read_git,
     read_source,
 )
@@ -82,7 +82,7 @@ def test_what_is_no_commit_id_is_not_put_to_git(checkout: Path) -> None:
 
 
 def test_a_session_belongs_to_the_project_of_its_own_folder(checkout: Path, store: Store) -> None:
-    world = machine_world(store, {"WELLKEPT_PROJECT": "somewhere else"})
+    world = machine_environment(store, {"WELLKEPT_PROJECT": "somewhere else"})
     inside = checkout / "deep"
     inside.mkdir()
     here, deeper = world.place(str(checkout)), world.place(str(inside))
@@ -99,20 +99,20 @@ def test_a_folder_that_is_reached_by_a_link_names_its_files_the_same(
 ) -> None:
     link = tmp_path / "link"
     link.symlink_to(checkout)
-    place = machine_world(store, {}).place(str(link))
+    place = machine_environment(store, {}).place(str(link))
     for path in (link / "a.py", checkout / "a.py"):
         assert relative(str(path), cwd=str(link), roots=place.roots) == "a.py"
 
 
 @pytest.mark.parametrize("cwd", [None, "", "\0"])
 def test_an_event_without_a_folder_is_kept_apart(store: Store, cwd: str | None) -> None:
-    assert machine_world(store, {}).place(cwd).project == UNPLACED
+    assert machine_environment(store, {}).place(cwd).project == UNKNOWN_PROJECT
 
 
 def test_a_folder_that_is_gone_or_strange_still_names_a_project(
     store: Store, tmp_path: Path
 ) -> None:
-    world = machine_world(store, {})
+    world = machine_environment(store, {})
     for name in ("gone", "new\nline", "日本語"):
         assert world.place(str(tmp_path / name)).project.startswith("path:")
 

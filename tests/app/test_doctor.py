@@ -11,7 +11,7 @@ import wellkept
 from tests.app.opening import FailingEmbedder, open_in
 from wellkept.app.settings.model import Settings
 from wellkept.core.query import Severity
-from wellkept.observe.model.session_summaries import take_tokens
+from wellkept.observe.model.session_summaries import spend_tokens
 from wellkept.testing.fakes import WordEmbedder
 
 pytestmark = pytest.mark.feature("B4")
@@ -135,5 +135,5 @@ def test_what_a_text_model_took_today_is_shown_where_there_is_one(tmp_path: Path
         assert "model tokens" not in wk.doctor().facts
     named = Settings(text_model_name="some-model", capture_daily_model_tokens=5_000)
     with open_in(tmp_path, settings=named) as wk:
-        assert take_tokens(wk.engine, 1_200, daily_tokens=5_000)
+        assert spend_tokens(wk.engine, 1_200, daily_tokens=5_000)
         assert wk.doctor().facts["model tokens"] == "1,200 of 5,000 today"

@@ -13,7 +13,7 @@ from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from tests.app.working import Desk
 from tests.observe.telling import START, Teller
-from wellkept.app.observer.ingest import machine_world
+from wellkept.app.observer.ingest import machine_environment
 from wellkept.app.settings.model import Settings
 from wellkept.core.events import Event, ToolCalled, ToolKind
 from wellkept.core.memory import WorkUnitRef
@@ -37,7 +37,7 @@ def repository(tmp_path: Path) -> GitRepository:
 
 def take(wk: wellkept.Wellkept, events: list[Event]) -> None:
     """Take events in and do what follows a drain."""
-    taker = EventIngester(wk.engine, machine_world(wk.engine.store, {}))
+    taker = EventIngester(wk.engine, machine_environment(wk.engine.store, {}))
     for event in events:
         taker.commit([event], [])
     wk.observer.learn(list(taker.due), daily_model_tokens=0)
@@ -90,7 +90,7 @@ def test_what_sessions_read_together_is_linked_and_told_at_the_next_start(
         )
         assert [link.file_b for link in links] == ["src/pay/rates.py"]
         told = [item.text for item in wk.context().items]
-        assert any("`src/pay` nearly always needs" in text for text in told)
+        assert any("`src/pay` nearly always read" in text for text in told)
         wk.remember("Rates are per mille", type="gotcha", files="src/pay/rates.py")
         reasons = [item.reason for item in wk.context(files=["src/pay/charge.py"]).items]
         assert "src/pay/rates.py changes together with src/pay/charge.py" in reasons

@@ -12,7 +12,7 @@ import pytest
 
 import wellkept
 from wellkept.app.background import BackgroundWorker, WorkerIntervals
-from wellkept.app.observer.ingest import sum_up, take_waiting
+from wellkept.app.observer.ingest import drain_spool, summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.model import Settings
 from wellkept.clients.registry import translate
@@ -118,11 +118,11 @@ def test_the_spool_is_free_while_a_model_sums_up(scene: Scene) -> None:
     scene.catch("UserPromptSubmit", prompt="Add discount codes")
     scene.catch("SessionEnd", reason="exit")
     with scene.open_in(scene.work) as wk:
-        report = take_waiting(wk, translate=events_of, environment=scene.environment)
+        report = drain_spool(wk, translate=events_of, environment=scene.environment)
         assert report.due == ("session-1",)
         with SpoolFolder.of(scene.environment).draining() as mine:
             assert mine
-            sum_up(wk, report)
+            summarize_and_learn(wk, report)
 
 
 def test_a_project_that_was_worked_in_is_kept_up_once(scene: Scene) -> None:

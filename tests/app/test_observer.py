@@ -16,7 +16,7 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter
 from wellkept.core.scratchpad import QaIssue, ScratchpadStatus
 from wellkept.core.types import MemoryType, Source
-from wellkept.observe.thresholds import MOST_SHEETS
+from wellkept.observe.thresholds import MAX_TASKS
 from wellkept.server.operations.table import BY_NAME
 from wellkept.testing.fakes import ManualClock
 
@@ -80,8 +80,8 @@ def test_status_lists_scratchpads_counts_and_conclusions(wk: Wellkept) -> None:
     worked(wk, 3, 4, 5)
     wk.observer.learn([])
     status = wk.observer.status()
-    assert [one.standing.word for one in status.sessions] == ["passed"] * 3
-    assert dict(status.sightings)["co_access"] == 3
+    assert [one.validation.status for one in status.sessions] == ["passed"] * 3
+    assert dict(status.signals)["co_access"] == 3
     assert "co_dependence" in {one.rule for one in status.latest}
     assert wk.observer.status(project="name:other").sessions == ()
 
@@ -116,9 +116,9 @@ def test_a_verdict_tells_why_something_was_not_promoted(wk: Wellkept) -> None:
     worked(wk, 4, proof=False)
     told = operation.run(wk, operation.read({"verdict": "passed", "session": "session-004"}))
     (skipped,) = told.structured()["skipped"]
-    assert (skipped["rule"], skipped["reason"]) == ("co_dependence", "somebody removed it before")
+    assert (skipped["rule"], skipped["reason"]) == ("co_dependence", "it was removed before")
     assert "src/cart.py" in skipped["subject"]
-    assert "not promoted (co_dependence): somebody removed it before" in told.text()
+    assert "not promoted (co_dependence): it was removed before" in told.text()
 
 
 def test_a_verdict_that_nothing_can_follow_from_yet_says_so(wk: Wellkept) -> None:
@@ -144,7 +144,7 @@ def test_a_verdict_holds_no_secret_and_names_no_more_tasks_than_fit(wk: Wellkept
     (name,) = worked(wk, 1, proof=False)
     wk.observer.verdict(name, "failed", detail=f"login with {secret}", task=f"use {secret}")
     assert secret not in str(pad_of(wk.engine, name))
-    room = MOST_SHEETS + 1 - len(pad_of(wk.engine, name).sheets)
+    room = MAX_TASKS + 1 - len(pad_of(wk.engine, name).tasks)
     for number in range(room):
         wk.observer.verdict(name, "passed", task=f"t{number}")
     with pytest.raises(UsageError, match="sub-tasks"):

@@ -11,7 +11,7 @@ from tests.app.opening import open_in
 from tests.codegraph.trees import write
 from tests.observe.telling import START, Teller
 from wellkept.app.observer.browser_sources import BrowserSources, labels
-from wellkept.app.observer.ingest import machine_world
+from wellkept.app.observer.ingest import machine_environment
 from wellkept.core.events import ToolKind
 from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.testing.fakes import ManualClock
@@ -85,7 +85,7 @@ def test_what_a_browser_showed_comes_with_the_impact_of_its_component(tmp_path: 
     )
     events = [say.start(), say.prompt("QA the orders"), click, say.turn_end("Ok."), say.end()]
     with open_in(tmp_path, project=None, clock=ManualClock(START)) as wk:
-        taker = EventIngester(wk.engine, machine_world(wk.engine.store, {}))
+        taker = EventIngester(wk.engine, machine_environment(wk.engine.store, {}))
         for event in events:
             taker.commit([event], [])
         wk.observer.learn(list(taker.due), daily_model_tokens=0)

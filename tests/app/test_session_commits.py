@@ -119,5 +119,5 @@ def test_work_that_waits_is_looked_at_again_until_somebody_committed_it(
         at = pad_of(wk.engine, w.session_id).updated_at
         sha = commit(git, tmp_path, "src/a.py", after=at + timedelta(minutes=4) - LAST_EDIT)
         (report,) = wk.observer.learn([]).reports
-        assert report.standing.by == f"commit {sha[:12]}, made afterwards"
+        assert report.validation.by == f"commit {sha[:12]}, made afterwards"
         assert pad_of(wk.engine, w.session_id).state is ScratchpadStatus.PROMOTED

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import wellkept
-from wellkept.app.observer.ingest import take_events
+from wellkept.app.observer.ingest import drain_and_learn
 from wellkept.app.settings.model import Settings
 from wellkept.clients.registry import translate
 from wellkept.core.events import Event
@@ -48,7 +48,7 @@ class Desk:
         )
 
     def drain(self, wk: wellkept.Wellkept) -> DrainReport:
-        return take_events(wk, translate=events_of, environment=self.environment)
+        return drain_and_learn(wk, translate=events_of, environment=self.environment)
 
     def session(self, name: str) -> Worker:
         return Worker(self, name)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.hooking import Machine
 from tests.clients.recorded import event_name, names, recorded
-from wellkept.app.observer.ingest import take_events
+from wellkept.app.observer.ingest import drain_and_learn
 from wellkept.cli.commands.run.spool import events_of
 
 pytestmark = pytest.mark.feature("C2", "C4", "A10")
@@ -23,7 +23,7 @@ RECORDED = [
 
 def _drain(machine: Machine) -> None:
     with machine.memory() as memory:
-        take_events(memory, translate=events_of, environment=machine.environment)
+        drain_and_learn(memory, translate=events_of, environment=machine.environment)
 
 
 def _planted(value: object) -> object:

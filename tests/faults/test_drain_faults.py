@@ -18,7 +18,7 @@ from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import START, Teller, world
 from wellkept.app.background import BackgroundWorker, WorkerIntervals
 from wellkept.app.maintenance.reindex import vector_coverage
-from wellkept.app.observer.ingest import sum_up, take_waiting
+from wellkept.app.observer.ingest import drain_spool, summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.model import Settings
 from wellkept.cli.commands.run.spool import events_of
@@ -145,9 +145,9 @@ def test_a_drain_of_a_locked_store_tells_who_is_in_the_way_and_sets_nothing_asid
     home.catch("Kept for later")
     with home.open_in(home.work) as wk:
         with pytest.raises(StoreBusyError, match="locked by another process"):
-            take_waiting(wk, translate=events_of, environment=home.environment)
+            drain_spool(wk, translate=events_of, environment=home.environment)
         locked.execute("ROLLBACK")
-        report = take_waiting(wk, translate=events_of, environment=home.environment)
+        report = drain_spool(wk, translate=events_of, environment=home.environment)
     assert (report.prompts, report.set_aside, report.busy) == (1, (), False)
 
 
@@ -164,7 +164,7 @@ def test_an_embedder_that_is_down_is_asked_once_in_a_drain(home: Home) -> None:
     with wellkept.open(
         cwd=home.work, embedder=Down(), settings=Settings(), environment=home.environment
     ) as wk:
-        report = take_waiting(wk, translate=events_of, environment=home.environment)
+        report = drain_spool(wk, translate=events_of, environment=home.environment)
     assert (report.prompts, report.set_aside) == (5, ())
     assert Down.asked == 1
 
@@ -190,7 +190,7 @@ def test_an_embedder_that_hangs_holds_no_drain_up_and_gives_its_vectors_afterwar
     ) as wk:
         for number in range(3):
             home.catch(f"Look at part {number} of it", session=f"session-{number}")
-        report = take_waiting(
+        report = drain_spool(
             wk, translate=events_of, environment=home.environment, embedding_s=0.01
         )
         assert (report.prompts, report.set_aside, report.vectors_due) == (3, (), True)
@@ -198,7 +198,7 @@ def test_an_embedder_that_hangs_holds_no_drain_up_and_gives_its_vectors_afterwar
         with home.spool.draining() as free:
             assert free
         stuck.free.set()
-        assert sum_up(wk, report).problems == ()
+        assert summarize_and_learn(wk, report).problems == ()
         assert wk.embedding_problem is None
         there, wanted = vector_coverage(wk.engine.store, stuck.model_id)
         assert there == wanted

@@ -145,10 +145,10 @@ def test_warnings_of_linked_files_come_after_those_of_the_file(engine: Engine) -
 def note(engine: Engine, session: str, content: str, *files: str, project: str = HERE) -> str:
     known = engine.store.scratchpad(session)
     made = AgentNote(engine.new_id(), content, "gotcha", 1, 0, files)
-    sheet = known.sheets[0] if known else TaskScratchpad()
+    sheet = known.tasks[0] if known else TaskScratchpad()
     pad = known or Scratchpad(session_id=session, project=project, updated_at=engine.clock())
     engine.store.apply(
-        [PutScratchpad(replace(pad, sheets=(replace(sheet, notes=(*sheet.notes, made)),)))]
+        [PutScratchpad(replace(pad, tasks=(replace(sheet, notes=(*sheet.notes, made)),)))]
     )
     return made.id
 
@@ -177,7 +177,7 @@ def test_what_a_person_said_in_the_session_is_told_again_when_it_starts_over(
 ) -> None:
     said = AgentNote("s1:0", "Always run the linter first", "convention", 1, 0, by_person=True)
     pad = Scratchpad(session_id="s1", project=HERE, updated_at=engine.clock())
-    engine.store.apply([PutScratchpad(replace(pad, sheets=(TaskScratchpad(notes=(said,)),)))])
+    engine.store.apply([PutScratchpad(replace(pad, tasks=(TaskScratchpad(notes=(said,)),)))])
     pack = build_context(engine, ContextRequest(project=HERE, session="s1"))
     assert [item.text for item in pack.items] == ["Always run the linter first"]
     told = frozenset(item.memory.id for item in pack.items)

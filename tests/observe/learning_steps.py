@@ -14,7 +14,6 @@ from wellkept.core.scratchpad import AgentNote, Scratchpad
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.ingest import EventIngester
 from wellkept.observe.learning.promote import PromotionReport, PromotionRules, promote
-from wellkept.observe.learning.qa_verdicts import with_sheet
 
 PROJECT = "git:example.org/shop"
 PASSED = "===== 12 passed in 0.40s ====="
@@ -72,9 +71,9 @@ def learn(engine: Engine, events: Sequence[Event]) -> PromotionReport | None:
 def note(engine: Engine, session_id: str, note: AgentNote, *, task: str | None = None) -> None:
     """Put a note on the sheet of a sub-task."""
     pad = pad_of(engine, session_id)
-    sheet = pad.sheet(task)
+    sheet = pad.for_task(task)
     noted = replace(sheet, notes=(*sheet.notes, note))
-    engine.store.apply([PutScratchpad(with_sheet(pad, noted))])
+    engine.store.apply([PutScratchpad(pad.with_task(noted))])
 
 
 def pad_of(engine: Engine, session_id: str) -> Scratchpad:

@@ -17,11 +17,11 @@ from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainRules, drain
 from wellkept.observe.model.session_summaries import (
     archived_material,
-    consolidate,
+    session_memories,
+    summarize_sessions,
     tokens_used_today,
-    told_of,
 )
-from wellkept.observe.model.titles import offered
+from wellkept.observe.model.titles import rewordable
 from wellkept.observe.session.memory_changes import find_summary
 
 pytestmark = pytest.mark.feature("C8", "C3")
@@ -147,7 +147,9 @@ def test_a_secret_in_a_models_answer_is_not_kept(
 def _seen(engine: Engine, say: Teller) -> list[Memory]:
     session = engine.store.get_session(say.session_id)
     assert session is not None
-    return [row for row in told_of(engine, session) if isinstance(row.payload, Observation)]
+    return [
+        row for row in session_memories(engine, session) if isinstance(row.payload, Observation)
+    ]
 
 
 def _edited(engine: Engine, spooler: Spooler, say: Teller) -> Memory:
@@ -167,7 +169,7 @@ def _retold(engine: Engine, say: Teller, seen: Memory, said: object) -> Memory:
     """The observation after a model said something of it."""
     model = ScriptedModel(json.dumps({"learned": "Codes.", "observations": {seen.short: said}}))
     with_model = replace(engine, text_model=lambda: model)
-    assert consolidate(with_model, [say.session_id], daily_tokens=100_000).written == 1
+    assert summarize_sessions(with_model, [say.session_id], daily_tokens=100_000).written == 1
     assert seen.short in model.asked[0]
     (now,) = _seen(engine, say)
     return now
@@ -211,4 +213,6 @@ def test_what_a_person_stands_behind_is_not_reworded(
     engine: Engine, spooler: Spooler, say: Teller
 ) -> None:
     seen = _edited(engine, spooler, say)
-    assert offered([seen, replace(seen, user_verified=True), replace(seen, pinned=True)]) == [seen]
+    assert rewordable([seen, replace(seen, user_verified=True), replace(seen, pinned=True)]) == [
+        seen
+    ]

@@ -112,7 +112,7 @@ def test_a_recipe_needs_four_steps_in_three_sessions_within_thirty_days() -> Non
 
 
 def test_one_call_words_at_most_twenty_conclusions_and_consolidation_gives_two_to_five() -> None:
-    assert model_wording.MOST_WORDED == 20
+    assert model_wording.MAX_REWORDED == 20
     assert outcomes.INSIGHTS == (2, 5)
     assert (outcomes.INSIGHT_CONFIDENCE, qa_verdicts.CONFIDENCE) == (0.85, 0.8)
 

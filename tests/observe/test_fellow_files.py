@@ -14,13 +14,23 @@ from wellkept.core.codec import Json
 from wellkept.core.module_names import module_of
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import FileLink
-from wellkept.core.scratchpad import KEPT_SESSIONS, SessionSignal, SignalKind, pair_subject
-from wellkept.observe.learning.co_access import co_access_edges, fused, module_habits, pattern_text
-from wellkept.observe.learning.file_usage import FileUses
+from wellkept.core.scratchpad import (
+    MAX_SESSIONS_PER_SUBJECT,
+    SessionSignal,
+    SignalKind,
+    pair_subject,
+)
+from wellkept.observe.learning.co_access import (
+    co_access_edges,
+    combine_links,
+    module_prefetches,
+    prefetch_text,
+)
+from wellkept.observe.learning.file_usage import FileUsage
 
 pytestmark = pytest.mark.feature("D5")
 START = datetime(2026, 1, 1, tzinfo=UTC)
-NONE = FileUses()
+NONE = FileUsage()
 
 
 def access(session: int, path: str, *, edits: int = 0, reads: int = 1) -> SessionSignal:
@@ -50,7 +60,7 @@ def pair(session: int, a: str, b: str, *, count: int = 1, a_first: int = 1) -> S
 
 
 def patterns(seen: Sequence[SessionSignal]) -> dict[str, PrefetchPattern]:
-    return {habit.module: habit.pattern for habit in module_habits(seen) if habit.pattern}
+    return {habit.module: habit.pattern for habit in module_prefetches(seen) if habit.pattern}
 
 
 def kept(seen: Iterable[SessionSignal]) -> list[SessionSignal]:
@@ -58,11 +68,11 @@ def kept(seen: Iterable[SessionSignal]) -> list[SessionSignal]:
     by_subject: dict[str, list[SessionSignal]] = {}
     for one in sorted(seen, key=lambda one: one.at):
         by_subject.setdefault(one.subject, []).append(one)
-    return [one for group in by_subject.values() for one in group[-KEPT_SESSIONS:]]
+    return [one for group in by_subject.values() for one in group[-MAX_SESSIONS_PER_SUBJECT:]]
 
 
 def test_an_edge_weighs_the_share_of_sessions_that_used_both() -> None:
-    uses = FileUses([access(n, "a") for n in (1, 2, 3, 4)] + [access(n, "b") for n in (1, 2, 3)])
+    uses = FileUsage([access(n, "a") for n in (1, 2, 3, 4)] + [access(n, "b") for n in (1, 2, 3)])
     (edge,) = co_access_edges([pair(n, "a", "b") for n in (1, 2, 3)], uses)
     assert edge.weight == 0.75
     assert edge.sessions == 3
@@ -80,25 +90,25 @@ def test_an_edge_has_a_direction_when_one_file_almost_always_comes_first(
 
 def test_one_joint_session_is_no_habit_but_several_are() -> None:
     (once,) = co_access_edges([pair(1, "a", "b")], NONE)
-    assert fused({}, [once])[0].weight <= 0.6
+    assert combine_links({}, [once])[0].weight <= 0.6
     (often,) = co_access_edges([pair(n, "a", "b") for n in range(3)], NONE)
-    assert fused({}, [often])[0].weight > 0.6
+    assert combine_links({}, [often])[0].weight > 0.6
 
 
 def test_sessions_and_history_together_weigh_more_than_either() -> None:
     known = FileLink("a", "b", 0.5, 4)
     edges = co_access_edges(
-        [pair(n, "a", "b") for n in (1, 2)], FileUses([access(n, "a") for n in range(6, 10)])
+        [pair(n, "a", "b") for n in (1, 2)], FileUsage([access(n, "a") for n in range(6, 10)])
     )
-    (link,) = fused({("a", "b"): known}, edges)
-    assert link.weight > max(known.weight, edges[0].sure_weight)
+    (link,) = combine_links({("a", "b"): known}, edges)
+    assert link.weight > max(known.weight, edges[0].damped_weight)
     assert link.weight <= 1
     assert link.count == 6
 
 
 def test_what_only_history_knows_stays_as_it_is() -> None:
     known = FileLink("a", "b", 0.5, 4)
-    assert fused({("a", "b"): known}, []) == [known]
+    assert combine_links({("a", "b"): known}, []) == [known]
 
 
 def test_files_of_most_sessions_of_a_module_are_to_be_read_first() -> None:
@@ -120,7 +130,7 @@ def test_files_of_most_sessions_of_a_module_are_to_be_read_first() -> None:
     }
     assert pattern.frequently_read_files == ("docs/auth.md",)
     assert pattern.session_count == 10
-    told = pattern_text(pattern)
+    told = prefetch_text(pattern)
     assert "`src/auth`" in told
     assert "often `docs/auth.md`" in told
 
@@ -153,7 +163,7 @@ def test_a_file_of_every_session_is_still_known_after_more_sessions_than_are_kep
 def test_what_every_second_session_uses_is_not_tied_to_what_every_session_uses() -> None:
     uses = [access(n, "hub") for n in range(100)] + [access(n, "b") for n in range(0, 100, 2)]
     pairs = [pair(n, "hub", "b") for n in range(0, 100, 2)]
-    (edge,) = co_access_edges(kept(pairs), FileUses(kept(uses)))
+    (edge,) = co_access_edges(kept(pairs), FileUsage(kept(uses)))
     assert 0.45 <= edge.weight <= 0.55
 
 

@@ -25,8 +25,12 @@ from wellkept.core.types import MemoryType, RelationType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.outcomes import percentile
 from wellkept.observe.learning.promote import promote
-from wellkept.observe.learning.qa_verdicts import keep_issues, record_verdict
-from wellkept.observe.learning.recipes import common, holds, stale_reason
+from wellkept.observe.learning.qa_verdicts import record_verdict, save_issues
+from wellkept.observe.learning.recipes import (
+    contains_in_order,
+    longest_common_sequence,
+    stale_reason,
+)
 
 pytestmark = pytest.mark.feature("D6", "D7")
 
@@ -129,10 +133,10 @@ def test_a_recipe_goes_stale_with_its_files_and_with_time() -> None:
 
 def test_steps_are_found_in_their_order_whatever_lies_between() -> None:
     a, b, c, d = (("edit", name) for name in "abcd")
-    assert common([a, b, c, d], [d, a, c, b, d]) in ((a, b, d), (a, c, d))
-    assert holds([a, d, b, c], [a, b, c])
-    assert not holds([b, a], [a, b])
-    assert not holds([a], [])
+    assert longest_common_sequence([a, b, c, d], [d, a, c, b, d]) in ((a, b, d), (a, c, d))
+    assert contains_in_order([a, d, b, c], [a, b, c])
+    assert not contains_in_order([b, a], [a, b])
+    assert not contains_in_order([a], [])
 
 
 def test_costs_are_averaged_over_the_latest_sessions(engine: Engine) -> None:
@@ -198,7 +202,7 @@ def test_what_qa_finds_is_an_error_pattern_at_once(engine: Engine) -> None:
         QaIssue("Button is blue", "low"),
     ]
     for session in ("s1", "s2"):
-        keep_issues(engine, issues, project=PROJECT, session_id=session)
+        save_issues(engine, issues, project=PROJECT, session_id=session)
     (memory,) = found(engine, MemoryType.ERROR_PATTERN)
     assert (memory.source, memory.confidence) == (Source.QA_AUTO, pytest.approx(0.85))
     assert (memory.files, memory.modules, memory.tags) == (

@@ -12,7 +12,7 @@ from wellkept.core.scratchpad import TaskScratchpad
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
-from wellkept.observe.learning.rules import names_say_it
+from wellkept.observe.learning.rules import is_obvious_pair
 from wellkept.observe.reading.prompt_rules import request_of
 from wellkept.observe.session.builder import build_session
 from wellkept.observe.signals.error_rules import is_telling
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.feature("D1", "D2")
 def sheet_of(*events: Event) -> TaskScratchpad:
     pad = build_session(None, list(events), world=world()).pad
     assert pad is not None
-    return pad.sheets[0]
+    return pad.tasks[0]
 
 
 def learned(engine: Engine, *, kind: MemoryType) -> list[str]:
@@ -278,8 +278,8 @@ def test_reading_again_after_a_compaction_is_no_sign_of_anything() -> None:
     ],
 )
 def test_a_source_and_its_test_need_nobody_to_say_so(one: str, other: str, told: bool) -> None:
-    assert names_say_it(one, other) is told
-    assert names_say_it(other, one) is told
+    assert is_obvious_pair(one, other) is told
+    assert is_obvious_pair(other, one) is told
 
 
 def test_a_prompt_that_leads_to_a_document_is_called_by_its_title() -> None:

@@ -25,8 +25,8 @@ def sheet_of(*events: Event) -> TaskScratchpad:
     """The one sheet of a session."""
     pad = build_session(None, list(events), world=world()).pad
     assert pad is not None
-    assert len(pad.sheets) == 1
-    return pad.sheets[0]
+    assert len(pad.tasks) == 1
+    return pad.tasks[0]
 
 
 def test_reads_and_edits_are_counted_for_each_file() -> None:
@@ -181,8 +181,8 @@ def test_the_plan_of_the_agent_names_sub_tasks() -> None:
         world=world(),
     ).pad
     assert pad is not None
-    assert [s.task for s in pad.sheets] == ["part 0", "part 1"]
-    assert [[f.path for f in s.files] for s in pad.sheets] == [["a.py"], ["b.py"]]
+    assert [s.name for s in pad.tasks] == ["part 0", "part 1"]
+    assert [[f.path for f in s.files] for s in pad.tasks] == [["a.py"], ["b.py"]]
     assert (pad.planned, pad.done) == (2, 1)
 
 
@@ -202,7 +202,7 @@ def test_tasks_that_are_made_and_changed_one_by_one_are_a_plan_too() -> None:
     events += [mark("2", "completed"), mark("3", "completed"), mark("9", "completed")]
     pad = build_session(None, events, world=world()).pad
     assert pad is not None
-    assert [s.task for s in pad.sheets if s.files] == ["part 1", "part 2"]
+    assert [s.name for s in pad.tasks if s.files] == ["part 1", "part 2"]
     assert (pad.planned, pad.done) == (2, 3)
     more = [make("another"), mark("4", "in_progress"), w.change("c.py"), mark("4", "completed")]
     pad = build_session(None, [*events, *more], world=world()).pad
@@ -263,13 +263,13 @@ def test_a_long_session_stays_inside_the_bounds() -> None:
         folded = build_session(session, events, world=world(), pad=pad)
         session, pad = folded.session, folded.pad
         assert pad is not None
-        (sheet,) = pad.sheets
+        (sheet,) = pad.tasks
         largest = max(largest, len(str(pad)))
-        assert len(sheet.files) <= thresholds.MOST_FILES
-        assert len(sheet.pairs) <= thresholds.MOST_PAIRS
-        assert len(sheet.errors) <= thresholds.MOST_ERRORS
-        assert len(sheet.commits) <= thresholds.MOST_COMMITS
-        assert len(sheet.sequence) <= thresholds.MOST_STEPS
+        assert len(sheet.files) <= thresholds.MAX_FILES
+        assert len(sheet.pairs) <= thresholds.MAX_PAIRS
+        assert len(sheet.errors) <= thresholds.MAX_ERRORS
+        assert len(sheet.commits) <= thresholds.MAX_COMMITS
+        assert len(sheet.sequence) <= thresholds.MAX_STEPS
     assert pad is not None
     assert pad.step == 8_000
     assert largest < 400_000

@@ -106,7 +106,7 @@ def test_only_work_that_held_up_counts(
 
 def test_a_commit_that_is_gone_proves_nothing(engine: Engine) -> None:
     take(engine, pair_session(1, ending=("commit", "end")))
-    rules = PromotionRules(stays=lambda _: False)
+    rules = PromotionRules(commit_exists=lambda _: False)
     assert promote(engine, "session-001", rules=rules) is None
     assert pad_of(engine, "session-001").state is ScratchpadStatus.WAITING
 
@@ -121,7 +121,7 @@ def test_promoting_twice_and_in_any_order_of_sessions_is_the_same(clock: ManualC
         again = [promote(engine, f"session-{number:03}") for number in order]
         assert again == [None, None, None]
         results.add(tuple(m.content for m in learned(engine)))
-        found = engine.store.sightings(project=PROJECT, kinds=(), limit=1_000)
+        found = engine.store.signals(project=PROJECT, kinds=(), limit=1_000)
         kept.add(tuple(str(s) for s in found))  # type: ignore[arg-type]
     assert (len(results), len(kept)) == (1, 1)
 
@@ -147,7 +147,7 @@ def test_what_somebody_removed_does_not_come_back_by_itself(engine: Engine) -> N
     engine.store.apply([Delete(memory.id)])
     report = learn(engine, pair_session(4))
     assert report is not None
-    assert [s.reason for s in report.skipped] == ["somebody removed it before"]
+    assert [s.reason for s in report.skipped] == ["it was removed before"]
     for number in (5, 6):
         learn(engine, pair_session(number))
     assert learned(engine, MemoryType.CAUSAL_DEPENDENCY)
@@ -249,11 +249,11 @@ def test_of_a_failed_run_only_the_dead_end_stays(engine: Engine) -> None:
     pair = [w.change("src/cart.py"), w.change("src/tax.py"), w.tests_fail(), w.end()]
     report = learn(engine, [*dead_end_events(w), *pair])
     assert report is not None
-    assert (report.standing.word, report.discarded) == ("failed", 1)
+    assert (report.validation.status, report.discarded) == ("failed", 1)
     assert len(learned(engine, MemoryType.DEAD_END)) == 1
     pad = pad_of(engine, w.session_id)
-    assert (pad.state, pad.failed_runs, pad.sheets[0].pairs) == (ScratchpadStatus.FAILED, 1, ())
-    kinds = {s.kind.value for s in engine.store.sightings(project=PROJECT, kinds=())}
+    assert (pad.state, pad.failed_runs, pad.tasks[0].pairs) == (ScratchpadStatus.FAILED, 1, ())
+    kinds = {s.kind.value for s in engine.store.signals(project=PROJECT, kinds=())}
     assert kinds == {"dead_end"}
 
 
@@ -262,8 +262,8 @@ def test_a_fix_cycle_after_a_failure_has_a_scratchpad_of_its_own(engine: Engine)
     learn(engine, [w.change("src/wrong.py"), w.tests_fail(), w.end()])
     report = learn(engine, [w.change("src/right.py"), w.tests_pass(), w.end()])
     assert report is not None
-    assert report.standing.word == "passed"
-    seen = engine.store.sightings(project=PROJECT, kinds=())
+    assert report.validation.status == "passed"
+    seen = engine.store.signals(project=PROJECT, kinds=())
     assert not [s for s in seen if s.subject == "src/wrong.py"]
     (outcome,) = learned(engine, MemoryType.WORK_UNIT_OUTCOME)
     assert outcome.files == ("src/right.py",)
@@ -275,9 +275,9 @@ def test_a_dead_end_of_a_failed_run_is_still_counted_once_the_work_holds(engine:
     learn(engine, [*dead_end_events(w), w.change("src/cart.py"), w.tests_fail(), w.end()])
     report = learn(engine, [w.change("src/batch.py"), w.tests_pass(), w.end()])
     assert report is not None
-    assert report.standing.word == "passed"
+    assert report.validation.status == "passed"
     (memory,) = learned(engine, MemoryType.DEAD_END)
-    (seen,) = engine.store.sightings(project=PROJECT, kinds=(SignalKind.DEAD_END,))
+    (seen,) = engine.store.signals(project=PROJECT, kinds=(SignalKind.DEAD_END,))
     assert engine.store.explanations([memory.id])[memory.id].sessions == (seen.session_id,)
 
 
@@ -303,11 +303,11 @@ def test_what_comes_in_while_a_session_is_judged_is_judged_next_time(
     take(engine, [w.prompt("Add a rate"), w.change("src/cart.py"), *ending, w.end()])
     more = [w.change("src/tax.py"), w.end()]
     way = cast("Methodology", _Meanwhile(lambda: take(engine, more)))
-    report = promote(engine, w.session_id, rules=PromotionRules(way=way))
+    report = promote(engine, w.session_id, rules=PromotionRules(methodology=way))
     assert report is None or report.discarded == 0
     pad = pad_of(engine, w.session_id)
     assert pad.state is ScratchpadStatus.OPEN
-    assert [file.path for file in pad.sheets[0].files] == ["src/cart.py", "src/tax.py"]
+    assert [file.path for file in pad.tasks[0].files] == ["src/cart.py", "src/tax.py"]
     promote(engine, w.session_id)
     assert pad_of(engine, w.session_id).state is ScratchpadStatus.WAITING
 
@@ -376,7 +376,7 @@ def test_large_work_is_promoted_task_by_task_and_small_work_as_a_whole(engine: E
             note(engine, w.session_id, told, task=f"t{number}")
         record_verdict(engine, w.session_id, "passed", task="t0")
         report = promote(engine, w.session_id)
-        done = {s.task for s in pad_of(engine, w.session_id).sheets if s.promoted}
+        done = {s.name for s in pad_of(engine, w.session_id).tasks if s.promoted}
         assert done == expected
         assert (report is not None) is bool(expected)
 
@@ -386,7 +386,7 @@ def test_a_qa_verdict_outranks_tests_until_something_is_edited(engine: Engine) -
     record_verdict(engine, "session-001", "failed", detail="wrong rounding")
     report = promote(engine, "session-001")
     assert report is not None
-    assert (report.standing.word, report.standing.by) == ("failed", "qa: wrong rounding")
+    assert (report.validation.status, report.validation.by) == ("failed", "qa: wrong rounding")
 
 
 def test_a_session_that_only_read_promotes_nothing_and_counts_as_reading(engine: Engine) -> None:
@@ -394,8 +394,8 @@ def test_a_session_that_only_read_promotes_nothing_and_counts_as_reading(engine:
         w = Work(number)
         report = learn(engine, [w.read("a.py"), w.read("b.py"), w.end()])
         assert report is not None
-        assert (report.standing.word, report.promoted) == ("nothing", ())
-    seen = engine.store.sightings(project=PROJECT, kinds=())
+        assert (report.validation.status, report.promoted) == ("nothing", ())
+    seen = engine.store.signals(project=PROJECT, kinds=())
     assert {s.kind.value for s in seen} == {"file_access", "context_cost"}
 
 

@@ -17,7 +17,7 @@ from wellkept.core.query import Filter
 from wellkept.core.scratchpad import SignalKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
-from wellkept.observe.browser.facts import learn_screens
+from wellkept.observe.browser.facts import learn_browser_facts
 from wellkept.observe.browser.page_files import files_of_page
 from wellkept.observe.browser.rules import BrowserFact, facts
 from wellkept.observe.browser.steps import BrowserState, BrowserStep, read_step
@@ -256,7 +256,7 @@ def session(engine: Engine, name: str, *outputs: str) -> None:
         taker.commit([call], [])
         taker.commit([call], [])
     project = engine.store.sessions(project=None)[0].project
-    learn_screens(engine, project=project, session_id=name)
+    learn_browser_facts(engine, project=project, session_id=name)
 
 
 def observed(engine: Engine) -> list[Memory]:
@@ -285,14 +285,14 @@ def test_a_contradiction_costs_a_fifth_once_for_each_session(engine: Engine) -> 
     session(engine, "two", "Clicked")
     (memory,) = observed(engine)
     assert memory.confidence == pytest.approx(0.55)
-    learn_screens(engine, project=memory.project, session_id="two")
+    learn_browser_facts(engine, project=memory.project, session_id="two")
     assert observed(engine)[0].confidence == pytest.approx(0.55)
 
 
 def test_learning_twice_from_a_session_changes_nothing(engine: Engine) -> None:
     session(engine, "one", DISABLED)
     before = observed(engine)
-    learn_screens(engine, project=before[0].project, session_id="one")
+    learn_browser_facts(engine, project=before[0].project, session_id="one")
     assert observed(engine) == before
 
 
@@ -309,8 +309,8 @@ def test_what_somebody_removed_is_kept_again_only_after_twice_the_sessions(engin
 
 def test_another_project_is_not_told(engine: Engine) -> None:
     session(engine, "one", DISABLED)
-    assert learn_screens(engine, project="name:elsewhere", session_id="one") == []
-    seen = engine.store.sightings(project="name:elsewhere", kinds=(SignalKind.E2E,))
+    assert learn_browser_facts(engine, project="name:elsewhere", session_id="one") == []
+    seen = engine.store.signals(project="name:elsewhere", kinds=(SignalKind.E2E,))
     assert seen == []
 
 

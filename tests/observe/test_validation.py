@@ -18,7 +18,7 @@ def test_a_few_closing_edits_do_not_undo_what_was_proved_before(engine: Engine) 
     take(engine, [w.prompt("Go"), *edits, w.tests_pass(), w.change("CHANGELOG.md"), w.end()])
     report = promote(engine, w.session_id, rules=PromotionRules())
     assert report is not None
-    assert report.standing.by.endswith(", before the last 1 of 9 edits")
+    assert report.validation.by.endswith(", before the last 1 of 9 edits")
 
 
 @pytest.mark.parametrize(("before", "after", "fails"), [(4, 3, False), (8, 1, True), (0, 2, False)])

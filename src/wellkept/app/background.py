@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from wellkept.app.observer.ingest import learn_skills, sum_up, take_waiting
+from wellkept.app.observer.ingest import drain_spool, learn_skills, summarize_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
@@ -92,7 +92,7 @@ class BackgroundWorker:
         nothing_yet = not seen and not wk.path.exists()
         if nothing_yet or (self._seen == seen and not is_time):
             return None
-        report = take_waiting(wk, translate=self._translate, environment=self._environment)
+        report = drain_spool(wk, translate=self._translate, environment=self._environment)
         if report.busy:
             return None
         # What came in meanwhile is not in `seen`, so the next look finds a difference.
@@ -102,7 +102,7 @@ class BackgroundWorker:
     def follow_up(self, wk: Wellkept, report: DrainReport) -> None:
         """What may take long: a model sums up what is due, skills are learned, and projects are
         kept up."""
-        learn_skills(wk, sum_up(wk, report), environment=self._environment)
+        learn_skills(wk, summarize_and_learn(wk, report), environment=self._environment)
         for folder in self._due_folders(wk, report.sessions):
             with self._open_in(folder) as project:
                 project.maintain_if_due()

@@ -151,7 +151,7 @@ class PutSignals:
     project: str
     session_id: str
     kinds: tuple[SignalKind, ...]
-    sightings: tuple[SessionSignal, ...]
+    signals: tuple[SessionSignal, ...]
 
 
 @record

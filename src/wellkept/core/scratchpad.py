@@ -1,9 +1,9 @@
-"""What the observer keeps: a scratchpad for each session, sightings across sessions, explanations.
+"""Observer records: scratchpads of sessions, signals across sessions, explanations.
 
-A scratchpad holds what was noticed while work went on; nothing of it is a memory. Once the work
-has held up, what each session showed of a subject is kept as one sighting, and sightings of several
-sessions become memories. Invariant: a session has at most one sighting of a kind and subject, so
-taking a session in again, or sessions in another order, changes nothing.
+A scratchpad holds what was observed in one session; none of it is a memory. Once the work passed
+validation, each session leaves at most one signal per kind and subject. Signals of several sessions
+become memories. Invariant: ingesting a session again, or sessions in another order, changes
+nothing.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
 from wellkept.core.codec import Json
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 
-KEPT_SESSIONS: Final = 30
-"""How many sessions, the latest, back one subject."""
+MAX_SESSIONS_PER_SUBJECT: Final = 30
+"""Only the latest sessions of a subject are stored."""
 
 Verdict: TypeAlias = Literal["passed", "failed"]
-Proof: TypeAlias = Literal["test", "ci", "check", "commit", "qa"]
-Cause: TypeAlias = Literal["wrong_assumption", "missing_context", "cascading_change"]
-EndedBy: TypeAlias = Literal["instead", "first", "edit"]
-"""What ends an error: the command said in another way, another command first, or an edit."""
+ValidationSource: TypeAlias = Literal["test", "ci", "check", "commit", "qa"]
+BacktrackCause: TypeAlias = Literal["wrong_assumption", "missing_context", "cascading_change"]
+ResolvedBy: TypeAlias = Literal["instead", "first", "edit"]
+"""What resolved an error: another form of the command, another command run first, or an edit."""
 
 
 class SignalKind(StrEnum):
-    """What a session can show: the six signals, and what is counted beside them."""
+    """Kinds of signals: the six of the design, then those counted in addition."""
 
     FILE_ACCESS = "file_access"
     CO_ACCESS = "co_access"
@@ -43,20 +43,20 @@ class SignalKind(StrEnum):
 
 
 class ScratchpadStatus(StrEnum):
-    """How the work of a session stands."""
+    """Review status of a session's scratchpad."""
 
     OPEN = "open"
-    WAITING = "waiting"  # over, and nobody can say yet whether it holds
+    WAITING = "waiting"  # over, not validated yet
     FAILED = "failed"
     PROMOTED = "promoted"
 
 
-# -- The six signals, as one session gathers them -------------------------------------------------
+# -- The six signals, collected in one session ----------------------------------------------------
 
 
 @record
 class FileAccess:
-    """A file that was read or changed, how often, and between which steps."""
+    """Reads and edits of one file, and the steps of its first and last use."""
 
     path: str
     reads: int
@@ -67,10 +67,9 @@ class FileAccess:
 
 @record
 class CoAccess:
-    """Two files that were used within a few steps; `file_a` sorts before `file_b`.
+    """Two files used within a few steps; `file_a` sorts before `file_b`.
 
-    `a_first` counts how often the first of the two came first. `edited` when one of them was
-    changed, `both_edited` when both were.
+    `a_first` counts how often `file_a` was used first. `edited`: at least one was edited.
     """
 
     file_a: str
@@ -86,8 +85,10 @@ class CoAccess:
 
 @record
 class ErrorRetry:
-    """An error that came again, by its signature, and what ended it. `in_progress` when tests or
-    checks said it: such errors are mended as part of the work."""
+    """A repeated error by its signature, and what resolved it.
+
+    `in_progress`: reported by tests or checks, so fixing it is part of the work.
+    """
 
     signature: str
     tool: str
@@ -98,20 +99,20 @@ class ErrorRetry:
     command: str | None = None
     resolved_how: str | None = None
     files: tuple[str, ...] = ()
-    ended_by: EndedBy | None = None
+    resolved_by: ResolvedBy | None = None
     in_progress: bool = False
 
 
 @record
 class Backtrack:
-    """An edit that was made again soon after, and the likely cause.
+    """An edit repeated within a few steps, and its likely cause.
 
-    `files` are what was edited in between or read in between, `hint` what failed in between.
+    `files` were edited or read in between; `hint` is what failed in between.
     """
 
     path: str
     within_steps: int
-    cause: Cause
+    cause: BacktrackCause
     count: int
     step: int
     files: tuple[str, ...] = ()
@@ -120,7 +121,7 @@ class Backtrack:
 
 @record
 class SequenceStep:
-    """One step of a sequence: the tool, the scope it worked on, and the very file or command."""
+    """One step of a sequence: tool, scope, and the exact file or command."""
 
     tool: str
     scope: str
@@ -129,7 +130,7 @@ class SequenceStep:
 
 @record
 class TimeAnomaly:
-    """A file that took long: how long it was dwelt on, and how often one part of it was read."""
+    """Time spent on a file, and how often the same part of it was read."""
 
     path: str
     dwell_ms: int
@@ -138,7 +139,7 @@ class TimeAnomaly:
 
 @record
 class AbandonedApproach:
-    """An approach that was given up after real effort, between two steps."""
+    """An approach abandoned between two steps. `said`: the agent stated it itself."""
 
     approach: str
     why: str
@@ -154,9 +155,9 @@ class AbandonedApproach:
 
 @record
 class AgentNote:
-    """Something that the agent asked to remember, or a person's standing instruction.
+    """A note of the agent, or with `by_person` an instruction of the user.
 
-    `type` is a memory type by name. It is no memory before the work has held up.
+    `type` names a memory type. A note becomes a memory once the work passed validation.
     """
 
     id: str
@@ -170,7 +171,7 @@ class AgentNote:
 
 @record
 class SessionCommit:
-    """A commit of the session. `undone` when it was taken back later."""
+    """A commit of the session. `undone`: it was reverted later."""
 
     sha: str | None
     subject: str
@@ -182,10 +183,10 @@ class SessionCommit:
 
 @record
 class Validation:
-    """Something that told whether the work holds: by what, with which words, at which step."""
+    """One test run, check, commit or verdict that passed or failed."""
 
     verdict: Verdict
-    by: Proof
+    by: ValidationSource
     detail: str
     step: int
     at_ms: int
@@ -194,7 +195,7 @@ class Validation:
 
 @record
 class QaIssue:
-    """Something that QA found."""
+    """An issue found by QA."""
 
     description: str
     severity: Literal["critical", "high", "medium", "low"] = "high"
@@ -206,9 +207,9 @@ class QaIssue:
 
 @record
 class TaskScratchpad:
-    """What was noticed of one sub-task; a session without sub-tasks has one sheet, named None."""
+    """Observations of one sub-task. Without sub-tasks a session has one, whose `name` is None."""
 
-    task: str | None = None
+    name: str | None = None
     first_step: int = 0
     last_step: int = 0
     last_edit_step: int = 0
@@ -231,10 +232,10 @@ class TaskScratchpad:
 
 @record(kw_only=True)
 class Scratchpad:
-    """Everything that was noticed in one session. `revision` counts how often it was written.
+    """Observations of one session. `revision` counts writes.
 
-    `work` belongs to whoever notices and means nothing to anyone else. `planned` and `done` are
-    the items of the agent's own plan: how many there were first, and how many were done.
+    `work` is the private state of the collector. `planned` and `done` count the items of the
+    agent's own plan: planned at first, done at the end.
     """
 
     session_id: str
@@ -247,20 +248,27 @@ class Scratchpad:
     done: int = 0
     failed_runs: int = 0
     promoted_count: int = 0
-    sheets: tuple[TaskScratchpad, ...] = ()
+    tasks: tuple[TaskScratchpad, ...] = ()
     work: Json = None
     revision: int = 0
 
-    def sheet(self, task: str | None) -> TaskScratchpad:
-        """The sheet of a sub-task, new if need be."""
-        return next(
-            (s for s in self.sheets if s.task == task), TaskScratchpad(task, self.step, self.step)
-        )
+    def for_task(self, name: str | None) -> TaskScratchpad:
+        """The scratchpad of a sub-task, new if it does not exist."""
+        new = TaskScratchpad(name, self.step, self.step)
+        return next((task for task in self.tasks if task.name == name), new)
+
+    def with_task(self, task: TaskScratchpad) -> Scratchpad:
+        """The scratchpad with one sub-task replaced, or added at the end."""
+        if any(one.name == task.name for one in self.tasks):
+            tasks = tuple(task if one.name == task.name else one for one in self.tasks)
+        else:
+            tasks = (*self.tasks, task)
+        return replace(self, tasks=tasks)
 
     @property
     def notes(self) -> tuple[AgentNote, ...]:
-        """Every note of the session, in the order of its sub-tasks."""
-        return tuple(note for sheet in self.sheets for note in sheet.notes)
+        """All notes of the session, in the order of its sub-tasks."""
+        return tuple(note for task in self.tasks for note in task.notes)
 
 
 # -- Across sessions ------------------------------------------------------------------------------
@@ -268,7 +276,7 @@ class Scratchpad:
 
 @record(kw_only=True)
 class SessionSignal:
-    """What one session showed of one subject; `detail` belongs to the kind."""
+    """What one session showed about one subject. The fields of `detail` depend on the kind."""
 
     project: str
     kind: SignalKind
@@ -279,10 +287,30 @@ class SessionSignal:
     module: str = ""
     detail: Json = None
 
+    @property
+    def fields(self) -> dict[str, Json]:
+        """The detail as an object; empty when it is none."""
+        return self.detail if isinstance(self.detail, dict) else {}
+
+    def text(self, name: str) -> str:
+        """A text field of the detail; empty when missing."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else ""
+
+    def number(self, name: str) -> int:
+        """A number field of the detail; 0 when missing."""
+        value = self.fields.get(name)
+        return value if isinstance(value, int) else 0
+
+    def texts(self, name: str) -> list[str]:
+        """A list field of the detail; empty when missing."""
+        value = self.fields.get(name)
+        return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
 
 @record(kw_only=True)
 class Explanation:
-    """Why a memory was promoted: by which rule, on which signals, with which score."""
+    """Why a memory was promoted: rule, sessions, signals, score."""
 
     memory_id: str
     project: str
@@ -300,10 +328,10 @@ class Explanation:
 
     @property
     def is_weighed(self) -> bool:
-        """Whether the score was weighed from its three parts; some rules know it by themselves."""
+        """Whether the score is the weighted sum of its parts; some rules set it directly."""
         return self.frequency > 0.0
 
 
 def pair_subject(file_a: str, file_b: str) -> str:
-    """The subject under which two files are counted together, whichever comes first."""
+    """The signal subject of a pair of files, independent of their order."""
     return "\n".join(sorted((file_a, file_b)))

@@ -46,22 +46,22 @@ CO_ACCESS_STEPS: Final = 3
 RE_EDIT_STEPS: Final = 5
 CONFUSING_READS: Final = 4
 DEAD_END_STEPS: Final = 20
-MOST_DWELL_MS: Final = 120_000
+MAX_DWELL_MS: Final = 120_000
 """A pause longer than this says that the person was away, not that the file was hard."""
 
 # -- Bounds of a scratchpad, for each sheet -------------------------------------------------------
 
-MOST_SHEETS: Final = 40
-MOST_FILES: Final = 120
-MOST_PAIRS: Final = 160
-MOST_ERRORS: Final = 24
-MOST_BACKTRACKS: Final = 24
-MOST_DEAD_ENDS: Final = 8
-MOST_STEPS: Final = 60
-MOST_COMMITS: Final = 20
-MOST_VALIDATIONS: Final = 20
-MOST_NOTES: Final = 40
-MOST_DECISIONS: Final = 12
+MAX_TASKS: Final = 40
+MAX_FILES: Final = 120
+MAX_PAIRS: Final = 160
+MAX_ERRORS: Final = 24
+MAX_BACKTRACKS: Final = 24
+MAX_DEAD_ENDS: Final = 8
+MAX_STEPS: Final = 60
+MAX_COMMITS: Final = 20
+MAX_VALIDATIONS: Final = 20
+MAX_NOTES: Final = 40
+MAX_DECISIONS: Final = 12
 SIGNAL_DAYS: Final = 7
 UNSETTLED_DAYS: Final = 30
 
@@ -129,12 +129,12 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
     }
 )
 
-SAME_INSTRUCTION: Final = 0.6
+SAME_INSTRUCTION_SIMILARITY: Final = 0.6
 """Share of words that two sentences of a person have in common when they ask for the same."""
-SEVERAL: Final = 2
+MIN_REPEATS: Final = 2
 """How often something must have been so that it was not by chance: what ended an error, sessions
 that met it, sessions that edited both of two files."""
-LINKED_WEIGHT: Final = 0.6
+LINK_SHARE: Final = 0.6
 """Two files depend on each other only when they came together in more than this share of the
 sessions that used either."""
 FREQUENCY_WEIGHT, RECENCY_WEIGHT, NOVELTY_WEIGHT = 0.4, 0.3, 0.3
@@ -142,7 +142,7 @@ RECENCY_HALF_LIFE_DAYS: Final = 30.0
 CAPS: Final[Mapping[Complexity, int]] = MappingProxyType(
     {Complexity.TRIVIAL: 2, Complexity.STANDARD: 10, Complexity.COMPLEX: 25}
 )
-CLOSING_SHARE: Final = 8
+EDITS_PER_CLOSING_EDIT: Final = 8
 """A proof stands for all of the work when it saw this many edits for each that came after it."""
 INCREMENTAL_ABOVE_TASKS: Final = 5
 CONSOLIDATED_FROM_TASKS: Final = 10
@@ -154,7 +154,7 @@ COMPLEX_FILES, COMPLEX_STEPS = 8, 150
 RECIPE_STEPS: Final = 4
 RECIPE_WINDOW_DAYS: Final = 30
 RECIPE_UNUSED_DAYS: Final = 60
-RECIPE_ALIKE: Final = 0.7
+SAME_RECIPE_OVERLAP: Final = 0.7
 """Share of the shorter one's steps that two recipes must have in common to be one."""
 
 # -- Costs ----------------------------------------------------------------------------------------

@@ -29,12 +29,16 @@ from wellkept.observe.learning.co_access import (
     CoAccessEdge,
     ModulePrefetch,
     co_access_edges,
-    fused,
-    module_habits,
-    pattern_text,
+    combine_links,
+    module_prefetches,
+    prefetch_text,
 )
-from wellkept.observe.learning.file_usage import FileUses
-from wellkept.observe.learning.save import close_running, enter, was_removed
+from wellkept.observe.learning.file_usage import FileUsage
+from wellkept.observe.learning.save import (
+    close_running_record,
+    record_session_count,
+    was_removed_by_user,
+)
 
 if TYPE_CHECKING:
     from wellkept.codegraph.history.co_change import CoChange
@@ -142,14 +146,14 @@ def link_sessions(engine: Engine, project: str) -> int:
 
 def co_access(engine: Engine, project: str) -> list[CoAccessEdge]:
     """The files that sessions used together, heaviest first."""
-    seen = engine.store.sightings(
+    seen = engine.store.signals(
         project=project,
         kinds=(SignalKind.CO_ACCESS, SignalKind.FILE_ACCESS),
         limit=_LOOKED_AT,
     )
     pairs = [one for one in seen if one.kind is SignalKind.CO_ACCESS]
-    uses = FileUses(one for one in seen if one.kind is SignalKind.FILE_ACCESS)
-    return co_access_edges(pairs, uses)
+    usage = FileUsage(one for one in seen if one.kind is SignalKind.FILE_ACCESS)
+    return co_access_edges(pairs, usage)
 
 
 @record(kw_only=True)
@@ -165,7 +169,7 @@ class LinkedFile:
     last_seen: datetime | None = None
 
 
-def fellows(engine: Engine, project: str, path: str, *, limit: int = 20) -> list[LinkedFile]:
+def linked_files(engine: Engine, project: str, path: str, *, limit: int = 20) -> list[LinkedFile]:
     """The files that go together with one, the surest first."""
     links = engine.store.linked_files(project, [path], min_weight=0.0, limit=limit)
     edges = {
@@ -192,7 +196,7 @@ def _fellow(link: FileLink, edge: CoAccessEdge | None, history: Pairs) -> Linked
 
 def _write(engine: Engine, project: str, *, gone: Iterable[tuple[str, str]] = ()) -> int:
     """Set what both say; pairs that neither knows any more weigh nothing."""
-    links = fused(_of_history(engine, project), co_access(engine, project))[:MAX_LINKS]
+    links = combine_links(_of_history(engine, project), co_access(engine, project))[:MAX_LINKS]
     known = {(link.file_a, link.file_b) for link in links}
     dropped = [FileLink(a, b, 0.0, 0) for a, b in gone if (a, b) not in known]
     if links or dropped:
@@ -219,13 +223,13 @@ def _of_history(engine: Engine, project: str) -> Pairs:
 def learn_prefetch(engine: Engine, project: str) -> list[PrefetchPattern]:
     """Keep what sessions of a module nearly always read, and drop what they no longer do; returns
     the patterns that were written."""
-    accesses = engine.store.sightings(
+    accesses = engine.store.signals(
         project=project, kinds=(SignalKind.FILE_ACCESS,), limit=_LOOKED_AT
     )
     written: list[PrefetchPattern] = []
-    for habit in module_habits(accesses):
+    for habit in module_prefetches(accesses):
         if habit.pattern is None:
-            close_running(engine, _key(habit.module), project=project)
+            close_running_record(engine, _key(habit.module), project=project)
         elif _is_news(engine, project, habit.pattern):
             _keep(engine, project, habit, habit.pattern)
             written.append(habit.pattern)
@@ -242,7 +246,7 @@ def _is_news(engine: Engine, project: str, pattern: PrefetchPattern) -> bool:
     key = _key(pattern.module_trigger)
     known = engine.store.find_key(key, project=project, user_scope=False)
     if known is None or not isinstance(known.payload, PrefetchPattern):
-        return not was_removed(engine, key, pattern.session_count, project=project)
+        return not was_removed_by_user(engine, key, pattern.session_count, project=project)
     if known.user_verified or known.pinned:
         return False
     old = known.payload
@@ -258,7 +262,7 @@ def _keep(engine: Engine, project: str, habit: ModulePrefetch, pattern: Prefetch
 
     surety = pattern.session_count / (pattern.session_count + 1)
     draft = MemoryDraft(
-        content=pattern_text(pattern),
+        content=prefetch_text(pattern),
         type=MemoryType.PREFETCH_PATTERN,
         key=_key(pattern.module_trigger),
         files=pattern.always_read_files,
@@ -292,4 +296,6 @@ def _keep(engine: Engine, project: str, habit: ModulePrefetch, pattern: Prefetch
         project=project,
         beside=lambda memory: (PutExplanation(replace(told, memory_id=memory.id)),),
     )
-    enter(engine, _key(pattern.module_trigger), pattern.session_count, project=project)
+    record_session_count(
+        engine, _key(pattern.module_trigger), pattern.session_count, project=project
+    )

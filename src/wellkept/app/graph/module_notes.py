@@ -29,7 +29,7 @@ from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.exchange.passages import fingerprint
 from wellkept.memory.remember import RememberOutcome, remember
 from wellkept.memory.text.redaction import redact
-from wellkept.observe.model.session_summaries import take_tokens
+from wellkept.observe.model.session_summaries import spend_tokens
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
@@ -151,7 +151,7 @@ class ModuleNotes:
         asked = question(notes)
         cost = engine.count_tokens(asked) + ANSWER_TOKENS
         budget = self._services.settings.capture_daily_model_tokens
-        if not take_tokens(engine, cost, daily_tokens=budget):
+        if not spend_tokens(engine, cost, daily_tokens=budget):
             self._problem = "What a model may cost today is used up."
             return None
         try:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wellkept.app.observer.ingest import drain_rules, machine_world, read_source
+from wellkept.app.observer.ingest import drain_rules, machine_environment, read_source
 from wellkept.core.records import field, record, replace
 from wellkept.core.transcripts import ReadStats, Transcript, UnreadableFile
 from wellkept.memory.engine import Engine
@@ -107,7 +107,7 @@ def _without_vectors(engine: Engine) -> Engine:
 
 def _world_of_then(wk: Wellkept, environment: Mapping[str, str]) -> Environment:
     """This machine, asked only for what may still be as it was."""
-    now = machine_world(wk.engine.store, environment)
+    now = machine_environment(wk.engine.store, environment)
     return Environment(
         place=now.place,
         read_file=lru_cache(maxsize=_KEPT_SOURCES)(read_source),

@@ -10,7 +10,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from wellkept.app.observer.follow_ups import follow_sessions
+from wellkept.app.observer.follow_ups import learn_from_sessions
 from wellkept.app.observer.methodology import methodology_of
 from wellkept.app.projects.session_commits import commit_stays, committed_afterwards
 from wellkept.core.errors import ConflictError, UsageError
@@ -27,10 +27,10 @@ from wellkept.core.scratchpad import (
 )
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import EvidenceKind, MemoryType, Phase, Source, parse_choice
-from wellkept.observe.learning.outcomes import unit_of
+from wellkept.observe.learning.outcomes import work_unit_of
 from wellkept.observe.learning.promote import PromotionReport, PromotionRules, is_over, promote
-from wellkept.observe.learning.qa_verdicts import keep_issues, record_verdict
-from wellkept.observe.learning.validation import ValidationResult, standing
+from wellkept.observe.learning.qa_verdicts import record_verdict, save_issues
+from wellkept.observe.learning.validation import ValidationResult, validate_session
 from wellkept.observe.thresholds import (
     RULES,
     SIGNAL_DAYS,
@@ -98,7 +98,7 @@ class ObservedSession:
 
     session_id: str
     state: ScratchpadStatus
-    standing: ValidationResult
+    validation: ValidationResult
     steps: int
     files: int
     errors: int
@@ -112,7 +112,7 @@ class ObserverStatus:
     """What the observer holds of a project: open work, sightings, and what it concluded last."""
 
     sessions: tuple[ObservedSession, ...] = ()
-    sightings: tuple[tuple[str, int], ...] = ()
+    signals: tuple[tuple[str, int], ...] = ()
     latest: tuple[Explanation, ...] = ()
     rules: tuple[InferenceRule, ...] = ()
 
@@ -162,7 +162,7 @@ class Observer:
                 problems.append(f"Nothing was learned from session {session.id}: {error}")
             if progress is not None:
                 progress(number, len(found))
-        problems += follow_sessions(engine, [one for one in found if one.id not in waiting])
+        problems += learn_from_sessions(engine, [one for one in found if one.id not in waiting])
         self._tidy()
         return LearningReport(reports=tuple(reports), problems=tuple(problems))
 
@@ -183,12 +183,12 @@ class Observer:
         session = engine.store.get_session(session_id)
         assert session is not None
         rules = self._rules(session, complexity=size)
-        made = keep_issues(
+        made = save_issues(
             engine,
             issues,
             project=pad.project,
             session_id=session_id,
-            unit=unit_of(session, pad, task=task, way=rules.way),
+            unit=work_unit_of(session, pad, task=task, methodology=rules.methodology),
         )
         report = promote(engine, session_id, rules=rules)
         ids = tuple(memory.id for memory in made)
@@ -219,17 +219,17 @@ class Observer:
     ) -> list[PrefetchedFile]:
         """The beginnings of files that work on these, or on what was worked on last, nearly
         always reads."""
-        from wellkept.app.observer.prefetch import preloaded
+        from wellkept.app.observer.prefetch import prefetch_files
 
         named = (files,) if isinstance(files, str) else tuple(files)
-        return preloaded(self._services, files=named, phase=phase)
+        return prefetch_files(self._services, files=named, phase=phase)
 
     def together(self, file: str, *, limit: int = 20) -> list[LinkedFile]:
         """The files that go together with one, by history and by sessions, the surest first."""
-        from wellkept.app.graph.co_change import fellows
+        from wellkept.app.graph.co_change import linked_files
 
         (name,) = self._services.requests.files(file)
-        return fellows(self._services.engine, self._services.project, name, limit=limit)
+        return linked_files(self._services.engine, self._services.project, name, limit=limit)
 
     def why(self, memory: Memory) -> MemoryReason:
         """Why a memory is there: as it was noted, or, for a record that is written anew with each
@@ -241,10 +241,10 @@ class Observer:
         """What is held of a project, this one unless another is named."""
         store, home = self._services.engine.store, project or self._services.project
         pads = store.scratchpads(project=home, limit=limit)
-        counts = store.count_sightings(project=home)
+        counts = store.count_signals(project=home)
         return ObserverStatus(
             sessions=tuple(map(self._observed, pads)),
-            sightings=tuple((kind.value, counts[kind]) for kind in SignalKind if kind in counts),
+            signals=tuple((kind.value, counts[kind]) for kind in SignalKind if kind in counts),
             latest=tuple(store.explained(project=home, limit=limit)),
             rules=tuple(RULES.values()),
         )
@@ -273,10 +273,12 @@ class Observer:
         return ObservedSession(
             session_id=pad.session_id,
             state=pad.state,
-            standing=standing(pad, over=True, stays=rules.stays, committed=rules.committed),
+            validation=validate_session(
+                pad, over=True, commit_exists=rules.commit_exists, find_commit=rules.find_commit
+            ),
             steps=pad.step,
-            files=len({file.path for sheet in pad.sheets for file in sheet.files}),
-            errors=sum(len(sheet.errors) for sheet in pad.sheets),
+            files=len({file.path for task in pad.tasks for file in task.files}),
+            errors=sum(len(task.errors) for task in pad.tasks),
             notes=len(pad.notes),
             failed_runs=pad.failed_runs,
             promoted=pad.promoted_count,
@@ -292,11 +294,11 @@ class Observer:
         settings = self._services.settings
         return PromotionRules(
             idle_minutes=settings.capture_idle_minutes,
-            stays=lambda sha: commit_stays(session.cwd, sha),
-            committed=lambda files, since: committed_afterwards(session.cwd, files, since=since),
+            commit_exists=lambda sha: commit_stays(session.cwd, sha),
+            find_commit=lambda files, since: committed_afterwards(session.cwd, files, since=since),
             complexity=complexity,
             daily_model_tokens=settings.capture_daily_model_tokens if tokens is None else tokens,
-            way=methodology_of(self._services, session),
+            methodology=methodology_of(self._services, session),
         )
 
     def _tidy(self) -> None:

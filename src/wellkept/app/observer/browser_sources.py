@@ -14,7 +14,7 @@ from pathlib import Path
 
 from wellkept.app.projects.resolver import resolve_project
 from wellkept.codegraph.index.source_files import list_files
-from wellkept.observe.browser.page_files import MOST_FILES, files_of_page
+from wellkept.observe.browser.page_files import MAX_FILES, files_of_page
 
 _MOST_READ, _LARGEST_BYTES = 3_000, 300_000
 _SHORTEST = 4
@@ -49,7 +49,7 @@ class BrowserSources:
         said = next((found for words in labels(about) if (found := self._saying(words))), ())
         by_page = files_of_page(page, named, self._known)
         given = [file for file in by_page if any(file.endswith(name) for name in named)]
-        return tuple(dict.fromkeys((*given, *said, *by_page)))[:MOST_FILES]
+        return tuple(dict.fromkeys((*given, *said, *by_page)))[:MAX_FILES]
 
     def _saying(self, words: str) -> tuple[str, ...]:
         """Files that have these words in quotes or between tags; none where there are too many."""
@@ -58,7 +58,7 @@ class BrowserSources:
         found = [
             path for path, text in self._texts.items() if plain in text and pattern.search(text)
         ]
-        return tuple(found) if len(found) <= MOST_FILES else ()
+        return tuple(found) if len(found) <= MAX_FILES else ()
 
     @cached_property
     def _root(self) -> Path | None:

@@ -17,20 +17,20 @@ from wellkept.app.projects.resolver import resolve_project
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.sessions import SessionRecord
 from wellkept.memory.engine import Engine
-from wellkept.observe.browser.facts import learn_screens
+from wellkept.observe.browser.facts import learn_browser_facts
 
 
-def follow_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
+def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
     """Learn from sessions of any projects; returns what went wrong."""
     problems: list[str] = []
     for session in sessions:
         problems += _tried(session.project, lambda s=session: _screens(engine, s))
     for project in dict.fromkeys(session.project for session in sessions):
         problems += _tried(project, lambda p=project: _files(engine, p))
-    return problems + follow_commits(engine, sessions)
+    return problems + follow_renames(engine, sessions)
 
 
-def follow_commits(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
+def follow_renames(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
     """Let what is known follow files that commits moved or deleted in the folders of sessions;
     costs next to nothing where none came. Returns what went wrong."""
     problems: list[str] = []
@@ -49,7 +49,9 @@ def _tried(project: str, step: Callable[[], None]) -> list[str]:
 
 def _screens(engine: Engine, session: SessionRecord) -> None:
     sources = BrowserSources(session.cwd)
-    learn_screens(engine, project=session.project, session_id=session.id, files_of=sources.files_of)
+    learn_browser_facts(
+        engine, project=session.project, session_id=session.id, files_of=sources.files_of
+    )
 
 
 def _files(engine: Engine, project: str) -> None:

@@ -24,13 +24,13 @@ from wellkept.core.ports.store import Embedder, Store
 from wellkept.core.records import replace
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, Translate, drain
-from wellkept.observe.model.session_summaries import consolidate
+from wellkept.observe.model.session_summaries import summarize_sessions
 from wellkept.observe.reading.environment import Environment, GitState, ProjectLocation
 
 if TYPE_CHECKING:
     from wellkept.app.wellkept import Wellkept
 
-UNPLACED = "name:unplaced"
+UNKNOWN_PROJECT = "name:unplaced"
 MAX_SOURCE_BYTES = 512 << 10
 EMBEDDING_S = 5.0
 _GIT_TIMEOUT_S = 5.0
@@ -38,16 +38,16 @@ _SHA = re.compile(r"[0-9a-f]{4,64}")
 _PROJECT_VARIABLE = "WELLKEPT_PROJECT"
 
 
-def take_events(
+def drain_and_learn(
     wk: Wellkept, *, translate: Translate, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
     """Take in everything that waits in this user's spool, unless another process is at it, let a
     model sum up what is due, and see what it means for skills."""
-    report = take_waiting(wk, translate=translate, environment=environment)
-    return learn_skills(wk, sum_up(wk, report), environment=environment)
+    report = drain_spool(wk, translate=translate, environment=environment)
+    return learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
 
 
-def take_waiting(
+def drain_spool(
     wk: Wellkept,
     *,
     translate: Translate,
@@ -66,7 +66,7 @@ def take_waiting(
             hurried.engine,
             spool,
             translate=translate,
-            world=machine_world(wk.engine.store, env),
+            world=machine_environment(wk.engine.store, env),
             rules=replace(drain_rules(wk.settings), daily_model_tokens=0),
         )
         return replace(report, vectors_due=hurried.has_failed)
@@ -97,12 +97,12 @@ class _Hurried:
         self._whole.on_embedding_failure(error)
 
 
-def sum_up(wk: Wellkept, report: DrainReport) -> DrainReport:
+def summarize_and_learn(wk: Wellkept, report: DrainReport) -> DrainReport:
     """Let a model sum up the sessions that a drain found due, and learn from those whose work has
     held up; this may take minutes. Vectors that the drain had no time for are made first."""
     vectors = _fill_vectors(wk) if report.vectors_due else ()
     tokens = wk.settings.capture_daily_model_tokens
-    model = consolidate(wk.engine, report.due, daily_tokens=tokens)
+    model = summarize_sessions(wk.engine, report.due, daily_tokens=tokens)
     learned = wk.observer.learn(report.due).problems if report.due else ()
     moved = _follow_commits(wk, [one for one in report.sessions if one not in report.due])
     told = (*report.problems, *vectors, *learned, *moved)
@@ -112,10 +112,10 @@ def sum_up(wk: Wellkept, report: DrainReport) -> DrainReport:
 def _follow_commits(wk: Wellkept, session_ids: Sequence[str]) -> list[str]:
     """Somebody may have committed before a session began, so it is looked at with its first
     events."""
-    from wellkept.app.observer.follow_ups import follow_commits
+    from wellkept.app.observer.follow_ups import follow_renames
 
     found = map(wk.engine.store.get_session, session_ids)
-    return follow_commits(wk.engine, [session for session in found if session is not None])
+    return follow_renames(wk.engine, [session for session in found if session is not None])
 
 
 def _fill_vectors(wk: Wellkept) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ def retry_events(
             return DrainReport(busy=True)
         spool.bring_back()
         spool.clear_dropped()
-    return take_events(wk, translate=translate, environment=environment)
+    return drain_and_learn(wk, translate=translate, environment=environment)
 
 
 def spool_status(wk: Wellkept, *, environment: Mapping[str, str] | None = None) -> SpoolStatus:
@@ -167,7 +167,7 @@ def drain_rules(settings: Settings) -> DrainRules:
     )
 
 
-def machine_world(store: Store, environment: Mapping[str, str]) -> Environment:
+def machine_environment(store: Store, environment: Mapping[str, str]) -> Environment:
     """This machine as the observer sees it; answers are kept for as long as the world is."""
     env = {name: value for name, value in environment.items() if name != _PROJECT_VARIABLE}
 
@@ -184,7 +184,7 @@ def machine_world(store: Store, environment: Mapping[str, str]) -> Environment:
 
 def _place(cwd: str | None, store: Store, environment: Mapping[str, str]) -> ProjectLocation:
     if not cwd or "\0" in cwd:
-        return ProjectLocation(UNPLACED)
+        return ProjectLocation(UNKNOWN_PROJECT)
     folder = Path(cwd)
     settings, _ = inspect_settings(SettingSources.of(environment, cwd=folder))
     identity = resolve_project(folder, explicit_name=settings.project)

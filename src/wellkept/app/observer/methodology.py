@@ -16,7 +16,7 @@ from wellkept.app.settings.sources import SettingSources, inspect_settings
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import Filter, Order
 from wellkept.core.types import Phase
-from wellkept.observe.methodology.protocol import USUAL_PHASE, Methodology, WorkContext
+from wellkept.observe.methodology.protocol import DEFAULT_PHASE, Methodology, WorkContext
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.plugins import Plugins
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wellkept.core.memory import Memory, WorkUnitRef
     from wellkept.core.sessions import SessionRecord
 
-USUAL = "native"
+DEFAULT = "native"
 MAX_RELAYED = 20
 _PAGES = 25
 
@@ -55,7 +55,7 @@ class Methodologies:
         try:
             return self.active
         except NotFoundError:
-            return self.plugins.methodology(USUAL)
+            return self.plugins.methodology(DEFAULT)
 
     def all(self) -> list[Methodology]:
         """Every one that is installed."""
@@ -79,7 +79,7 @@ class Methodologies:
         try:
             return self.phase(name)
         except (UsageError, NotFoundError):
-            return USUAL_PHASE
+            return DEFAULT_PHASE
 
     def work_unit(
         self,
@@ -140,7 +140,9 @@ def methodology_of(services: Services, session: SessionRecord) -> Methodology:
             SettingSources.of(services.environment, cwd=Path(session.cwd))
         )
     plugins = installed_plugins()
-    return forgiving(plugins.methodologies.get(settings.methodology) or plugins.methodology(USUAL))
+    return forgiving(
+        plugins.methodologies.get(settings.methodology) or plugins.methodology(DEFAULT)
+    )
 
 
 def _within(one: WorkUnitRef, unit: WorkUnitRef | None) -> bool:

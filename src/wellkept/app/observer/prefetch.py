@@ -16,8 +16,8 @@ from wellkept.core.types import Phase
 from wellkept.memory.context.candidates import is_work_on_code, may_be_pushed, prefetch
 from wellkept.memory.file_presence import project_path
 from wellkept.memory.text.redaction import redact
-from wellkept.observe.learning.co_access import often_beside, read_with
-from wellkept.observe.learning.file_usage import FileUses
+from wellkept.observe.learning.co_access import always_read_with, frequent_companions
+from wellkept.observe.learning.file_usage import FileUsage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ class PrefetchedFile:
     is_cut: bool
 
 
-def preloaded(
+def prefetch_files(
     services: Services, *, files: Sequence[str] = (), phase: Phase | None = Phase.IMPLEMENT
 ) -> list[PrefetchedFile]:
     """The files that work nearly always reads: that on `files` and on their modules, or, without
@@ -65,7 +65,7 @@ def _read_with(services: Services, path: str) -> list[str]:
     def accesses(
         *, subjects: Sequence[str] = (), sessions: Sequence[str] = ()
     ) -> list[SessionSignal]:
-        return services.engine.store.sightings(
+        return services.engine.store.signals(
             project=services.project,
             kinds=(SignalKind.FILE_ACCESS,),
             subjects=subjects,
@@ -76,8 +76,8 @@ def _read_with(services: Services, path: str) -> list[str]:
     mine = accesses(subjects=(path,))
     if not mine:
         return []
-    others = often_beside(path, accesses(sessions=[one.session_id for one in mine]))
-    return read_with(mine, others, FileUses(accesses(subjects=others))) if others else []
+    others = frequent_companions(path, accesses(sessions=[one.session_id for one in mine]))
+    return always_read_with(mine, others, FileUsage(accesses(subjects=others))) if others else []
 
 
 def _beginning(root: Path, path: str) -> PrefetchedFile | None:

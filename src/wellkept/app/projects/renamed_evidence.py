@@ -23,7 +23,7 @@ from wellkept.core.scratchpad import Explanation, SessionSignal, SignalKind
 from wellkept.core.types import MemoryType, Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.rules import key_for
-from wellkept.observe.learning.save import close_running
+from wellkept.observe.learning.save import close_running_record
 
 _KINDS = tuple(kind for kind in SignalKind if kind is not SignalKind.E2E)
 _OF_USE = (SignalKind.FILE_ACCESS, SignalKind.CO_ACCESS, SignalKind.TIME_ANOMALY)
@@ -44,13 +44,13 @@ def follow_learning(
 ) -> None:
     """Let sightings, links and conclusions follow files to their new names; what sessions did to
     files that were deleted since says nothing about work to come."""
-    seen = _whole_sessions(engine.store.sightings(project=project, kinds=_KINDS, limit=_LOOKED_AT))
+    seen = _whole_sessions(engine.store.signals(project=project, kinds=_KINDS, limit=_LOOKED_AT))
     modules = moved_modules(seen, moves)
     gone = frozenset(deleted)
 
     def now_of(mine: list[SessionSignal]) -> list[SessionSignal]:
         left = (one for one in mine if not _is_of(one, gone))
-        return _joined(moved_sighting(one, moves, modules) for one in left)
+        return _joined(renamed_signal(one, moves, modules) for one in left)
 
     _rewrite(engine, project, seen, now_of)
     forget_links(engine, project, [*moves, *deleted])
@@ -90,47 +90,47 @@ def _rewrite(
 ) -> None:
     """Only the sessions that have something to change are written."""
     by_session: dict[str, list[SessionSignal]] = defaultdict(list)
-    for sighting in seen:
-        by_session[sighting.session_id].append(sighting)
+    for signal in seen:
+        by_session[signal.session_id].append(signal)
     for session_id, mine in by_session.items():
         now = now_of(mine)
         if now != mine:
             engine.store.apply([PutSignals(project, session_id, _KINDS, tuple(now))])
 
 
-def moved_sighting(sighting: SessionSignal, moves: Moves, modules: Moves) -> SessionSignal:
+def renamed_signal(signal: SessionSignal, moves: Moves, modules: Moves) -> SessionSignal:
     """A sighting with today's names in its subject, its module and its details."""
-    named = sighting.subject.split("\n")
+    named = signal.subject.split("\n")
     lines = [moves.get(line, line) for line in named]
-    if sighting.kind in _OF_MODULES:
-        lines = [modules.get(sighting.subject, sighting.subject)]
-    detail = _moved(sighting.detail, moves)
-    if sighting.kind is SignalKind.CO_ACCESS and lines != sorted(lines):
+    if signal.kind in _OF_MODULES:
+        lines = [modules.get(signal.subject, signal.subject)]
+    detail = _moved(signal.detail, moves)
+    if signal.kind is SignalKind.CO_ACCESS and lines != sorted(lines):
         # The pair is kept in order, and how often the first came first goes with it.
         lines.sort()
-        detail = _turned(detail, sighting.count)
+        detail = _turned(detail, signal.count)
     gone = {module_of(old): module_of(moves[old]) for old in named if old in moves}
     return replace(
-        sighting,
+        signal,
         subject="\n".join(lines),
-        module=gone.get(sighting.module) or modules.get(sighting.module, sighting.module),
+        module=gone.get(signal.module) or modules.get(signal.module, signal.module),
         detail=detail,
     )
 
 
-def _is_of(sighting: SessionSignal, files: frozenset[str]) -> bool:
+def _is_of(signal: SessionSignal, files: frozenset[str]) -> bool:
     """Whether a sighting is of the use of some of the files."""
-    return sighting.kind in _OF_USE and not files.isdisjoint(sighting.subject.split("\n"))
+    return signal.kind in _OF_USE and not files.isdisjoint(signal.subject.split("\n"))
 
 
-def _joined(sightings: Iterable[SessionSignal]) -> list[SessionSignal]:
+def _joined(signals: Iterable[SessionSignal]) -> list[SessionSignal]:
     """One sighting for each subject: a session may have known a file by both of its names."""
     found: dict[tuple[SignalKind, str], SessionSignal] = {}
-    for sighting in sightings:
-        key = (sighting.kind, sighting.subject)
+    for signal in signals:
+        key = (signal.kind, signal.subject)
         known = found.get(key)
         more = 0 if known is None else known.count
-        found[key] = replace(sighting, count=sighting.count + more)
+        found[key] = replace(signal, count=signal.count + more)
     return list(found.values())
 
 
@@ -203,4 +203,4 @@ def _close_modules(engine: Engine, project: str, modules: Iterable[str]) -> None
     gone = set(modules)
     for memory in engine.store.iterate(where) if gone else ():
         if memory.key and set(memory.modules) <= gone:
-            close_running(engine, memory.key, project=project)
+            close_running_record(engine, memory.key, project=project)

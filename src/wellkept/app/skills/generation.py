@@ -20,7 +20,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.skills import Skill
 from wellkept.core.text import shorten
 from wellkept.memory.text.redaction import redact
-from wellkept.observe.model.session_summaries import take_tokens
+from wellkept.observe.model.session_summaries import spend_tokens
 from wellkept.skills.generation.document import free_name
 from wellkept.skills.generation.duplicates import SimilarSkill, nearest
 from wellkept.skills.generation.generate import (
@@ -207,7 +207,7 @@ class SkillGenerator:
         asked = question(draft)
         cost = engine.count_tokens(asked) + ANSWER_TOKENS
         budget = self._services.settings.capture_daily_model_tokens
-        if not take_tokens(engine, cost, daily_tokens=budget):
+        if not spend_tokens(engine, cost, daily_tokens=budget):
             return draft
         try:
             better = read_answer(model.complete(asked, max_tokens=ANSWER_TOKENS), draft, safe=_safe)

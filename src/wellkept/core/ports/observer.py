@@ -40,7 +40,7 @@ class ScratchpadStore(Protocol):
         those last written before that moment."""
         ...
 
-    def sightings(
+    def signals(
         self,
         *,
         project: str,
@@ -54,7 +54,7 @@ class ScratchpadStore(Protocol):
         """Sightings, the latest first, then by session, kind and subject. Empty means "any"."""
         ...
 
-    def count_sightings(self, *, project: str) -> dict[SignalKind, int]:
+    def count_signals(self, *, project: str) -> dict[SignalKind, int]:
         """How many sightings of each kind a project has; kinds without any are left out."""
         ...
 

@@ -28,18 +28,23 @@ from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.confidence import set_confidence
 from wellkept.memory.remember import remember
-from wellkept.observe.browser.rules import MOST_STEPS, BrowserFact, FactKind, facts, worked_at_once
-from wellkept.observe.browser.steps import BrowserState, BrowserStep, is_of_screen, read_step
-from wellkept.observe.learning.save import bounded, close_running, enter, was_removed
+from wellkept.observe.browser.rules import MAX_STEPS, BrowserFact, FactKind, facts, worked_at_once
+from wellkept.observe.browser.steps import BrowserState, BrowserStep, is_browser_call, read_step
+from wellkept.observe.learning.save import (
+    close_running_record,
+    limit_evidence,
+    record_session_count,
+    was_removed_by_user,
+)
 
-FilesOf: TypeAlias = Callable[[str, str, Sequence[str]], tuple[str, ...]]
+FindFiles: TypeAlias = Callable[[str, str, Sequence[str]], tuple[str, ...]]
 """The files of the project that a page, an action on it, and files that a tool named stand for."""
 
 FIRST_CONFIDENCE = 0.75
 CONFIRMED_CONFIDENCE = 0.9
 CONTRADICTED_BY = 0.2
-MOST_FACTS = 30
-MOST_WORKED = 60
+MAX_FACTS = 30
+MAX_WORKED = 60
 _RULE = "e2e"
 _TRAIL = "trail"
 _DOUBTED = "e2e_doubts"
@@ -59,15 +64,13 @@ class _Trail:
 # -- While events come in -------------------------------------------------------------------------
 
 
-def screen_changes(store: Store, session: SessionRecord, events: Iterable[Event]) -> list[Change]:
+def browser_changes(store: Store, session: SessionRecord, events: Iterable[Event]) -> list[Change]:
     """The sightings of a session with what these events add; nothing when none is of a screen."""
-    calls = [event for event in events if isinstance(event, ToolCalled) and is_of_screen(event)]
+    calls = [event for event in events if isinstance(event, ToolCalled) and is_browser_call(event)]
     if not calls:
         return []
-    known = store.sightings(
-        project=session.project, kinds=(SignalKind.E2E,), sessions=(session.id,)
-    )
-    kept = {sighting.subject: sighting for sighting in known}
+    known = store.signals(project=session.project, kinds=(SignalKind.E2E,), sessions=(session.id,))
+    kept = {signal.subject: signal for signal in known}
     trail = _load_trail(kept.pop(_TRAIL, None))
     for call in calls:
         read = read_step(call, trail.screen)
@@ -78,8 +81,8 @@ def screen_changes(store: Store, session: SessionRecord, events: Iterable[Event]
             trail = _withdrawn(trail, kept, fact)
             kept[_subject(fact)] = _seen(session, fact, kept.get(_subject(fact)))
         trail = _longer(trail, step, screen)
-    latest = list(kept.values())[-MOST_FACTS:]
-    held = _sighting(session, _TRAIL, detail=cast("Json", payload_to_json(trail)))
+    latest = list(kept.values())[-MAX_FACTS:]
+    held = _signal(session, _TRAIL, detail=cast("Json", payload_to_json(trail)))
     return [PutSignals(session.project, session.id, (SignalKind.E2E,), (*latest, held))]
 
 
@@ -95,7 +98,7 @@ def _withdrawn(trail: _Trail, kept: dict[str, SessionSignal], fact: BrowserFact)
     ]
     for subject in wrong:
         del kept[subject]
-    return replace(trail, withdrawn=(*trail.withdrawn, *wrong)[-MOST_FACTS:])
+    return replace(trail, withdrawn=(*trail.withdrawn, *wrong)[-MAX_FACTS:])
 
 
 def _longer(trail: _Trail, step: BrowserStep, screen: BrowserState) -> _Trail:
@@ -103,9 +106,9 @@ def _longer(trail: _Trail, step: BrowserStep, screen: BrowserState) -> _Trail:
     smooth = dict.fromkeys((*trail.worked, worked) if worked else trail.worked)
     return replace(
         trail,
-        steps=(*trail.steps, step)[-MOST_STEPS:],
+        steps=(*trail.steps, step)[-MAX_STEPS:],
         screen=screen,
-        worked=tuple(smooth)[-MOST_WORKED:],
+        worked=tuple(smooth)[-MAX_WORKED:],
     )
 
 
@@ -122,11 +125,11 @@ def _seen(session: SessionRecord, fact: BrowserFact, before: SessionSignal | Non
         "page": fact.page,
         "files": list(fact.files),
     }
-    made = _sighting(session, _subject(fact), detail=detail)
+    made = _signal(session, _subject(fact), detail=detail)
     return replace(made, count=before.count + 1) if before is not None else made
 
 
-def _sighting(session: SessionRecord, subject: str, *, detail: Json) -> SessionSignal:
+def _signal(session: SessionRecord, subject: str, *, detail: Json) -> SessionSignal:
     return SessionSignal(
         project=session.project,
         kind=SignalKind.E2E,
@@ -137,11 +140,11 @@ def _sighting(session: SessionRecord, subject: str, *, detail: Json) -> SessionS
     )
 
 
-def _load_trail(sighting: SessionSignal | None) -> _Trail:
-    if sighting is None or not isinstance(sighting.detail, dict):
+def _load_trail(signal: SessionSignal | None) -> _Trail:
+    if signal is None or not isinstance(signal.detail, dict):
         return _Trail()
     try:
-        return payload_from_json(_Trail, sighting.detail)
+        return payload_from_json(_Trail, signal.detail)
     except UsageError:
         return _Trail()
 
@@ -149,14 +152,14 @@ def _load_trail(sighting: SessionSignal | None) -> _Trail:
 # -- Afterwards -----------------------------------------------------------------------------------
 
 
-def learn_screens(
-    engine: Engine, *, project: str, session_id: str, files_of: FilesOf | None = None
+def learn_browser_facts(
+    engine: Engine, *, project: str, session_id: str, files_of: FindFiles | None = None
 ) -> list[str]:
     """Turn what a session showed into memories, or into trust in those there are; returns the ids
     of what was touched. `files_of` ties them to files of the project."""
-    seen = engine.store.sightings(project=project, kinds=(SignalKind.E2E,), sessions=(session_id,))
+    seen = engine.store.signals(project=project, kinds=(SignalKind.E2E,), sessions=(session_id,))
     shown = [one for one in seen if one.subject != _TRAIL]
-    touched = [_keep(engine, sighting, files_of) for sighting in shown]
+    touched = [_keep(engine, signal, files_of) for signal in shown]
     trail = _load_trail(next((one for one in seen if one.subject == _TRAIL), None))
     said = {one.subject for one in shown}
     _take_back(engine, project, session_id, [one for one in trail.withdrawn if one not in said])
@@ -169,19 +172,17 @@ def _take_back(engine: Engine, project: str, session_id: str, subjects: Sequence
     for subject in subjects:
         memory = engine.store.find_key(_key(subject), project=project, user_scope=False)
         if memory is not None and set(memory.provenance_sessions) == {session_id}:
-            close_running(engine, _key(subject), project=project)
+            close_running_record(engine, _key(subject), project=project)
 
 
 def _key(subject: str) -> str:
     return f"{_RULE}:{subject}"
 
 
-def _keep(engine: Engine, sighting: SessionSignal, files_of: FilesOf | None) -> str | None:
-    known = engine.store.find_key(
-        _key(sighting.subject), project=sighting.project, user_scope=False
-    )
-    draft = _draft(sighting, files_of)
-    if draft is None or (known is not None and sighting.session_id in known.provenance_sessions):
+def _keep(engine: Engine, signal: SessionSignal, files_of: FindFiles | None) -> str | None:
+    known = engine.store.find_key(_key(signal.subject), project=signal.project, user_scope=False)
+    draft = _draft(signal, files_of)
+    if draft is None or (known is not None and signal.session_id in known.provenance_sessions):
         return None
     confidence = FIRST_CONFIDENCE
     if known is not None:
@@ -190,31 +191,33 @@ def _keep(engine: Engine, sighting: SessionSignal, files_of: FilesOf | None) -> 
         draft = replace(draft, content=known.content, payload=known.payload)
         confidence = max(known.confidence, CONFIRMED_CONFIDENCE)
         set_confidence(engine, id=known.id, confidence=confidence)
-    elif _was_removed(engine, sighting):
+    elif _was_removed(engine, signal):
         return None
     kept = remember(
         engine,
         draft,
-        project=sighting.project,
+        project=signal.project,
         beside=lambda memory: (
-            Replace(bounded(replace(memory, confidence=confidence)), None, memory.updated_at),
-            _explained(memory, sighting),
+            Replace(
+                limit_evidence(replace(memory, confidence=confidence)), None, memory.updated_at
+            ),
+            _explained(memory, signal),
         ),
     ).memory
     seen = len(kept.provenance_sessions)
-    enter(engine, _key(sighting.subject), seen, project=sighting.project)
+    record_session_count(engine, _key(signal.subject), seen, project=signal.project)
     return kept.id
 
 
-def _was_removed(engine: Engine, sighting: SessionSignal) -> bool:
-    seen = engine.store.sightings(
-        project=sighting.project, kinds=(SignalKind.E2E,), subjects=(sighting.subject,)
+def _was_removed(engine: Engine, signal: SessionSignal) -> bool:
+    seen = engine.store.signals(
+        project=signal.project, kinds=(SignalKind.E2E,), subjects=(signal.subject,)
     )
-    return was_removed(engine, _key(sighting.subject), len(seen), project=sighting.project)
+    return was_removed_by_user(engine, _key(signal.subject), len(seen), project=signal.project)
 
 
-def _draft(sighting: SessionSignal, files_of: FilesOf | None) -> MemoryDraft | None:
-    detail: Mapping[str, Json] = sighting.detail if isinstance(sighting.detail, dict) else {}
+def _draft(signal: SessionSignal, files_of: FindFiles | None) -> MemoryDraft | None:
+    detail: Mapping[str, Json] = signal.detail if isinstance(signal.detail, dict) else {}
     kind, content, tool = (_text(detail, name) for name in ("kind", "content", "tool"))
     page, about, files = _text(detail, "page"), _text(detail, "about"), detail.get("files")
     if not (kind and content and tool):
@@ -223,14 +226,14 @@ def _draft(sighting: SessionSignal, files_of: FilesOf | None) -> MemoryDraft | N
     return MemoryDraft(
         content=content,
         type=MemoryType.E2E_OBSERVATION,
-        key=_key(sighting.subject),
+        key=_key(signal.subject),
         tags=("e2e", tool, kind),
         files=files_of(page, about, named) if files_of is not None else (),
         confidence=FIRST_CONFIDENCE,
         scope=Scope.GLOBAL,
         source=Source.MCP_AUTO,
-        session_id=sighting.session_id,
-        evidence=(Evidence(EvidenceKind.SESSION, sighting.session_id, at=sighting.at),),
+        session_id=signal.session_id,
+        evidence=(Evidence(EvidenceKind.SESSION, signal.session_id, at=signal.at),),
         needs_review=True,
         payload=E2EObservation(
             cast("FactKind", kind), tool, app_state=page or None, action=about or None
@@ -243,15 +246,15 @@ def _text(detail: Mapping[str, Json], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _explained(memory: Memory, sighting: SessionSignal) -> Change:
-    sessions = bounded(memory).provenance_sessions
+def _explained(memory: Memory, signal: SessionSignal) -> Change:
+    sessions = limit_evidence(memory).provenance_sessions
     return PutExplanation(
         Explanation(
             memory_id=memory.id,
             project=memory.project,
             rule=_RULE,
-            subject=sighting.subject,
-            at=sighting.at,
+            subject=signal.subject,
+            at=signal.at,
             validated_by="what the tool showed",
             sessions=sessions,
             signals=tuple(f"{one}: seen through {', '.join(memory.tags[1:2])}" for one in sessions),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-MOST_FILES = 2
+MAX_FILES = 2
 _COMPONENTS = (".tsx", ".jsx", ".vue", ".svelte", ".astro")
 _TEMPLATES = (
     ".html", ".htm", ".php", ".erb", ".haml", ".jinja", ".jinja2", ".j2", ".twig", ".hbs",
@@ -32,7 +32,7 @@ def files_of_page(page: str, named: Sequence[str], known: Collection[str]) -> tu
     found = dict.fromkeys(file for name in named for file in _ending_in(name, known))
     if page.startswith("/"):
         found |= dict.fromkeys(_of_address(page, known))
-    return tuple(found)[:MOST_FILES]
+    return tuple(found)[:MAX_FILES]
 
 
 def _ending_in(name: str, known: Collection[str]) -> list[str]:
@@ -55,7 +55,7 @@ def _of_address(page: str, known: Collection[str]) -> list[str]:
         elif wanted and _tail(parts, len(wanted)) == wanted:
             by_name.append(file)
     best = in_place or by_name
-    return best if len(best) <= MOST_FILES else []
+    return best if len(best) <= MAX_FILES else []
 
 
 def _parts(file: str) -> Iterator[str]:

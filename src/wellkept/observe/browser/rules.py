@@ -18,17 +18,17 @@ from typing import Literal, TypeAlias
 from wellkept.core.records import record
 from wellkept.core.text import shorten
 from wellkept.observe.browser.steps import BrowserStep
-from wellkept.observe.browser.tool_results import Trouble
+from wellkept.observe.browser.tool_results import ErrorKind
 
 FactKind: TypeAlias = Literal[
     "precondition", "timing", "ui_behavior", "test_sequence", "mcp_gotcha"
 ]
-MOST_STEPS = 16
-FEWEST_IN_SEQUENCE, MOST_IN_SEQUENCE = 3, 8
+MAX_STEPS = 16
+MIN_IN_SEQUENCE, MAX_IN_SEQUENCE = 3, 8
 LONG_WAIT_MS = 1_000
 _SOON = 6
 
-_QUIRKS: Mapping[Trouble, str] = {
+_QUIRKS: Mapping[ErrorKind, str] = {
     "stale": "`{tool}` fails with a reference from an old snapshot: take a new one once the page"
     " has changed",
     "dialog": "`{tool}` fails while a dialog is open: answer the dialog first",
@@ -36,12 +36,12 @@ _QUIRKS: Mapping[Trouble, str] = {
     "hurried": "`{tool}` fails when it comes too soon after the same click: wait in between",
     "key": "`{tool}` knows keys by their own names only, such as Enter or ArrowLeft",
 }
-_BLOCKED: Mapping[Trouble, str] = {
+_BLOCKED: Mapping[ErrorKind, str] = {
     "disabled": "is disabled",
     "read_only": "cannot be edited",
     "covered": "is covered by something else",
 }
-_PASSING: tuple[Trouble, ...] = ("not_ready", "moving", *_BLOCKED)
+_PASSING: tuple[ErrorKind, ...] = ("not_ready", "moving", *_BLOCKED)
 
 
 @record(kw_only=True)
@@ -161,14 +161,14 @@ def _sequence(before: Sequence[BrowserStep], step: BrowserStep) -> BrowserFact |
     if step.deed != "look" or not step.ok or step.verb == "list_pages":
         return None
     starts = [n for n, one in enumerate(before) if one.deed == "open" and one.ok]
-    if not starts and len(before) < MOST_STEPS:
+    if not starts and len(before) < MAX_STEPS:
         starts = [0]  # an application that was running already
     if not starts:
         return None
     path = [one for one in before[starts[-1] :] if one.ok and (one.deed == "open" or one.target)]
     acts = [one for one in path if one.deed == "act" and one.target]
     done = sum(one.target.count("`") // 2 for one in acts)
-    if not FEWEST_IN_SEQUENCE <= done <= MOST_IN_SEQUENCE:
+    if not MIN_IN_SEQUENCE <= done <= MAX_IN_SEQUENCE:
         return None
     opened = [one.action for one in path[:1] if one.deed == "open"]
     actions = [*opened, *dict.fromkeys(one.action for one in acts)]

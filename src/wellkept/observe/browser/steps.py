@@ -18,24 +18,24 @@ from wellkept.core.codec import Json
 from wellkept.core.events import ToolCalled, ToolKind
 from wellkept.core.records import field, record
 from wellkept.observe.browser.tool_results import (
-    MOST_NAMES,
+    MAX_NAMES,
     NAME_CHARS,
-    ToolAnswer,
-    Trouble,
-    path_of,
-    plain,
-    read_answer,
+    ErrorKind,
+    ToolResult,
+    page_path,
+    quotable,
+    read_result,
 )
 from wellkept.observe.reading.sanitize import safe_text
 
-Deed: TypeAlias = Literal["open", "act", "look", "wait"]
+ActionKind: TypeAlias = Literal["open", "act", "look", "wait"]
 
 _SERVERS = re.compile(
     r"playwright|puppeteer|browser|chrome|devtools|electron|selenium|webdriver|cypress|appium"
     r"|desktop|computer[-_]use|screen|simulator|webkit|firefox|maestro",
     re.IGNORECASE,
 )
-_VERBS: Mapping[Deed, str] = {
+_VERBS: Mapping[ActionKind, str] = {
     "open": "navigate navigate_page navigate_to_hash goto open_page new_page open_url launch"
     " launch_app start_app restart_app reload",
     "act": "click click_by_text click_by_selector click_button click_element double_click tap press"
@@ -48,7 +48,7 @@ _VERBS: Mapping[Deed, str] = {
     " list_pages",
     "wait": "wait wait_for wait_for_selector wait_for_text sleep",
 }
-_DEEDS: Mapping[str, Deed] = {
+_DEEDS: Mapping[str, ActionKind] = {
     verb: deed for deed, verbs in _VERBS.items() for verb in verbs.split()
 }
 _TELLING = frozenset(
@@ -84,11 +84,11 @@ class BrowserStep:
 
     tool: str
     verb: str
-    deed: Deed
+    deed: ActionKind
     target: str
     at_ms: int
     took_ms: int = 0
-    trouble: Trouble = "none"
+    trouble: ErrorKind = "none"
     needs: str = ""
     dialog: str = ""
     page: str = ""
@@ -121,7 +121,7 @@ class BrowserState:
     blocked: tuple[str, ...] = ()
 
 
-def is_of_screen(call: ToolCalled) -> bool:
+def is_browser_call(call: ToolCalled) -> bool:
     """Whether a tool call has to do with a screen."""
     return _meant(call) is not None
 
@@ -137,7 +137,7 @@ def read_step(
     verb, deed, given = meant.verb, meant.deed, meant.given
     before = screen or BrowserState()
     text = safe_text((call.error or call.output)[:_MAX_TEXT])
-    answer = read_answer(text, failed=call.error is not None, typed=_typed(given))
+    answer = read_result(text, failed=call.error is not None, typed=_typed(given))
     target = _target(given, verb, deed, before.names, answer.named)
     opened = target if deed == "open" and not target.startswith("`") else ""
     place = answer.place or opened or before.place
@@ -165,7 +165,7 @@ class _Meant:
 
     verb: str
     tool: str
-    deed: Deed
+    deed: ActionKind
     given: Mapping[str, Json]
 
 
@@ -184,12 +184,12 @@ def _meant(call: ToolCalled) -> _Meant | None:
     return _Meant(verb, tool, deed, given) if deed is not None else None
 
 
-def _after(before: BrowserState, step: BrowserStep, answer: ToolAnswer) -> BrowserState:
+def _after(before: BrowserState, step: BrowserStep, answer: ToolResult) -> BrowserState:
     """References count until the next snapshot; an old one that is met again means the same."""
     names = dict(answer.names) if answer.names else before.names
     if answer.names and step.place == before.place:
         kept = {ref: name for ref, name in before.names.items() if ref not in names}
-        names = dict([*kept.items(), *names.items()][-MOST_NAMES:])
+        names = dict([*kept.items(), *names.items()][-MAX_NAMES:])
     return BrowserState(
         place=step.place,
         title=step.title,
@@ -198,7 +198,7 @@ def _after(before: BrowserState, step: BrowserStep, answer: ToolAnswer) -> Brows
     )
 
 
-def _trouble(answer: ToolAnswer, given: Mapping[str, Json], before: BrowserState) -> Trouble:
+def _trouble(answer: ToolResult, given: Mapping[str, Json], before: BrowserState) -> ErrorKind:
     """A tool that only says it waited in vain is met at an element that was out of use."""
     refs = (given.get(name) for name in _REFERENCES)
     if answer.trouble == "not_ready" and any(ref in before.blocked for ref in refs):
@@ -254,7 +254,7 @@ def _typed(given: Mapping[str, Json]) -> list[str]:
 def _target(
     given: Mapping[str, Json],
     verb: str,
-    deed: Deed,
+    deed: ActionKind,
     names: Mapping[str, str],
     named: Sequence[str],
 ) -> str:
@@ -262,7 +262,7 @@ def _target(
     if deed == "open":
         names_place = (*_PLACES, "text") if verb == "navigate_to_hash" else _PLACES
         place = next((v for name in names_place if isinstance(v := given.get(name), str) and v), "")
-        return path_of(place) if "/" in place else _quoted(place)
+        return page_path(place) if "/" in place else _quoted(place)
     parts = list(_parts_of_form(given))
     known = [_by_reference(part, names) for part in parts]
     if not all(known) and len(named) == len(parts):
@@ -293,5 +293,5 @@ def _by_words(part: Mapping[str, Json], verb: str) -> str:
 
 
 def _quoted(words: str) -> str:
-    name = plain(words, limit=NAME_CHARS)
+    name = quotable(words, limit=NAME_CHARS)
     return f"`{name}`" if name else ""

@@ -16,18 +16,18 @@ from urllib.parse import urlsplit
 from wellkept.core.records import field, record
 from wellkept.core.text import shorten
 
-Trouble: TypeAlias = Literal[
+ErrorKind: TypeAlias = Literal[
     "none", "failed", "stale", "ambiguous", "dialog", "closed", "key", "no_browser", "refused",
     "covered", "read_only", "disabled", "hurried", "moving", "not_ready",
 ]  # fmt: skip
-MOST_NAMES = 200
+MAX_NAMES = 200
 NAME_CHARS = 60
 _SENTENCE_CHARS = 120
 _MESSAGE_CHARS = 300  # what is shorter is said by the tool; what is longer shows a page
 _HEAD_CHARS = 600
 _ALERT_LINES = 5
 
-_TROUBLES: tuple[tuple[Trouble, str], ...] = (
+_TROUBLES: tuple[tuple[ErrorKind, str], ...] = (
     (
         "stale",
         r"\bref \S+ not found|\buid \S+ not found|stale (?:element|snapshot|ref)"
@@ -53,7 +53,7 @@ _TROUBLES: tuple[tuple[Trouble, str], ...] = (
     ("moving", r"not stable|(?:is|still) (?:loading|animating|opening|rendering)"),
     ("not_ready", r"not (?:visible|attached|yet)|not become interactive|timed? ?out"),
 )
-_KNOWN_TROUBLE: tuple[tuple[Trouble, re.Pattern[str]], ...] = tuple(
+_KNOWN_TROUBLE: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
     (name, re.compile(told, re.IGNORECASE)) for name, told in _TROUBLES
 )
 _FAILED = re.compile(
@@ -121,11 +121,11 @@ _NUMBERS = re.compile(r"\b\d+(?:\.\d+)?(?:\s?ms|\s?s)?\b")
 
 
 @record(kw_only=True)
-class ToolAnswer:
+class ToolResult:
     """What an answer tells. `named` are the elements that the call went to, as far as it says;
     `names` are those that can be called now, by their references."""
 
-    trouble: Trouble = "none"
+    trouble: ErrorKind = "none"
     needs: str = ""
     dialog: str = ""
     place: str = ""
@@ -136,17 +136,17 @@ class ToolAnswer:
     files: tuple[str, ...] = ()
 
 
-def read_answer(text: str, *, failed: bool, typed: Iterable[str] = ()) -> ToolAnswer:
+def read_result(text: str, *, failed: bool, typed: Iterable[str] = ()) -> ToolResult:
     """What a safe text tells; nothing that was `typed` gets into it."""
     text, failed = _PRAISE.sub("", text), failed or "❌" in text[:_HEAD_CHARS]
     failed = failed or _FAILED.search(text[:_HEAD_CHARS]) is not None
     elements = list(_ELEMENTS.finditer(text))
     place, title = _place(text)
     dialog = _DIALOG.search(text) if not elements else None
-    return ToolAnswer(
+    return ToolResult(
         trouble=_trouble(text) if failed else "none",
         needs=_without(typed, _needs(text, failed=failed)),
-        dialog=_without(typed, plain(_first(dialog.groups()))) if dialog else "",
+        dialog=_without(typed, quotable(_first(dialog.groups()))) if dialog else "",
         place=place,
         title=_without(typed, title),
         named=_named(text, failed=failed),
@@ -156,7 +156,7 @@ def read_answer(text: str, *, failed: bool, typed: Iterable[str] = ()) -> ToolAn
     )
 
 
-def plain(text: str, *, limit: int = _SENTENCE_CHARS) -> str:
+def quotable(text: str, *, limit: int = _SENTENCE_CHARS) -> str:
     """Words of a page as they may be quoted: on one line, the same at every sighting, cut short;
     nothing when they are meant for an agent that reads them."""
     if _SPEAKS_TO_AGENTS.search(text):
@@ -166,7 +166,7 @@ def plain(text: str, *, limit: int = _SENTENCE_CHARS) -> str:
     return shorten(" ".join(told.split()), limit=limit).strip(" .:;-#")
 
 
-def path_of(url: str) -> str:
+def page_path(url: str) -> str:
     """An address without its question and numbers, which differ from run to run; of this machine
     also without the server. Nothing for a page that the browser made itself."""
     try:
@@ -179,10 +179,10 @@ def path_of(url: str) -> str:
     routed = parts.fragment.startswith(("/", "!"))
     path = f"/{parts.fragment.lstrip('/!')}" if routed else parts.path.rstrip(".") or "/"
     path = re.sub(r"/[0-9a-f-]*\d[0-9a-f-]*(?=/|$)", "/N", path)
-    return plain_path(path if _HERE.fullmatch(host) else f"{host}{path}")
+    return quotable_path(path if _HERE.fullmatch(host) else f"{host}{path}")
 
 
-def plain_path(path: str) -> str:
+def quotable_path(path: str) -> str:
     """An address as it may stand in a sentence."""
     return "".join(path.split()).replace("`", "'").replace('"', "'")[:120]
 
@@ -190,7 +190,7 @@ def plain_path(path: str) -> str:
 # -- Parts ----------------------------------------------------------------------------------------
 
 
-def _trouble(text: str) -> Trouble:
+def _trouble(text: str) -> ErrorKind:
     for name, known in _KNOWN_TROUBLE:
         if known.search(text):
             return name
@@ -204,15 +204,15 @@ def _place(text: str) -> tuple[str, str]:
         for name, value in found.groupdict().items():
             if value:
                 (titles if name.endswith("title") else places).append(value)
-    path = _first([path_of(place) for place in places])
-    return path, plain(titles[0].strip(" *\"',"), limit=80) if titles else ""
+    path = _first([page_path(place) for place in places])
+    return path, quotable(titles[0].strip(" *\"',"), limit=80) if titles else ""
 
 
 def _needs(text: str, *, failed: bool) -> str:
     """What must hold first: said by a tool that failed or says little else, or by an alert."""
     said = text if failed or len(text) < _MESSAGE_CHARS else "\n".join(_alerts(text))
     found = _NEEDS.search(said)
-    return plain(found[0]) if found else ""
+    return quotable(found[0]) if found else ""
 
 
 def _alerts(text: str) -> Iterable[str]:
@@ -236,15 +236,15 @@ def _named(text: str, *, failed: bool) -> tuple[str, ...]:
     words = [found[2] or found[1] or found[3] for found in _LOCATED.finditer(code)]
     if clicked := _CLICKED.match(text):
         words = [clicked[1]]
-    return tuple(dict.fromkeys(plain(word or "", limit=NAME_CHARS) for word in words))[:8]
+    return tuple(dict.fromkeys(quotable(word or "", limit=NAME_CHARS) for word in words))[:8]
 
 
 def _names(elements: Iterable[re.Match[str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for element in elements:
         after = element["rest"].rpartition(": ")[2] if element["rest"] else ""
-        name = plain(element["name"] or element["words"] or after, limit=NAME_CHARS)
-        if name and len(found) < MOST_NAMES:
+        name = quotable(element["name"] or element["words"] or after, limit=NAME_CHARS)
+        if name and len(found) < MAX_NAMES:
             found[_ref(element)] = name
     return found
 

@@ -25,7 +25,7 @@ from wellkept.observe.ingest.ingest import (
     EventIngester,
     IngestRules,
 )
-from wellkept.observe.model.session_summaries import ModelUsageReport, consolidate
+from wellkept.observe.model.session_summaries import ModelUsageReport, summarize_sessions
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.session.builder import TURNS_BETWEEN_SUMMARIES
@@ -121,7 +121,7 @@ class _Drain:
             before = self.engine.clock() - timedelta(days=self.rules.taken_days)
             self.engine.store.forget_taken(before=before)
         due = tuple(self.taker.due)
-        model = consolidate(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
+        model = summarize_sessions(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
         counts = self.taker.counts
         self._add(
             events=counts.events,

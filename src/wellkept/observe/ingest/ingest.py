@@ -19,7 +19,7 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.commands.execute import apply_commands
 from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
-from wellkept.observe.browser.facts import screen_changes
+from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.session.builder import (
     TURNS_BETWEEN_SUMMARIES,
@@ -124,7 +124,7 @@ class EventIngester:
             kept = kept_changes(self.engine, result)
             changes += [*kept, PutSession(result.session, taken)]
             changes += [PutScratchpad(result.pad)] if result.pad is not None else []
-            changes += screen_changes(self.engine.store, result.session, some)
+            changes += browser_changes(self.engine.store, result.session, some)
             results.append((result, kept))
         self.engine.store.apply([*changes, *map(SaveReadPosition, marks)])
         folded = [result for result, _ in results]

@@ -1,9 +1,8 @@
-"""Which files go together: the co-access graph of sessions, and what a module needs read first.
+"""The co-access graph of sessions, and the files that a module's sessions always read.
 
-An edge weighs the share of sessions that used both files among those that used either; it knows
-which of the two usually comes first and when it was last seen. Joined with what the history of the
-repository says, two weak hints become one strong: each is taken as an independent chance.
-Invariant: pure, and the order in which sightings come does not matter. Knows no storage.
+An edge's weight is the share of sessions that used both files among those that used either. Edges
+combine with git co-change as independent probabilities.
+Invariant: pure, and the order of signals does not matter. Knows no storage.
 """
 
 from __future__ import annotations
@@ -12,26 +11,25 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from wellkept.core.codec import Json
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import FileLink
 from wellkept.core.records import record
 from wellkept.core.scratchpad import SessionSignal
-from wellkept.observe.learning.file_usage import FileUses
+from wellkept.observe.learning.file_usage import FileUsage
 
 ALWAYS, OFTEN = 0.8, 0.5
-"""A file that is used in more than this share of a module's sessions is always, or often, read."""
+"""Used in more than this share of a module's sessions: always read, often read."""
 MIN_MODULE_SESSIONS = 3
 MIN_FILES = 2
-MOST_LISTED = 8
+MAX_LISTED = 8
 MIN_WEIGHT = 0.1
-ONE_WAY = 0.8
-"""Share of the times one file came first from which on the edge has a direction."""
+DIRECTED_SHARE = 0.8
+"""An edge has a direction when one file came first in at least this share."""
 
 
 @record(kw_only=True)
 class CoAccessEdge:
-    """Two files that sessions use together. `first` is the one that usually comes first."""
+    """Two files that sessions use together. `first` is the one usually used first."""
 
     file_a: str
     file_b: str
@@ -42,59 +40,64 @@ class CoAccessEdge:
     first: str | None = None
 
     @property
-    def sure_weight(self) -> float:
-        """The weight with few sessions damped: one joint use, however exclusive, is no habit."""
+    def damped_weight(self) -> float:
+        """The weight, reduced when few sessions back it."""
         return self.weight * self.sessions / (self.sessions + 1)
 
 
-def co_access_edges(pairs: Iterable[SessionSignal], uses: FileUses) -> list[CoAccessEdge]:
-    """The edges that sightings of pairs amount to, heaviest first."""
+def co_access_edges(pairs: Iterable[SessionSignal], usage: FileUsage) -> list[CoAccessEdge]:
+    """The edges of pair signals, heaviest first."""
     groups = defaultdict[str, list[SessionSignal]](list)
-    for sighting in pairs:
-        groups[sighting.subject].append(sighting)
-    edges = [edge for group in groups.values() if (edge := _edge(group, uses))]
+    for signal in pairs:
+        groups[signal.subject].append(signal)
+    edges = [edge for group in groups.values() if (edge := _edge(group, usage))]
     return sorted(edges, key=lambda edge: (-edge.weight, edge.file_a, edge.file_b))
 
 
-def _edge(group: Sequence[SessionSignal], uses: FileUses) -> CoAccessEdge | None:
+def _edge(group: Sequence[SessionSignal], usage: FileUsage) -> CoAccessEdge | None:
     file_a, _, file_b = group[0].subject.partition("\n")
     if not file_b:
         return None
-    times = sum(sighting.count for sighting in group)
-    a_first = sum(_number(sighting, "a_first") for sighting in group) / times
-    deltas = [_number(sighting, "time_delta_ms") for sighting in group]
+    times = sum(signal.count for signal in group)
+    a_first = sum(signal.number("a_first") for signal in group) / times
+    deltas = [signal.number("time_delta_ms") for signal in group]
+    first = file_a if a_first >= DIRECTED_SHARE else None
+    if a_first <= 1 - DIRECTED_SHARE:
+        first = file_b
     return CoAccessEdge(
         file_a=file_a,
         file_b=file_b,
-        weight=round(uses.share_together(group, file_a, file_b), 4),
-        sessions=len({sighting.session_id for sighting in group}),
-        last_seen=max(sighting.at for sighting in group),
+        weight=round(usage.share_together(group, file_a, file_b), 4),
+        sessions=len({signal.session_id for signal in group}),
+        last_seen=max(signal.at for signal in group),
         average_delta_ms=sum(deltas) // len(deltas),
-        first=file_a if a_first >= ONE_WAY else file_b if a_first <= 1 - ONE_WAY else None,
+        first=first,
     )
 
 
-def fused(
+def combine_links(
     changes: Mapping[tuple[str, str], FileLink], edges: Iterable[CoAccessEdge]
 ) -> list[FileLink]:
-    """What history and sessions say together; `changes` are by (file_a, file_b), sorted."""
+    """Links from git history and sessions; `changes` are by sorted (file_a, file_b)."""
     links = dict(changes)
     for edge in edges:
         pair = (edge.file_a, edge.file_b)
         known = links.get(pair, FileLink(*pair, 0.0, 0))
-        weight = 1 - (1 - known.weight) * (1 - edge.sure_weight)
+        weight = 1 - (1 - known.weight) * (1 - edge.damped_weight)
         links[pair] = FileLink(*pair, round(weight, 4), known.count + edge.sessions)
-    kept = [link for link in links.values() if link.weight >= MIN_WEIGHT]
-    return sorted(kept, key=lambda link: (-link.weight, link.file_a, link.file_b))
+    heavy = [link for link in links.values() if link.weight >= MIN_WEIGHT]
+    return sorted(heavy, key=lambda link: (-link.weight, link.file_a, link.file_b))
 
 
-# -- What a module needs read ---------------------------------------------------------------------
+# -- Prefetch patterns ----------------------------------------------------------------------------
 
 
 @record
 class ModulePrefetch:
-    """What the sessions of a module nearly always read, if that is a habit; which they are, the
-    latest first; and how large a share of them used each file that is listed."""
+    """The prefetch pattern of a module, if it has one.
+
+    `sessions` are those of the module, latest first; `shares` how many of them used each file.
+    """
 
     module: str
     sessions: tuple[str, ...]
@@ -102,70 +105,70 @@ class ModulePrefetch:
     shares: Mapping[str, float]
 
 
-def module_habits(accesses: Iterable[SessionSignal]) -> list[ModulePrefetch]:
-    """The habit of each module that had sessions enough to have one.
+def module_prefetches(accesses: Iterable[SessionSignal]) -> list[ModulePrefetch]:
+    """The prefetch of each module with enough sessions.
 
-    A session counts for the modules it changed something in; one that changed nothing, for the
-    module it looked at most.
+    A session counts for the modules it edited; one without edits for the module it read most.
     """
     by_session = defaultdict[str, list[SessionSignal]](list)
-    for sighting in accesses:
-        by_session[sighting.session_id].append(sighting)
-    uses = FileUses(sighting for seen in by_session.values() for sighting in seen)
+    for signal in accesses:
+        by_session[signal.session_id].append(signal)
+    usage = FileUsage(signal for signals in by_session.values() for signal in signals)
     sessions = defaultdict[str, dict[str, datetime]](dict)
     files = defaultdict[str, set[str]](set)
-    for name, seen in by_session.items():
-        for module in _worked_in(seen):
-            sessions[module][name] = max(sighting.at for sighting in seen)
-            files[module] |= {sighting.subject for sighting in seen}
+    for name, signals in by_session.items():
+        for module in _modules_of_session(signals):
+            sessions[module][name] = max(signal.at for signal in signals)
+            files[module] |= {signal.subject for signal in signals}
     return [
-        _habit(module, told, _shares(told, files[module], uses))
-        for module, told in sorted(sessions.items())
-        if len(told) >= MIN_MODULE_SESSIONS
+        _module_prefetch(module, known, _shares(known, files[module], usage))
+        for module, known in sorted(sessions.items())
+        if len(known) >= MIN_MODULE_SESSIONS
     ]
 
 
-def often_beside(path: str, accesses: Iterable[SessionSignal]) -> list[str]:
-    """The files that several of the sessions used which used this one; `accesses` are theirs."""
-    counts = Counter(one.subject for one in accesses)
+def frequent_companions(path: str, accesses: Iterable[SessionSignal]) -> list[str]:
+    """Files used in several of the sessions that used `path`; `accesses` are of those sessions."""
+    counts = Counter(access.subject for access in accesses)
     return [name for name, n in counts.items() if n >= MIN_MODULE_SESSIONS and name != path]
 
 
-def read_with(mine: Iterable[SessionSignal], files: Iterable[str], uses: FileUses) -> list[str]:
-    """Those of some files that sessions nearly always use which use one, the surest first; `mine`
-    are the accesses of that one."""
-    shares = _shares({one.session_id: one.at for one in mine}, files, uses)
+def always_read_with(
+    accesses: Iterable[SessionSignal], files: Iterable[str], usage: FileUsage
+) -> list[str]:
+    """Those of `files` used in nearly all sessions of `accesses`, highest share first."""
+    shares = _shares({access.session_id: access.at for access in accesses}, files, usage)
     return [path for path, share in shares.items() if share > ALWAYS]
 
 
 def _shares(
-    sessions: Mapping[str, datetime], files: Iterable[str], uses: FileUses
+    sessions: Mapping[str, datetime], files: Iterable[str], usage: FileUsage
 ) -> dict[str, float]:
-    """How large a share of some sessions used each file, the largest first."""
+    """The share of sessions that used each file, highest first."""
     shares = {
-        path: uses.share_among(sessions, path, at_least=MIN_MODULE_SESSIONS) for path in files
+        path: usage.share_among(sessions, path, at_least=MIN_MODULE_SESSIONS) for path in files
     }
     return {path: shares[path] for path in sorted(shares, key=lambda path: (-shares[path], path))}
 
 
-def _worked_in(seen: Sequence[SessionSignal]) -> list[str]:
-    changed = {s.module for s in seen if _number(s, "edits") > 0 and s.module}
-    if changed:
-        return sorted(changed)
-    looked_at = Counter[str]()
-    for sighting in seen:
-        looked_at[sighting.module] += sighting.count
-    most = max(looked_at, key=lambda module: (looked_at[module], module), default="")
+def _modules_of_session(signals: Sequence[SessionSignal]) -> list[str]:
+    edited = {s.module for s in signals if s.number("edits") > 0 and s.module}
+    if edited:
+        return sorted(edited)
+    counts = Counter[str]()
+    for signal in signals:
+        counts[signal.module] += signal.count
+    most = max(counts, key=lambda module: (counts[module], module), default="")
     return [most] if most else []
 
 
-def _habit(
+def _module_prefetch(
     module: str, sessions: Mapping[str, datetime], shares: Mapping[str, float]
 ) -> ModulePrefetch:
     latest = tuple(sorted(sessions, key=lambda name: (sessions[name], name), reverse=True))
-    always = tuple(path for path, share in shares.items() if share > ALWAYS)[:MOST_LISTED]
+    always = tuple(path for path, share in shares.items() if share > ALWAYS)[:MAX_LISTED]
     often = tuple(path for path, share in shares.items() if OFTEN < share <= ALWAYS)
-    often = often[: MOST_LISTED - len(always)]
+    often = often[: MAX_LISTED - len(always)]
     if not always or len(always) + len(often) < MIN_FILES:
         return ModulePrefetch(module, latest, None, {})
     pattern = PrefetchPattern(module, always, often, len(sessions))
@@ -174,17 +177,11 @@ def _habit(
     )
 
 
-def pattern_text(pattern: PrefetchPattern) -> str:
-    """A pattern in words."""
+def prefetch_text(pattern: PrefetchPattern) -> str:
+    """The memory text of a pattern."""
     always = ", ".join(f"`{path}`" for path in pattern.always_read_files)
-    told = f"Work in `{pattern.module_trigger}` nearly always needs {always}"
+    text = f"Sessions that work in `{pattern.module_trigger}` nearly always read {always}"
     if pattern.frequently_read_files:
         often = ", ".join(f"`{path}`" for path in pattern.frequently_read_files)
-        told += f", and often {often}"
-    return f"{told}; read them at the start."
-
-
-def _number(sighting: SessionSignal, name: str) -> int:
-    detail: Json = sighting.detail
-    value = detail.get(name) if isinstance(detail, dict) else None
-    return value if isinstance(value, int) else 0
+        text += f", and often {often}"
+    return f"{text}."

@@ -1,9 +1,9 @@
-"""Which sessions used which files, as far back as that is known.
+"""Counts which sessions used which files.
 
-Of each subject only the sightings of the latest sessions stay, so of a file that every session
-opens nothing is known of long ago, while of a rare one all is. Shares are taken over the time of
-which everything that is compared is known; otherwise whatever is used most would look used least.
-Invariant: pure, and the order in which sightings come does not matter.
+Only the latest sessions of each subject are stored, so the history of a busy file is shorter than
+that of a rare one. Shares are computed over the period known for every file compared; otherwise the
+busiest files would look the least used.
+Invariant: pure, and the order of signals does not matter.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from wellkept.core.scratchpad import KEPT_SESSIONS, SessionSignal
+from wellkept.core.scratchpad import MAX_SESSIONS_PER_SUBJECT, SessionSignal
 
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
-class FileUses:
-    """The sessions of each file, with their time."""
+class FileUsage:
+    """Sessions by file, with their time."""
 
     def __init__(self, accesses: Iterable[SessionSignal] = ()) -> None:
         self._sessions = defaultdict[str, dict[str, datetime]](dict)
-        for one in accesses:
-            self._sessions[one.subject][one.session_id] = one.at
-        self._since = {path: _known_since(mine) for path, mine in self._sessions.items()}
+        for access in accesses:
+            self._sessions[access.subject][access.session_id] = access.at
+        self._since = {path: _known_since(seen) for path, seen in self._sessions.items()}
 
-    def share_together(self, seen: Iterable[SessionSignal], *files: str) -> float:
-        """The share of sessions that showed something among all that used one of the files."""
-        joint = {one.session_id: one.at for one in seen}
+    def share_together(self, signals: Iterable[SessionSignal], *files: str) -> float:
+        """Share of sessions with these signals among all sessions that used one of the files."""
+        joint = {signal.session_id: signal.at for signal in signals}
         single = [self._sessions[path] for path in files if path in self._sessions]
         since = max([_known_since(joint), *(self._since.get(path, _ALWAYS) for path in files)])
         if since == _ALWAYS:
@@ -37,13 +37,14 @@ class FileUses:
         return sum(name in either for name in joint) / len(either) if either else 0.0
 
     def share_among(self, sessions: Mapping[str, datetime], path: str, *, at_least: int) -> float:
-        """The share of some sessions that used a file; 0 when too few can tell."""
-        mine = self._sessions.get(path, {})
+        """Share of `sessions` that used a file; 0 when fewer than `at_least` are known."""
+        used = self._sessions.get(path, {})
         since = self._since.get(path, _ALWAYS)
-        told = [name for name, at in sessions.items() if at >= since]
-        return sum(name in mine for name in told) / len(told) if len(told) >= at_least else 0.0
+        known = [name for name, at in sessions.items() if at >= since]
+        return sum(name in used for name in known) / len(known) if len(known) >= at_least else 0.0
 
 
 def _known_since(sessions: Mapping[str, datetime]) -> datetime:
-    """Since when all sessions are known: of what is full, older ones may have gone."""
-    return min(sessions.values()) if len(sessions) >= KEPT_SESSIONS else _ALWAYS
+    """Start of the complete history; when the limit is reached older sessions may be gone."""
+    full = len(sessions) >= MAX_SESSIONS_PER_SUBJECT
+    return min(sessions.values()) if full else _ALWAYS

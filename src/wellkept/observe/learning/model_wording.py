@@ -1,6 +1,6 @@
-"""Wording conclusions with a model, all of them in one call; the words of the rules otherwise.
+"""Rewords conclusions with a chat model, all in one call.
 
-Nothing waits for a model and nothing depends on it: an answer that does not fit is dropped.
+Optional: without a model, budget or usable answer the text of the rules stays.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from wellkept.core.errors import ProviderError
-from wellkept.core.records import record, replace
+from wellkept.core.records import replace
 from wellkept.core.scratchpad import SignalKind
 from wellkept.core.types import Source
 from wellkept.memory.engine import Engine
 from wellkept.observe.learning.rules import Conclusion, key_of
 from wellkept.observe.learning.scoring import Score
-from wellkept.observe.model.session_summaries import take_tokens
+from wellkept.observe.model.session_summaries import spend_tokens
 
-MOST_WORDED, _ANSWER_TOKENS = 20, 1_500
-_LONGEST = 600
+MAX_REWORDED, _ANSWER_TOKENS = 20, 1_500
+_MAX_CHARS = 600
 _SPAN = re.compile(r"`([^`\n]+)`")
 _INSTRUCTIONS = """Below are notes on what was noticed while coding agents worked on a project.
 Say each of them in one or two plain sentences for an engineer who comes next: what holds, and what
@@ -32,67 +32,64 @@ Notes:
 """
 
 
-@record
-class Synthesis:
-    """Who words conclusions, and what it may cost today."""
-
-    engine: Engine
-    daily_tokens: int = 0
-
-
-def worded(
-    synthesis: Synthesis,
-    judged: Sequence[tuple[Conclusion, Score]],
+def reword_conclusions(
+    engine: Engine,
+    scored: Sequence[tuple[Conclusion, Score]],
     *,
-    known: Callable[[Conclusion], bool],
-    most: int = MOST_WORDED,
+    daily_tokens: int,
+    is_known: Callable[[Conclusion], bool],
+    limit: int = MAX_REWORDED,
 ) -> list[tuple[Conclusion, Score]]:
-    """The conclusions in a model's words where there is one and it is worth asking: for what is
-    new, at most as many as will be kept. What a person or the agent said stays as it was said."""
+    """Reword new conclusions, at most `limit`. Text of the user or the agent stays verbatim."""
     fresh = [
-        made
-        for made, score in judged
-        if made.source is Source.OBSERVER_INFERRED
-        and made.rule.kind is not SignalKind.INSTRUCTION
-        and not (score.is_known or known(made))
-    ][: max(0, min(most, MOST_WORDED))]
-    texts = _asked(synthesis, fresh) if fresh and synthesis.daily_tokens > 0 else {}
-    return [(_in_words(made, texts.get(key_of(made))), score) for made, score in judged]
+        conclusion
+        for conclusion, score in scored
+        if conclusion.source is Source.OBSERVER_INFERRED
+        and conclusion.rule.kind is not SignalKind.INSTRUCTION
+        and not (score.is_known or is_known(conclusion))
+    ][: max(0, min(limit, MAX_REWORDED))]
+    texts = _model_texts(engine, fresh, daily_tokens) if fresh and daily_tokens > 0 else {}
+    return [
+        (_with_text(conclusion, texts.get(key_of(conclusion))), score)
+        for conclusion, score in scored
+    ]
 
 
-def _in_words(made: Conclusion, text: str | None) -> Conclusion:
-    return made if text is None else replace(made, content=text, is_worded=True)
+def _with_text(conclusion: Conclusion, text: str | None) -> Conclusion:
+    return conclusion if text is None else replace(conclusion, content=text, is_worded=True)
 
 
-def ask(synthesis: Synthesis, prompt: str, *, answer_tokens: int) -> list[str]:
-    """The strings of a JSON array that a model answers with; none when it cannot."""
-    engine = synthesis.engine
-    model = engine.text_model() if synthesis.daily_tokens > 0 else None
+def ask_for_strings(
+    engine: Engine, prompt: str, *, daily_tokens: int, answer_tokens: int
+) -> list[str]:
+    """Ask the model for a JSON array of strings; empty without model, budget or valid answer."""
+    model = engine.text_model() if daily_tokens > 0 else None
     cost = engine.count_tokens(prompt) + answer_tokens
-    if model is None or not take_tokens(engine, cost, daily_tokens=synthesis.daily_tokens):
+    if model is None or not spend_tokens(engine, cost, daily_tokens=daily_tokens):
         return []
     try:
         answer = model.complete(prompt, max_tokens=answer_tokens)
-        told: object = json.loads(answer[answer.find("[") : answer.rfind("]") + 1])
+        value: object = json.loads(answer[answer.find("[") : answer.rfind("]") + 1])
     except (ProviderError, ValueError, RecursionError):
         return []
-    items = cast("list[object]", told) if isinstance(told, list) else []
+    items = cast("list[object]", value) if isinstance(value, list) else []
     return [item.strip() for item in items if isinstance(item, str)]
 
 
-def _asked(synthesis: Synthesis, fresh: Sequence[Conclusion]) -> dict[str, str]:
-    notes = [f"{n}. {made.content}" for n, made in enumerate(fresh, start=1)]
-    said = ask(synthesis, _INSTRUCTIONS + "\n".join(notes), answer_tokens=_ANSWER_TOKENS)
-    if len(said) != len(fresh):
+def _model_texts(engine: Engine, fresh: Sequence[Conclusion], daily_tokens: int) -> dict[str, str]:
+    notes = [f"{n}. {conclusion.content}" for n, conclusion in enumerate(fresh, start=1)]
+    prompt = _INSTRUCTIONS + "\n".join(notes)
+    texts = ask_for_strings(engine, prompt, daily_tokens=daily_tokens, answer_tokens=_ANSWER_TOKENS)
+    if len(texts) != len(fresh):
         return {}
-    pairs = zip(fresh, (" ".join(text.split()) for text in said), strict=True)
-    return {key_of(made): text for made, text in pairs if keeps_facts(made.content, text)}
+    pairs = zip(fresh, (" ".join(text.split()) for text in texts), strict=True)
+    return {key_of(one): text for one, text in pairs if keeps_facts(one.content, text)}
 
 
-def keeps_facts(rule_words: str, text: str) -> bool:
-    """Whether a wording names the files and commands that the rule named, and no others."""
+def keeps_facts(rule_text: str, text: str) -> bool:
+    """Whether a text names exactly the files and commands that the rule's text named."""
     return (
-        0 < len(text) <= _LONGEST
-        and all(span in text for span in _SPAN.findall(rule_words))
-        and set(_SPAN.findall(text)) <= set(_SPAN.findall(rule_words))
+        0 < len(text) <= _MAX_CHARS
+        and all(span in text for span in _SPAN.findall(rule_text))
+        and set(_SPAN.findall(text)) <= set(_SPAN.findall(rule_text))
     )

@@ -1,9 +1,8 @@
-"""Promotion: from the scratchpad of a session that held up to memories.
+"""Promotes what a validated session showed into memories.
 
-The filters, in order: validation (only sheets that passed; nothing of an approach that was given
-up), frequency (each rule's own), novelty (nothing that is known already), score, and the cap that
-the size of the work sets. What a failed run noticed is discarded, its dead ends are kept, and so is
-what a person asked for.
+Filters, in order: validation (only sub-tasks that passed, nothing from abandoned approaches),
+frequency (set by each rule), novelty, score, and a cap by size of the work. A failed run is
+discarded except for its dead ends and the user's instructions.
 Invariant: promoting twice equals promoting once.
 """
 
@@ -27,25 +26,30 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.remember import retried
 from wellkept.observe.learning import outcomes, recipe_store
 from wellkept.observe.learning.evidence import (
-    OWN_KINDS,
     READING_KINDS,
-    STANDING_KINDS,
-    seen_in,
-    standing_in,
+    SCRATCHPAD_KINDS,
+    UNCONDITIONAL_KINDS,
+    session_signals,
+    unconditional_signals,
 )
-from wellkept.observe.learning.file_usage import FileUses
-from wellkept.observe.learning.model_wording import Synthesis, worded
-from wellkept.observe.learning.rules import Conclusion, conclusions, key_of
-from wellkept.observe.learning.save import PromotionBasis, PromotionResult, SavedConclusion, keep
-from wellkept.observe.learning.scoring import Score, scored
+from wellkept.observe.learning.file_usage import FileUsage
+from wellkept.observe.learning.model_wording import reword_conclusions
+from wellkept.observe.learning.rules import Conclusion, infer, key_of
+from wellkept.observe.learning.save import (
+    PromotionBasis,
+    PromotionResult,
+    SavedConclusion,
+    save_conclusion,
+)
+from wellkept.observe.learning.scoring import Score, score_conclusion
 from wellkept.observe.learning.validation import (
-    Committed,
-    Stays,
+    CommitExists,
+    FindCommit,
     ValidationResult,
-    nobody_committed,
-    promotable,
-    sheet_standing,
-    standing,
+    no_commit,
+    promotable_tasks,
+    validate_session,
+    validate_task,
 )
 from wellkept.observe.methodology.builtin import NATIVE
 from wellkept.observe.methodology.protocol import Methodology
@@ -59,8 +63,8 @@ from wellkept.observe.thresholds import (
     Complexity,
 )
 
-_MOST_SIGHTINGS = 20_000
-_MOST_SAID = 2_000
+_MAX_SIGNALS = 20_000
+_MAX_INSTRUCTIONS = 2_000
 
 
 def _always(sha: str) -> bool:  # noqa: ARG001
@@ -69,16 +73,14 @@ def _always(sha: str) -> bool:  # noqa: ARG001
 
 @record(kw_only=True)
 class PromotionRules:
-    """What is told from outside: when a quiet session is over, whether a commit is still there and
-    which one holds its files, how large the work was when somebody knows, what a model may cost
-    today, and the way of working that names its units."""
+    """Settings of one promotion. Without `complexity` the size of the work is estimated."""
 
     idle_minutes: float = 10.0
-    stays: Stays = _always
-    committed: Committed = nobody_committed
+    commit_exists: CommitExists = _always
+    find_commit: FindCommit = no_commit
     complexity: Complexity | None = None
     daily_model_tokens: int = 0
-    way: Methodology = NATIVE
+    methodology: Methodology = NATIVE
 
 
 @record
@@ -92,10 +94,10 @@ class SkippedConclusion:
 
 @record(kw_only=True)
 class PromotionReport:
-    """What came of a session: how its work stands, and what was made of it."""
+    """Result of promoting one session: its validation and the ids of memories."""
 
     session_id: str
-    standing: ValidationResult
+    validation: ValidationResult
     promoted: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
     skipped: tuple[SkippedConclusion, ...] = ()
@@ -105,271 +107,293 @@ class PromotionReport:
 def promote(
     engine: Engine, session_id: str, *, rules: PromotionRules | None = None
 ) -> PromotionReport | None:
-    """Promote what a session showed, if its work has held up; None when there is nothing to do."""
-    known = rules or PromotionRules()
-    session, pad = engine.store.get_session(session_id), engine.store.scratchpad(session_id)
-    if (
-        session is None
-        or pad is None
-        or pad.state not in (ScratchpadStatus.OPEN, ScratchpadStatus.WAITING)
-    ):
+    """Promote a session if its work passed validation; None when there is nothing to do."""
+    rules = rules or PromotionRules()
+    session = engine.store.get_session(session_id)
+    scratchpad = engine.store.scratchpad(session_id)
+    if session is None or scratchpad is None:
         return None
-    over = is_over(engine, session, idle_minutes=known.idle_minutes)
-    word = standing(pad, over=over, stays=known.stays, committed=known.committed)
-    sheets = promotable(pad, word)
-    work = _Promotion(engine, session, pad, word, known)
-    if sheets:
-        return work.promote(sheets)
-    if word.word == "failed" and (over or word.by.startswith("qa")):
-        return work.discard()
-    if word.word == "nothing" and over:
-        return work.read_only()
-    return work.wait() if over and pad.state is ScratchpadStatus.OPEN else None
+    if scratchpad.state not in (ScratchpadStatus.OPEN, ScratchpadStatus.WAITING):
+        return None
+    over = is_over(engine, session, idle_minutes=rules.idle_minutes)
+    validation = validate_session(
+        scratchpad, over=over, commit_exists=rules.commit_exists, find_commit=rules.find_commit
+    )
+    tasks = promotable_tasks(scratchpad, validation)
+    promotion = _Promotion(engine, session, scratchpad, validation, rules)
+    if tasks:
+        return promotion.promote(tasks)
+    if validation.status == "failed" and (over or validation.by.startswith("qa")):
+        return promotion.discard()
+    if validation.status == "nothing" and over:
+        return promotion.read_only()
+    is_due = over and scratchpad.state is ScratchpadStatus.OPEN
+    return promotion.wait() if is_due else None
 
 
 def is_over(engine: Engine, session: SessionRecord, *, idle_minutes: float) -> bool:
-    """Whether a session ended, or went quiet."""
-    quiet = engine.clock() - session.last_event_at >= timedelta(minutes=idle_minutes)
-    return quiet or not session.is_open
+    """Whether a session ended or is idle."""
+    idle = engine.clock() - session.last_event_at >= timedelta(minutes=idle_minutes)
+    return idle or not session.is_open
 
 
-def complexity_of(pad: Scratchpad) -> Complexity:
-    """How large a piece of work was, by what was done."""
-    edited = {f.path for sheet in pad.sheets for f in sheet.files if f.edits}
-    tasks = max(pad.planned, sum(sheet.task is not None for sheet in pad.sheets))
-    if tasks > INCREMENTAL_ABOVE_TASKS or len(edited) > COMPLEX_FILES or pad.step > COMPLEX_STEPS:
+def complexity_of(scratchpad: Scratchpad) -> Complexity:
+    """Estimate the size of a piece of work from files, steps and sub-tasks."""
+    edited = {f.path for task in scratchpad.tasks for f in task.files if f.edits}
+    tasks = max(scratchpad.planned, sum(task.name is not None for task in scratchpad.tasks))
+    steps = scratchpad.step
+    if tasks > INCREMENTAL_ABOVE_TASKS or len(edited) > COMPLEX_FILES or steps > COMPLEX_STEPS:
         return Complexity.COMPLEX
-    small = len(edited) <= TRIVIAL_FILES and pad.step <= TRIVIAL_STEPS and tasks <= 1
+    small = len(edited) <= TRIVIAL_FILES and steps <= TRIVIAL_STEPS and tasks <= 1
     return Complexity.TRIVIAL if small else Complexity.STANDARD
 
 
 class _Promotion:
-    """One session on its way."""
+    """The promotion of one session."""
 
     def __init__(
         self,
         engine: Engine,
         session: SessionRecord,
-        pad: Scratchpad,
-        word: ValidationResult,
+        scratchpad: Scratchpad,
+        validation: ValidationResult,
         rules: PromotionRules,
     ) -> None:
         self._engine = engine
         self._session = session
-        self._pad = pad
-        self._word = word
+        self._scratchpad = scratchpad
+        self._validation = validation
         self._rules = rules
         self._skipped: list[SkippedConclusion] = []
 
-    # -- Three ways to end ------------------------------------------------------------------------
+    # -- Outcomes ---------------------------------------------------------------------------------
 
-    def promote(self, sheets: tuple[TaskScratchpad, ...]) -> PromotionReport:
-        """What passed becomes memories."""
-        seen = seen_in(self._pad, sheets)
-        self._see(OWN_KINDS, seen)
-        ground = self._ground(sheets)
-        found = self._conclude(seen)
-        kept = self._keep(found, ground)
-        fresh = sum(one.fate is PromotionResult.PROMOTED for one in kept)
-        unit = outcomes.record_outcomes(
-            self._engine, self._session, self._pad, sheets, by=ground.validated_by,
-            way=self._rules.way,
-        )  # fmt: skip
-        outcomes.update_costs(self._engine, self._pad.project, seen)
-        outcomes.update_calibration(
-            self._engine, self._pad.project, seen, methodology=self._rules.way.id
+    def promote(self, tasks: tuple[TaskScratchpad, ...]) -> PromotionReport:
+        """Turn sub-tasks that passed into memories and running records."""
+        engine, project = self._engine, self._scratchpad.project
+        signals = session_signals(self._scratchpad, tasks)
+        self._put_signals(SCRATCHPAD_KINDS, signals)
+        basis = self._basis(tasks)
+        saved = self._save(self._infer(signals), basis)
+        records = outcomes.record_outcomes(
+            engine,
+            self._session,
+            self._scratchpad,
+            tasks,
+            by=basis.validated_by,
+            methodology=self._rules.methodology,
         )
-        recipe_store.followed(self._engine, ground, seen)
-        if len(sheets) == len(self._pad.sheets):
-            outcomes.settle_work_state(self._engine, self._session)
+        outcomes.update_costs(engine, project, signals)
+        outcomes.update_calibration(
+            engine, project, signals, methodology=self._rules.methodology.id
+        )
+        recipe_store.record_success(engine, basis, signals)
+        if len(tasks) == len(self._scratchpad.tasks):
+            outcomes.close_work_state(engine, self._session)
             outcomes.consolidate_outcomes(
-                self._engine, self._pad, unit, daily_tokens=self._rules.daily_model_tokens
+                engine, self._scratchpad, records, daily_tokens=self._rules.daily_model_tokens
             )
-        self._mark(sheets, promoted=fresh)
-        return self._report(kept)
+        self._mark_promoted(tasks, saved)
+        return self._report(saved)
 
     def discard(self) -> PromotionReport:
-        """What a failed run noticed goes; its dead ends and what a person asked for stay, and
-        recipes that it followed are marked."""
-        ground = self._ground(self._pad.sheets)
-        kept = self._keep_standing(ground)
-        recipe_store.failed(self._engine, ground, seen_in(self._pad, self._pad.sheets))
-        outcomes.put_work_state(
-            self._engine, self._session, self._pad, self._word.by, way=self._rules.way
-        )
-        dropped = self._drop()
-        return replace(self._report(kept), discarded=dropped)
+        """Discard a failed run, except for dead ends and instructions. Recipes that it followed
+        are marked as failed."""
+        basis = self._basis(self._scratchpad.tasks)
+        saved = self._save_unconditional(basis)
+        signals = session_signals(self._scratchpad, self._scratchpad.tasks)
+        recipe_store.record_failure(self._engine, basis, signals)
+        self._put_work_state()
+        return replace(self._report(saved), discarded=self._clear_failed_tasks())
 
     def read_only(self) -> PromotionReport:
-        """A session that changed nothing only adds to what is known of reading."""
-        seen = [s for s in seen_in(self._pad, self._pad.sheets) if s.kind in READING_KINDS]
-        self._see(READING_KINDS, seen)
-        said = [s for s in seen if s.kind is SignalKind.INSTRUCTION]
-        kept = self._keep(self._conclude(said), self._ground(self._pad.sheets))
-        self._mark(
-            self._pad.sheets, promoted=sum(one.fate is PromotionResult.PROMOTED for one in kept)
-        )
-        return self._report(kept)
+        """Count the reads of a session without edits."""
+        tasks = self._scratchpad.tasks
+        signals = [s for s in session_signals(self._scratchpad, tasks) if s.kind in READING_KINDS]
+        self._put_signals(READING_KINDS, signals)
+        instructions = [s for s in signals if s.kind is SignalKind.INSTRUCTION]
+        saved = self._save(self._infer(instructions), self._basis(tasks))
+        self._mark_promoted(tasks, saved)
+        return self._report(saved)
 
     def wait(self) -> PromotionReport | None:
-        """Nobody can say yet; where the work stands is kept for whoever goes on, and what holds in
-        any case."""
-        kept = self._keep_standing(self._ground(self._pad.sheets))
-        outcomes.put_work_state(
-            self._engine, self._session, self._pad, self._word.by, way=self._rules.way
-        )
-        fresh = sum(one.fate is PromotionResult.PROMOTED for one in kept)
-        self._rest(promoted=fresh)
-        return self._report(kept) if fresh else None
+        """Save the work state, dead ends and instructions while validation is open."""
+        saved = self._save_unconditional(self._basis(self._scratchpad.tasks))
+        self._put_work_state()
+        self._mark_waiting(saved)
+        return self._report(saved) if _count_promoted(saved) else None
 
-    def _keep_standing(self, ground: PromotionBasis) -> list[SavedConclusion]:
-        seen = standing_in(self._pad)
-        self._see(STANDING_KINDS, seen)
-        return self._keep(self._conclude(seen), ground)
+    def _save_unconditional(self, basis: PromotionBasis) -> list[SavedConclusion]:
+        signals = unconditional_signals(self._scratchpad)
+        self._put_signals(UNCONDITIONAL_KINDS, signals)
+        return self._save(self._infer(signals), basis)
+
+    def _put_work_state(self) -> None:
+        outcomes.put_work_state(
+            self._engine,
+            self._session,
+            self._scratchpad,
+            validated_by=self._validation.by,
+            methodology=self._rules.methodology,
+        )
 
     # -- Steps ------------------------------------------------------------------------------------
 
-    def _see(self, kinds: Sequence[SignalKind], seen: Sequence[SessionSignal]) -> None:
-        change = PutSignals(self._pad.project, self._pad.session_id, tuple(kinds), tuple(seen))
+    def _put_signals(self, kinds: Sequence[SignalKind], signals: Sequence[SessionSignal]) -> None:
+        project, session_id = self._scratchpad.project, self._scratchpad.session_id
+        change = PutSignals(project, session_id, tuple(kinds), tuple(signals))
         self._engine.store.apply([change])
 
-    def _ground(self, sheets: Sequence[TaskScratchpad]) -> PromotionBasis:
-        by = self._word.by or next(
-            (told.by for s in sheets if (told := sheet_standing(s, self._word)).by), ""
-        )
-        commits = (c for sheet in sheets for c in sheet.commits if c.sha and not c.undone)
+    def _basis(self, tasks: Sequence[TaskScratchpad]) -> PromotionBasis:
+        own = (validate_task(task, self._validation).by for task in tasks)
+        commits = (c for task in tasks for c in task.commits if c.sha and not c.undone)
         return PromotionBasis(
-            project=self._pad.project,
-            session_id=self._pad.session_id,
+            project=self._scratchpad.project,
+            session_id=self._scratchpad.session_id,
             at=self._session.last_event_at,
-            validated_by=by,
+            validated_by=self._validation.by or next(filter(None, own), ""),
             commits=tuple(commits),
         )
 
-    def _conclude(self, fresh: Sequence[SessionSignal]) -> list[Conclusion]:
-        store, project = self._engine.store, self._pad.project
+    def _infer(self, fresh: Sequence[SessionSignal]) -> list[Conclusion]:
+        store, project = self._engine.store, self._scratchpad.project
         subjects = defaultdict[SignalKind, list[str]](list)
-        for sighting in fresh:
-            subjects[sighting.kind].append(sighting.subject)
+        for signal in fresh:
+            subjects[signal.kind].append(signal.subject)
         known = {
-            kind: store.sightings(
+            kind: store.signals(
                 project=project,
                 kinds=(kind,),
-                # Instructions are alike in words, so the latest of all are looked at.
+                # Instructions match by similar words, so all recent ones are candidates.
                 subjects=() if kind is SignalKind.INSTRUCTION else names,
-                limit=_MOST_SAID if kind is SignalKind.INSTRUCTION else _MOST_SIGHTINGS,
+                limit=_MAX_INSTRUCTIONS if kind is SignalKind.INSTRUCTION else _MAX_SIGNALS,
             )
             for kind, names in subjects.items()
             if kind not in (SignalKind.FILE_ACCESS, SignalKind.CONTEXT_COST)
         }
-        found = conclusions(fresh, known, self._uses(known))
-        made = recipe_store.conclude(self._engine, project, known, self._pad.session_id)
-        return [*found, *([made] if made else [])]
+        found = infer(fresh, known, self._file_usage(known))
+        recipe = recipe_store.infer_recipe(
+            self._engine, project, known, self._scratchpad.session_id
+        )
+        return [*found, *([recipe] if recipe else [])]
 
-    def _uses(self, known: Mapping[SignalKind, Sequence[SessionSignal]]) -> FileUses:
-        """The sessions that used the files of pairs and of steps back."""
+    def _file_usage(self, known: Mapping[SignalKind, Sequence[SessionSignal]]) -> FileUsage:
+        """The sessions that used the files of pairs and backtracks."""
         pairs = (s.subject.split("\n") for s in known.get(SignalKind.CO_ACCESS, ()))
         files = {path for pair in pairs for path in pair}
         files |= {s.subject.split("\n")[1] for s in known.get(SignalKind.BACKTRACK, ())}
         if not files:
-            return FileUses()
-        return FileUses(
-            self._engine.store.sightings(
-                project=self._pad.project,
+            return FileUsage()
+        return FileUsage(
+            self._engine.store.signals(
+                project=self._scratchpad.project,
                 kinds=(SignalKind.FILE_ACCESS,),
                 subjects=sorted(files),
-                limit=_MOST_SIGHTINGS,
+                limit=_MAX_SIGNALS,
             )
         )
 
-    def _keep(self, found: Sequence[Conclusion], ground: PromotionBasis) -> list[SavedConclusion]:
-        """Score, sort, cap, word and keep."""
-        latest = self._engine.store.sessions(project=ground.project, limit=1)
+    def _save(self, found: Sequence[Conclusion], basis: PromotionBasis) -> list[SavedConclusion]:
+        """Score, filter, cap, reword and save."""
+        latest = self._engine.store.sessions(project=basis.project, limit=1)
         now = max([self._session.last_event_at, *(s.last_event_at for s in latest)])
-        judged = [
-            (made, scored(self._engine, made, project=ground.project, latest=now)) for made in found
+        scored = [
+            (one, score_conclusion(self._engine, one, project=basis.project, latest=now))
+            for one in found
         ]
-        good = [pair for pair in judged if self._is_good(*pair)]
+        good = [pair for pair in scored if self._is_good(*pair)]
         good.sort(key=lambda pair: (-pair[1].total, pair[0].rule.name, pair[0].subject))
-        room = CAPS[self._rules.complexity or complexity_of(self._pad)] - self._pad.promoted_count
-        kept: list[SavedConclusion] = []
-        synthesis = Synthesis(self._engine, daily_tokens=self._rules.daily_model_tokens)
-        for made, score in worded(synthesis, good, known=self._is_kept, most=room):
-            is_new = not self._is_kept(made)
-            if is_new and room <= 0:
-                self._skip(made, "the cap for work of this size is reached")
+        cap = CAPS[self._rules.complexity or complexity_of(self._scratchpad)]
+        room = cap - self._scratchpad.promoted_count
+        saved: list[SavedConclusion] = []
+        reworded = reword_conclusions(
+            self._engine,
+            good,
+            daily_tokens=self._rules.daily_model_tokens,
+            is_known=self._is_saved,
+            limit=room,
+        )
+        for conclusion, score in reworded:
+            if room <= 0 and not self._is_saved(conclusion):
+                self._skip(conclusion, "the cap for work of this size is reached")
                 continue
-            one = keep(self._engine, made, score, ground=ground)
-            room -= one.fate is PromotionResult.PROMOTED
-            if one.fate is PromotionResult.FORGOTTEN:
-                self._skip(made, "somebody removed it before")
-            kept.append(one)
-        return kept
+            one = save_conclusion(self._engine, conclusion, score, basis=basis)
+            room -= one.result is PromotionResult.PROMOTED
+            if one.result is PromotionResult.FORGOTTEN:
+                self._skip(conclusion, "it was removed before")
+            saved.append(one)
+        return saved
 
-    def _is_kept(self, made: Conclusion) -> bool:
+    def _is_saved(self, conclusion: Conclusion) -> bool:
         found = self._engine.store.find_key(
-            key_of(made), project=self._pad.project, user_scope=False
+            key_of(conclusion), project=self._scratchpad.project, user_scope=False
         )
         return found is not None
 
-    def _is_good(self, made: Conclusion, score: Score) -> bool:
-        if score.total > made.rule.min_score or score.is_known or self._is_kept(made):
+    def _is_good(self, conclusion: Conclusion, score: Score) -> bool:
+        min_score = conclusion.rule.min_score
+        if score.total > min_score or score.is_known or self._is_saved(conclusion):
             return True
-        self._skip(made, f"score {score.total:.2f} is not above {made.rule.min_score}")
+        self._skip(conclusion, f"score {score.total:.2f} is not above {min_score}")
         return False
 
-    def _skip(self, made: Conclusion, reason: str) -> None:
-        self._skipped.append(SkippedConclusion(made.rule.name, made.subject, reason))
+    def _skip(self, conclusion: Conclusion, reason: str) -> None:
+        self._skipped.append(SkippedConclusion(conclusion.rule.name, conclusion.subject, reason))
 
-    # -- The scratchpad afterwards ----------------------------------------------------------------
+    # -- Scratchpad updates. Events that arrived meanwhile are promoted next time -----------------
 
-    def _mark(self, sheets: Sequence[TaskScratchpad], *, promoted: int) -> None:
-        """Note what was promoted, unless more came in meanwhile: that is promoted next time."""
-        tasks = {sheet.task for sheet in sheets}
+    def _mark_promoted(
+        self, tasks: Sequence[TaskScratchpad], saved: Sequence[SavedConclusion]
+    ) -> None:
+        names = {task.name for task in tasks}
 
-        def marked(now: Scratchpad) -> Scratchpad:
-            is_same = self._is_same(now)
+        def update(now: Scratchpad) -> Scratchpad:
+            is_same = self._is_unchanged(now)
             done = tuple(
-                replace(sheet, promoted=sheet.promoted or (is_same and sheet.task in tasks))
-                for sheet in now.sheets
+                replace(task, promoted=task.promoted or (is_same and task.name in names))
+                for task in now.tasks
             )
-            state = ScratchpadStatus.PROMOTED if is_same and len(tasks) == len(done) else now.state
-            count = now.promoted_count + promoted
-            return replace(now, state=state, sheets=done, promoted_count=count)
+            all_done = is_same and len(names) == len(done)
+            return replace(
+                now,
+                state=ScratchpadStatus.PROMOTED if all_done else now.state,
+                tasks=done,
+                promoted_count=now.promoted_count + _count_promoted(saved),
+            )
 
-        self._rewrite(marked)
+        self._update(update)
 
-    def _rest(self, *, promoted: int) -> None:
-        """Nothing more can be said of this work for now, unless more came in meanwhile."""
+    def _mark_waiting(self, saved: Sequence[SavedConclusion]) -> None:
+        def update(now: Scratchpad) -> Scratchpad:
+            state = ScratchpadStatus.WAITING if self._is_unchanged(now) else now.state
+            count = now.promoted_count + _count_promoted(saved)
+            return replace(now, state=state, promoted_count=count)
 
-        def rested(now: Scratchpad) -> Scratchpad:
-            state = ScratchpadStatus.WAITING if self._is_same(now) else now.state
-            return replace(now, state=state, promoted_count=now.promoted_count + promoted)
+        self._update(update)
 
-        self._rewrite(rested)
+    def _clear_failed_tasks(self) -> int:
+        """Empty the sub-tasks of a failed run, unless it goes on; returns how many."""
+        tasks = self._scratchpad.tasks
+        failed = [t for t in tasks if validate_task(t, self._validation).status != "passed"]
+        names = {task.name for task in failed}
 
-    def _drop(self) -> int:
-        """Empty the sheets of a failed run, unless it goes on; the next begins on clean ones."""
-        failed = [s for s in self._pad.sheets if sheet_standing(s, self._word).word != "passed"]
-        tasks = {sheet.task for sheet in failed}
-
-        def dropped(now: Scratchpad) -> Scratchpad:
-            if not self._is_same(now):
+        def update(now: Scratchpad) -> Scratchpad:
+            if not self._is_unchanged(now):
                 return now
-            clean = tuple(_emptied(s) if s.task in tasks else s for s in now.sheets)
+            cleared = tuple(_cleared(t) if t.name in names else t for t in now.tasks)
             runs = now.failed_runs + 1
-            return replace(now, state=ScratchpadStatus.FAILED, sheets=clean, failed_runs=runs)
+            return replace(now, state=ScratchpadStatus.FAILED, tasks=cleared, failed_runs=runs)
 
-        return len(failed) if self._rewrite(dropped) else 0
+        return len(failed) if self._update(update) else 0
 
-    def _is_same(self, now: Scratchpad) -> bool:
-        return now.step == self._pad.step and now.sheets == self._pad.sheets
+    def _is_unchanged(self, now: Scratchpad) -> bool:
+        return now.step == self._scratchpad.step and now.tasks == self._scratchpad.tasks
 
-    def _rewrite(self, change: Callable[[Scratchpad], Scratchpad]) -> bool:
-        """Write the scratchpad as it is now with a change; tells whether it was one."""
+    def _update(self, change: Callable[[Scratchpad], Scratchpad]) -> bool:
+        """Apply a change to the stored scratchpad; returns whether it made a difference."""
 
         def attempt() -> bool:
-            now = self._engine.store.scratchpad(self._pad.session_id)
+            now = self._engine.store.scratchpad(self._scratchpad.session_id)
             done = change(now) if now is not None else None
             if done is None or done == now:
                 return False
@@ -378,26 +402,30 @@ class _Promotion:
 
         return retried(attempt)
 
-    def _report(self, kept: Sequence[SavedConclusion]) -> PromotionReport:
-        def ids(fate: PromotionResult) -> tuple[str, ...]:
-            return tuple(one.memory_id for one in kept if one.fate is fate and one.memory_id)
+    def _report(self, saved: Sequence[SavedConclusion]) -> PromotionReport:
+        def ids(result: PromotionResult) -> tuple[str, ...]:
+            return tuple(s.memory_id for s in saved if s.result is result and s.memory_id)
 
         return PromotionReport(
-            session_id=self._pad.session_id,
-            standing=self._word,
+            session_id=self._scratchpad.session_id,
+            validation=self._validation,
             promoted=ids(PromotionResult.PROMOTED),
             confirmed=ids(PromotionResult.CONFIRMED),
             skipped=tuple(self._skipped),
         )
 
 
-def _emptied(sheet: TaskScratchpad) -> TaskScratchpad:
+def _count_promoted(saved: Sequence[SavedConclusion]) -> int:
+    return sum(one.result is PromotionResult.PROMOTED for one in saved)
+
+
+def _cleared(task: TaskScratchpad) -> TaskScratchpad:
     return TaskScratchpad(
-        task=sheet.task,
-        first_step=sheet.last_step,
-        last_step=sheet.last_step,
-        tokens=sheet.tokens,
-        retries=sheet.retries + 1,
-        dead_ends=sheet.dead_ends,
-        notes=tuple(note for note in sheet.notes if note.by_person),
+        name=task.name,
+        first_step=task.last_step,
+        last_step=task.last_step,
+        tokens=task.tokens,
+        retries=task.retries + 1,
+        dead_ends=task.dead_ends,
+        notes=tuple(note for note in task.notes if note.by_person),
     )

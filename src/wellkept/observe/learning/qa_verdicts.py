@@ -1,13 +1,12 @@
-"""A QA verdict on a session or on one of its sub-tasks, and what QA found.
+"""Records QA verdicts on sessions or sub-tasks, and the issues QA found.
 
-A verdict is one more validation on the scratchpad, the strongest there is. What QA found and calls
-critical or high becomes an error pattern at once, whatever becomes of the work.
+A verdict is a validation on the scratchpad that outranks all others. Critical and high issues
+become error patterns at once, whatever the verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 
 from wellkept.core.changes import PutExplanation, PutScratchpad
 from wellkept.core.clock import to_ms
@@ -20,7 +19,6 @@ from wellkept.core.scratchpad import (
     QaIssue,
     Scratchpad,
     ScratchpadStatus,
-    TaskScratchpad,
     Validation,
     Verdict,
 )
@@ -29,12 +27,12 @@ from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import remember, retried
 from wellkept.observe import thresholds
-from wellkept.observe.learning.rules import modules_of
+from wellkept.observe.learning.rules import digest, modules_of
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.signals.todo_plan import TASK_CHARS
 
-_TELLING = ("critical", "high")
 CONFIDENCE = 0.8
+_SAVED_SEVERITIES = ("critical", "high")
 
 
 def record_verdict(
@@ -45,31 +43,32 @@ def record_verdict(
     detail: str = "",
     task: str | None = None,
 ) -> Scratchpad:
-    """Note a verdict on a session's work; it counts for everything done so far."""
-    told = _one_line(safe_text(detail)) or f"QA {verdict}"
+    """Record a verdict on a session's work so far, or on one sub-task."""
+    text = _one_line(safe_text(detail)) or f"QA {verdict}"
     name = shorten(" ".join(safe_text(task).split()), limit=TASK_CHARS) if task else None
 
     def attempt() -> Scratchpad:
-        pad = _pad_of(engine, session_id)
-        sheet = pad.sheet(name)
-        if sheet not in pad.sheets and len(pad.sheets) > thresholds.MOST_SHEETS:
+        known = _scratchpad(engine, session_id)
+        pad = known.for_task(name)
+        if pad not in known.tasks and len(known.tasks) > thresholds.MAX_TASKS:
             raise UsageError(
-                f"Session {session_id} has {len(pad.sheets)} sub-tasks, and {task!r} is none.",
+                f"Session {session_id} has {len(known.tasks)} sub-tasks, and {task!r} is none.",
                 hint="Give a verdict on all of its work, or on one of those sub-tasks.",
             )
-        seen = Validation(verdict, "qa", told, pad.step, to_ms(engine.clock()), sheet.edit_count)
-        kept = (*sheet.validations, seen)[-thresholds.MOST_VALIDATIONS :]
-        done = replace(
-            with_sheet(pad, replace(sheet, validations=kept, promoted=False)),
+        at_ms = to_ms(engine.clock())
+        validation = Validation(verdict, "qa", text, known.step, at_ms, pad.edit_count)
+        validations = (*pad.validations, validation)[-thresholds.MAX_VALIDATIONS :]
+        changed = replace(
+            known.with_task(replace(pad, validations=validations, promoted=False)),
             state=ScratchpadStatus.OPEN,
         )
-        engine.store.apply([PutScratchpad(done)])
-        return replace(done, revision=done.revision + 1)
+        engine.store.apply([PutScratchpad(changed)])
+        return replace(changed, revision=changed.revision + 1)
 
     return retried(attempt)
 
 
-def keep_issues(
+def save_issues(
     engine: Engine,
     issues: Sequence[QaIssue],
     *,
@@ -77,20 +76,20 @@ def keep_issues(
     session_id: str,
     unit: WorkUnitRef | None = None,
 ) -> list[Memory]:
-    """What QA found in a unit of work, as error patterns: those that are critical or high."""
+    """Save critical and high issues as error patterns."""
     return [
         remember(
             engine,
             replace(_draft(engine, issue, session_id), work_unit=unit),
             project=project,
-            beside=lambda memory, issue=issue: (_explained(engine, memory, issue, session_id),),
+            beside=lambda memory, issue=issue: (_explain(engine, memory, issue, session_id),),
         ).memory
         for issue in issues
-        if issue.severity in _TELLING and issue.description.strip()
+        if issue.severity in _SAVED_SEVERITIES and issue.description.strip()
     ]
 
 
-def _explained(engine: Engine, memory: Memory, issue: QaIssue, session_id: str) -> PutExplanation:
+def _explain(engine: Engine, memory: Memory, issue: QaIssue, session_id: str) -> PutExplanation:
     return PutExplanation(
         Explanation(
             memory_id=memory.id,
@@ -110,20 +109,10 @@ def _one_line(text: str) -> str:
     return shorten(" ".join(text.split()), limit=200)
 
 
-def with_sheet(pad: Scratchpad, sheet: TaskScratchpad) -> Scratchpad:
-    """The scratchpad with one sheet put back; a new one comes last."""
-    known = any(one.task == sheet.task for one in pad.sheets)
-    if known:
-        sheets = tuple(sheet if one.task == sheet.task else one for one in pad.sheets)
-    else:
-        sheets = (*pad.sheets, sheet)
-    return replace(pad, sheets=sheets)
-
-
-def _pad_of(engine: Engine, session_id: str) -> Scratchpad:
-    pad = engine.store.scratchpad(session_id)
-    if pad is not None:
-        return pad
+def _scratchpad(engine: Engine, session_id: str) -> Scratchpad:
+    known = engine.store.scratchpad(session_id)
+    if known is not None:
+        return known
     session = engine.store.get_session(session_id)
     if session is None:
         raise NotFoundError(
@@ -137,12 +126,11 @@ def _pad_of(engine: Engine, session_id: str) -> Scratchpad:
 def _draft(engine: Engine, issue: QaIssue, session_id: str) -> MemoryDraft:
     files = (issue.file,) if issue.file else ()
     modules = (issue.module,) if issue.module else modules_of(files)
-    subject = "\n".join((*sorted(set(content_words(issue.description))), *files))
-    mark = blake2b(subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    subject = (*sorted(set(content_words(issue.description))), *files)
     return MemoryDraft(
-        content=_told(issue),
+        content=_issue_text(issue),
         type=MemoryType.ERROR_PATTERN,
-        key=f"observer:qa:{mark}",
+        key=f"observer:qa:{digest(*subject)}",
         tags=("qa_failure",),
         files=files,
         modules=modules,
@@ -157,7 +145,7 @@ def _draft(engine: Engine, issue: QaIssue, session_id: str) -> MemoryDraft:
     )
 
 
-def _told(issue: QaIssue) -> str:
+def _issue_text(issue: QaIssue) -> str:
     where = f" in `{issue.file}`" if issue.file else ""
     parts = [f"QA found{where}: {issue.description.strip().rstrip('.')}."]
     if issue.tried:

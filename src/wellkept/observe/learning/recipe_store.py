@@ -1,4 +1,4 @@
-"""Recipes in the store: which are known, which a session followed, and how that ended."""
+"""Stored recipes: looks them up and records whether sessions that followed them succeeded."""
 
 from __future__ import annotations
 
@@ -15,114 +15,114 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.remember import retried
 from wellkept.observe.learning.recipes import (
     Token,
-    holds,
+    contains_in_order,
+    find_recipe,
     is_same_recipe,
-    recipe_in,
     tokens_in,
     tokens_of,
-    without_proof,
+    without_tests,
 )
 from wellkept.observe.learning.rules import Conclusion
-from wellkept.observe.learning.save import PromotionBasis, bounded
+from wellkept.observe.learning.save import PromotionBasis, limit_evidence
 
-_MOST_RECIPES = 200
+_MAX_RECIPES = 200
 _GAIN, _LOSS = 0.25, 0.2
 
 
-def conclude(
+def infer_recipe(
     engine: Engine,
     project: str,
     known: Mapping[SignalKind, Sequence[SessionSignal]],
     session_id: str,
 ) -> Conclusion | None:
-    """The recipe that a session makes with others, unless it is one that is known."""
-    made = recipe_in(known.get(SignalKind.SEQUENCE, ()), session_id=session_id)
-    if made is None:
+    """A new recipe that a session shares with others; None when it is known already."""
+    found = find_recipe(known.get(SignalKind.SEQUENCE, ()), session_id=session_id)
+    if found is None:
         return None
-    mine = tokens_in(made.subject)
-    same = any(is_same_recipe(tokens, mine) for _, tokens in recipes(engine, project))
-    return None if same else made
+    steps = tokens_in(found.subject)
+    is_known = any(is_same_recipe(tokens, steps) for _, tokens in recipes(engine, project))
+    return None if is_known else found
 
 
 def recipes(engine: Engine, project: str) -> list[tuple[Memory, tuple[Token, ...]]]:
-    """Every recipe that the observer made, with its steps."""
+    """All learned recipes, with their steps."""
     where = Filter(project=project, include_user=False, types=(MemoryType.WORKFLOW_RECIPE,))
-    found = engine.store.list(where, limit=_MOST_RECIPES).items
+    found = engine.store.list(where, limit=_MAX_RECIPES).items
     why = engine.store.explanations([memory.id for memory in found])
     return [(m, tokens_in(why[m.id].subject)) for m in found if m.id in why]
 
 
-def followed(engine: Engine, ground: PromotionBasis, seen: Sequence[SessionSignal]) -> None:
-    """Each recipe whose steps a session took gains from its success, once for each session."""
-    for memory in _taken(engine, ground, seen, to_the_end=True):
-        if ground.session_id not in memory.provenance_sessions:
-            _write(engine, memory.id, ground, succeeded=True)
+def record_success(engine: Engine, basis: PromotionBasis, signals: Sequence[SessionSignal]) -> None:
+    """Strengthen the recipes that a session followed, once per session."""
+    for memory in _followed(engine, basis, signals, with_tests=True):
+        if basis.session_id not in memory.provenance_sessions:
+            _write(engine, memory.id, basis, succeeded=True)
 
 
-def failed(engine: Engine, ground: PromotionBasis, seen: Sequence[SessionSignal]) -> None:
-    """Each recipe whose steps a failed run took is marked, once for each run."""
-    for memory in _taken(engine, ground, seen, to_the_end=False):
-        mark = _failure(ground)
-        if all(mark.ref != evidence.ref for evidence in memory.evidence):
-            _write(engine, memory.id, ground, succeeded=False)
+def record_failure(engine: Engine, basis: PromotionBasis, signals: Sequence[SessionSignal]) -> None:
+    """Weaken the recipes that a failed run followed, once per run."""
+    for memory in _followed(engine, basis, signals, with_tests=False):
+        failure = _failure(basis)
+        if all(failure.ref != evidence.ref for evidence in memory.evidence):
+            _write(engine, memory.id, basis, succeeded=False)
 
 
-def _taken(
-    engine: Engine, ground: PromotionBasis, seen: Sequence[SessionSignal], *, to_the_end: bool
+def _followed(
+    engine: Engine, basis: PromotionBasis, signals: Sequence[SessionSignal], *, with_tests: bool
 ) -> list[Memory]:
-    """The recipes whose steps a session took; a failed run did not get to the proof."""
-    mine = next((s for s in seen if s.kind is SignalKind.SEQUENCE), None)
+    """The recipes whose steps a session took. A failed run may lack the final tests."""
+    mine = next((s for s in signals if s.kind is SignalKind.SEQUENCE), None)
     if mine is None:
         return []
     found: list[Memory] = []
-    for memory, tokens in recipes(engine, ground.project):
-        wanted = tokens if to_the_end else without_proof(tokens)
-        if holds(tokens_of(mine, {name for _, name in tokens}), wanted):
+    for memory, tokens in recipes(engine, basis.project):
+        wanted = tokens if with_tests else without_tests(tokens)
+        if contains_in_order(tokens_of(mine, {name for _, name in tokens}), wanted):
             found.append(memory)
     return found
 
 
-def _write(engine: Engine, memory_id: str, ground: PromotionBasis, *, succeeded: bool) -> None:
+def _write(engine: Engine, memory_id: str, basis: PromotionBasis, *, succeeded: bool) -> None:
     def attempt() -> None:
         for memory in engine.store.get([memory_id]):
             if isinstance(memory.payload, WorkflowRecipe):
-                told = _succeeded if succeeded else _not_succeeded
-                again = replace(
-                    bounded(told(memory, memory.payload, ground)),
+                change = _strengthened if succeeded else _weakened
+                updated = replace(
+                    limit_evidence(change(memory, memory.payload, basis)),
                     updated_at=max(engine.clock(), memory.updated_at),
                 )
-                engine.store.apply([Replace(again, None, memory.updated_at)])
+                engine.store.apply([Replace(updated, None, memory.updated_at)])
 
     retried(attempt)
 
 
-def _succeeded(memory: Memory, recipe: WorkflowRecipe, ground: PromotionBasis) -> Memory:
+def _strengthened(memory: Memory, recipe: WorkflowRecipe, basis: PromotionBasis) -> Memory:
     count = recipe.success_count + 1
-    at = ground.at.isoformat()
+    at = basis.at.isoformat()
     return replace(
         memory,
         payload=replace(recipe, success_count=count, last_validated_at=at),
         confidence=memory.confidence + (1 - memory.confidence) * _GAIN,
-        provenance_sessions=(*memory.provenance_sessions, ground.session_id),
+        provenance_sessions=(*memory.provenance_sessions, basis.session_id),
         evidence=(
             *memory.evidence,
-            Evidence(EvidenceKind.SESSION, ground.session_id, at=ground.at),
+            Evidence(EvidenceKind.SESSION, basis.session_id, at=basis.at),
         ),
         tags=tuple(tag for tag in memory.tags if tag != "recipe_failed"),
     )
 
 
-def _not_succeeded(memory: Memory, recipe: WorkflowRecipe, ground: PromotionBasis) -> Memory:
+def _weakened(memory: Memory, recipe: WorkflowRecipe, basis: PromotionBasis) -> Memory:
     count = recipe.failure_count + 1
     return replace(
         memory,
         payload=replace(recipe, failure_count=count, last_validated_at=None),
         confidence=max(0.0, memory.confidence - _LOSS),
-        evidence=(*memory.evidence, _failure(ground)),
+        evidence=(*memory.evidence, _failure(basis)),
         tags=tuple(dict.fromkeys((*memory.tags, "recipe_failed"))),
     )
 
 
-def _failure(ground: PromotionBasis) -> Evidence:
-    ref = f"{ground.session_id}:failed:{ground.at.isoformat()}"
-    return Evidence(EvidenceKind.SESSION, ref[-490:], ground.validated_by or None, ground.at)
+def _failure(basis: PromotionBasis) -> Evidence:
+    ref = f"{basis.session_id}:failed:{basis.at.isoformat()}"
+    return Evidence(EvidenceKind.SESSION, ref[-490:], basis.validated_by or None, basis.at)

@@ -1,9 +1,8 @@
-"""Conclusions into memories, through the one door that keeping takes, with their explanation.
+"""Saves conclusions as memories, with their explanation.
 
-A conclusion has a key made of its rule and subject. Seen again, the memory under that key is
-strengthened in place and keeps its id; what a person changed is never written over, and what a
-person removed does not come back by itself. Words that a model gave stay as long as they name all
-that is known.
+The key of a conclusion is made of its rule and subject. Seen again, the memory under that key is
+strengthened in place and keeps its id. Text that a person changed is never overwritten, and a
+memory that a person removed does not come back on the same evidence.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from wellkept.observe.learning.model_wording import keeps_facts
 from wellkept.observe.learning.rules import Conclusion, key_of, modules_of
 from wellkept.observe.learning.scoring import Score
 
-_BOOK = "observer_promoted"
+_SESSION_COUNTS = "observer_promoted"
 _WORDED = "worded"
-_MOST_SESSIONS = 30
+_MAX_EVIDENCE = 30
 IMPORTANCE = 0.6
 
 
 class PromotionResult(StrEnum):
-    """What became of a conclusion."""
+    """What happened to a conclusion."""
 
     PROMOTED = "promoted"
     CONFIRMED = "confirmed"
@@ -40,7 +39,7 @@ class PromotionResult(StrEnum):
 
 @record(kw_only=True)
 class PromotionBasis:
-    """What a promotion stands on: the session that held up, what says so, its commits."""
+    """What a promotion rests on: the session, what validated it, its commits."""
 
     project: str
     session_id: str
@@ -51,90 +50,91 @@ class PromotionBasis:
 
 @record
 class SavedConclusion:
-    """A memory that stands for a conclusion, and what became of it."""
+    """What happened to a conclusion, and its memory if it has one."""
 
-    fate: PromotionResult
+    result: PromotionResult
     memory_id: str | None = None
 
 
-def keep(
-    engine: Engine, made: Conclusion, score: Score, *, ground: PromotionBasis
+def save_conclusion(
+    engine: Engine, conclusion: Conclusion, score: Score, *, basis: PromotionBasis
 ) -> SavedConclusion:
-    """Keep a conclusion, or strengthen what is known of it."""
-    key = key_of(made)
-    old = engine.store.find_key(key, project=ground.project, user_scope=False)
-    if old is not None:
-        return _confirm(engine, key, made, score, ground=ground)
-    if was_removed(engine, key, len(made.sessions), project=ground.project):
+    """Save a conclusion, or strengthen the memory that already says it."""
+    key, sessions = key_of(conclusion), len(conclusion.sessions)
+    if engine.store.find_key(key, project=basis.project, user_scope=False) is not None:
+        return _confirm(engine, conclusion, score, basis=basis)
+    if was_removed_by_user(engine, key, sessions, project=basis.project):
         return SavedConclusion(PromotionResult.FORGOTTEN)
     if score.nearest is not None and score.is_known:
-        return _lean_on(engine, score.nearest, made, ground=ground)
-    kept = remember(
+        return _add_evidence(engine, score.nearest, conclusion, basis=basis)
+    saved = remember(
         engine,
-        draft_of(made, ground=ground),
-        project=ground.project,
+        conclusion_draft(conclusion, basis=basis),
+        project=basis.project,
         merge_similar=False,
         beside=lambda memory: (
-            Replace(_backed(memory, made), None, memory.updated_at),
-            PutExplanation(explained(memory.id, made, score, ground=ground)),
+            Replace(_with_sessions(memory, conclusion), None, memory.updated_at),
+            PutExplanation(explain(memory.id, conclusion, score, basis=basis)),
         ),
     )
-    enter(engine, key, len(made.sessions), project=ground.project)
-    return SavedConclusion(PromotionResult.PROMOTED, kept.memory.id)
+    record_session_count(engine, key, sessions, project=basis.project)
+    return SavedConclusion(PromotionResult.PROMOTED, saved.memory.id)
 
 
-def draft_of(made: Conclusion, *, ground: PromotionBasis) -> MemoryDraft:
-    """The memory to be, with its commit when one touched the same files."""
-    commit = next((c for c in reversed(ground.commits) if set(c.files) & set(made.files)), None)
+def conclusion_draft(conclusion: Conclusion, *, basis: PromotionBasis) -> MemoryDraft:
+    """The memory draft of a conclusion, with the commit that touched the same files."""
+    files = set(conclusion.files)
+    commit = next((c for c in reversed(basis.commits) if set(c.files) & files), None)
     sha = commit.sha if commit is not None else None
-    sessions = made.sessions[-_MOST_SESSIONS:]
-    evidence = [Evidence(EvidenceKind.SESSION, s[:500], at=made.last_seen) for s in sessions]
+    sessions = conclusion.sessions[-_MAX_EVIDENCE:]
+    evidence = [Evidence(EvidenceKind.SESSION, s[:500], at=conclusion.last_seen) for s in sessions]
     if sha:
-        evidence.append(Evidence(EvidenceKind.COMMIT, sha, at=ground.at))
+        evidence.append(Evidence(EvidenceKind.COMMIT, sha, at=basis.at))
+    rule = conclusion.rule
     return MemoryDraft(
-        content=made.content,
-        type=made.type,
-        key=key_of(made),
-        tags=("observer", made.rule.name, *((_WORDED,) if made.is_worded else ())),
-        files=made.files,
-        modules=modules_of(made.files),
+        content=conclusion.content,
+        type=conclusion.type,
+        key=key_of(conclusion),
+        tags=("observer", rule.name, *((_WORDED,) if conclusion.is_worded else ())),
+        files=conclusion.files,
+        modules=modules_of(conclusion.files),
         importance=IMPORTANCE,
-        confidence=made.rule.confidence,
+        confidence=rule.confidence,
         scope=Scope.GLOBAL,
-        source=made.source,
-        session_id=ground.session_id,
+        source=conclusion.source,
+        session_id=basis.session_id,
         commit_sha=sha,
-        relations=made.relations,
+        relations=conclusion.relations,
         evidence=tuple(evidence),
-        needs_review=made.needs_review,
-        payload=made.payload,
-        valid_from=ground.at,
+        needs_review=conclusion.needs_review,
+        payload=conclusion.payload,
+        valid_from=basis.at,
     )
 
 
-def explained(
-    memory_id: str, made: Conclusion, score: Score, *, ground: PromotionBasis
+def explain(
+    memory_id: str, conclusion: Conclusion, score: Score, *, basis: PromotionBasis
 ) -> Explanation:
-    """Why a memory is there."""
+    """The explanation of a promoted memory."""
     return Explanation(
         memory_id=memory_id,
-        project=ground.project,
-        rule=made.rule.name,
-        subject=made.subject,
-        at=ground.at,
-        validated_by=ground.validated_by,
-        sessions=made.sessions[-_MOST_SESSIONS:],
-        signals=made.signals,
+        project=basis.project,
+        rule=conclusion.rule.name,
+        subject=conclusion.subject,
+        at=basis.at,
+        validated_by=basis.validated_by,
+        sessions=conclusion.sessions[-_MAX_EVIDENCE:],
+        signals=conclusion.signals,
         score=round(score.total, 3),
         frequency=round(score.frequency, 3),
         recency=round(score.recency, 3),
         novelty=round(score.novelty, 3),
-        threshold=made.rule.min_score,
+        threshold=conclusion.rule.min_score,
     )
 
 
-def put_running(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
-    """Write a running record (a cost, an outcome, a work state) in place under its key."""
+def put_running_record(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
+    """Write a record that is updated in place under its key: a cost, outcome or work state."""
 
     def attempt() -> Memory:
         new = compose(draft, project=project, id=engine.new_id(), now=engine.clock())
@@ -143,115 +143,112 @@ def put_running(engine: Engine, draft: MemoryDraft, *, project: str) -> Memory:
             return remember(engine, draft, project=project, merge_similar=False).memory
         if (old.content, old.payload) == (new.content, new.payload) or old.user_verified:
             return old
-        again = replace(
+        updated = replace(
             reinforced(old, new, now=engine.clock()),
             content=new.content,
             payload=new.payload,
             files=new.files,
             confidence=new.confidence,
         )
-        engine.store.apply([Replace(again, engine.card(again), old.updated_at)])
-        return again
+        engine.store.apply([Replace(updated, engine.card(updated), old.updated_at)])
+        return updated
 
     return retried(attempt)
 
 
-def close_running(engine: Engine, key: str, *, project: str) -> None:
-    """A running record that no longer holds; nobody removed it, so it may come back."""
+def close_running_record(engine: Engine, key: str, *, project: str) -> None:
+    """Close a running record that no longer applies. It may come back: no person removed it."""
     old = engine.store.find_key(key, project=project, user_scope=False)
     if old is not None and not old.user_verified and not old.pinned:
         engine.store.apply([Close(old.id, max(engine.clock(), old.valid_from))])
-        engine.store.put_value(_BOOK, f"{project} {key}", None)
+        engine.store.put_value(_SESSION_COUNTS, f"{project} {key}", None)
 
 
 def _confirm(
-    engine: Engine, key: str, made: Conclusion, score: Score, *, ground: PromotionBasis
+    engine: Engine, conclusion: Conclusion, score: Score, *, basis: PromotionBasis
 ) -> SavedConclusion:
+    key = key_of(conclusion)
+
     def attempt() -> SavedConclusion:
-        old = engine.store.find_key(key, project=ground.project, user_scope=False)
+        old = engine.store.find_key(key, project=basis.project, user_scope=False)
         if old is None:
             return SavedConclusion(PromotionResult.UNCHANGED)
-        enter(engine, key, len(made.sessions), project=ground.project)
-        if set(made.sessions) <= set(old.provenance_sessions):
+        record_session_count(engine, key, len(conclusion.sessions), project=basis.project)
+        if set(conclusion.sessions) <= set(old.provenance_sessions):
             return SavedConclusion(PromotionResult.UNCHANGED, old.id)
-        again = _strengthened(engine, old, made, ground=ground)
-        card = engine.card(again) if again.content != old.content else None
-        why = explained(old.id, made, score, ground=ground)
-        engine.store.apply([Replace(again, card, old.updated_at), PutExplanation(why)])
+        updated = _strengthened(engine, old, conclusion, basis=basis)
+        card = engine.card(updated) if updated.content != old.content else None
+        why = explain(old.id, conclusion, score, basis=basis)
+        engine.store.apply([Replace(updated, card, old.updated_at), PutExplanation(why)])
         return SavedConclusion(PromotionResult.CONFIRMED, old.id)
 
     return retried(attempt)
 
 
-def _lean_on(
-    engine: Engine, old: Memory, made: Conclusion, *, ground: PromotionBasis
+def _add_evidence(
+    engine: Engine, old: Memory, conclusion: Conclusion, *, basis: PromotionBasis
 ) -> SavedConclusion:
-    """What is known already gains the sessions that showed it again."""
+    """Add the sessions of a conclusion to a memory that already says it."""
 
     def attempt() -> SavedConclusion:
         found = engine.store.get([old.id])
-        if not found or set(made.sessions) <= set(found[0].provenance_sessions):
+        if not found or set(conclusion.sessions) <= set(found[0].provenance_sessions):
             return SavedConclusion(PromotionResult.UNCHANGED, old.id)
         new = compose(
-            replace(draft_of(made, ground=ground), key=None),
-            project=ground.project,
+            replace(conclusion_draft(conclusion, basis=basis), key=None),
+            project=basis.project,
             id=engine.new_id(),
             now=engine.clock(),
         )
-        again = _backed(reinforced(found[0], new, now=engine.clock()), made)
-        engine.store.apply([Replace(again, None, found[0].updated_at)])
+        updated = _with_sessions(reinforced(found[0], new, now=engine.clock()), conclusion)
+        engine.store.apply([Replace(updated, None, found[0].updated_at)])
         return SavedConclusion(PromotionResult.CONFIRMED, old.id)
 
     return retried(attempt)
 
 
 def _strengthened(
-    engine: Engine, old: Memory, made: Conclusion, *, ground: PromotionBasis
+    engine: Engine, old: Memory, conclusion: Conclusion, *, basis: PromotionBasis
 ) -> Memory:
     now = engine.clock()
-    new = compose(draft_of(made, ground=ground), project=ground.project, id=old.id, now=now)
-    again = _backed(reinforced(old, new, now=now), made)
-    if old.user_verified or old.type is not made.type:
-        return again
-    if _WORDED in old.tags and keeps_facts(made.content, old.content):
-        return replace(again, payload=new.payload)
-    return replace(again, content=new.content, payload=new.payload)
+    draft = conclusion_draft(conclusion, basis=basis)
+    new = compose(draft, project=basis.project, id=old.id, now=now)
+    updated = _with_sessions(reinforced(old, new, now=now), conclusion)
+    if old.user_verified or old.type is not conclusion.type:
+        return updated
+    if _WORDED in old.tags and keeps_facts(conclusion.content, old.content):
+        return replace(updated, payload=new.payload)
+    return replace(updated, content=new.content, payload=new.payload)
 
 
-def _backed(memory: Memory, made: Conclusion) -> Memory:
-    return bounded(
-        replace(
-            memory,
-            provenance_sessions=tuple(dict.fromkeys((*memory.provenance_sessions, *made.sessions))),
-        )
-    )
+def _with_sessions(memory: Memory, conclusion: Conclusion) -> Memory:
+    sessions = dict.fromkeys((*memory.provenance_sessions, *conclusion.sessions))
+    return limit_evidence(replace(memory, provenance_sessions=tuple(sessions)))
 
 
-def bounded(memory: Memory) -> Memory:
-    """A memory with the latest of the sessions and commits that back it; what else was cited
-    stays."""
-    counted = (EvidenceKind.SESSION, EvidenceKind.COMMIT)
+def limit_evidence(memory: Memory) -> Memory:
+    """The memory with only the latest sessions and commits as evidence; other kinds stay."""
+    limited = (EvidenceKind.SESSION, EvidenceKind.COMMIT)
     latest = {
         id(one)
-        for kind in counted
-        for one in [e for e in memory.evidence if e.kind is kind][-_MOST_SESSIONS:]
+        for kind in limited
+        for one in [e for e in memory.evidence if e.kind is kind][-_MAX_EVIDENCE:]
     }
     return replace(
         memory,
-        provenance_sessions=memory.provenance_sessions[-_MOST_SESSIONS:],
-        evidence=tuple(e for e in memory.evidence if e.kind not in counted or id(e) in latest),
+        provenance_sessions=memory.provenance_sessions[-_MAX_EVIDENCE:],
+        evidence=tuple(e for e in memory.evidence if e.kind not in limited or id(e) in latest),
     )
 
 
-def enter(engine: Engine, key: str, sessions: int, *, project: str) -> None:
-    """Note how many sessions speak for something, for the day when somebody removes it."""
-    before = engine.store.get_value(_BOOK, f"{project} {key}")
+def record_session_count(engine: Engine, key: str, sessions: int, *, project: str) -> None:
+    """Store how many sessions back a memory; `was_removed_by_user` compares with it."""
+    before = engine.store.get_value(_SESSION_COUNTS, f"{project} {key}")
     if not isinstance(before, int) or before < sessions:
-        engine.store.put_value(_BOOK, f"{project} {key}", sessions)
+        engine.store.put_value(_SESSION_COUNTS, f"{project} {key}", sessions)
 
 
-def was_removed(engine: Engine, key: str, sessions: int, *, project: str) -> bool:
-    """Whether something was there and went; it stays away until twice as many sessions speak for
-    it as did then."""
-    before = engine.store.get_value(_BOOK, f"{project} {key}")
+def was_removed_by_user(engine: Engine, key: str, sessions: int, *, project: str) -> bool:
+    """Whether a memory was removed; it may come back once twice as many sessions back it."""
+    before = engine.store.get_value(_SESSION_COUNTS, f"{project} {key}")
     return isinstance(before, int) and sessions < 2 * before

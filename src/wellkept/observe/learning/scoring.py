@@ -1,8 +1,7 @@
-"""How much a conclusion is worth keeping: frequency, recency and novelty, each from 0 to 1.
+"""Scores conclusions by frequency, recency and novelty, each from 0 to 1.
 
-Frequency is n / (n + 1) of how often it was seen. Recency halves every thirty days of the
-project's own time, counted back from its latest session, so that a project that rested is not
-forgotten. Novelty is how far the nearest known statement is away.
+Frequency is n / (n + 1). Recency halves every 30 days before the project's latest session, so an
+idle project loses nothing. Novelty is the distance to the nearest known statement.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _STATEMENTS = tuple(kind for kind in TYPE_RULES if kind not in _LOGS)
 
 @record
 class Score:
-    """What a conclusion scored, and the nearest thing that is known already."""
+    """The score of a conclusion, and the nearest known memory."""
 
     frequency: float
     recency: float
@@ -57,81 +56,88 @@ class Score:
         )
 
 
-def scored(engine: Engine, made: Conclusion, *, project: str, latest: datetime) -> Score:
-    """The score of a conclusion; `latest` is when the project was last worked on."""
-    nearest, likeness = _nearest(engine, made, project=project)
+def score_conclusion(
+    engine: Engine, conclusion: Conclusion, *, project: str, latest: datetime
+) -> Score:
+    """The score of a conclusion; `latest` is the time of the project's latest session."""
+    nearest, similarity = _nearest(engine, conclusion, project=project)
     return Score(
-        frequency=frequency(made),
-        recency=0.5 ** (max(0.0, days_between(made.last_seen, latest)) / t.RECENCY_HALF_LIFE_DAYS),
-        novelty=max(0.0, 1.0 - likeness),
+        frequency=frequency(conclusion),
+        recency=0.5
+        ** (max(0.0, days_between(conclusion.last_seen, latest)) / t.RECENCY_HALF_LIFE_DAYS),
+        novelty=max(0.0, 1.0 - similarity),
         nearest=nearest,
-        is_known=likeness >= _NOMINAL.known,
+        is_known=similarity >= _NOMINAL.known,
     )
 
 
-def frequency(made: Conclusion) -> float:
-    """How often something was seen, as a share; what was said outright counts in full."""
-    if made.rule.name == "agent_note":
+def frequency(conclusion: Conclusion) -> float:
+    """n / (n + 1) for n sessions or counts; 1 for explicit notes."""
+    if conclusion.rule.name == "agent_note":
         return 1.0
-    seen = max(len(made.sessions), made.count if made.rule.min_count > 1 else 1)
+    seen = max(len(conclusion.sessions), conclusion.count if conclusion.rule.min_count > 1 else 1)
     return seen / (seen + 1)
 
 
-def _nearest(engine: Engine, made: Conclusion, *, project: str) -> tuple[Memory | None, float]:
-    """The nearest other statement about the same files, and how near on the nominal scale."""
+def _nearest(
+    engine: Engine, conclusion: Conclusion, *, project: str
+) -> tuple[Memory | None, float]:
+    """The most similar other statement about the same files, on the nominal scale."""
     where = Filter(project=project, types=_STATEMENTS, stale=False)
     best: tuple[Memory | None, float] = (None, 0.0)
-    for memory, likeness in _neighbours(engine, made, where):
-        is_itself = memory.key == key_of(made)
-        if is_itself or (made.files and not set(made.files) & set(memory.files)):
+    for memory, similarity in _neighbours(engine, conclusion, where):
+        is_same = memory.key == key_of(conclusion)
+        if is_same or (conclusion.files and not set(conclusion.files) & set(memory.files)):
             continue
-        if likeness > best[1]:
-            best = (memory, likeness)
+        if similarity > best[1]:
+            best = (memory, similarity)
     return best
 
 
-def _neighbours(engine: Engine, made: Conclusion, where: Filter) -> list[tuple[Memory, float]]:
+def _neighbours(
+    engine: Engine, conclusion: Conclusion, where: Filter
+) -> list[tuple[Memory, float]]:
     try:
         embedder = engine.embedder()
-        vector = embedder.embed_documents([made.content])[0] if embedder is not None else None
+        vector = embedder.embed_documents([conclusion.content])[0] if embedder is not None else None
     except ProviderError:
         embedder, vector = None, None
     if embedder is None or vector is None:
-        return _by_words(engine, made, where)
+        return _by_words(engine, conclusion, where)
     hits = engine.store.search_vectors(
         vector, model_id=embedder.model_id, where=where, limit=_NEIGHBOURS
     )
     scores = {hit.id: hit.score for hit in hits}
     known = engine.thresholds().known
     return [
-        (memory, _judged(_nominal(scores[memory.id], known=known), memory, made))
+        (memory, _adjusted(_nominal(scores[memory.id], known=known), memory, conclusion))
         for memory in engine.store.get(list(scores))
     ]
 
 
-def _judged(likeness: float, memory: Memory, made: Conclusion) -> float:
-    """Sentences of one mould are near each other; about other files they are other facts."""
-    same_matter = set(memory.files) == set(made.files)
-    told_apart = compare(memory.content, made.content) is TextRelation.DIFFERENT
-    if told_apart or not same_matter:
-        return min(likeness, _NOMINAL.known - 0.01)
-    return likeness
+def _adjusted(similarity: float, memory: Memory, conclusion: Conclusion) -> float:
+    """Rule texts are all similar, so a statement about other files is never a duplicate."""
+    same_files = set(memory.files) == set(conclusion.files)
+    is_different = compare(memory.content, conclusion.content) is TextRelation.DIFFERENT
+    if is_different or not same_files:
+        return min(similarity, _NOMINAL.known - 0.01)
+    return similarity
 
 
-def _by_words(engine: Engine, made: Conclusion, where: Filter) -> list[tuple[Memory, float]]:
-    """Without vectors, shared words tell how near two statements are."""
-    mine = content_words(made.content)
+def _by_words(engine: Engine, conclusion: Conclusion, where: Filter) -> list[tuple[Memory, float]]:
+    """Similarity by shared words, when there is no embedder."""
+    mine = content_words(conclusion.content)
     hits = engine.store.search_words(mine[:24], where, limit=_NEIGHBOURS)
     found = engine.store.get([hit.id for hit in hits])
     return [
-        (memory, _judged(jaccard(mine, content_words(memory.content)), memory, made))
+        (memory, _adjusted(jaccard(mine, content_words(memory.content)), memory, conclusion))
         for memory in found
     ]
 
 
 def _nominal(score: float, *, known: float) -> float:
-    """A cosine of the model in use on the scale that the nominal thresholds are given in."""
+    """Map a cosine of the current model to the scale of the nominal thresholds."""
     if score >= known:
-        room = 1.0 - known
-        return _NOMINAL.known + (1.0 - _NOMINAL.known) * ((score - known) / room if room else 1.0)
+        rest = 1.0 - known
+        return _NOMINAL.known + (1.0 - _NOMINAL.known) * ((score - known) / rest if rest else 1.0)
     return max(0.0, score) * _NOMINAL.known / known if known > 0 else 0.0

@@ -1,14 +1,14 @@
-"""Whether the work of a session has held up. The rule, in order:
+"""Decides whether the work of a session passed validation. The first rule that applies decides:
 
-1. A QA verdict on everything, as long as nothing was edited after it.
-2. The last test run or CI command after the last edit: passed or failed.
-3. Where no tests were run since the last edit, once the session is over: a commit after it that was
-   not taken back, a check (a build, types, a linter), what was said last before a few closing
-   edits, or a commit that a person made afterwards.
-4. A session that edited nothing has nothing to validate.
-5. Everything else is open, and waits.
+1. A QA verdict on the whole session, if nothing was edited after it.
+2. The last test or CI run after the last edit.
+3. Once the session is over and had no such run: a commit after the last edit that still exists,
+   then a check (build, types, linter), then whatever passed before a few closing edits, then a
+   commit that a person made afterwards.
+4. A session without edits has nothing to validate.
+5. Anything else is still open.
 
-A QA verdict on one sub-task stands for its sheet alone.
+A QA verdict on one sub-task counts for that sub-task only.
 """
 
 from __future__ import annotations
@@ -21,114 +21,131 @@ from wellkept.core.records import record
 from wellkept.core.scratchpad import Scratchpad, SessionCommit, TaskScratchpad, Validation
 from wellkept.observe import thresholds
 
-Word: TypeAlias = Literal["passed", "failed", "open", "nothing"]
-Stays: TypeAlias = Callable[[str], bool]
-Committed: TypeAlias = Callable[[Sequence[str], datetime], "str | None"]
-_RUNS = ("test", "ci")
+ValidationStatus: TypeAlias = Literal["passed", "failed", "open", "nothing"]
+CommitExists: TypeAlias = Callable[[str], bool]
+FindCommit: TypeAlias = Callable[[Sequence[str], datetime], "str | None"]
+_TEST_RUNS = ("test", "ci")
 
 
 @record
 class ValidationResult:
-    """How work stands, and what says so."""
+    """Whether work passed, and what decided it."""
 
-    word: Word
+    status: ValidationStatus
     by: str = ""
 
 
-def nobody_committed(files: Sequence[str], since: datetime) -> None:  # noqa: ARG001
-    """Where there is no history to ask."""
+def no_commit(files: Sequence[str], since: datetime) -> None:  # noqa: ARG001
+    """A `FindCommit` for projects without git history."""
     return
 
 
-def standing(
-    pad: Scratchpad, *, over: bool, stays: Stays, committed: Committed = nobody_committed
+def validate_session(
+    scratchpad: Scratchpad,
+    *,
+    over: bool,
+    commit_exists: CommitExists,
+    find_commit: FindCommit = no_commit,
 ) -> ValidationResult:
-    """How the work of a session stands; `stays` tells whether a commit is still there, `committed`
-    which one holds files that a session left."""
-    last_edit = max((sheet.last_edit_step for sheet in pad.sheets), default=0)
-    proofs = [v for sheet in pad.sheets for v in sheet.validations]
-    whole = [v for sheet in pad.sheets if sheet.task is None for v in sheet.validations]
-    qa = _latest(v for v in whole if v.by == "qa" and v.step >= last_edit)
+    """Validate the whole session.
+
+    `commit_exists` tells whether a commit is still in the history. `find_commit` returns a later
+    commit that contains the files the session edited.
+    """
+    last_edit = max((task.last_edit_step for task in scratchpad.tasks), default=0)
+    validations = [v for task in scratchpad.tasks for v in task.validations]
+    of_session = [v for task in scratchpad.tasks if task.name is None for v in task.validations]
+    qa = _latest(v for v in of_session if v.by == "qa" and v.step >= last_edit)
     if qa is not None:
-        return _told(qa)
+        return _result(qa)
     if last_edit == 0:
         return ValidationResult("nothing")
-    run = _latest(v for v in proofs if v.by in _RUNS and v.step > last_edit)
+    run = _latest(v for v in validations if v.by in _TEST_RUNS and v.step > last_edit)
     if run is not None:
-        return _told(run)
+        return _result(run)
     if not over:
         return ValidationResult("open")
-    told = _quiet_proof(pad, proofs, last_edit, stays)
-    told = told or _before_closing_edits(pad, stays)
-    return told or _by_hand(pad, committed) or ValidationResult("open")
+    return (
+        _by_commit_or_check(scratchpad, validations, last_edit, commit_exists)
+        or _before_closing_edits(scratchpad, commit_exists)
+        or _by_later_commit(scratchpad, find_commit)
+        or ValidationResult("open")
+    )
 
 
-def sheet_standing(sheet: TaskScratchpad, whole: ValidationResult) -> ValidationResult:
-    """How one sub-task stands: by its own QA verdict or test run, else as the whole does."""
-    own = _latest(v for v in sheet.validations if v.by == "qa" and v.step >= sheet.last_edit_step)
-    if own is None and whole.word != "passed":
-        runs = (v for v in sheet.validations if v.by in _RUNS and v.step > sheet.last_edit_step)
+def validate_task(task: TaskScratchpad, session: ValidationResult) -> ValidationResult:
+    """Validate one sub-task: by its own QA verdict or test run, else as the session."""
+    own = _latest(v for v in task.validations if v.by == "qa" and v.step >= task.last_edit_step)
+    if own is None and session.status != "passed":
+        runs = (v for v in task.validations if v.by in _TEST_RUNS and v.step > task.last_edit_step)
         own = _latest(runs)
-    return _told(own) if own is not None else whole
+    return _result(own) if own is not None else session
 
 
-def promotable(pad: Scratchpad, whole: ValidationResult) -> tuple[TaskScratchpad, ...]:
-    """The sheets that may be promoted now: all or nothing for small work; for more than five
-    sub-tasks each that passed."""
-    tasks = sum(sheet.task is not None for sheet in pad.sheets)
-    if tasks <= thresholds.INCREMENTAL_ABOVE_TASKS:
-        return pad.sheets if whole.word == "passed" else ()
-    return tuple(s for s in pad.sheets if sheet_standing(s, whole).word == "passed")
+def promotable_tasks(
+    scratchpad: Scratchpad, session: ValidationResult
+) -> tuple[TaskScratchpad, ...]:
+    """The sub-tasks that may be promoted now: all or none for small work, each that passed when
+    there are more than five."""
+    named = sum(task.name is not None for task in scratchpad.tasks)
+    if named <= thresholds.INCREMENTAL_ABOVE_TASKS:
+        return scratchpad.tasks if session.status == "passed" else ()
+    return tuple(t for t in scratchpad.tasks if validate_task(t, session).status == "passed")
 
 
-def _quiet_proof(
-    pad: Scratchpad, proofs: list[Validation], last_edit: int, stays: Stays
+def _by_commit_or_check(
+    scratchpad: Scratchpad,
+    validations: list[Validation],
+    last_edit: int,
+    commit_exists: CommitExists,
 ) -> ValidationResult | None:
-    """What counts when nothing louder was said: a commit that stays, or a check."""
-    commits = [c for sheet in pad.sheets for c in sheet.commits if c.step > last_edit]
-    made = commits[-1] if commits else None
-    if made is not None and not made.undone and _is_there(made, stays):
-        return ValidationResult("passed", f"commit {made.sha or made.subject}")
-    check = _latest(v for v in proofs if v.by == "check" and v.step > last_edit)
-    return _told(check) if check is not None else None
+    commits = [c for task in scratchpad.tasks for c in task.commits if c.step > last_edit]
+    commit = commits[-1] if commits else None
+    if commit is not None and not commit.undone and _exists(commit, commit_exists):
+        return ValidationResult("passed", f"commit {commit.sha or commit.subject}")
+    check = _latest(v for v in validations if v.by == "check" and v.step > last_edit)
+    return _result(check) if check is not None else None
 
 
-def _before_closing_edits(pad: Scratchpad, stays: Stays) -> ValidationResult | None:
-    """What passed last, when hardly anything was edited after it: a line in a changelog at the end
-    does not undo what the tests said of all the rest."""
-    sheet = pad.sheets[0]
-    if len(pad.sheets) > 1 or not (sheet.validations or sheet.commits):
+def _before_closing_edits(
+    scratchpad: Scratchpad, commit_exists: CommitExists
+) -> ValidationResult | None:
+    """The last validation or commit, when hardly anything was edited after it: a changelog line
+    at the end does not invalidate the test run before it."""
+    task = scratchpad.tasks[0]
+    if len(scratchpad.tasks) > 1 or not (task.validations or task.commits):
         return None
-    seen = _latest(sheet.validations)
-    made = sheet.commits[-1] if sheet.commits else None
-    if made is not None and (seen is None or made.step > seen.step):
-        passed, before = not made.undone and _is_there(made, stays), made.edits_before
-        by = f"commit {made.sha or made.subject}"
-    elif seen is not None:
-        passed, before, by = seen.verdict == "passed", seen.edits_before, _told(seen).by
+    validation = _latest(task.validations)
+    commit = task.commits[-1] if task.commits else None
+    if commit is not None and (validation is None or commit.step > validation.step):
+        passed = not commit.undone and _exists(commit, commit_exists)
+        before, by = commit.edits_before, f"commit {commit.sha or commit.subject}"
+    elif validation is not None:
+        passed, before = validation.verdict == "passed", validation.edits_before
+        by = _result(validation).by
     else:
         return None
-    after = sheet.edit_count - before
-    if passed and before >= thresholds.CLOSING_SHARE * after:
+    after = task.edit_count - before
+    if passed and before >= thresholds.EDITS_PER_CLOSING_EDIT * after:
         return ValidationResult(
-            "passed", f"{by}, before the last {after} of {sheet.edit_count} edits"
+            "passed", f"{by}, before the last {after} of {task.edit_count} edits"
         )
     return None
 
 
-def _by_hand(pad: Scratchpad, committed: Committed) -> ValidationResult | None:
-    edited = dict.fromkeys(f.path for sheet in pad.sheets for f in sheet.files if f.edits)
-    sha = committed(tuple(edited), pad.updated_at) if edited else None
+def _by_later_commit(scratchpad: Scratchpad, find_commit: FindCommit) -> ValidationResult | None:
+    edited = dict.fromkeys(f.path for task in scratchpad.tasks for f in task.files if f.edits)
+    sha = find_commit(tuple(edited), scratchpad.updated_at) if edited else None
     return ValidationResult("passed", f"commit {sha}, made afterwards") if sha else None
 
 
-def _is_there(made: SessionCommit, stays: Stays) -> bool:
-    return made.sha is None or stays(made.sha)
+def _exists(commit: SessionCommit, commit_exists: CommitExists) -> bool:
+    return commit.sha is None or commit_exists(commit.sha)
 
 
 def _latest(validations: Iterable[Validation]) -> Validation | None:
     return max(validations, key=lambda v: (v.step, v.at_ms), default=None)
 
 
-def _told(seen: Validation) -> ValidationResult:
-    return ValidationResult(seen.verdict, f"{seen.by}: {seen.detail}")
+def _result(validation: Validation) -> ValidationResult:
+    return ValidationResult(validation.verdict, f"{validation.by}: {validation.detail}")

@@ -13,12 +13,12 @@ from wellkept.observe.methodology.table import (
     count_of,
     last_number,
     next_unticked,
-    said_after,
+    text_after,
     ticked,
     unticked,
 )
 
-_DECISIONS = StateField("key_decisions", "Decided", said_after("decided", "decisions?", "decision"))
+_DECISIONS = StateField("key_decisions", "Decided", text_after("decided", "decisions?", "decision"))
 
 NATIVE = TableMethodology(
     id="native",
@@ -91,8 +91,8 @@ BMAD = TableMethodology(
         ),
     ),
     state=(
-        StateField("stories_completed", "Stories done", said_after("stor(?:y|ies) completed")),
-        StateField("current_story", "Current story", said_after("current story")),
+        StateField("stories_completed", "Stories done", text_after("stor(?:y|ies) completed")),
+        StateField("current_story", "Current story", text_after("current story")),
         StateField("criteria_met", "Acceptance criteria met", ticked),
         StateField("criteria_open", "Acceptance criteria open", unticked),
         _DECISIONS,
@@ -130,7 +130,7 @@ TDD = TableMethodology(
     state=(
         StateField("tests_green", "Tests green", last_number(r"\b(\d{1,7}) pass(?:ed|ing)\b")),
         StateField("tests_red", "Tests red", last_number(r"\b(\d{1,7}) fail(?:ed|ing|ures?)\b")),
-        StateField("refactors_pending", "To refactor", said_after("refactors?(?: pending)?")),
+        StateField("refactors_pending", "To refactor", text_after("refactors?(?: pending)?")),
         StateField("cycle_count", "Cycles", count_of(r"^[ \t#*_-]*red\b")),
     ),
 )
@@ -179,8 +179,8 @@ AGILE = TableMethodology(
     ),
     state=(
         StateField("done", "Done", ticked),
-        StateField("in_progress", "In progress", said_after("in progress", "current story")),
-        StateField("blocked", "Blocked", said_after("blocked(?: by)?", "blockers?")),
+        StateField("in_progress", "In progress", text_after("in progress", "current story")),
+        StateField("blocked", "Blocked", text_after("blocked(?: by)?", "blockers?")),
         _DECISIONS,
     ),
 )

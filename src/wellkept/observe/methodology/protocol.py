@@ -16,7 +16,7 @@ from wellkept.core.memory import Memory, WorkUnitRef
 from wellkept.core.records import field, record
 from wellkept.core.types import MemoryType, Phase
 
-USUAL_PHASE = Phase.EXPLORE
+DEFAULT_PHASE = Phase.EXPLORE
 """The phase of work that a methodology has no name for."""
 
 

@@ -145,7 +145,7 @@ def next_unticked(said: str) -> Json:
     return left[0] if isinstance(left, list) and left else None
 
 
-def said_after(*words: str) -> Callable[[str], Json]:
+def text_after(*words: str) -> Callable[[str], Json]:
     """Everything that stands after one of the words and a colon, on its line or listed below."""
     heading = re.compile(
         rf"^[ \t#*_-]*(?:{'|'.join(words)})[ \t*_]*:[ \t*_]*(.*)$", re.IGNORECASE | re.MULTILINE

@@ -23,7 +23,7 @@ from wellkept.core.sessions import SessionRecord
 from wellkept.core.text import shorten
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
-from wellkept.observe.model.titles import INSTRUCTIONS, TOKENS_EACH, offered, rewordings
+from wellkept.observe.model.titles import INSTRUCTIONS, TOKENS_EACH, rewordable, rewordings
 from wellkept.observe.session.drafts import EventRef, summary_draft
 from wellkept.observe.session.memory_changes import find_summary, summary_changes
 from wellkept.observe.session.state import dump_state, load_state
@@ -53,7 +53,7 @@ class ModelUsageReport:
     over_budget: int = 0
 
 
-def consolidate(
+def summarize_sessions(
     engine: Engine, session_ids: Sequence[str], *, daily_tokens: int, retries: int = 2
 ) -> ModelUsageReport:
     """Let the model sum up sessions; with no model at hand nothing happens."""
@@ -81,12 +81,12 @@ def tokens_used_today(engine: Engine) -> int:
     return used if isinstance(used, int) else 0
 
 
-def take_tokens(engine: Engine, cost: int, *, daily_tokens: int) -> bool:
+def spend_tokens(engine: Engine, cost: int, *, daily_tokens: int) -> bool:
     """Take from what a model may cost today; False when that is not there any more."""
     return engine.store.count_up(_METER, _today(engine), cost, limit=daily_tokens)
 
 
-def told_of(engine: Engine, session: SessionRecord) -> list[Memory]:
+def session_memories(engine: Engine, session: SessionRecord) -> list[Memory]:
     """The latest prompts and observations of a session, in order."""
     where = Filter(project=session.project, include_user=False, sessions=(session.id,))
     kinds = (MemoryType.OBSERVATION, MemoryType.PROMPT)
@@ -106,7 +106,7 @@ def material(session: SessionRecord, known: Memory, rows: Sequence[Memory]) -> s
     return shorten("\n\n".join(parts), limit=MATERIAL_CHARS)
 
 
-def answered_fields(answer: str) -> dict[str, object]:
+def parse_answer(answer: str) -> dict[str, object]:
     """The fields of the JSON object in an answer; UsageError when there is none."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
@@ -116,7 +116,7 @@ def answered_fields(answer: str) -> dict[str, object]:
     return cast("dict[str, object]", data) if isinstance(data, dict) else {}
 
 
-def read_answer(given: dict[str, object], known: SessionSummary) -> SessionSummary:
+def improved_summary(given: dict[str, object], known: SessionSummary) -> SessionSummary:
     """The summary with the parts that a model wrote; UsageError when it wrote none."""
     parts = {name: value.strip() for name in _PARTS if isinstance(value := given.get(name), str)}
     if not any(parts.values()):
@@ -140,17 +140,17 @@ def _one(
     known = find_summary(engine, session_id, project=session.project) if session else None
     if session is None or known is None or not isinstance(known.payload, SessionSummary):
         return done
-    rows = told_of(engine, session)
-    seen = offered(rows)
+    rows = session_memories(engine, session)
+    seen = rewordable(rows)
     asked = _INSTRUCTIONS + material(session, known, rows)
     answer_tokens = ANSWER_TOKENS + TOKENS_EACH * len(seen)
     cost = engine.count_tokens(asked) + answer_tokens
     # Counted before it is used, and in one step: other processes draw on the same budget.
-    if not take_tokens(engine, cost, daily_tokens=daily_tokens):
+    if not spend_tokens(engine, cost, daily_tokens=daily_tokens):
         return replace(done, over_budget=done.over_budget + 1)
     try:
-        given = answered_fields(model.complete(asked, max_tokens=answer_tokens))
-        better = read_answer(given, known.payload)
+        given = parse_answer(model.complete(asked, max_tokens=answer_tokens))
+        better = improved_summary(given, known.payload)
     except (ProviderError, UsageError):
         return _after_failure(engine, session, asked, done)
     _write(engine, session, better)

@@ -28,7 +28,7 @@ line of at most 99 characters that says what was done to what, and narrative, at
 """
 
 
-def offered(memories: Sequence[Memory]) -> list[Memory]:
+def rewordable(memories: Sequence[Memory]) -> list[Memory]:
     """Those of a session's memories that a model may reword, the latest."""
     mine = [
         memory

@@ -18,7 +18,7 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.remember import retried
 from wellkept.observe.reading.sanitize import safe_text
 from wellkept.observe.signals.collector_state import load_collector
-from wellkept.observe.thresholds import MOST_NOTES
+from wellkept.observe.thresholds import MAX_NOTES
 
 MAX_NOTE_CHARS = 4_000
 
@@ -61,11 +61,9 @@ def _fresh(session: SessionRecord) -> Scratchpad:
 
 
 def _with_note(pad: Scratchpad, note: AgentNote) -> Scratchpad | None:
-    """The note on the sheet of the sub-task under way, which is open again."""
-    sheet = pad.sheet(load_collector(pad.work).task)
-    if len(sheet.notes) >= MOST_NOTES:
+    """The scratchpad with the note on the current sub-task; None when that is full."""
+    task = pad.for_task(load_collector(pad.work).task)
+    if len(task.notes) >= MAX_NOTES:
         return None
-    changed = replace(sheet, notes=(*sheet.notes, note), promoted=False)
-    others = tuple(changed if one.task == sheet.task else one for one in pad.sheets)
-    sheets = others if any(one.task == sheet.task for one in pad.sheets) else (*others, changed)
-    return replace(pad, sheets=sheets, state=ScratchpadStatus.OPEN)
+    changed = replace(task, notes=(*task.notes, note), promoted=False)
+    return replace(pad.with_task(changed), state=ScratchpadStatus.OPEN)

@@ -16,7 +16,7 @@ from wellkept.core.records import replace
 from wellkept.core.scratchpad import (
     AgentNote,
     Backtrack,
-    Cause,
+    BacktrackCause,
     CoAccess,
     ErrorRetry,
     Scratchpad,
@@ -92,7 +92,7 @@ class SignalCollector:
         self._pad = pad
         self._step = pad.step
         self._look = load_collector(pad.work)
-        self._sheets = {sheet.task: ScratchpadBuilder(sheet) for sheet in pad.sheets}
+        self._sheets = {sheet.name: ScratchpadBuilder(sheet) for sheet in pad.tasks}
         self._planned, self._done = pad.planned, pad.done
         self._request = pad.request
         self._at = pad.updated_at
@@ -113,7 +113,7 @@ class SignalCollector:
             request=self._request,
             planned=self._planned,
             done=self._done,
-            sheets=sheets,
+            tasks=sheets,
             work=dump_collector(self._look),
         )
 
@@ -234,7 +234,7 @@ class SignalCollector:
         if last is None or last.agent != agent:
             return
         spent = at_ms - last.at_ms
-        if 0 < spent <= thresholds.MOST_DWELL_MS:
+        if 0 < spent <= thresholds.MAX_DWELL_MS:
             self._sheet.dwell(last.path, spent)
 
     def _edit(self, call: ToolCalled, around: ToolContext) -> None:
@@ -272,7 +272,7 @@ class SignalCollector:
 
     def _causes(
         self, path: str, before: EditMark
-    ) -> Iterator[tuple[Cause, tuple[str, ...], str | None]]:
+    ) -> Iterator[tuple[BacktrackCause, tuple[str, ...], str | None]]:
         """Why an edit was made again: what was edited, what failed or what was read meanwhile."""
         others = self._edited_since(before.step, but=path)
         if others:
@@ -415,7 +415,7 @@ class SignalCollector:
             if end is not None:
                 files = edited[:8] if end.by == "edit" else ()
                 self._sheet.errors[signature] = replace(
-                    error, resolved_how=end.how, ended_by=end.by, files=files
+                    error, resolved_how=end.how, resolved_by=end.by, files=files
                 )
         if main.purpose not in (Purpose.TEST, Purpose.COMMIT):
             ran = (*self._look.ran, CommandRun(shown(main), self._step))[-MOST_RUNS:]
@@ -447,7 +447,7 @@ class SignalCollector:
     def _sheet(self) -> ScratchpadBuilder:
         """The sheet of the sub-task under way; too many sub-tasks share the last one."""
         task = self._look.task
-        if task not in self._sheets and len(self._sheets) >= thresholds.MOST_SHEETS:
+        if task not in self._sheets and len(self._sheets) >= thresholds.MAX_TASKS:
             task = next(reversed(self._sheets))
         if task not in self._sheets:
             self._sheets[task] = ScratchpadBuilder(TaskScratchpad(task, self._step, self._step))

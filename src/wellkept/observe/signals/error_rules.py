@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from wellkept.core.records import record
-from wellkept.core.scratchpad import EndedBy, ErrorRetry
+from wellkept.core.scratchpad import ErrorRetry, ResolvedBy
 from wellkept.core.text import content_words, shorten
 from wellkept.observe.reading.command_purpose import Purpose, git_verb
 from wellkept.observe.reading.shell import ShellCommand
@@ -47,7 +47,7 @@ class Resolution:
     """What ended an error: in words, and in which way."""
 
     how: str
-    by: EndedBy
+    by: ResolvedBy
 
 
 def is_telling(line: str, *, command: str) -> bool:

@@ -61,7 +61,7 @@ class ScratchpadBuilder:
         if edited:
             self.edit_count += 1
             self.last_edit_step = step
-        _trim(self.files, t.MOST_FILES)
+        _trim(self.files, t.MAX_FILES)
 
     def pair(self, seen: CoAccess) -> None:
         """Two files were used within a few steps."""
@@ -78,7 +78,7 @@ class ScratchpadBuilder:
                 both_edited=known.both_edited or seen.both_edited,
             )
         self.pairs[key] = seen
-        _trim(self.pairs, t.MOST_PAIRS)
+        _trim(self.pairs, t.MAX_PAIRS)
 
     def fail(self, seen: ErrorRetry, *, counts_again: bool) -> None:
         """A command failed; one that is only work in progress counts once in a session."""
@@ -86,37 +86,37 @@ class ScratchpadBuilder:
             count = known.count + counts_again
             seen = replace(known, count=count, last_step=seen.last_step)
         self.errors[seen.signature] = seen
-        _trim(self.errors, t.MOST_ERRORS)
+        _trim(self.errors, t.MAX_ERRORS)
 
     def go_back(self, seen: Backtrack) -> None:
         """An edit was made again. However often for the same reason, it is one struggle."""
         self.backtracks[backtrack_subject(seen)] = seen
-        _trim(self.backtracks, t.MOST_BACKTRACKS)
+        _trim(self.backtracks, t.MAX_BACKTRACKS)
 
     def dwell(self, path: str, ms: int) -> None:
         """Time was spent on a file."""
         known = self.dwells.get(path) or TimeAnomaly(path, 0, 1)
         self.dwells[path] = replace(known, dwell_ms=known.dwell_ms + ms)
-        _trim(self.dwells, t.MOST_FILES)
+        _trim(self.dwells, t.MAX_FILES)
 
     def reread(self, path: str) -> None:
         """The same part of a file was read again."""
         known = self.dwells.get(path) or TimeAnomaly(path, 0, 1)
         self.dwells[path] = replace(known, read_count=known.read_count + 1)
-        _trim(self.dwells, t.MOST_FILES)
+        _trim(self.dwells, t.MAX_FILES)
 
     def follow(self, step: SequenceStep) -> None:
         """A step of the work; each counts where it was first taken."""
-        if len(self.sequence) < t.MOST_STEPS:
+        if len(self.sequence) < t.MAX_STEPS:
             self.sequence.setdefault((step.tool, step.what), step)
 
     def validate(self, seen: Validation) -> None:
         """Something told whether the work holds."""
-        self.validations = [*self.validations, seen][-t.MOST_VALIDATIONS :]
+        self.validations = [*self.validations, seen][-t.MAX_VALIDATIONS :]
 
     def commit(self, made: SessionCommit) -> None:
         """A commit was made."""
-        self.commits = [*self.commits, made][-t.MOST_COMMITS :]
+        self.commits = [*self.commits, made][-t.MAX_COMMITS :]
 
     def give_up(self, end: AbandonedApproach) -> None:
         """An approach was given up; files that are undone one after the other are one approach."""
@@ -130,11 +130,11 @@ class ScratchpadBuilder:
             )
             return
         others = [one for one in self.dead_ends if one.files != end.files or one.said != end.said]
-        self.dead_ends = [*others, end][-t.MOST_DEAD_ENDS :]
+        self.dead_ends = [*others, end][-t.MAX_DEAD_ENDS :]
 
     def note(self, note: AgentNote) -> None:
         """Something that should be remembered."""
-        if len(self.notes) < t.MOST_NOTES:
+        if len(self.notes) < t.MAX_NOTES:
             self.notes.setdefault(note.id, note)
 
     def closed(self) -> TaskScratchpad:
@@ -145,17 +145,17 @@ class ScratchpadBuilder:
             last_edit_step=self.last_edit_step,
             edit_count=self.edit_count,
             tokens=self.tokens,
-            files=_most(self.files, t.MOST_FILES, lambda f: (f.reads + f.edits, f.last_step)),
-            pairs=_most(self.pairs, t.MOST_PAIRS, lambda p: (p.edited, p.count, p.step)),
-            errors=_most(self.errors, t.MOST_ERRORS, lambda e: (e.count, e.last_step)),
-            backtracks=_most(self.backtracks, t.MOST_BACKTRACKS, lambda b: (b.count, b.step)),
+            files=_most(self.files, t.MAX_FILES, lambda f: (f.reads + f.edits, f.last_step)),
+            pairs=_most(self.pairs, t.MAX_PAIRS, lambda p: (p.edited, p.count, p.step)),
+            errors=_most(self.errors, t.MAX_ERRORS, lambda e: (e.count, e.last_step)),
+            backtracks=_most(self.backtracks, t.MAX_BACKTRACKS, lambda b: (b.count, b.step)),
             dead_ends=tuple(self.dead_ends),
-            anomalies=_most(self.dwells, t.MOST_FILES, lambda d: (d.read_count, d.dwell_ms)),
+            anomalies=_most(self.dwells, t.MAX_FILES, lambda d: (d.read_count, d.dwell_ms)),
             sequence=tuple(self.sequence.values()),
             commits=tuple(self.commits),
             validations=tuple(self.validations),
             notes=tuple(self.notes.values()),
-            decisions=tuple(self.decisions)[: t.MOST_DECISIONS],
+            decisions=tuple(self.decisions)[: t.MAX_DECISIONS],
             promoted=self._sheet.promoted and not self.changed,
         )
 

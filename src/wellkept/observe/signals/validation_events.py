@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from wellkept.core.events import ToolCalled
-from wellkept.core.scratchpad import Proof, Validation
+from wellkept.core.scratchpad import Validation, ValidationSource
 from wellkept.core.text import shorten
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import read_tests, was_stopped
@@ -58,7 +58,7 @@ def proof_of(call: ToolCalled, found: Sequence[ShellCommand]) -> Validation | No
     return Validation("failed" if failed else "passed", by, detail, 0, 0)
 
 
-def _proving(found: Sequence[ShellCommand]) -> tuple[ShellCommand | None, Proof | None]:
+def _proving(found: Sequence[ShellCommand]) -> tuple[ShellCommand | None, ValidationSource | None]:
     for run in reversed(found):
         if _CI.match(run.call):
             return run, "ci"

@@ -70,7 +70,7 @@ class VerdictOutput(Output):
         first = (
             f"{self.session} {self.verdict}: {len(self.promoted)} memories promoted,"
             f" {len(self.confirmed)} confirmed, {len(self.error_patterns)} error patterns kept,"
-            f" {self.discarded} sheets discarded"
+            f" {self.discarded} sub-tasks discarded"
         )
         shown = self.skipped[:_MOST_SKIPPED]
         left_off = len(self.skipped) - len(shown)

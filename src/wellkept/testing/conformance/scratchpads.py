@@ -20,7 +20,7 @@ from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.core.scratchpad import (
-    KEPT_SESSIONS,
+    MAX_SESSIONS_PER_SUBJECT,
     AbandonedApproach,
     AgentNote,
     Backtrack,
@@ -43,7 +43,7 @@ from wellkept.testing.conformance.sessions import session
 from wellkept.testing.samples import START, Samples
 
 _FULL_SHEET = TaskScratchpad(
-    task="größe – 修复",
+    name="größe – 修复",
     first_step=1,
     last_step=9,
     edit_count=2,
@@ -70,7 +70,7 @@ def pad(id: str = "session-1", *, minute: int = 0, project: str = "example") -> 
     return Scratchpad(session_id=id, project=project, updated_at=at)
 
 
-def sighting(
+def signal(
     subject: str, id: str = "session-1", *, minute: int = 0, project: str = "example"
 ) -> SessionSignal:
     """A file that a session used."""
@@ -86,11 +86,11 @@ def sighting(
     )
 
 
-def putting(*sightings: SessionSignal) -> PutSignals:
+def putting(*signals: SessionSignal) -> PutSignals:
     """The change that makes these the files that one session used."""
-    first = sightings[0]
+    first = signals[0]
     kinds = (SignalKind.FILE_ACCESS,)
-    return PutSignals(first.project, first.session_id, kinds, sightings)
+    return PutSignals(first.project, first.session_id, kinds, signals)
 
 
 def explanation(memory_id: str, *, minute: int = 0) -> Explanation:
@@ -126,7 +126,7 @@ class ScratchpadConformance(ConformanceFixture):
             done=2,
             failed_runs=1,
             promoted_count=4,
-            sheets=(_FULL_SHEET, TaskScratchpad()),
+            tasks=(_FULL_SHEET, TaskScratchpad()),
             work={"recent": [1, None, "é"]},
         )
         store.apply([PutScratchpad(full)])
@@ -178,35 +178,38 @@ class ScratchpadConformance(ConformanceFixture):
     def test_a_session_counts_once_for_a_subject_however_often_it_is_put(
         self, store: Store, other: Store
     ) -> None:
-        first = (sighting("a.py"), sighting("it's; --"))
+        first = (signal("a.py"), signal("it's; --"))
         store.apply([putting(*first)])
         other.apply([putting(*first)])
-        found = other.sightings(project="example", kinds=(SignalKind.FILE_ACCESS,))
+        found = other.signals(project="example", kinds=(SignalKind.FILE_ACCESS,))
         assert found == [first[0], first[1]]
-        store.apply([putting(sighting("b.py"))])
-        assert [s.subject for s in store.sightings(project="example", kinds=())] == ["b.py"]
-        assert store.sightings(project="example", kinds=(SignalKind.NOTE,)) == []
+        store.apply([putting(signal("b.py"))])
+        assert [s.subject for s in store.signals(project="example", kinds=())] == ["b.py"]
+        assert store.signals(project="example", kinds=(SignalKind.NOTE,)) == []
         with pytest.raises(UsageError):
-            store.apply([replace(putting(sighting("a.py")), session_id="another")])
+            store.apply([replace(putting(signal("a.py")), session_id="another")])
 
     @pytest.mark.feature("D1", "D4")
     def test_sightings_of_the_latest_sessions_stay_in_whatever_order_they_come(
         self, store: Store
     ) -> None:
-        numbers = [*range(KEPT_SESSIONS, KEPT_SESSIONS + 5), *range(KEPT_SESSIONS)]
+        numbers = [
+            *range(MAX_SESSIONS_PER_SUBJECT, MAX_SESSIONS_PER_SUBJECT + 5),
+            *range(MAX_SESSIONS_PER_SUBJECT),
+        ]
         for n in numbers:
-            store.apply([putting(sighting("a.py", f"s{n:03}", minute=n))])
-        found = store.sightings(project="example", kinds=(), subjects=("a.py",))
-        latest = [f"s{n:03}" for n in range(KEPT_SESSIONS + 4, 4, -1)]
+            store.apply([putting(signal("a.py", f"s{n:03}", minute=n))])
+        found = store.signals(project="example", kinds=(), subjects=("a.py",))
+        latest = [f"s{n:03}" for n in range(MAX_SESSIONS_PER_SUBJECT + 4, 4, -1)]
         assert [s.session_id for s in found] == latest
 
     @pytest.mark.feature("D1", "D4")
     def test_sightings_are_asked_for_by_subject_module_session_and_time(self, store: Store) -> None:
-        there = replace(sighting("x.py", "s2", minute=5), module="lib")
-        store.apply([putting(sighting("a.py", "s1")), putting(there)])
+        there = replace(signal("x.py", "s2", minute=5), module="lib")
+        store.apply([putting(signal("a.py", "s1")), putting(there)])
 
         def subjects(**conditions: object) -> list[str]:
-            found = store.sightings(project="example", kinds=(), **conditions)  # pyright: ignore[reportArgumentType]
+            found = store.signals(project="example", kinds=(), **conditions)  # pyright: ignore[reportArgumentType]
             return [s.subject for s in found]
 
         assert subjects() == ["x.py", "a.py"]
@@ -215,9 +218,9 @@ class ScratchpadConformance(ConformanceFixture):
         assert subjects(sessions=("s1",)) == ["a.py"]
         assert subjects(since=START + timedelta(minutes=5)) == ["x.py"]
         assert subjects(limit=1) == ["x.py"]
-        assert store.sightings(project="other", kinds=()) == []
-        assert store.count_sightings(project="example") == {SignalKind.FILE_ACCESS: 2}
-        assert store.count_sightings(project="other") == {}
+        assert store.signals(project="other", kinds=()) == []
+        assert store.count_signals(project="example") == {SignalKind.FILE_ACCESS: 2}
+        assert store.count_signals(project="other") == {}
 
     @pytest.mark.feature("D4")
     def test_an_explanation_stays_and_goes_with_its_memory(
@@ -242,13 +245,13 @@ class ScratchpadConformance(ConformanceFixture):
     ) -> None:
         there = session("session-2", project="there")
         store.apply([PutSession(session(), ("event-1",)), PutSession(there, ("event-2",))])
-        store.apply([PutScratchpad(pad()), putting(sighting("a.py"))])
+        store.apply([PutScratchpad(pad()), putting(signal("a.py"))])
         store.apply([PutScratchpad(pad("session-2", project="there"))])
         store.apply([ForgetSessions("example")])
         assert [s.id for s in other.sessions(project=None)] == ["session-2"]
         assert other.taken_events(["event-1", "event-2"]) == {"event-2"}
         assert [p.session_id for p in other.scratchpads(project=None)] == ["session-2"]
-        assert other.sightings(project="example", kinds=()) == []
+        assert other.signals(project="example", kinds=()) == []
         store.apply([PutSession(session(), ("event-1",))])
         assert other.taken_events(["event-1"]) == {"event-1"}
 
@@ -256,10 +259,10 @@ class ScratchpadConformance(ConformanceFixture):
     def test_what_was_noticed_moves_with_its_project_and_into_a_backup(
         self, store: Store, tmp_path: Path, open_at: Callable[[Path], Store]
     ) -> None:
-        store.apply([PutScratchpad(pad(project="old")), putting(sighting("a.py", project="old"))])
+        store.apply([PutScratchpad(pad(project="old")), putting(signal("a.py", project="old"))])
         store.merge_projects("old", into="example")
         store.backup(tmp_path / "copy.db")
         copy = open_at(tmp_path / "copy.db")
         assert [p.project for p in copy.scratchpads(project=None)] == ["example"]
-        assert len(copy.sightings(project="example", kinds=())) == 1
+        assert len(copy.signals(project="example", kinds=())) == 1
         copy.close()

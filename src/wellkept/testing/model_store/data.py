@@ -30,7 +30,12 @@ from wellkept.core.memory import Memory
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.ports.store import Vector
 from wellkept.core.records import field, record, replace
-from wellkept.core.scratchpad import KEPT_SESSIONS, Explanation, Scratchpad, SessionSignal
+from wellkept.core.scratchpad import (
+    MAX_SESSIONS_PER_SUBJECT,
+    Explanation,
+    Scratchpad,
+    SessionSignal,
+)
 from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.text import said
 from wellkept.core.types import Scope
@@ -57,7 +62,7 @@ class ModelData:
     runs: dict[tuple[str, str], SkillRun] = field(default_factory=dict[tuple[str, str], SkillRun])
     news: list[Activity] = field(default_factory=list[Activity])
     pads: dict[str, Scratchpad] = field(default_factory=dict[str, Scratchpad])
-    sightings: dict[tuple[str, str, str, str], SessionSignal] = field(
+    signals: dict[tuple[str, str, str, str], SessionSignal] = field(
         default_factory=dict[tuple[str, str, str, str], SessionSignal]
     )
     reasons: dict[str, Explanation] = field(default_factory=dict[str, Explanation])
@@ -126,7 +131,7 @@ def _forget_sessions(data: ModelData, project: str) -> None:
     data.sessions = {i: s for i, s in data.sessions.items() if s.project != project}
     data.taken = {event: i for event, i in data.taken.items() if i in data.sessions}
     data.pads = {i: pad for i, pad in data.pads.items() if pad.project != project}
-    data.sightings = {key: s for key, s in data.sightings.items() if s.project != project}
+    data.signals = {key: s for key, s in data.signals.items() if s.project != project}
 
 
 def _close(data: ModelData, change: Close) -> None:
@@ -147,7 +152,7 @@ def _put_observed(data: ModelData, change: Observed) -> None:
     if isinstance(change, PutScratchpad):
         _put_scratchpad(data, change.pad)
     elif isinstance(change, PutSignals):
-        _put_sightings(data, change)
+        _put_signals(data, change)
     else:
         _find(data, change.explanation.memory_id)
         data.reasons[change.explanation.memory_id] = change.explanation
@@ -162,22 +167,22 @@ def _put_scratchpad(data: ModelData, pad: Scratchpad) -> None:
     data.pads[pad.session_id] = replace(pad, revision=pad.revision + 1)
 
 
-def _put_sightings(data: ModelData, change: PutSignals) -> None:
-    for s in change.sightings:
+def _put_signals(data: ModelData, change: PutSignals) -> None:
+    for s in change.signals:
         at_home = (s.project, s.session_id) == (change.project, change.session_id)
         if not at_home or s.kind not in change.kinds or s.count < 1 or not s.subject:
             raise UsageError(f"{s} is no sighting of session {change.session_id}.")
     kept = {
         key: s
-        for key, s in data.sightings.items()
+        for key, s in data.signals.items()
         if s.session_id != change.session_id or s.kind not in change.kinds
     }
-    kept |= {(s.project, s.kind, s.subject, s.session_id): s for s in change.sightings}
-    for about in {(s.project, s.kind, s.subject) for s in change.sightings}:
+    kept |= {(s.project, s.kind, s.subject, s.session_id): s for s in change.signals}
+    for about in {(s.project, s.kind, s.subject) for s in change.signals}:
         same = sorted((s.at, key) for key, s in kept.items() if key[:3] == about)
-        for _, key in same[:-KEPT_SESSIONS]:
+        for _, key in same[:-MAX_SESSIONS_PER_SUBJECT]:
             del kept[key]
-    data.sightings = kept
+    data.signals = kept
 
 
 def _require_subject(news: Announce) -> None:

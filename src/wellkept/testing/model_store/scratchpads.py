@@ -47,7 +47,7 @@ class ModelScratchpads(ABC):
         ]
         return sorted(found, key=lambda p: (p.updated_at, p.session_id), reverse=True)[:limit]
 
-    def sightings(
+    def signals(
         self,
         *,
         project: str,
@@ -61,7 +61,7 @@ class ModelScratchpads(ABC):
         _require_limit(limit)
         found = [
             s
-            for s in self._data.sightings.values()
+            for s in self._data.signals.values()
             if s.project == project
             and (not kinds or s.kind in kinds)
             and (not subjects or s.subject in subjects)
@@ -72,8 +72,8 @@ class ModelScratchpads(ABC):
         found.sort(key=lambda s: (s.kind.value, s.subject))
         return sorted(found, key=lambda s: (s.at, s.session_id), reverse=True)[:limit]
 
-    def count_sightings(self, *, project: str) -> dict[SignalKind, int]:
-        return dict(Counter(s.kind for s in self._data.sightings.values() if s.project == project))
+    def count_signals(self, *, project: str) -> dict[SignalKind, int]:
+        return dict(Counter(s.kind for s in self._data.signals.values() if s.project == project))
 
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
         return {i: self._data.reasons[i] for i in memory_ids if i in self._data.reasons}
@@ -102,10 +102,10 @@ def move_observed(data: ModelData, alias: str, target: str) -> None:
     for key, why in data.reasons.items():
         if why.project == alias:
             data.reasons[key] = replace(why, project=target)
-    moved = [s for s in data.sightings.values() if s.project == alias]
-    data.sightings = {key: s for key, s in data.sightings.items() if s.project != alias}
+    moved = [s for s in data.signals.values() if s.project == alias]
+    data.signals = {key: s for key, s in data.signals.items() if s.project != alias}
     for s in moved:
-        data.sightings[target, s.kind, s.subject, s.session_id] = replace(s, project=target)
+        data.signals[target, s.kind, s.subject, s.session_id] = replace(s, project=target)
 
 
 def _require_limit(limit: int) -> None:

@@ -84,7 +84,7 @@ class ModelStore(
             kept.memories, kept.extras, kept.vectors = draft.memories, draft.extras, draft.vectors
             kept.sessions, kept.taken, kept.marks = draft.sessions, draft.taken, draft.marks
             kept.news = draft.news
-            kept.pads, kept.sightings, kept.reasons = draft.pads, draft.sightings, draft.reasons
+            kept.pads, kept.signals, kept.reasons = draft.pads, draft.signals, draft.reasons
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         return [self._data.memories[i] for i in ids if i in self._data.memories]

@@ -57,7 +57,7 @@ def status(*, as_json: bool = False) -> None:
 @options.json_option
 def drain(*, as_json: bool) -> int:
     """Take everything in now. Exits with 1 when something had to be set aside."""
-    from wellkept.app.observer.ingest import take_events
+    from wellkept.app.observer.ingest import drain_and_learn
     from wellkept.app.observer.spool_folder import SpoolFolder
     from wellkept.clients.answers.shown_items import ShownItems
     from wellkept.clients.detached_drain import rounds
@@ -65,7 +65,7 @@ def drain(*, as_json: bool) -> int:
     folder, code = SpoolFolder.of(os.environ), exit_codes.OK
     with options.opened() as wk:
         for _ in rounds(str(folder.state), look=folder.signature):
-            code = _tell(take_events(wk, translate=events_of), as_json=as_json)
+            code = _tell(drain_and_learn(wk, translate=events_of), as_json=as_json)
     ShownItems(folder.state).forget_old()
     return code
 

@@ -53,8 +53,8 @@ def status(*, limit: int, project: str | None, as_json: bool) -> None:
         output.note("Nothing was noticed yet: sessions are watched through the client's hooks.")
     for session in held.sessions:
         click.echo(_session_line(session))
-    if held.sightings:
-        click.echo("Counted: " + ", ".join(f"{kind} {n}" for kind, n in held.sightings))
+    if held.signals:
+        click.echo("Counted: " + ", ".join(f"{kind} {n}" for kind, n in held.signals))
     for explanation in held.latest:
         click.echo(_explanation_line(explanation))
 
@@ -102,7 +102,7 @@ def verdict(
         return
     click.echo(
         f"{len(report.promoted)} memories promoted, {len(report.confirmed)} confirmed,"
-        f" {report.discarded} sheets discarded."
+        f" {report.discarded} sub-tasks discarded."
     )
     for skipped in report.skipped:
         output.note(f"Not promoted ({skipped.rule}): {skipped.reason}")
@@ -146,9 +146,10 @@ def _score(told: Explanation) -> str:
 
 
 def _session_line(session: ObservedSession) -> str:
-    standing = session.standing.word + (f" by {session.standing.by}" if session.standing.by else "")
+    result = session.validation
+    validation = result.status + (f" by {result.by}" if result.by else "")
     return output.one_line(
-        f"{session.session_id[:12]}  {session.state.value}, {standing}; {session.steps} steps,"
+        f"{session.session_id[:12]}  {session.state.value}, {validation}; {session.steps} steps,"
         f" {session.files} files, {session.errors} errors, {session.notes} notes,"
         f" {session.promoted} promoted"
     )

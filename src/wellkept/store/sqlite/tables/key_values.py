@@ -16,7 +16,7 @@ from wellkept.store.sqlite.search import quantization
 from wellkept.store.sqlite.search.vectors import find_model
 from wellkept.store.sqlite.tables.filters import condition
 from wellkept.store.sqlite.tables.memory_rows import SELECTED, dump, require_unit, to_memory
-from wellkept.store.sqlite.tables.scratchpad_rows import move_sightings
+from wellkept.store.sqlite.tables.scratchpad_rows import move_signals
 from wellkept.store.sqlite.tables.skill_uses import move_skill_uses
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class SqliteProjects(Component):
                 db.execute(f"UPDATE {table} SET project = ? WHERE project = ?", (target, alias))
             _move_file_links(db, alias, target)
             move_skill_uses(db, alias, target)
-            move_sightings(db, alias, target)
+            move_signals(db, alias, target)
             db.execute(
                 "UPDATE project_aliases SET canonical = ? WHERE canonical = ?", (target, alias)
             )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wellkept.core.scratchpad import Explanation, Scratchpad, SessionSignal
 
 PAD_COLUMNS = "session_id, project, state, updated_ms, revision, body"
-SIGHTING_COLUMNS = "project, kind, subject, session_id, at_ms, count, module, detail"
+SIGNAL_COLUMNS = "project, kind, subject, session_id, at_ms, count, module, detail"
 EXPLANATION_COLUMNS = "memory_id, project, at_ms, body"
 _BODY = ("step", "request", "planned", "done", "failed_runs", "promoted_count", "work")
 
@@ -51,7 +51,7 @@ def put_observed(db: Connection, change: Observed) -> None:
     if isinstance(change, PutScratchpad):
         put_scratchpad(db, change.pad)
     elif isinstance(change, PutSignals):
-        put_sightings(db, change)
+        put_signals(db, change)
     else:
         put_explanation(db, change.explanation)
 
@@ -83,23 +83,23 @@ def to_scratchpad(row: Row) -> Scratchpad:
     from wellkept.core.scratchpad import Scratchpad, ScratchpadStatus, TaskScratchpad
 
     body = json.loads(row[5])
-    sheets = tuple(payload_from_json(TaskScratchpad, sheet) for sheet in body.pop("sheets"))
+    tasks = tuple(payload_from_json(TaskScratchpad, task) for task in body.pop("tasks"))
     return Scratchpad(
         session_id=row[0],
         project=row[1],
         state=ScratchpadStatus(row[2]),
         updated_at=from_ms(row[3]),
         revision=row[4],
-        sheets=sheets,
+        tasks=tasks,
         **body,
     )
 
 
-def put_sightings(db: Connection, change: PutSignals) -> None:
+def put_signals(db: Connection, change: PutSignals) -> None:
     """Make some sightings those of a session."""
-    from wellkept.core.scratchpad import KEPT_SESSIONS
+    from wellkept.core.scratchpad import MAX_SESSIONS_PER_SUBJECT
 
-    strange = [s for s in change.sightings if not _belongs(s, change)]
+    strange = [s for s in change.signals if not _belongs(s, change)]
     if strange:
         raise UsageError(f"{strange[0]} is no sighting of session {change.session_id}.")
     db.execute(
@@ -108,7 +108,7 @@ def put_sightings(db: Connection, change: PutSignals) -> None:
     )
     db.executemany(
         "INSERT OR REPLACE INTO sightings VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [_sighting_row(s) for s in change.sightings],
+        [_signal_row(s) for s in change.signals],
     )
     db.executemany(
         "DELETE FROM sightings WHERE (project, kind, subject) = (:project, :kind, :subject)"
@@ -120,15 +120,15 @@ def put_sightings(db: Connection, change: PutSignals) -> None:
                 "project": s.project,
                 "kind": s.kind.value,
                 "subject": s.subject,
-                "kept": KEPT_SESSIONS,
+                "kept": MAX_SESSIONS_PER_SUBJECT,
             }
-            for s in change.sightings
+            for s in change.signals
         ],
     )
 
 
-def to_sighting(row: Row) -> SessionSignal:
-    """The sighting of a row with the columns of `SIGHTING_COLUMNS`."""
+def to_signal(row: Row) -> SessionSignal:
+    """The sighting of a row with the columns of `SIGNAL_COLUMNS`."""
     from wellkept.core.scratchpad import SessionSignal, SignalKind
 
     return SessionSignal(
@@ -168,7 +168,7 @@ def to_explanation(row: Row) -> Explanation:
     )
 
 
-def move_sightings(db: Connection, alias: str, target: str) -> None:
+def move_signals(db: Connection, alias: str, target: str) -> None:
     """A session belongs to one project, so nothing can clash."""
     db.execute("UPDATE OR REPLACE sightings SET project = ? WHERE project = ?", (target, alias))
 
@@ -181,18 +181,18 @@ _REASONS = (
 
 def _body(pad: Scratchpad) -> str:
     body: dict[str, Json] = {name: getattr(pad, name) for name in _BODY}
-    return dump({**body, "sheets": [payload_to_json(sheet) for sheet in pad.sheets]})
+    return dump({**body, "tasks": [payload_to_json(task) for task in pad.tasks]})
 
 
-def _belongs(sighting: SessionSignal, change: PutSignals) -> bool:
-    same = (sighting.project, sighting.session_id) == (change.project, change.session_id)
-    return same and sighting.kind in change.kinds and sighting.count > 0 and bool(sighting.subject)
+def _belongs(signal: SessionSignal, change: PutSignals) -> bool:
+    same = (signal.project, signal.session_id) == (change.project, change.session_id)
+    return same and signal.kind in change.kinds and signal.count > 0 and bool(signal.subject)
 
 
-def _sighting_row(sighting: SessionSignal) -> tuple[SqlValue, ...]:
+def _signal_row(signal: SessionSignal) -> tuple[SqlValue, ...]:
     return (
-        sighting.project, sighting.kind.value, sighting.subject, sighting.session_id,
-        to_ms(sighting.at), sighting.count, sighting.module, dump(sighting.detail),
+        signal.project, signal.kind.value, signal.subject, signal.session_id,
+        to_ms(signal.at), signal.count, signal.module, dump(signal.detail),
     )  # fmt: skip
 
 

@@ -11,10 +11,10 @@ from wellkept.store.sqlite.connection.database import SqlValue, placeholders
 from wellkept.store.sqlite.tables.scratchpad_rows import (
     EXPLANATION_COLUMNS,
     PAD_COLUMNS,
-    SIGHTING_COLUMNS,
+    SIGNAL_COLUMNS,
     to_explanation,
     to_scratchpad,
-    to_sighting,
+    to_signal,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class SqliteScratchpads(Component):
             ).fetchall()
         return list(map(to_scratchpad, rows))
 
-    def sightings(
+    def signals(
         self,
         *,
         project: str,
@@ -97,13 +97,13 @@ class SqliteScratchpads(Component):
             values.append(to_ms(since))
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {SIGHTING_COLUMNS} FROM sightings WHERE {' AND '.join(conditions)}"
+                f"SELECT {SIGNAL_COLUMNS} FROM sightings WHERE {' AND '.join(conditions)}"
                 " ORDER BY at_ms DESC, session_id DESC, kind, subject LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return list(map(to_sighting, rows))
+        return list(map(to_signal, rows))
 
-    def count_sightings(self, *, project: str) -> dict[SignalKind, int]:
+    def count_signals(self, *, project: str) -> dict[SignalKind, int]:
         from wellkept.core.scratchpad import SignalKind
 
         with self._database.reading() as db:
