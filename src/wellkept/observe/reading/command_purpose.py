@@ -26,7 +26,10 @@ def _any_of(*patterns: str) -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(patterns)})")
 
 
-_PACKAGER = r"(?:npm|pnpm|yarn|bun)(?: run)?"
+_PACKAGER = (
+    r"(?:npm|pnpm|yarn|bun)"
+    r"(?: (?:--filter|-F|-C|--cwd|--prefix|--workspace|-w|workspace)[ =]\S+| -\S+)*(?: run)?"
+)
 _TASKS = r"(?:mise|task|just|poe|invoke|inv|nx|turbo|moon|hatch|composer)(?: run)?"
 _TESTS = _any_of(
     r"(?:pytest|py\.test|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|karma)\b",
@@ -47,9 +50,10 @@ _CHECKS = _any_of(
 )
 INSTALLS = re.compile(
     _any_of(
-        r"(?:python\S* -m )?pip3? install|uv (?:add|pip install)|poetry add|pipenv install",
-        r"pdm add|conda install|(?:npm|pnpm) (?:install|i|add)|yarn add|bun (?:add|install)",
-        r"cargo (?:add|install)|go (?:get|install)|gem install|bundle add|composer require",
+        r"(?:python\S* -m )?pip3? install|uv (?:add|sync|pip install)|poetry (?:add|install)",
+        r"pdm (?:add|install)|conda install|(?:npm|pnpm) (?:install|i|add|ci)|pipenv install",
+        r"yarn (?:add|install)|bun (?:add|install)|bundle (?:add|install)|go (?:get|install)",
+        r"cargo (?:add|install)|gem install|composer (?:require|install)|go mod download",
         r"apt(?:-get)? install|brew install|dnf install|apk add|mix deps\.get|dotnet add",
         r"playwright install",
     ).pattern

@@ -1,0 +1,240 @@
+"""The way out of a failure: what differed between a failed command and the one that worked."""
+
+from __future__ import annotations
+
+import pytest
+
+from wellkept.observe.failures.cause import cause_line, failure_cause
+from wellkept.observe.failures.way_out import (
+    Attempt,
+    Change,
+    WayOut,
+    compare,
+    fit,
+    is_same_failure,
+    is_same_intent,
+    signature,
+)
+from wellkept.observe.reading.shell import ShellCommand, main_command, parse_command
+
+pytestmark = pytest.mark.feature("D11")
+
+
+def command(line: str) -> ShellCommand:
+    found = main_command(parse_command(line))
+    assert found is not None, line
+    return found
+
+
+def attempt(line: str, cause: str | None = None, folder: str = "") -> Attempt:
+    one = command(line)
+    return Attempt(command=one, folder=folder or (one.folder or ""), cause=cause)
+
+
+def lesson(
+    failed: str,
+    cause: str,
+    worked: str,
+    *,
+    edited: bool = False,
+    between: str = "",
+    folder: str = "",
+) -> WayOut | None:
+    return compare(
+        attempt(failed, cause, folder),
+        attempt(worked),
+        edited=edited,
+        between=parse_command(between) if between else (),
+    )
+
+
+# -- Causes ---------------------------------------------------------------------------------------
+
+OUTPUTS = [
+    ("error: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>\n\nFor more information, try '--help'.", "error: unrecognized subcommand 'bun'"),
+    ("Exit code 2\nSHIP_REGION is not set\nmake: *** [Makefile:3: ship] Error 3", "SHIP_REGION is not set"),
+    ("npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\nError: connect ECONNREFUSED 127.0.0.1:5432\nnpm ERR! A complete log of this run", "Error: connect ECONNREFUSED 127.0.0.1:5432"),
+    ("[STARTED] Running tasks\n[COMPLETED] Running tasks\nfatal: Unable to create '/x/.git/index.lock': File exists.\nhusky - pre-commit script failed (code 1)", "fatal: Unable to create '/x/.git/index.lock': File exists."),
+    ("Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nModuleNotFoundError: No module named 'yaml'", "ModuleNotFoundError: No module named 'yaml'"),
+    ("undefined\n ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"biome\" not found", "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command \"biome\" not found"),
+    ("src/a.ts(3,1): error TS2339: Property 'x' does not exist on type 'Y'.\nFound 1 error.", "src/a.ts(3,1): error TS2339: Property 'x' does not exist on type 'Y'."),
+    ("\x1b[31mError: port 3000 is in use\x1b[0m", "Error: port 3000 is in use"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("output", "cause"), OUTPUTS)
+def test_the_cause_is_the_line_that_names_it_and_not_a_wrappers(output: str, cause: str) -> None:
+    assert cause_line(output) == cause
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "error", "failed"),
+    [
+        ("pytest -q", "1 passed in 0.1s", None, False),
+        ("pytest -q", "collected 0 items\n\nno tests ran in 0.01s", None, True),
+        ("pnpm test -- --testPathPattern=x", "No tests found, exiting with code 0", None, True),
+        (
+            "pytest -q | tail -3",
+            "FAILED tests/a.py::test_x - assert 1\n1 failed in 0.2s",
+            None,
+            True,
+        ),
+        ("bun test | tail -3", " 12 pass\n 0 fail\nRan 12 tests", None, False),
+        ("cargo build 2>&1 | tail -5", "error[E0425]: cannot find value `x`", None, True),
+        ("cargo build", "warning: unused error variable", None, False),
+        ("make ship", "", "Exit code 2\nSHIP_REGION is not set", True),
+        ("ls nowhere", "", "ls: nowhere: No such file or directory", False),
+        ("make ship", "", "The user doesn't want to proceed with this tool use.", False),
+        ("make ship", "", "<tool_use_error>Sibling tool call errored</tool_use_error>", False),
+    ],
+)
+def test_failure_is_wider_than_the_exit_code(
+    line: str, output: str, error: str | None, failed: bool
+) -> None:
+    assert (failure_cause(parse_command(line), output, error) is not None) is failed
+
+
+def test_huge_and_hostile_output_is_read_in_bounded_time() -> None:
+    flood = "error " * 400_000
+    assert failure_cause(parse_command("make x"), flood, "Exit code 1") is not None
+    assert cause_line("=" * 500_000 + "\n" + "(" * 500_000) is None
+
+
+# -- What differed --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("failed", "cause", "worked", "change"),
+    [
+        ("make ship", "SHIP_REGION is not set", "SHIP_REGION=eu-west make ship", Change.ENVIRONMENT),
+        ("rtk bun run test", "error: unrecognized subcommand 'bun'", "bun run test", Change.WRAPPER),
+        ("pytest -q", "pytest: command not found", ".venv/bin/pytest -q", Change.PROGRAM),
+        ("python x.py", "python: command not found", "python3 x.py", Change.PROGRAM),
+        ("pytest tests/a.py", "No module named 'app'", "uv run pytest tests/a.py", Change.WRAPPER),
+        ("git -C /repo pull --all", "error: unexpected argument '-C' found", "git pull --all", Change.OPTION),
+        ("pnpm install", "Cannot install with \"frozen-lockfile\"", "pnpm install --no-frozen-lockfile", Change.OPTION),
+        ("gh pr comment 1 --repo me/box", "Could not resolve to a Repository with the name 'me/box'.", "gh pr comment 1 --repo them/box", Change.ARGUMENT),
+        ("pnpm --filter api test -- --testPathPattern=otp", "No tests found, exiting with code 0", "npx jest --testPathPattern=otp", Change.COMMAND),
+    ],
+)  # fmt: skip
+def test_what_differed_is_the_lesson(failed: str, cause: str, worked: str, change: Change) -> None:
+    found = lesson(failed, cause, worked)
+    assert found is not None
+    assert found.change is change
+    assert found.worked == worked
+
+
+def test_another_folder_is_part_of_the_command_that_worked() -> None:
+    found = compare(
+        attempt("npx jest a", "Can't find a root directory: no such file or directory"),
+        attempt("npx jest a", folder="apps/api"),
+        edited=False,
+    )
+    assert found is not None
+    assert (found.change, found.worked) == (Change.FOLDER, "cd apps/api && npx jest a")
+
+
+def test_a_setup_step_in_between_is_the_way_out() -> None:
+    cause = "Error: Cannot find module 'express'"
+    found = lesson("npm run dev", cause, "npm run dev", between="npm ci")
+    assert found is not None
+    assert (found.change, found.new) == (Change.SETUP, ("npm ci",))
+    assert lesson("npm run dev", cause, "npm run dev", between="ls && cat package.json") is None
+
+
+def test_removing_what_the_error_names_is_a_setup_step() -> None:
+    cause = "error: Cannot find module 'x' from '/repo/tmp/clones/q6b9z3/src/a.ts'"
+    found = lesson("bun run test", cause, "bun run test", between="rm -rf tmp/clones/q6b9z3")
+    assert found is not None
+    assert found.new == ("rm -rf tmp/clones/q6b9z3",)
+
+
+@pytest.mark.parametrize(
+    ("failed", "cause", "worked"),
+    [
+        ("git commit -m x", "husky: lint failed, error", "git commit --no-verify -m x"),
+        ("git push", "rejected: does not exist", "git push --force"),
+        ("npm i", "permission denied", "sudo npm i"),
+        ("bun run test", "expected 1 to be 2", "bun run lint"),
+        ("bun run lint", "error: 3 problems", "bun run lint:fix"),
+        ("docker compose up -d", "port is in use", "docker compose down"),
+        ("cargo build", "error[E0425]: cannot find value `x`", "cargo build --release"),
+        ("gh pr view 1 --repo a/b", "HTTP 500", "gh pr view 1 --repo c/d"),
+        ("git checkout -b x", "fatal: a branch named 'x' already exists", "git checkout x"),
+        ("pnpm --filter api test", "No tests found", "pnpm --filter web test"),
+        ("npx vite build --filter web", "sh: vite: command not found", "npx vite build"),
+        ("cargo run", "cannot find x", "cargo test"),
+    ],
+)
+def test_permissions_other_tasks_and_unexplained_differences_teach_nothing(
+    failed: str, cause: str, worked: str
+) -> None:
+    assert lesson(failed, cause, worked) is None
+
+
+def test_an_edit_explains_a_success_better_than_a_repeated_command() -> None:
+    assert lesson("make test", "undefined: x does not exist", "make test", edited=True) is None
+
+
+def test_a_lock_that_passes_is_repeated() -> None:
+    cause = "fatal: Unable to create '/r/.git/index.lock': File exists."
+    found = lesson("git checkout main", cause, "git checkout main")
+    assert found is not None
+    assert found.change is Change.REPEAT
+
+
+# -- Later failures -------------------------------------------------------------------------------
+
+
+def known(failed: str, cause: str, worked: str) -> WayOut:
+    found = lesson(failed, cause, worked)
+    assert found is not None
+    return found
+
+
+RTK = "error: unrecognized subcommand 'bun'"
+
+
+def test_a_lesson_is_fitted_to_the_command_that_fails_now() -> None:
+    wrapper = known("rtk bun run test", RTK, "bun run test")
+    assert fit(wrapper, command("rtk bun run lint --fix")) == "bun run lint --fix"
+    variable = known("make ship", "SHIP_REGION is not set", "SHIP_REGION=eu-west make ship")
+    assert fit(variable, command("make ship V=1")) == "SHIP_REGION=eu-west make ship V=1"
+    tests = known(
+        "pnpm --filter api test -- --testPathPattern=otp",
+        "No tests found, exiting with code 0",
+        "npx jest --testPathPattern=otp",
+    )
+    now = command("pnpm --filter api test -- --testPathPattern=shares")
+    assert fit(tests, now) == "npx jest --testPathPattern=shares"
+
+
+def test_a_lesson_answers_only_the_same_failure() -> None:
+    wrapper = known("rtk bun run test", RTK, "bun run test")
+    assert is_same_failure(wrapper, command("rtk bun run lint"), RTK)
+    assert not is_same_failure(wrapper, command("rtk git status"), RTK)
+    assert not is_same_failure(wrapper, command("bun run lint"), RTK)
+    owner = known(
+        "gh pr comment 1 --repo me/box",
+        "Could not resolve to a Repository with the name 'me/box'.",
+        "gh pr comment 1 --repo them/box",
+    )
+    assert is_same_failure(owner, command("gh api repos/me/box --repo me/box"), "Extra data")
+    assert not is_same_failure(owner, command("gh pr list --repo them/box"), "HTTP 500")
+
+
+def test_the_same_failure_has_one_signature_whatever_varies() -> None:
+    one = known("make ship", "/a/b/run.sh: line 3: X is not set", "X=1 make ship")
+    two = known("make ship", "/c/run.sh: line 9: X is not set", "X=1 make ship")
+    other = known("make run", "/c/run.sh: line 9: X is not set", "X=1 make run")
+    assert signature(one) == signature(two) != signature(other)
+
+
+def test_intent_is_read_through_wrappers_and_paths() -> None:
+    for left, right in (
+        ("pytest -q", "uv run pytest -q"),
+        ("make ship", "cd sub && X=1 make ship"),
+        ("/usr/bin/docker ps -a", "docker ps"),
+    ):
+        assert is_same_intent(command(left), command(right)), (left, right)
+    assert not is_same_intent(command("npm run build"), command("npm run test"))
