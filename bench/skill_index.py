@@ -22,7 +22,7 @@ import yaml
 from bench.report import Target, finish, machine, parser, ratio, table
 from wellkept.core.codec import Json
 from wellkept.skills.sources.catalog import SkillCatalog
-from wellkept.skills.sources.locations import project_places
+from wellkept.skills.sources.locations import project_locations
 from wellkept.skills.sources.scanner import FolderScanner
 
 _ROUNDS = 9
@@ -88,7 +88,7 @@ def measure(count: int) -> dict[str, float]:
         files = write_skills(root, count)
 
         def made() -> SkillCatalog:
-            return SkillCatalog([FolderScanner(place) for place in project_places(root)])
+            return SkillCatalog([FolderScanner(place) for place in project_locations(root)])
 
         catalogue = made()
         if len(catalogue.index()) != count or catalogue.index().findings:

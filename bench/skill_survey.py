@@ -21,7 +21,7 @@ from bench.report import finish, parser, say, table
 from wellkept.core.codec import Json
 from wellkept.core.skills import Skill, SkillFormat, SkillKind, SkillSource
 from wellkept.skills.documents.finding_codes import CODES
-from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES, decode, lay_out
+from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES, decode, split_document
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.sources.scanner import SKILL_FILES
 
@@ -40,7 +40,7 @@ def documents(folder: Path) -> Iterator[Path]:
 
 def plain_yaml_reads(data: bytes) -> bool:
     """Whether PyYAML takes the front matter for a mapping with a name and a description."""
-    layout = lay_out(decode(data)[0])
+    layout = split_document(decode(data)[0])
     try:
         value: object = yaml.load(layout.head, Loader=_LOADER)
     except (yaml.YAMLError, ValueError, RecursionError):

@@ -26,7 +26,7 @@ from wellkept.core.ports.store import Embedder
 from wellkept.core.records import replace
 from wellkept.core.skills import Skill
 from wellkept.skills.selection import lexical
-from wellkept.skills.selection.detection import Detected, detect_skills
+from wellkept.skills.selection.detection import DetectedSkill, detect_skills
 from wellkept.skills.selection.scoring import SkillSearch
 from wellkept.skills.selection.select import SelectionPolicy, select_skills
 
@@ -129,7 +129,7 @@ class Ways:
 
         return way
 
-    def detected(self, prompt: Prompt) -> Sequence[Detected] | None:
+    def detected(self, prompt: Prompt) -> Sequence[DetectedSkill] | None:
         """What the project of a prompt calls for."""
         return None if prompt.project is None else self._detected[prompt.project]
 

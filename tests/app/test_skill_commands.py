@@ -14,8 +14,8 @@ import pytest
 import wellkept
 from tests.skills.reading import document, put
 from wellkept.app.settings.model import Settings
+from wellkept.app.skills.commands import RunLock
 from wellkept.app.skills.context import SkillContextSource
-from wellkept.app.skills.run_lock import RunLock
 from wellkept.core.activity import ActivityKind
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.memory.context.build import ContextRequest, Moment
@@ -37,7 +37,7 @@ Deploy $1 to $2.
 _HOLD = """
 import sys
 from pathlib import Path
-from wellkept.app.skills.run_lock import RunLock
+from wellkept.app.skills.commands import RunLock
 with RunLock(Path(sys.argv[1])).held(sys.argv[2], name="deploy"):
     print("held", flush=True)
     sys.stdin.read()

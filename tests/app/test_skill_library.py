@@ -21,7 +21,7 @@ from wellkept.app.skills.learn import skills_called
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import SkillOrigin, SkillReview
 from wellkept.skills.generation.generate import require_valid
-from wellkept.skills.generation.session_story import SessionStory
+from wellkept.skills.generation.session_history import SessionHistory
 
 pytestmark = pytest.mark.feature("F9")
 
@@ -74,7 +74,7 @@ def test_what_a_person_wrote_is_replaced_only_on_request(desk: Desk, wk: wellkep
     assert wk.skills.library.get(NAME).made_by == "person"
     with pytest.raises(ConflictError):
         wk.skills.refine(NAME)
-    assert wk.skills.workshop.refine(NAME, replace_edits=True).before == edited
+    assert wk.skills.generator.refine(NAME, replace_edits=True).before == edited
 
 
 # -- Review ---------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _ms(seconds: float) -> int:
 
 
 def test_names_are_called_by_the_tool_or_after_a_slash() -> None:
-    story = SessionStory(session_id="s", prompts=("/one now", "/ nothing", "and /two", "/one"))
+    story = SessionHistory(session_id="s", prompts=("/one now", "/ nothing", "and /two", "/one"))
     assert skills_called(story) == ("one", "nothing")
 
 

@@ -14,7 +14,7 @@ from urllib.request import Request
 import pytest
 
 import wellkept
-from wellkept.app.skills.fetch import StrictRedirects, UrlFetcher, require_safe
+from wellkept.app.skills.fetch import SafeRedirectHandler, UrlFetcher, require_safe
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from wellkept.core.ports.skills import PromptArgument, PromptDefinition
 from wellkept.core.skills import SkillKind
@@ -387,7 +387,7 @@ def test_what_cannot_be_fetched_is_a_clear_error(wk: wellkept.Wellkept) -> None:
 def test_no_redirect_leads_from_the_network_to_this_machine(to: str) -> None:
     asked = Request("https://example.org/SKILL.md")
     with pytest.raises(ValueError, match="leads to"):
-        StrictRedirects().redirect_request(asked, BytesIO(), 302, "Found", Message(), to)
+        SafeRedirectHandler().redirect_request(asked, BytesIO(), 302, "Found", Message(), to)
 
 
 @pytest.mark.parametrize(

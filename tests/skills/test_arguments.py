@@ -10,10 +10,10 @@ from wellkept.core.errors import UsageError
 from wellkept.skills.commands.arguments import (
     MAX_ARGUMENT_CHARS,
     Arguments,
-    filled,
-    joined,
+    join_words,
     read_command,
     split_words,
+    substitute,
 )
 
 pytestmark = pytest.mark.feature("F5")
@@ -45,7 +45,7 @@ def test_words_are_parted_as_people_mean_them(text: str, words: tuple[str, ...])
 
 @given(st.lists(_TEXTS, max_size=6))
 def test_joined_words_are_split_into_the_same_words(words: list[str]) -> None:
-    assert split_words(joined(words)) == tuple(words)
+    assert split_words(join_words(words)) == tuple(words)
 
 
 @given(_TEXTS)
@@ -100,14 +100,14 @@ def test_nul_and_lone_surrogates_become_a_visible_mark() -> None:
     ],
 )
 def test_places_are_filled(body: str, expected: str) -> None:
-    done = filled(body, Arguments.of("one 'b c'"), names={"base_dir": "/skills/a"})
+    done = substitute(body, Arguments.of("one 'b c'"), names={"base_dir": "/skills/a"})
     assert done.text == expected
 
 
 def test_without_arguments_a_shell_command_in_the_text_stays_whole() -> None:
     body = "awk '{print $1}' file"
-    assert filled(body, Arguments(), names={}).text == body
-    assert filled("On $ARGUMENTS|", Arguments(), names={}).text == "On |"
+    assert substitute(body, Arguments(), names={}).text == body
+    assert substitute("On $ARGUMENTS|", Arguments(), names={}).text == "On |"
 
 
 @given(_TEXTS, st.lists(_TEXTS, min_size=1, max_size=3))
@@ -115,11 +115,11 @@ def test_what_was_typed_is_never_expanded_again(before: str, words: list[str]) -
     tricky = [f"$ARGUMENTS $1 ${{base_dir}} \\$1 {word}" for word in words]
     arguments = Arguments.of_words(tricky)
     prefix = before.replace("$", "").replace("\\", "")
-    done = filled(f"{prefix}|$1|$ARGUMENTS|", arguments, names={"base_dir": "$ARGUMENTS"})
+    done = substitute(f"{prefix}|$1|$ARGUMENTS|", arguments, names={"base_dir": "$ARGUMENTS"})
     assert done.text == f"{prefix}|{arguments.words[0]}|{arguments.text}|"
     assert done.used
 
 
 def test_a_folder_named_like_a_place_is_not_expanded() -> None:
-    done = filled("${base_dir}", Arguments.of("x"), names={"base_dir": "/tmp/$ARGUMENTS/$1"})
+    done = substitute("${base_dir}", Arguments.of("x"), names={"base_dir": "/tmp/$ARGUMENTS/$1"})
     assert done.text == "/tmp/$ARGUMENTS/$1"

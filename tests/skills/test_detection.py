@@ -10,7 +10,7 @@ import pytest
 from tests.skills.choosing import skill
 from tests.skills.reading import document, skill_of
 from wellkept.core.skills import InjectionPhase
-from wellkept.skills.globs import PathTable, glob_fits, mentioned_paths
+from wellkept.skills.globs import PathTable, glob_matches, mentioned_paths
 from wellkept.skills.selection.detection import BY_GLOB, BY_RULE, allows_phase, detect_skills
 from wellkept.skills.selection.project_files import ProjectFiles, scan_project
 
@@ -163,14 +163,14 @@ def test_bytes_that_are_not_text_do_no_harm(tmp_path: Path) -> None:
     ],
 )
 def test_patterns_fit_as_people_expect(glob: str, path: str, fits: bool) -> None:
-    assert glob_fits(glob, path) is fits
-    assert bool(PathTable([path]).fitting(glob, limit=1)) is fits
+    assert glob_matches(glob, path) is fits
+    assert bool(PathTable([path]).matching(glob, limit=1)) is fits
 
 
 def test_a_hostile_pattern_takes_no_time_to_speak_of() -> None:
-    assert not glob_fits("*a" * 90 + "*b", "a" * 5_000)
-    assert not glob_fits("**/" * 60 + "b", "a/" * 200 + "c")
-    assert not glob_fits("{a,b}" * 35, "c" * 35)
+    assert not glob_matches("*a" * 90 + "*b", "a" * 5_000)
+    assert not glob_matches("**/" * 60 + "b", "a/" * 200 + "c")
+    assert not glob_matches("{a,b}" * 35, "c" * 35)
 
 
 @pytest.mark.parametrize(

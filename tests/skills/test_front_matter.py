@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.skills.documents.front_matter import MAX_HEAD_CHARS, decode, lay_out
+from wellkept.skills.documents.front_matter import MAX_HEAD_CHARS, decode, split_document
 from wellkept.skills.documents.yaml_reader import Mapping, Node, Scalar, read_mapping
 
 pytestmark = pytest.mark.feature("F1")
@@ -198,11 +198,11 @@ def test_whatever_another_writer_writes_is_read_back(
 )
 def test_a_layout_put_together_again_is_the_document(text: str, mark: str) -> None:
     for whole in (mark + text, f"{mark}---\n{text}\n---\nbody", f"{mark}---\r\n{text}\r\n---\r\n"):
-        assert lay_out(whole).text == whole
+        assert split_document(whole).text == whole
 
 
 def test_a_mark_and_windows_line_ends_do_not_show_in_what_is_read() -> None:
-    layout = lay_out("\ufeff---\r\nname: x\r\n---\r\nBody\r\nmore\r\n")
+    layout = split_document("\ufeff---\r\nname: x\r\n---\r\nBody\r\nmore\r\n")
     assert (layout.head_lines, layout.plain_body) == (["name: x"], "Body\nmore")
     assert (layout.newline, layout.head_line, layout.body_line) == ("\r\n", 2, 4)
 
@@ -212,7 +212,7 @@ def test_a_mark_and_windows_line_ends_do_not_show_in_what_is_read() -> None:
     [("---\nname: x\nno end", "fence"), ("---\n" + "a: b\n" * 20_000 + "---\n", "head-size")],
 )
 def test_a_front_matter_that_cannot_be_read_counts_as_body(text: str, code: str) -> None:
-    layout = lay_out(text)
+    layout = split_document(text)
     assert not layout.has_head
     assert [found.code for found in layout.findings] == [code]
     assert layout.body == text

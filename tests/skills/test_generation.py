@@ -8,21 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wellkept.core.generated_skills import SkillRun, track_record
+from wellkept.core.generated_skills import SkillRun, skill_stats
 from wellkept.core.session_steps import MAX_STEPS, SessionStep, StepPurpose, with_step
 from wellkept.skills.documents.spec_rules import is_specified_name
 from wellkept.skills.generation.document import code, free_name, name_for, prose
-from wellkept.skills.generation.generate import document, draft_skill, require_valid, worth_learning
-from wellkept.skills.generation.outcome import SessionVerdict, judge
+from wellkept.skills.generation.generate import (
+    draft_skill,
+    render_document,
+    require_valid,
+    skip_reason,
+)
+from wellkept.skills.generation.outcome import SessionVerdict, judge_session
 from wellkept.skills.generation.procedure import (
     Procedure,
     ProcedureStep,
-    patterns_of,
-    procedure,
-    standing_steps,
+    effective_steps,
+    extract_procedure,
+    file_patterns,
 )
-from wellkept.skills.generation.refine import merged, refine_skill
-from wellkept.skills.generation.session_story import SessionStory, portable
+from wellkept.skills.generation.refine import merge_procedures, refine_skill
+from wellkept.skills.generation.session_history import SessionHistory, portable
 from wellkept.testing.samples import START
 
 pytestmark = pytest.mark.feature("F9")
@@ -50,9 +55,9 @@ COMMIT = run("git commit -m x", "commit")
 
 def told(
     *trail: SessionStep, prompts: tuple[str, ...] = ("Do it",), **known: object
-) -> SessionStory:
+) -> SessionHistory:
     story: dict[str, object] = {"session_id": "s", "tool_count": 9, "prompts": prompts, **known}
-    return SessionStory(trail=trail, **story)  # pyright: ignore[reportArgumentType]
+    return SessionHistory(steps=trail, **story)  # pyright: ignore[reportArgumentType]
 
 
 # -- Whether it went well -------------------------------------------------------------------------
@@ -113,17 +118,19 @@ def told(
         (told(), "unproven", "nothing tells"),
     ],
 )
-def test_the_first_rule_that_holds_decides(story: SessionStory, verdict: str, reason: str) -> None:
-    outcome = judge(story)
+def test_the_first_rule_that_holds_decides(
+    story: SessionHistory, verdict: str, reason: str
+) -> None:
+    outcome = judge_session(story)
     assert outcome.verdict is SessionVerdict(verdict)
     assert reason in outcome.reason
 
 
 def test_a_session_that_goes_on_or_did_one_thing_is_passed_over() -> None:
-    assert worth_learning(told(edit("a"), TEST, is_open=True)) == "it is still going on"
-    assert worth_learning(told(edit("a"), TEST, tool_count=2)) is not None
-    assert worth_learning(told(TEST)) == "it holds no procedure of several steps"
-    assert worth_learning(told(edit("a"), TEST)) is None
+    assert skip_reason(told(edit("a"), TEST, is_open=True)) == "it is still going on"
+    assert skip_reason(told(edit("a"), TEST, tool_count=2)) is not None
+    assert skip_reason(told(TEST)) == "it holds no procedure of several steps"
+    assert skip_reason(told(edit("a"), TEST)) is None
 
 
 @pytest.mark.parametrize(
@@ -143,11 +150,11 @@ def test_only_a_run_that_is_as_wide_proves_that_tests_pass(
     worked: str, failed: str, is_proof: bool
 ) -> None:
     story = told(edit("a"), run(failed, "test", ok=False), edit("a"), run(worked, "test"))
-    assert judge(story).is_success is is_proof
+    assert judge_session(story).is_success is is_proof
 
 
 def test_the_tests_of_two_programs_are_two_steps() -> None:
-    steps = procedure(told(edit("a"), TEST, run("npm test", "test"), TEST)).steps
+    steps = extract_procedure(told(edit("a"), TEST, run("npm test", "test"), TEST)).steps
     assert [step.command for step in steps] == [None, "npm test", "pytest -q"]
 
 
@@ -155,7 +162,7 @@ def test_the_tests_of_two_programs_are_two_steps() -> None:
 
 
 def _files(*trail: SessionStep) -> list[str]:
-    return [step.what for step in standing_steps(trail) if step.is_edit]
+    return [step.what for step in effective_steps(trail) if step.is_edit]
 
 
 def test_edits_that_lead_back_to_where_they_began_are_gone() -> None:
@@ -178,10 +185,10 @@ def test_git_takes_back_what_it_names_since_the_last_commit() -> None:
 
 
 def test_a_command_counts_where_it_came_last_and_failures_are_no_steps() -> None:
-    steps = procedure(
+    steps = extract_procedure(
         told(edit("src/a.py"), TEST, edit("src/b.py"), BROKEN, edit("src/c.py"), TEST, COMMIT)
     )
-    assert [(step.does, step.purpose) for step in steps.steps] == [
+    assert [(step.action, step.purpose) for step in steps.steps] == [
         ("edit", "other"),
         ("run", "test"),
         ("run", "commit"),
@@ -192,12 +199,16 @@ def test_a_command_counts_where_it_came_last_and_failures_are_no_steps() -> None
 
 def test_a_pitfall_names_the_error_and_what_helped() -> None:
     failed = run("npm run build", "check", ok=False, error="Cannot find module 'x'")
-    steps = procedure(told(failed, run("npm install x", "install"), run("npm run build", "check")))
+    steps = extract_procedure(
+        told(failed, run("npm install x", "install"), run("npm run build", "check"))
+    )
     (pitfall,) = steps.pitfalls
-    assert (pitfall.error, pitfall.helped) == ("Cannot find module 'x'", "ran npm install x")
-    other = procedure(told(run("python x.py", ok=False), run("python x.py --force"), edit("a")))
-    assert other.pitfalls[0].helped == "ran python x.py --force instead"
-    assert procedure(told(failed, edit("a"))).pitfalls == ()
+    assert (pitfall.error, pitfall.fix) == ("Cannot find module 'x'", "ran npm install x")
+    other = extract_procedure(
+        told(run("python x.py", ok=False), run("python x.py --force"), edit("a"))
+    )
+    assert other.pitfalls[0].fix == "ran python x.py --force instead"
+    assert extract_procedure(told(failed, edit("a"))).pitfalls == ()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +226,7 @@ def test_a_pitfall_names_the_error_and_what_helped() -> None:
     ],
 )
 def test_files_become_patterns(file: str, pattern: str) -> None:
-    assert patterns_of([file, file]) == (pattern,)
+    assert file_patterns([file, file]) == (pattern,)
 
 
 @pytest.mark.parametrize(
@@ -254,8 +265,8 @@ def test_a_trail_is_short_and_joins_edits_of_one_file_that_follow_each_other() -
 def test_names_are_of_the_request_or_of_the_work_and_free() -> None:
     steps = Procedure(
         steps=(
-            ProcedureStep(does="edit", patterns=("src/money/*.py",), files=("src/money/a.py",)),
-            ProcedureStep(does="run", command="pytest -q", purpose="test"),
+            ProcedureStep(action="edit", patterns=("src/money/*.py",), files=("src/money/a.py",)),
+            ProcedureStep(action="run", command="pytest -q", purpose="test"),
         )
     )
     assert name_for("Füge Größen-Tabelle hinzu!", steps, taken=()) == "fuge-groen-tabelle-hinzu"
@@ -274,11 +285,11 @@ def test_foreign_words_stay_one_line_of_prose_and_one_code_span(text: str) -> No
     assert not re.search(r"[\n\r`<>]", line)
     assert not line.startswith("#")
     span = code(text)
-    fence = re.match(r"`+", span)
-    assert fence is not None
+    boundary = re.match(r"`+", span)
+    assert boundary is not None
     assert "\n" not in span
-    inner = span[len(fence[0]) : -len(fence[0])]
-    assert fence[0] not in re.findall(r"`+", inner)
+    inner = span[len(boundary[0]) : -len(boundary[0])]
+    assert boundary[0] not in re.findall(r"`+", inner)
 
 
 # -- Any session ----------------------------------------------------------------------------------
@@ -297,11 +308,11 @@ _STEP = st.builds(
     prompt=st.integers(0, 3),
 )
 _STORY = st.builds(
-    SessionStory,
+    SessionHistory,
     session_id=_TEXT,
     title=st.none() | _TEXT,
     prompts=st.lists(_TEXT, max_size=3).map(tuple),
-    trail=st.lists(_STEP, max_size=12).map(tuple),
+    steps=st.lists(_STEP, max_size=12).map(tuple),
     files_read=st.lists(_TEXT, max_size=4).map(tuple),
     tool_count=st.integers(0, 9),
     commit_sha=st.none() | st.sampled_from(["abc1234", "1234567", "0e12345"]),
@@ -312,28 +323,28 @@ _STORY = st.builds(
 
 @settings(max_examples=150, deadline=None)
 @given(_STORY)
-def test_whatever_a_session_holds_its_document_validates(story: SessionStory) -> None:
-    draft = draft_skill(story, taken={"learned-procedure"}, safe=lambda text: text)
-    skill = require_valid(document(draft), name=draft.name)
+def test_whatever_a_session_holds_its_document_validates(story: SessionHistory) -> None:
+    draft = draft_skill(story, taken={"learned-procedure"}, redact=lambda text: text)
+    skill = require_valid(render_document(draft), name=draft.name)
     assert not [found for found in skill.findings if found.is_error]
     assert is_specified_name(draft.name)
-    assert judge(story).reason
+    assert judge_session(story).reason
     assert skill.hooks == ()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_STORY, min_size=1, max_size=4))
 def test_whatever_sessions_hold_their_merged_document_validates(
-    stories: list[SessionStory],
+    stories: list[SessionHistory],
 ) -> None:
-    draft = refine_skill(stories, name="merged", safe=lambda text: text)
-    require_valid(document(draft), name="merged")
+    draft = refine_skill(stories, name="merged", redact=lambda text: text)
+    require_valid(render_document(draft), name="merged")
     assert draft.session_ids == tuple(story.session_id for story in stories)
 
 
 @given(_STORY)
-def test_merging_one_procedure_changes_nothing(story: SessionStory) -> None:
-    assert merged([procedure(story)]) == procedure(story)
+def test_merging_one_procedure_changes_nothing(story: SessionHistory) -> None:
+    assert merge_procedures([extract_procedure(story)]) == extract_procedure(story)
 
 
 # -- Records --------------------------------------------------------------------------------------
@@ -347,8 +358,8 @@ def test_a_streak_counts_only_failures_after_the_last_look() -> None:
         return SkillRun(skill_id="x", session_id=str(day), used_by="me", at=at, succeeded=succeeded)
 
     runs = [ran(4, False), ran(1, True), ran(2, False), ran(3, None), ran(5, False)]
-    whole = track_record(runs)
+    whole = skill_stats(runs)
     assert (whole.uses, whole.judged, whole.succeeded, whole.failed_in_a_row) == (5, 4, 1, 3)
-    assert track_record(runs, since=START + timedelta(days=4)).failed_in_a_row == 1
-    assert track_record([]).success_rate == 1.0
-    assert track_record([*runs, ran(6, True)]).failed_in_a_row == 0
+    assert skill_stats(runs, since=START + timedelta(days=4)).failed_in_a_row == 1
+    assert skill_stats([]).success_rate == 1.0
+    assert skill_stats([*runs, ran(6, True)]).failed_in_a_row == 0

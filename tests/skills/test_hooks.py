@@ -15,11 +15,11 @@ import pytest
 from tests.skills.reading import document, put
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.skills import SkillIndex
-from wellkept.skills.hooks.process import MAX_OUTPUT_BYTES, passed_on, run_command
+from wellkept.skills.hooks.process import MAX_OUTPUT_BYTES, filtered_environment, run_command
 from wellkept.skills.hooks.runner import HookState, HookStatus, SkillHooks
 from wellkept.skills.hooks.trust import TrustFile, fingerprint
 from wellkept.skills.sources.catalog import SkillCatalog
-from wellkept.skills.sources.locations import project_places
+from wellkept.skills.sources.locations import project_locations
 from wellkept.skills.sources.scanner import FolderScanner
 
 pytestmark = [
@@ -47,7 +47,7 @@ class Project:
         self.root = folder / "work"
         self.root.mkdir()
         self.trust_file = folder / "own" / "hook-trust.json"
-        scanners = [FolderScanner(place) for place in project_places(self.root)]
+        scanners = [FolderScanner(place) for place in project_locations(self.root)]
         self._catalogue = SkillCatalog(scanners)
         self.hooks = SkillHooks(
             index=self._index,
@@ -353,7 +353,9 @@ def test_keys_and_tokens_are_not_passed_on(run: Run, project: Project) -> None:
     assert "t0p" not in seen
     assert "SKILL_NAME=demo" in seen
     assert f"CLAUDE_PROJECT_DIR={project.root}" in seen
-    assert set(passed_on({"PATH": "p", "LC_ALL": "C", "AWS_SECRET": "s", "WELLKEPT_X": "y"})) == {
+    assert set(
+        filtered_environment({"PATH": "p", "LC_ALL": "C", "AWS_SECRET": "s", "WELLKEPT_X": "y"})
+    ) == {
         "PATH",
         "LC_ALL",
     }

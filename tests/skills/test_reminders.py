@@ -10,8 +10,7 @@ from tests.skills.choosing import skill
 from wellkept.core.ports.skills import SkillUse
 from wellkept.core.records import replace
 from wellkept.core.skills import SkillReminders
-from wellkept.skills.commands.table import command_of
-from wellkept.skills.commands.use_counts import by_use, usage_score
+from wellkept.skills.commands.table import command_of, most_used_first, use_score
 from wellkept.skills.selection.injection import FRAME
 from wellkept.skills.selection.reminders import ReminderLevel, reminder_of, render_reminders
 from wellkept.testing.samples import START
@@ -63,9 +62,9 @@ def test_what_does_not_fit_is_counted() -> None:
 @pytest.mark.feature("F7")
 def test_a_use_counts_half_after_a_week() -> None:
     use = SkillUse("k", 8, START)
-    scores = [usage_score(use, now=START + timedelta(days=days)) for days in (0, 7, 14, 3.5)]
+    scores = [use_score(use, now=START + timedelta(days=days)) for days in (0, 7, 14, 3.5)]
     assert scores == pytest.approx([8, 4, 2, 8 / 2**0.5])
-    assert usage_score(use, now=START - timedelta(days=30)) == 8  # a clock that went back
+    assert use_score(use, now=START - timedelta(days=30)) == 8  # a clock that went back
 
 
 @pytest.mark.feature("F7")
@@ -74,4 +73,4 @@ def test_commands_come_by_use_and_the_unused_keep_their_order() -> None:
     often_long_ago = SkillUse(commands[2].key, 4, START - timedelta(days=21))
     once_today = SkillUse(commands[3].key, 1, START)
     uses = {use.key: use for use in (often_long_ago, once_today)}
-    assert [one.name for one in by_use(commands, uses, now=START)] == ["d", "c", "a", "b"]
+    assert [one.name for one in most_used_first(commands, uses, now=START)] == ["d", "c", "a", "b"]

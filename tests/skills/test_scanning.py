@@ -12,13 +12,13 @@ from tests.skills.reading import age, codes, document, put
 from wellkept.core.skills import Skill, SkillFormat, SkillIndex, SkillKind, SkillSource
 from wellkept.skills.sources import scanner as scanning
 from wellkept.skills.sources.catalog import SkillCatalog
-from wellkept.skills.sources.fingerprints import GONE
+from wellkept.skills.sources.fingerprints import MISSING
 from wellkept.skills.sources.locations import (
     FolderShape,
     SkillLocation,
-    builtin_place,
-    project_places,
-    user_places,
+    builtin_location,
+    project_locations,
+    user_locations,
 )
 from wellkept.skills.sources.scanner import FolderScanner, ScanResult
 
@@ -26,16 +26,16 @@ pytestmark = pytest.mark.feature("F7")
 
 
 def place(
-    folder: Path, shape: FolderShape = FolderShape.FOLDERS, *, fence: Path | None = None
+    folder: Path, shape: FolderShape = FolderShape.FOLDERS, *, boundary: Path | None = None
 ) -> SkillLocation:
     source = SkillSource(SkillKind.PROJECT, "test", 230, folder)
-    return SkillLocation(source, folder, shape, fence)
+    return SkillLocation(source, folder, shape, boundary)
 
 
 def scan(
-    folder: Path, shape: FolderShape = FolderShape.FOLDERS, *, fence: Path | None = None
+    folder: Path, shape: FolderShape = FolderShape.FOLDERS, *, boundary: Path | None = None
 ) -> ScanResult:
-    return FolderScanner(place(folder, shape, fence=fence)).scan()
+    return FolderScanner(place(folder, shape, boundary=boundary)).scan()
 
 
 def names(result: ScanResult) -> list[str]:
@@ -66,7 +66,7 @@ def test_every_place_of_a_project_and_a_person_is_looked_through(tmp_path: Path)
     (root / "packages" / "api" / "CLAUDE.md").write_text("# The API")
     (root / "node_modules" / "x").mkdir(parents=True)
     (root / "node_modules" / "x" / "CLAUDE.md").write_text("# Not ours")
-    index = indexed(*project_places(root), *user_places(home, own))
+    index = indexed(*project_locations(root), *user_locations(home, own))
     assert {skill.name for skill in index} == {
         "in-claude", "in-agents", "in-opencode", "in-skills", "light", "home-claude",
         "home-agents", "home-config", "mine", "packages/api/CLAUDE",
@@ -80,7 +80,7 @@ def test_every_place_of_a_project_and_a_person_is_looked_through(tmp_path: Path)
 
 @pytest.mark.feature("F2")
 def test_what_comes_with_wellkept_is_valid_and_goes_last() -> None:
-    index = indexed(builtin_place())
+    index = indexed(builtin_location())
     assert len(index) > 0
     assert index.findings == ()
     assert [skill.name for skill in index if skill.findings] == []
@@ -156,7 +156,7 @@ def test_links_out_of_a_project_are_not_followed(tmp_path: Path) -> None:
     (skills / "linked-file").mkdir()
     (skills / "linked-file" / "SKILL.md").symlink_to(secret)
     (skills / "linked-inside").symlink_to(root / "kept" / "inside", target_is_directory=True)
-    result = scan(skills, fence=root)
+    result = scan(skills, boundary=root)
     assert (names(result), found(result)) == (["good", "inside"], {"outside"})
     assert "secret" in names(scan(skills))  # a person's own links may lead anywhere
 
@@ -166,7 +166,7 @@ def test_a_place_that_is_itself_a_link_out_is_not_entered(tmp_path: Path) -> Non
     root = tmp_path / "root"
     (root / ".claude").mkdir(parents=True)
     (root / ".claude" / "skills").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
-    result = scan(root / ".claude" / "skills", fence=root)
+    result = scan(root / ".claude" / "skills", boundary=root)
     assert (names(result), found(result)) == ([], {"outside"})
 
 
@@ -267,7 +267,9 @@ def test_a_changed_skill_toml_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_place_that_is_not_there_is_no_finding(tmp_path: Path) -> None:
-    assert scan(tmp_path / "nowhere") == ScanResult(marks=((str(tmp_path / "nowhere"), GONE),))
+    assert scan(tmp_path / "nowhere") == ScanResult(
+        fingerprints=((str(tmp_path / "nowhere"), MISSING),)
+    )
     (tmp_path / "file").write_text("x")
     assert found(scan(tmp_path / "file")) == {"unreadable"}
 

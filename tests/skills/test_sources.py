@@ -64,7 +64,7 @@ def write_list(root: Path, value: object, *, name: str = "external-skills.json")
 def test_external_skills_are_read_as_they_are_in_the_wild(tmp_path: Path) -> None:
     put(tmp_path / "external/vercel/skills", "react")
     put(tmp_path / "builtin-skills", "python")
-    scanner = ListScanner(write_list(tmp_path, LIST), fence=tmp_path, copies=None)
+    scanner = ListScanner(write_list(tmp_path, LIST), boundary=tmp_path, copies=None)
     result = scanner.scan()
     by_name = {one.skill.name: one.skill for one in result.skills}
     assert sorted(by_name) == ["python-practice", "react-practice"]
@@ -87,7 +87,7 @@ def test_a_changed_list_and_a_changed_skill_are_seen(tmp_path: Path) -> None:
     put(tmp_path / "one", "react")
     entry = {"name": "listed", "path": "one/react"}
     path = write_list(tmp_path, {"skills": [entry]}, name="skills.json")
-    scanner = ListScanner(path, fence=None, copies=None)
+    scanner = ListScanner(path, boundary=None, copies=None)
     assert [one.skill.body for one in scanner.scan().skills] == ["Do it."]
     put(tmp_path / "one", "react", document("react", body="Changed."))
     assert [one.skill.body for one in scanner.scan().skills] == ["Changed."]
@@ -104,10 +104,10 @@ def test_a_list_of_a_project_cannot_reach_out_of_it(tmp_path: Path) -> None:
     (root / "link").symlink_to(tmp_path / "home", target_is_directory=True)
     paths = ["../home/secret", str(tmp_path / "home/secret"), "link/secret", "\0", "~/secret"]
     skills = [{"name": f"s{i}", "path": path} for i, path in enumerate(paths)]
-    listed = ListScanner(write_list(root, {"skills": skills}), fence=root, copies=None).scan()
+    listed = ListScanner(write_list(root, {"skills": skills}), boundary=root, copies=None).scan()
     assert listed.skills == ()
     assert set(codes(listed)) <= {"path-unsafe", "source-missing"}
-    own = ListScanner(write_list(root, {"skills": skills[:2]}), fence=None, copies=None).scan()
+    own = ListScanner(write_list(root, {"skills": skills[:2]}), boundary=None, copies=None).scan()
     assert [one.skill.name for one in own.skills] == ["s0", "s1"]
 
 
@@ -117,7 +117,7 @@ def test_a_list_of_a_project_cannot_reach_out_of_it(tmp_path: Path) -> None:
      b'{"skills": {"a": 1, "b": {"source": []}}}', b'{"skills": [{"name": "a"}]}'],
 )  # fmt: skip
 def test_a_broken_list_is_a_finding(data: bytes, tmp_path: Path) -> None:
-    listed = read_list(data, path=tmp_path / "skills.json", fence=None)
+    listed = read_list(data, path=tmp_path / "skills.json", boundary=None)
     assert listed.skills == ()
     assert {finding.code for finding in listed.findings} == {"source-broken"}
 
@@ -137,8 +137,10 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_no_list_makes_reading_fail(value: object) -> None:
-    read_list(json.dumps(value).encode(), path=Path("nowhere/skills.json"), fence=Path("nowhere"))
-    read_list(json.dumps({"skills": [value]}).encode(), path=Path("x/y.json"), fence=None)
+    read_list(
+        json.dumps(value).encode(), path=Path("nowhere/skills.json"), boundary=Path("nowhere")
+    )
+    read_list(json.dumps({"skills": [value]}).encode(), path=Path("x/y.json"), boundary=None)
 
 
 def test_installed_plugins_are_found_unless_they_are_switched_off(tmp_path: Path) -> None:
@@ -192,7 +194,7 @@ def test_a_broken_book_of_agreements_is_said_and_loads_nothing(tmp_path: Path) -
 def test_a_listed_address_uses_the_agreed_copy(tmp_path: Path) -> None:
     copies = RemoteCopies(tmp_path / "remote")
     skills = [{"name": "far", "url": "https://host/SKILL.md", "priority": 170}]
-    scanner = ListScanner(write_list(tmp_path, {"skills": skills}), fence=None, copies=copies)
+    scanner = ListScanner(write_list(tmp_path, {"skills": skills}), boundary=None, copies=copies)
     assert codes(scanner.scan()) == ["remote-waiting"]
     data = document("far").encode()
     pin = Pin(url="https://host/SKILL.md", sha256=skill_of(data).sha256, name="far")

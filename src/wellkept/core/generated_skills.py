@@ -82,7 +82,7 @@ class SkillRun:
 
 
 @record
-class SkillRecord:
+class SkillStats:
     """How a skill fared: in how many sessions it was used, judged, and went well."""
 
     uses: int = 0
@@ -96,7 +96,7 @@ class SkillRecord:
         return self.succeeded / self.judged if self.judged else 1.0
 
 
-def track_record(runs: Iterable[SkillRun], *, since: datetime | None = None) -> SkillRecord:
+def skill_stats(runs: Iterable[SkillRun], *, since: datetime | None = None) -> SkillStats:
     """The record that runs add up to; a streak of failures counts only after `since`, when a
     person last had a look."""
     ordered = sorted(runs, key=lambda run: (run.at, run.session_id))
@@ -105,7 +105,7 @@ def track_record(runs: Iterable[SkillRun], *, since: datetime | None = None) -> 
     for run in judged:
         counts = since is None or run.at > since
         streak = streak + counts if not run.succeeded else 0
-    return SkillRecord(
+    return SkillStats(
         uses=len(ordered),
         judged=len(judged),
         succeeded=sum(bool(run.succeeded) for run in judged),

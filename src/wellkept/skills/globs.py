@@ -37,7 +37,7 @@ _Parts: TypeAlias = tuple[re.Pattern[str] | None, ...]
 """The steps of a pattern; None stands for any number of folders."""
 
 
-def glob_fits(glob: str, path: str) -> bool:
+def glob_matches(glob: str, path: str) -> bool:
     """Whether a pattern fits a path with forward slashes."""
     names = path.lower().split("/")
     return any(_parts_fit(parts, names) for parts in _compiled(glob))
@@ -115,11 +115,11 @@ class PathTable:
             for start in (i for i, c in enumerate(name) if c == "."):
                 self._by_extension[name[start:]].append(path)
 
-    def fitting(self, glob: str, *, limit: int) -> tuple[str, ...]:
+    def matching(self, glob: str, *, limit: int) -> tuple[str, ...]:
         """The first paths that a pattern fits; many skills share their patterns, so it is kept."""
         known = self._fitting.get((glob, limit))
         if known is None:
-            fit = (path for path in self._candidates(glob) if glob_fits(glob, path))
+            fit = (path for path in self._candidates(glob) if glob_matches(glob, path))
             known = self._fitting[glob, limit] = tuple(islice(fit, limit))
         return known
 
@@ -137,6 +137,6 @@ def mentioned_paths(text: str) -> tuple[str, ...]:
     return tuple(path for path in dict.fromkeys(found) if path not in _NO_PATHS)[:_MAX_MENTIONED]
 
 
-def fits_any(path: str, globs: Iterable[str]) -> str | None:
+def matching_glob(path: str, globs: Iterable[str]) -> str | None:
     """The first of the patterns that fits a path."""
-    return next((glob for glob in globs if glob_fits(glob, path)), None)
+    return next((glob for glob in globs if glob_matches(glob, path)), None)

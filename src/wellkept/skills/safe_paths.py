@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 
-def is_plain_relative(text: str) -> bool:
+def _is_plain_relative(text: str) -> bool:
     """Whether a path goes only downwards, on every system."""
     if not text.strip() or any(ord(c) < 32 for c in text):
         return False
@@ -16,7 +16,7 @@ def is_plain_relative(text: str) -> bool:
 
 def path_inside(folder: Path, text: str) -> Path | None:
     """The path below a folder that a text names; None when it leads out, also through a link."""
-    if not is_plain_relative(text):
+    if not _is_plain_relative(text):
         return None
     path = folder / text.replace("\\", "/")
     return path if is_inside(path, folder) else None

@@ -10,20 +10,21 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from wellkept.app.settings import paths
 from wellkept.app.skills.library import GeneratedSkills, LibraryOverview
-from wellkept.app.skills.remote import RemoteOffer, RemoteSkills
-from wellkept.app.skills.selection import Detection, SkillChooser
+from wellkept.app.skills.remote import FetchedSkill, RemoteSkills
+from wellkept.app.skills.selection import Detection, SkillChooser, announce_detected
 from wellkept.app.skills.sources import StoredSkillSwitches, scanners_of
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.records import record
 from wellkept.core.skills import Skill, SkillClash, SkillFinding, SkillIndex, SkillKind, SkillSource
 from wellkept.core.types import parse_choice
 from wellkept.skills.authoring import write
-from wellkept.skills.authoring.edit_fields import Value
-from wellkept.skills.authoring.validate import Validated, validate_path
+from wellkept.skills.authoring.edit_fields import FieldValue
+from wellkept.skills.authoring.validate import ValidationReport, validate_path
 from wellkept.skills.safe_paths import is_inside
 from wellkept.skills.sources.catalog import SkillCatalog
 from wellkept.skills.sources.remote_copies import RemoteCopies
@@ -41,7 +42,18 @@ if TYPE_CHECKING:
     from wellkept.skills.hooks.runner import SkillHooks
 
 NEW_FOLDERS: Final = (".skills", ".claude/skills", ".agents/skills", ".opencode/skills", "user")
-"""Where `create` may put a skill; `user` is this person's own folder."""
+"""Where `create` may put a skill; `user` is the user's own folder."""
+
+CLIENT_FOLDERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "claude-code": ".claude/skills",
+        "codex": ".agents/skills",
+        "cursor": ".agents/skills",
+        "gemini": ".agents/skills",
+        "opencode": ".opencode/skills",
+    }
+)
+"""Client -> the project folder from which it reads skills."""
 
 
 @record(kw_only=True)
@@ -67,13 +79,13 @@ class Skills:
         services: Services,
         *,
         memory: MemoryAccess,
-        kept: StoredSkills | None = None,
+        stored: StoredSkills | None = None,
         fetcher: SkillFetcher | None = None,
     ) -> None:
         self._services = services
         self._memory = memory
         self.library = GeneratedSkills(services)
-        self._kept = kept = kept or self.library
+        self._stored = stored = stored or self.library
         self.root = services.identity.root
         self._own_folder = paths.config_file(services.environment).parent
         self.copies = RemoteCopies(paths.data_folder(services.environment) / "remote-skills")
@@ -83,7 +95,7 @@ class Skills:
             services.environment, root=self.root, own_folder=self._own_folder, copies=self.copies
         )
         self._catalogue = SkillCatalog(
-            [*scanners, StoredSkillScanner(kept)], switches=self._switches
+            [*scanners, StoredSkillScanner(stored)], switches=self._switches
         )
         engine = services.engine
         self._chooser = chooser = SkillChooser(
@@ -150,27 +162,29 @@ class Skills:
     def detect(self, *, phase: str | None = None, refresh: bool = False) -> Detection:
         """The skills that the project calls for by its files, with reasons; others than last time
         are news."""
-        from wellkept.app.skills.notices import announce_detected
-
         found = self._chooser.detect(phase=phase, refresh=refresh)
-        if phase is None:
-            announce_detected(self._services, [one.skill.name for one in found.found])
+        services = self._services
+        if phase is None and not services.read_only:
+            names = [one.skill.name for one in found.found]
+            announce_detected(services.store, services.project, names)
         return found
 
-    def validate(self, *targets: str | Path, strict: bool = False) -> list[Validated]:
+    def validate(self, *targets: str | Path, strict: bool = False) -> list[ValidationReport]:
         """Every finding about the named skills or paths, or about all skills that there are."""
         if not targets:
             index = self.index()
-            own = [Validated(s.path, s, s.findings) for s in index if s.findings or s.path]
-            loose = [Validated(f.path, None, (f,)) for f in index.findings if f.code != "clash"]
+            own = [ValidationReport(s.path, s, s.findings) for s in index if s.findings or s.path]
+            loose = [
+                ValidationReport(f.path, None, (f,)) for f in index.findings if f.code != "clash"
+            ]
             return [*own, *loose]
         return [self._validated(target, strict=strict) for target in targets]
 
-    def _validated(self, target: str | Path, *, strict: bool) -> Validated:
+    def _validated(self, target: str | Path, *, strict: bool) -> ValidationReport:
         path = paths.expanded(target)
         if not path.exists() and isinstance(target, str) and (known := self.index().get(target)):
             if known.path is None:
-                return Validated(None, known, known.findings)
+                return ValidationReport(None, known, known.findings)
             path = known.path
         return validate_path(path, strict=strict)
 
@@ -238,7 +252,7 @@ class Skills:
 
     def _switch(self, name: str, *, on: bool) -> Skill:
         skill = self.get(name)
-        if skill.source.kind is SkillKind.GENERATED and self._kept is self.library:
+        if skill.source.kind is SkillKind.GENERATED and self._stored is self.library:
             self.library.switch(skill.name, on=on)
         else:
             self._switches.switch(skill.key, on=on)
@@ -254,7 +268,7 @@ class Skills:
         body: str,
         tags: tuple[str, ...] = (),
         folder: str = NEW_FOLDERS[0],
-        fields: Mapping[str, Value] | None = None,
+        fields: Mapping[str, FieldValue] | None = None,
     ) -> Skill:
         """Make a skill in one of this project's folders, or in this person's own."""
         if folder not in NEW_FOLDERS:
@@ -262,19 +276,21 @@ class Skills:
                 f"Skills are not put into {folder!r}.", hint=f"One of: {', '.join(NEW_FOLDERS)}."
             )
         place = self._own_folder / "skills" if folder == "user" else self.root / folder
-        self._require_no_way_out(place / name)
+        self._require_inside_project(place / name)
         path = write.create_skill(
             place, name, description=description, body=body, tags=tags, fields=fields
         )
         return self._at(path)
 
     def edit(
-        self, name: str, changes: Mapping[str, Value | None], *, body: str | None = None
+        self, name: str, changes: Mapping[str, FieldValue | None], *, body: str | None = None
     ) -> Skill:
         """Set fields of a skill's document (None removes one); the rest stays byte for byte."""
         skill = self.get(name)
-        if skill.source.kind is SkillKind.GENERATED and self._kept is self.library:
-            self.library.rewrite(skill.name, self.library.edited(skill.name, changes, body=body))
+        if skill.source.kind is SkillKind.GENERATED and self._stored is self.library:
+            self.library.rewrite(
+                skill.name, self.library.edit_document(skill.name, changes, body=body)
+            )
             return self.get(skill.name)
         return self._at(write.edit_skill(skill, changes, body=body))
 
@@ -285,7 +301,7 @@ class Skills:
             return self._remote.drop(skill, dry_run=dry_run)
         if skill.source.kind is SkillKind.GENERATED:
             if not dry_run:
-                self._kept.remove(skill.name)
+                self._stored.remove(skill.name)
             return []
         if dry_run:
             return write.files_to_remove(skill)
@@ -296,12 +312,28 @@ class Skills:
     def export(self, name: str, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Copy a skill with its files to `folder/name/`."""
         target = paths.expanded(folder).absolute()
-        self._require_no_way_out(target)
+        self._require_inside_project(target)
         skill = self.get(name)
-        kept = self.library.text_of(skill) if self._kept is self.library else None
-        return write.export_skill(skill, target, overwrite=overwrite, document=kept)
+        stored = self.library.text_of(skill) if self._stored is self.library else None
+        return write.export_skill(skill, target, overwrite=overwrite, document=stored)
 
-    def _require_no_way_out(self, path: Path) -> None:
+    def export_folder(self, to: str) -> Path:
+        """The folder for a client or a path; `./codex` is a folder, `codex` the client."""
+        return self.root / CLIENT_FOLDERS[to] if to in CLIENT_FOLDERS else paths.expanded(to)
+
+    def names_to_export(
+        self, folder: Path, *, generated: bool = False, detected: bool = False
+    ) -> list[str]:
+        """Enabled generated skills, or those that the project calls for, that are not in the
+        folder yet."""
+        chosen: list[Skill] = []
+        if generated:
+            chosen += [skill for skill in self.list(source=SkillKind.GENERATED) if skill.enabled]
+        if detected:
+            chosen += [one.skill for one in self.detect().found]
+        return [skill.name for skill in chosen if skill.source.root != folder]
+
+    def _require_inside_project(self, path: Path) -> None:
         """A checkout may be a stranger's: no link in it decides where something is written."""
         if path.is_relative_to(self.root) and not is_inside(path, self.root):
             raise UsageError(
@@ -321,21 +353,21 @@ class Skills:
     # -- Learning ---------------------------------------------------------------------------------
 
     @cached_property
-    def workshop(self) -> SkillGenerator:
+    def generator(self) -> SkillGenerator:
         """Makes skills out of sessions; loaded on first use."""
         from wellkept.app.skills.generation import SkillGenerator
 
         return SkillGenerator(
-            self._services, shelf=self.library, existing=lambda: self.index().skills
+            self._services, library=self.library, existing=lambda: self.index().skills
         )
 
     def generate(self, session: str | None = None, *, dry_run: bool = False) -> GenerationReport:
         """Make a skill of a session that went well, or of each recent one that gives one."""
-        return self.workshop.generate(session, dry_run=dry_run)
+        return self.generator.generate(session, dry_run=dry_run)
 
     def refine(self, name: str, *, dry_run: bool = False) -> Refinement:
         """Make a generated skill anew from all good sessions that used or resemble it."""
-        return self.workshop.refine(name, dry_run=dry_run)
+        return self.generator.refine(name, dry_run=dry_run)
 
     def review(self, name: str, answer: ReviewAnswer, *, text: str | None = None) -> GeneratedSkill:
         """Say accept, reject, or edit with a new text, to a generated skill."""
@@ -343,12 +375,12 @@ class Skills:
 
     # -- Remote -----------------------------------------------------------------------------------
 
-    def fetch_remote(self, url: str) -> RemoteOffer:
+    def fetch_remote(self, url: str) -> FetchedSkill:
         """Fetch a document to look at; nothing is kept."""
         return self._remote.fetch(url)
 
     def add_remote(
-        self, offer: RemoteOffer, *, sha256: str | None = None, update: bool = False
+        self, offer: FetchedSkill, *, sha256: str | None = None, update: bool = False
     ) -> Skill:
         """Agree to a fetched document: from now on exactly this is used.
 

@@ -6,15 +6,23 @@ the answer of one of Wellkept's own commands. Uses are counted, and nothing runs
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from wellkept.app.skills.run_lock import RunLock
-from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError, UsageError
+from wellkept.app.file_locks import lock, lock_within, open_lock
+from wellkept.core.errors import (
+    ConflictError,
+    StoreBusyError,
+    StoreFullError,
+    StoreReadOnlyError,
+    UsageError,
+)
 from wellkept.core.records import record
 from wellkept.core.types import parse_choice
-from wellkept.skills.commands.arguments import Arguments, Typed, read_command
+from wellkept.skills.commands.arguments import Arguments, TypedCommand, read_command
 from wellkept.skills.commands.rendering import (
     MAX_CHARS,
     PromptBudget,
@@ -28,8 +36,9 @@ from wellkept.skills.commands.table import (
     CommandKind,
     CommandTable,
     Invoker,
+    most_used_first,
+    use_score,
 )
-from wellkept.skills.commands.use_counts import by_use, usage_score
 
 if TYPE_CHECKING:
     from wellkept.app.skills.builtin_commands import MemoryAccess
@@ -38,6 +47,8 @@ if TYPE_CHECKING:
     from wellkept.core.skills import SkillIndex
     from wellkept.skills.selection.select import SkillSelection
 
+LOCK_WAIT_S: Final = 0.2
+_HOLDER_BYTES: Final = 40
 # A command is run even when it cannot be counted.
 _NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
@@ -55,6 +66,36 @@ class CommandResult:
     def kind(self) -> CommandKind:
         """Whether the text is an answer or for a model."""
         return self.command.kind
+
+
+class RunLock:
+    """Locks below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def held(self, key: str, *, name: str) -> Generator[None]:
+        """Hold the lock of a command; ConflictError when somebody else has it and keeps it.
+
+        One who only renders a prompt has it for a moment, and that is waited for.
+        """
+        with open_lock(self._folder, key) as file:
+            if not lock_within(file, LOCK_WAIT_S):
+                holder = file.read(_HOLDER_BYTES).decode("ascii", "replace").strip()
+                by = f" in process {holder}" if holder.isdigit() else ""
+                raise ConflictError(
+                    f"/{name} is already running{by}.", hint="Wait until it has ended."
+                )
+            file.truncate(0)
+            file.write(str(os.getpid()).encode())
+            file.flush()
+            yield
+
+    def is_held(self, key: str) -> bool:
+        """Whether somebody runs that command now."""
+        with open_lock(self._folder, key) as file:
+            return not lock(file)
 
 
 class SkillCommands:
@@ -94,7 +135,9 @@ class SkillCommands:
 
     def list(self, *, by: str = "person") -> list[Command]:
         """What a person or a model is offered, the most used first."""
-        return by_use(self.table.listed(_invoker(by)), self._uses(), now=self._services.clock())
+        return most_used_first(
+            self.table.listed(_invoker(by)), self._uses(), now=self._services.clock()
+        )
 
     def get(self, name: str, *, by: str = "person") -> Command:
         """The command with that name or alias, if that side may run it."""
@@ -107,7 +150,7 @@ class SkillCommands:
     def scores(self) -> dict[str, float]:
         """Command key -> how much it is used, fading with a half-life of a week."""
         now = self._services.clock()
-        return {key: usage_score(use, now=now) for key, use in self._uses().items()}
+        return {key: use_score(use, now=now) for key, use in self._uses().items()}
 
     def _uses(self) -> dict[str, SkillUse]:
         return self._services.store.skill_uses(project=self._services.project)
@@ -191,14 +234,14 @@ def _result(command: Command, call: CommandCall, budget: PromptBudget) -> Comman
     return CommandResult(command=command, arguments=call.arguments, text=command.answer(call))
 
 
-def _asked(typed: str, arguments: str | Sequence[str] | None) -> Typed:
+def _asked(typed: str, arguments: str | Sequence[str] | None) -> TypedCommand:
     if arguments is None:
         asked = read_command(typed if typed.lstrip().startswith("/") else f"/{typed.strip()}")
         if asked is None:
             raise UsageError(f"{typed[:80]!r} is no command.", hint="Type a name, as in /help.")
         return asked
     given = Arguments.of(arguments) if isinstance(arguments, str) else Arguments.of_words(arguments)
-    return Typed(typed.strip().removeprefix("/"), given)
+    return TypedCommand(typed.strip().removeprefix("/"), given)
 
 
 def _invoker(by: str) -> Invoker:

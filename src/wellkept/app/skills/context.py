@@ -70,7 +70,7 @@ class SkillContextSource:
         return done[0] if done else ()
 
 
-def skill_mark(skill: Skill) -> str:
+def _shown_id(skill: Skill) -> str:
     """What stands for a skill among the things that a session was told; changes with its text."""
     return f"s:{skill.sha256[:_ID_CHARS]}"
 
@@ -79,4 +79,4 @@ def _extra(choice: SkillChoice) -> ExtraLine:
     skill = choice.skill
     text = shorten(quoted(f"{skill.name}: {skill.description}"), limit=LINE_CHARS)
     reason = choice.reasons[0] if choice.reasons else "fits"
-    return ExtraLine(skill_mark(skill), skill.name, f"- skill {text}", reason)
+    return ExtraLine(_shown_id(skill), skill.name, f"- skill {text}", reason)

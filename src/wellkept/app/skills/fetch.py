@@ -23,7 +23,7 @@ class UrlFetcher:
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
-        self._opener = urllib.request.build_opener(StrictRedirects)
+        self._opener = urllib.request.build_opener(SafeRedirectHandler)
 
     def fetch(self, url: str, *, limit_bytes: int) -> bytes:
         """The document at an address."""
@@ -44,7 +44,7 @@ class UrlFetcher:
         return data
 
 
-class StrictRedirects(urllib.request.HTTPRedirectHandler):
+class SafeRedirectHandler(urllib.request.HTTPRedirectHandler):
     """Follows a redirect only to an address that could have been named in the first place."""
 
     def redirect_request(  # noqa: PLR0917 - the signature is urllib's

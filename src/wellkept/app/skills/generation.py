@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from wellkept.app.skills.library import PENDING_NOTE, GeneratedSkills
-from wellkept.app.skills.session_stories import story_of
+from wellkept.app.skills.session_history import load_history
 from wellkept.core.errors import ConflictError, NotFoundError, ProviderError, UsageError
 from wellkept.core.generated_skills import GeneratedSkill, SkillOrigin, SkillReview
 from wellkept.core.records import record, replace
@@ -22,21 +22,21 @@ from wellkept.core.text import shorten
 from wellkept.memory.text.redaction import redact
 from wellkept.observe.model.session_summaries import spend_tokens
 from wellkept.skills.generation.document import free_name
-from wellkept.skills.generation.duplicates import SimilarSkill, nearest
+from wellkept.skills.generation.duplicates import SimilarSkill, most_similar
 from wellkept.skills.generation.generate import (
     SkillDraft,
-    document,
     draft_skill,
     read_generated,
-    worth_learning,
+    render_document,
+    skip_reason,
 )
-from wellkept.skills.generation.model_prompt import ANSWER_TOKENS, question, read_answer
+from wellkept.skills.generation.model_prompt import ANSWER_TOKENS, build_prompt, read_answer
 from wellkept.skills.generation.refine import MIN_SESSIONS, refine_skill
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
     from wellkept.core.sessions import SessionRecord
-    from wellkept.skills.generation.session_story import SessionStory
+    from wellkept.skills.generation.session_history import SessionHistory
 
 LOOKED_AT_SESSIONS: Final = 30
 
@@ -74,10 +74,14 @@ class SkillGenerator:
     """Makes skills for one project. `existing` gives the skills that there are."""
 
     def __init__(
-        self, services: Services, *, shelf: GeneratedSkills, existing: Callable[[], Sequence[Skill]]
+        self,
+        services: Services,
+        *,
+        library: GeneratedSkills,
+        existing: Callable[[], Sequence[Skill]],
     ) -> None:
         self._services = services
-        self._shelf = shelf
+        self._library = library
         self._existing = existing
 
     def generate(
@@ -105,7 +109,7 @@ class SkillGenerator:
     def _kept(self, skill: GeneratedSkill, passed: list[SkippedSession]) -> GeneratedSkill | None:
         """The skill as it is written; None when another process made it of this session first."""
         try:
-            return self._shelf.put(skill)
+            return self._library.put(skill)
         except ConflictError:
             (session_id,) = skill.session_ids
             passed.append(
@@ -126,30 +130,30 @@ class SkillGenerator:
         replace_edits: bool = False,
     ) -> Refinement:
         """Make a kept skill anew from every session that used it or resembles it."""
-        skill = self._shelf.get(name)
+        skill = self._library.get(name)
         if skill.made_by == "person" and not replace_edits:
             raise ConflictError(
                 f"The skill {name!r} was edited by hand.",
                 hint="Its text would be replaced; agree with --replace-edits.",
             )
-        stories = self._stories_like(skill)
-        if len(stories) < MIN_SESSIONS:
+        histories = self._stories_like(skill)
+        if len(histories) < MIN_SESSIONS:
             raise UsageError(
-                f"Only {len(stories)} good session{'s' * (len(stories) != 1)} used or resemble "
+                f"Only {len(histories)} good session{'s' * (len(histories) != 1)} used or resemble "
                 f"{name!r}, and {MIN_SESSIONS} are needed.",
                 hint="Use it some more, then refine it.",
             )
-        draft = refine_skill(stories, name=skill.name, safe=_safe)
+        draft = refine_skill(histories, name=skill.name, redact=_redact)
         draft = replace(draft, origin=SkillOrigin.REFINED.value)
         fresh = self._written(self._worded(draft) if with_model else draft, known=skill)
-        kept = fresh if dry_run or fresh.text == skill.text else self._shelf.put(fresh)
+        kept = fresh if dry_run or fresh.text == skill.text else self._library.put(fresh)
         return Refinement(
             skill=kept, before=skill.text, sessions=draft.session_ids, dry_run=dry_run
         )
 
-    def _story(self, session: SessionRecord) -> SessionStory:
+    def _story(self, session: SessionRecord) -> SessionHistory:
         idle = self._services.settings.capture_idle_minutes
-        return story_of(session, self._services.engine, idle_minutes=idle)
+        return load_history(session, self._services.engine, idle_minutes=idle)
 
     # -- One session ------------------------------------------------------------------------------
 
@@ -167,10 +171,10 @@ class SkillGenerator:
     def _from_session(
         self, session: SessionRecord, *, made: Sequence[GeneratedSkill], with_model: bool
     ) -> GeneratedSkill | SkippedSession:
-        story = self._story(session)
-        reason = self._known_reason(session) or worth_learning(story)
+        history = self._story(session)
+        reason = self._known_reason(session) or skip_reason(history)
         if reason is None:
-            draft = draft_skill(story, taken=self._taken(made), safe=_safe)
+            draft = draft_skill(history, taken=self._taken(made), redact=_redact)
             like = self._nearest(draft, made)
             if like is None or not like.is_same:
                 return self._written(self._worded(draft, made) if with_model else draft)
@@ -178,15 +182,15 @@ class SkillGenerator:
         return SkippedSession(session_id=session.id, title=_shown(session.title), reason=reason)
 
     def _known_reason(self, session: SessionRecord) -> str | None:
-        known = next((s for s in self._shelf.all() if session.id in s.session_ids), None)
+        known = next((s for s in self._library.all() if session.id in s.session_ids), None)
         return f"the skill {known.name!r} was made of it" if known else None
 
     def _nearest(self, draft: SkillDraft, made: Sequence[GeneratedSkill]) -> SimilarSkill | None:
         engine = self._services.engine
-        rejected = [s for s in self._shelf.all() if s.review is SkillReview.REJECTED]
+        rejected = [s for s in self._library.all() if s.review is SkillReview.REJECTED]
         kept = [read_generated(s.text, name=s.name) for s in (*rejected, *made)]
-        return nearest(
-            read_generated(document(draft), name=draft.name),
+        return most_similar(
+            read_generated(render_document(draft), name=draft.name),
             [*self._existing(), *kept],
             embedder=engine.embedder(),
             cutoff=engine.thresholds().related,
@@ -194,7 +198,7 @@ class SkillGenerator:
 
     def _taken(self, made: Sequence[GeneratedSkill] = ()) -> set[str]:
         names = {name for s in self._existing() for name in (s.name, *s.invocation.aliases)}
-        return names | {skill.name for skill in (*self._shelf.all(), *made)}
+        return names | {skill.name for skill in (*self._library.all(), *made)}
 
     # -- A draft becomes a skill ------------------------------------------------------------------
 
@@ -204,25 +208,27 @@ class SkillGenerator:
         model = engine.text_model()
         if model is None:
             return draft
-        asked = question(draft)
+        asked = build_prompt(draft)
         cost = engine.count_tokens(asked) + ANSWER_TOKENS
         budget = self._services.settings.capture_daily_model_tokens
         if not spend_tokens(engine, cost, daily_tokens=budget):
             return draft
         try:
-            better = read_answer(model.complete(asked, max_tokens=ANSWER_TOKENS), draft, safe=_safe)
+            better = read_answer(
+                model.complete(asked, max_tokens=ANSWER_TOKENS), draft, redact=_redact
+            )
             taken = self._taken(made) - {draft.name}
             is_named = better.origin == SkillOrigin.REFINED.value
             name = draft.name if is_named else free_name(better.name, taken=taken)
             better = replace(better, name=name)
-            document(better)
+            render_document(better)
         except (ProviderError, UsageError):
             return draft
         return better
 
     def _written(self, draft: SkillDraft, known: GeneratedSkill | None = None) -> GeneratedSkill:
         now = self._services.clock()
-        text = document(draft)
+        text = render_document(draft)
         if redact(text).changed:
             raise UsageError("The session holds a secret that cannot be taken out of its steps.")
         is_on = self._services.settings.skills_generated == "on"
@@ -246,7 +252,7 @@ class SkillGenerator:
 
     # -- Sessions that belong together ------------------------------------------------------------
 
-    def _stories_like(self, skill: GeneratedSkill) -> list[SessionStory]:
+    def _stories_like(self, skill: GeneratedSkill) -> list[SessionHistory]:
         """Good sessions that the skill was made of, that used it, or that are for the same."""
         store = self._services.store
         used = {run.session_id for run in store.skill_runs(skill_ids=[skill.id])}
@@ -255,21 +261,21 @@ class SkillGenerator:
         others = [store.get_session(one) for one in named - {s.id for s in recent}]
         known = [*recent, *(s for s in others if s is not None and s.project == skill.project)]
         known.sort(key=lambda session: (session.started_at, session.id))
-        stories = [self._story(session) for session in known]
+        histories = [self._story(session) for session in known]
         return [
-            story
-            for story in stories
-            if worth_learning(story) is None
-            and (story.session_id in named or self._is_for(skill, story))
+            history
+            for history in histories
+            if skip_reason(history) is None
+            and (history.session_id in named or self._is_for(skill, history))
         ]
 
-    def _is_for(self, skill: GeneratedSkill, story: SessionStory) -> bool:
-        if any(story.session_id in other.session_ids for other in self._shelf.all()):
+    def _is_for(self, skill: GeneratedSkill, history: SessionHistory) -> bool:
+        if any(history.session_id in other.session_ids for other in self._library.all()):
             return False
         engine = self._services.engine
-        draft = draft_skill(story, taken=(), safe=_safe)
-        like = nearest(
-            read_generated(document(draft), name=draft.name),
+        draft = draft_skill(history, taken=(), redact=_redact)
+        like = most_similar(
+            read_generated(render_document(draft), name=draft.name),
             [read_generated(skill.text, name=skill.name)],
             embedder=engine.embedder(),
             cutoff=engine.thresholds().related,
@@ -283,7 +289,7 @@ def _id_of(project: str, session_id: str) -> str:
     return str(UUID(digest[:32]))
 
 
-def _safe(text: str) -> str:
+def _redact(text: str) -> str:
     return redact(text).text
 
 

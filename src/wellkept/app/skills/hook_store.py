@@ -28,15 +28,15 @@ _KEPT_FOR: Final = timedelta(days=30)
 _NOT_NOW: Final = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
 
-class StoredHookRunLog:
+class _StoredHookRunLog:
     """The `HookRecord` port on the shelf, so that a session that goes on elsewhere keeps it.
 
     Sessions that were quiet for a month are forgotten. Without a session, or where the store cannot
     be written, this process alone remembers.
     """
 
-    def __init__(self, shelf: KeyValueStore, project: str, *, clock: Clock) -> None:
-        self._shelf = shelf
+    def __init__(self, store: KeyValueStore, project: str, *, clock: Clock) -> None:
+        self._store = store
         self._space = f"skills.hooks.once/{quote(clean(project), safe='')}"
         self._clock = clock
         self._seen: set[tuple[str, str]] = set()
@@ -48,25 +48,25 @@ class StoredHookRunLog:
             if (session, hook) in self._seen:
                 return False
             self._seen.add((session, hook))
-            return not session or self._claim_on_shelf(clean(session), hook)
+            return not session or self._claim_in_store(clean(session), hook)
 
-    def _claim_on_shelf(self, session: str, hook: str) -> bool:
-        known = _hooks(self._shelf.get_value(self._space, session))
+    def _claim_in_store(self, session: str, hook: str) -> bool:
+        known = _hooks(self._store.get_value(self._space, session))
         if hook in known:
             return False
         with suppress(*_NOT_NOW):
             if not known:
                 self._forget_old()
             now: dict[str, Json] = {"at_ms": to_ms(self._clock()), "hooks": [*known, hook]}
-            self._shelf.put_value(self._space, session, now)
+            self._store.put_value(self._space, session, now)
         return True
 
     def _forget_old(self) -> None:
         before = to_ms(self._clock() - _KEPT_FOR)
-        for session, kept in self._shelf.values(self._space).items():
+        for session, kept in self._store.values(self._space).items():
             at_ms = kept.get("at_ms") if isinstance(kept, dict) else None
             if not isinstance(at_ms, int) or at_ms < before:
-                self._shelf.put_value(self._space, session, None)
+                self._store.put_value(self._space, session, None)
 
 
 def _hooks(kept: Json) -> list[str]:
@@ -80,6 +80,6 @@ def hooks_of(services: Services, *, index: Callable[[], SkillIndex]) -> SkillHoo
         index=index,
         root=services.identity.root,
         trust=TrustFile(paths.data_folder(services.environment) / TRUST_FILE),
-        ran=StoredHookRunLog(services.store, services.project, clock=services.clock),
+        ran=_StoredHookRunLog(services.store, services.project, clock=services.clock),
         environment=services.environment,
     )

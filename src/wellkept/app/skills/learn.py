@@ -9,22 +9,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wellkept.app.skills.session_stories import is_over, story_of
+from wellkept.app.skills.session_history import is_over, load_history
 from wellkept.core.errors import WellkeptError
 from wellkept.core.records import record
-from wellkept.skills.generation.generate import worth_learning
-from wellkept.skills.generation.outcome import SessionVerdict, judge
+from wellkept.skills.generation.generate import skip_reason
+from wellkept.skills.generation.outcome import SessionVerdict, judge_session
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from wellkept.app.wellkept import Wellkept
     from wellkept.core.sessions import SessionRecord
-    from wellkept.skills.generation.session_story import SessionStory
+    from wellkept.skills.generation.session_history import SessionHistory
 
 
 @record(kw_only=True)
-class LearnedSkills:
+class _LearnReport:
     """What came of some sessions: skills that were made, and those that were switched off."""
 
     made: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class LearnedSkills:
 
 def learn_from(
     wk: Wellkept, session_ids: Sequence[str], *, environment: Mapping[str, str]
-) -> LearnedSkills:
+) -> _LearnReport:
     """Judge the skills that sessions used and, where the settings want it, suggest new ones."""
     idle = wk.settings.capture_idle_minutes
     made: list[str] = []
@@ -51,39 +51,39 @@ def learn_from(
         else:
             made += one.made
             off += one.switched_off
-    return LearnedSkills(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))
+    return _LearnReport(made=tuple(made), switched_off=tuple(off), problems=tuple(problems))
 
 
-def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> LearnedSkills:
-    story = story_of(session, wk.engine, idle_minutes=wk.settings.capture_idle_minutes)
-    used = skills_called(story)
-    wanted = wk.settings.skills_suggest == "on" and worth_learning(story) is None
+def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> _LearnReport:
+    history = load_history(session, wk.engine, idle_minutes=wk.settings.capture_idle_minutes)
+    used = skills_called(history)
+    wanted = wk.settings.skills_suggest == "on" and skip_reason(history) is None
     if not (used or wanted or wk.engine.store.skill_runs(session_id=session.id)):
-        return LearnedSkills()
+        return _LearnReport()
     if session.project == wk.project:
-        return _in_project(wk, session, story, suggest=wanted)
+        return _in_project(wk, session, history, suggest=wanted)
     with _beside(wk, session, environment) as home:
-        return _in_project(home, session, story, suggest=wanted)
+        return _in_project(home, session, history, suggest=wanted)
 
 
 def _in_project(
-    wk: Wellkept, session: SessionRecord, story: SessionStory, *, suggest: bool
-) -> LearnedSkills:
-    verdict = judge(story).verdict
+    wk: Wellkept, session: SessionRecord, history: SessionHistory, *, suggest: bool
+) -> _LearnReport:
+    verdict = judge_session(history).verdict
     succeeded = None if verdict is SessionVerdict.UNPROVEN else verdict is SessionVerdict.SUCCESS
     off = wk.skills.library.settle(
-        session.id, used=skills_called(story), used_by=session.client, succeeded=succeeded
+        session.id, used=skills_called(history), used_by=session.client, succeeded=succeeded
     )
-    made = wk.skills.workshop.generate(session.id, with_model=False).made if suggest else ()
-    return LearnedSkills(
+    made = wk.skills.generator.generate(session.id, with_model=False).made if suggest else ()
+    return _LearnReport(
         made=tuple(skill.name for skill in made), switched_off=tuple(skill.name for skill in off)
     )
 
 
-def skills_called(story: SessionStory) -> tuple[str, ...]:
+def skills_called(history: SessionHistory) -> tuple[str, ...]:
     """The names that were called as skills: by the agent's tool, or typed after a slash."""
-    by_agent = [step.what for step in story.trail if step.kind == "skill" and step.ok]
-    typed = [said[1:].split(maxsplit=1)[:1] for said in story.prompts if said.startswith("/")]
+    by_agent = [step.what for step in history.steps if step.kind == "skill" and step.ok]
+    typed = [said[1:].split(maxsplit=1)[:1] for said in history.prompts if said.startswith("/")]
     names = [*by_agent, *(words[0] for words in typed if words)]
     return tuple(dict.fromkeys(name.removeprefix("/") for name in names))
 

@@ -14,21 +14,21 @@ from wellkept.core.generated_skills import (
     FAILURES_TO_SWITCH_OFF,
     GeneratedSkill,
     SkillEdition,
-    SkillRecord,
     SkillReview,
     SkillRun,
-    track_record,
+    SkillStats,
+    skill_stats,
 )
 from wellkept.core.ports.skills import StoredSkill
 from wellkept.core.records import record, replace
-from wellkept.skills.sources.stored import GENERATED
+from wellkept.skills.sources.stored import GENERATED_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from wellkept.app.wiring.services import Services
     from wellkept.core.skills import Skill
-    from wellkept.skills.authoring.edit_fields import Value
+    from wellkept.skills.authoring.edit_fields import FieldValue
 
 ReviewAnswer: TypeAlias = Literal["accept", "reject", "edit"]
 PENDING_NOTE = "Waits for review: `wellkept skill review {name}`."
@@ -40,7 +40,7 @@ class GeneratedSkillView:
     """A kept skill, how it fared, and what it said before."""
 
     skill: GeneratedSkill
-    record: SkillRecord
+    record: SkillStats
     editions: tuple[SkillEdition, ...] = ()
 
 
@@ -53,7 +53,7 @@ class LibraryOverview:
     accepted: int
     rejected: int
     enabled: int
-    record: SkillRecord
+    record: SkillStats
 
 
 class GeneratedSkills:
@@ -128,14 +128,14 @@ class GeneratedSkills:
             accepted=reviews.count(SkillReview.ACCEPTED),
             rejected=reviews.count(SkillReview.REJECTED),
             enabled=sum(view.skill.enabled for view in views),
-            record=SkillRecord(
+            record=SkillStats(
                 uses=sum(one.uses for one in tracks),
                 judged=sum(one.judged for one in tracks),
                 succeeded=sum(one.succeeded for one in tracks),
             ),
         )
 
-    def track(self, skill: GeneratedSkill) -> SkillRecord:
+    def track(self, skill: GeneratedSkill) -> SkillStats:
         """How a skill fared."""
         return _track(skill, self._services.store.skill_runs(skill_ids=[skill.id]))
 
@@ -167,17 +167,17 @@ class GeneratedSkills:
         """Put a person's text in place of a kept one; the switch stays as it is."""
         return self.put(self._checked(self.get(name), text))
 
-    def edited(
-        self, name: str, changes: Mapping[str, Value | None], *, body: str | None = None
+    def edit_document(
+        self, name: str, changes: Mapping[str, FieldValue | None], *, body: str | None = None
     ) -> str:
         """What a kept skill's text would be with some fields set or removed."""
-        from wellkept.skills.authoring.edit_fields import edited
+        from wellkept.skills.authoring.edit_fields import edit_document
 
-        return edited(self.get(name).text, changes, body=body)
+        return edit_document(self.get(name).text, changes, body=body)
 
     def text_of(self, skill: Skill) -> str | None:
         """The document of a skill that is kept here; None for all others."""
-        if skill.source != GENERATED:
+        if skill.source != GENERATED_SOURCE:
             return None
         return self.get(skill.name).text
 
@@ -244,5 +244,5 @@ class GeneratedSkills:
         return self.put(replace(skill, enabled=False, note=note))
 
 
-def _track(skill: GeneratedSkill, runs: list[SkillRun]) -> SkillRecord:
-    return track_record(runs, since=skill.reviewed_at)
+def _track(skill: GeneratedSkill, runs: list[SkillRun]) -> SkillStats:
+    return skill_stats(runs, since=skill.reviewed_at)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @record(kw_only=True)
-class RemoteOffer:
+class FetchedSkill:
     """A fetched document before anybody agreed to it."""
 
     url: str
@@ -45,7 +45,7 @@ class RemoteSkills:
         self._copies = copies
         self._fetcher = fetcher
 
-    def fetch(self, url: str) -> RemoteOffer:
+    def fetch(self, url: str) -> FetchedSkill:
         """Fetch a document to look at; nothing is kept."""
         from wellkept.app.skills.fetch import UrlFetcher, require_safe
 
@@ -55,7 +55,7 @@ class RemoteSkills:
         agreed = self._copies.pins().get(url)
         source = self._copies.source
         skill = read_skill(data, source=source, format=SkillFormat.FULL, name=_name_of(url))
-        return RemoteOffer(
+        return FetchedSkill(
             url=url,
             sha256=sha256_of(data).hexdigest(),
             skill=skill,
@@ -63,7 +63,7 @@ class RemoteSkills:
             data=data,
         )
 
-    def agree(self, offer: RemoteOffer, *, sha256: str | None, update: bool) -> None:
+    def agree(self, offer: FetchedSkill, *, sha256: str | None, update: bool) -> None:
         """Keep a fetched document; one that is not the expected one is refused."""
         if sha256 is not None and sha256.lower() != offer.sha256:
             raise ConflictError(

@@ -8,32 +8,39 @@ given a way to get them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from wellkept.core.activity import ActivityKind
+from wellkept.core.changes import Announce
 from wellkept.core.clock import Clock, system_clock
+from wellkept.core.codec import Json
+from wellkept.core.errors import StoreBusyError, StoreFullError, StoreReadOnlyError
 from wellkept.core.records import record
 from wellkept.core.skills import InjectionPhase, SkillIndex
-from wellkept.core.text import estimate_tokens
+from wellkept.core.text import estimate_tokens, shorten
 from wellkept.core.types import parse_choice
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Embedder
-    from wellkept.skills.selection.detection import Detected
+    from wellkept.core.ports.store import Embedder, Store
+    from wellkept.skills.selection.detection import DetectedSkill
     from wellkept.skills.selection.injection import SkillPack
     from wellkept.skills.selection.scoring import SkillSearch
     from wellkept.skills.selection.select import SkillSelection
 
 _DETECTION_HOLDS: Final = timedelta(minutes=5)
-_Stamp = tuple[tuple[str, int, int], ...]
+_DETECTED_SPACE: Final = "skills.detected"
+_SUBJECT_CHARS: Final = 300
+_Fingerprint = tuple[tuple[str, int, int], ...]
 
 
 @record
 class Detection:
     """What a project calls for, and whether it had more files than were looked at."""
 
-    found: tuple[Detected, ...]
+    found: tuple[DetectedSkill, ...]
     looked_at: int
     is_cut: bool
 
@@ -60,7 +67,7 @@ class SkillChooser:
         self._clock = clock
         self._count_tokens = count_tokens
         self._search: tuple[SkillIndex, SkillSearch] | None = None
-        self._detected: tuple[SkillIndex, _Stamp, datetime, Detection] | None = None
+        self._detected: tuple[SkillIndex, _Fingerprint, datetime, Detection] | None = None
 
     def detect(self, *, phase: str | None = None, refresh: bool = False) -> Detection:
         """The skills that the project calls for by its files, with reasons."""
@@ -151,15 +158,15 @@ class SkillChooser:
         from wellkept.skills.selection.detection import detect_skills
         from wellkept.skills.selection.project_files import scan_project
 
-        index, stamp, now = self._index(), _stamp(self._root), self._clock()
+        index, fingerprint, now = self._index(), _manifest_fingerprint(self._root), self._clock()
         kept = None if refresh else self._detected
-        if kept is not None and kept[0] is index and kept[1] == stamp:
+        if kept is not None and kept[0] is index and kept[1] == fingerprint:
             at, detection = kept[2:]
             if now - at < _DETECTION_HOLDS:
                 return detection
         files = scan_project(self._root)
         made = Detection(detect_skills(index.skills, files), len(files.paths), files.is_cut)
-        self._detected = (index, stamp, now, made)
+        self._detected = (index, fingerprint, now, made)
         return made
 
 
@@ -170,7 +177,7 @@ def _phase(name: str | None) -> InjectionPhase | None:
     return None if name is None else parse_choice(InjectionPhase, name, what="injection phase")
 
 
-def _stamp(root: Path) -> _Stamp:
+def _manifest_fingerprint(root: Path) -> _Fingerprint:
     """The folder and its manifests as they are now: what most rules look at."""
     from wellkept.skills.selection.detection import MANIFESTS
 
@@ -182,3 +189,16 @@ def _stamp(root: Path) -> _Stamp:
             continue
         seen.append((name, status.st_mtime_ns, status.st_size))
     return tuple(seen)
+
+
+def announce_detected(store: Store, project: str, names: Sequence[str]) -> None:
+    """Log which skills the project calls for, if they changed since the last time. Where the store
+    cannot be written now, a later detection logs it."""
+    found: list[Json] = [*sorted(names)]
+    if (store.get_value(_DETECTED_SPACE, project) or []) == found:
+        return
+    with suppress(StoreReadOnlyError, StoreBusyError, StoreFullError):
+        store.put_value(_DETECTED_SPACE, project, found)
+        if found:
+            subject = shorten(", ".join(names), limit=_SUBJECT_CHARS)
+            store.apply([Announce(ActivityKind.SKILLS_DETECTED, project, subject)])

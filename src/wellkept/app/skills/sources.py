@@ -11,7 +11,7 @@ from wellkept.app.settings import paths
 from wellkept.core.text import clean
 from wellkept.skills.sources.claude_plugins import PluginScanner
 from wellkept.skills.sources.list_scanner import ListScanner
-from wellkept.skills.sources.locations import builtin_place, project_places, user_places
+from wellkept.skills.sources.locations import builtin_location, project_locations, user_locations
 from wellkept.skills.sources.remote_copies import RemoteCopies, RemoteScanner
 from wellkept.skills.sources.scanner import FolderScanner
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 class StoredSkillSwitches:
     """Switches of one project, kept in its store."""
 
-    def __init__(self, shelf: KeyValueStore, project: str) -> None:
-        self._shelf = shelf
+    def __init__(self, store: KeyValueStore, project: str) -> None:
+        self._store = store
         self._space = f"skills.switches/{quote(clean(project), safe='')}"
 
     def switched(self) -> dict[str, bool]:
         """Every switch that was set."""
-        kept = self._shelf.values(self._space)
+        kept = self._store.values(self._space)
         return {key: on for key, on in kept.items() if isinstance(on, bool)}
 
     def switch(self, key: str, *, on: bool | None) -> None:
         """Set a switch; None forgets it."""
-        self._shelf.put_value(self._space, key, on)
+        self._store.put_value(self._space, key, on)
 
 
 def scanners_of(
@@ -44,7 +44,7 @@ def scanners_of(
     home = _home(environment)
     given = environment.get("CLAUDE_CONFIG_DIR")
     claude = Path(given) if given else home / ".claude"
-    places = (*project_places(root), *user_places(home, own_folder), builtin_place())
+    locations = (*project_locations(root), *user_locations(home, own_folder), builtin_location())
     lists: list[tuple[Path, Path | None]] = [
         (root / "external-skills.json", root),
         (root / ".plan-cascade" / "skills.json", root),
@@ -52,8 +52,8 @@ def scanners_of(
         (own_folder / "skills.json", None),
         (home / ".plan-cascade" / "skills.json", None),
     ]
-    scanners: list[Scanner] = [FolderScanner(place) for place in places]
-    scanners += [ListScanner(path, fence=fence, copies=copies) for path, fence in lists]
+    scanners: list[Scanner] = [FolderScanner(location) for location in locations]
+    scanners += [ListScanner(path, boundary=boundary, copies=copies) for path, boundary in lists]
     return [*scanners, RemoteScanner(copies), PluginScanner(claude)]
 
 

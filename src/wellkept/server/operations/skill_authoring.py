@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from wellkept.app.skills.library import GeneratedSkillView
     from wellkept.core.generated_skills import GeneratedSkill
     from wellkept.core.skills import SkillFinding
-    from wellkept.skills.authoring.edit_fields import Value
-    from wellkept.skills.authoring.validate import Validated
+    from wellkept.skills.authoring.edit_fields import FieldValue
+    from wellkept.skills.authoring.validate import ValidationReport
 
 MAX_TEXT_CHARS = 1 << 20
 
@@ -109,7 +109,7 @@ class SkillCheckOutput(Model):
     problems: list[SkillFindingOutput] = Field(default_factory=list[SkillFindingOutput])
 
     @classmethod
-    def of(cls, seen: Validated) -> SkillCheckOutput:
+    def of(cls, seen: ValidationReport) -> SkillCheckOutput:
         """The same as the library gives it."""
         return cls(
             name=seen.skill.name if seen.skill else "",
@@ -224,7 +224,7 @@ def skill_edit(wk: Wellkept, asked: EditSkillInput) -> SkillOutput:
     """Set fields or the text of a skill's document."""
     if not asked.fields and asked.body is None:
         raise UsageError("Nothing is to be changed.", hint="Give fields, or a body.")
-    changes: Mapping[str, Value | None] = {
+    changes: Mapping[str, FieldValue | None] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in asked.fields.items()
     }
@@ -271,7 +271,7 @@ def skill_review(wk: Wellkept, asked: ReviewSkillInput) -> GeneratedSkillDetailO
 
 def skill_refine(wk: Wellkept, asked: RefineSkillInput) -> GeneratedSkillDetailOutput:
     """Make a kept skill anew from several sessions."""
-    done = wk.skills.workshop.refine(
+    done = wk.skills.generator.refine(
         asked.name, dry_run=asked.dry_run, replace_edits=asked.replace_edits
     )
     return GeneratedSkillDetailOutput(skill=GeneratedSkillOutput.of(done.skill), before=done.before)

@@ -12,23 +12,25 @@ from typing import Final, TypeAlias
 from wellkept.core.errors import UsageError
 from wellkept.core.text import clean
 from wellkept.skills.documents.fields import canonical
-from wellkept.skills.documents.front_matter import DocumentParts, lay_out
+from wellkept.skills.documents.front_matter import DocumentParts, split_document
 from wellkept.skills.documents.yaml_reader import Entry, Node, Scalar, quoted, read_mapping
 from wellkept.skills.documents.yaml_reader import Mapping as MappingNode
 
-Value: TypeAlias = str | bool | int | tuple[str, ...] | Mapping[str, str]
+FieldValue: TypeAlias = str | bool | int | tuple[str, ...] | Mapping[str, str]
 """What a field can be set to; a tuple is a list, a mapping is for `metadata`."""
 
 _UNSAFE_START: Final = frozenset("-?:,[]{}#&*!|>'\"%@` \t=~")
 _ONE_LINE_LISTS: Final = frozenset(("allowed_tools",))
 
 
-def edited(text: str, changes: Mapping[str, Value | None], *, body: str | None = None) -> str:
+def edit_document(
+    text: str, changes: Mapping[str, FieldValue | None], *, body: str | None = None
+) -> str:
     """The document with some fields set, or removed where the value is None, and maybe a new body.
 
     A field keeps the spelling of its key; a new one is written in kebab case at the end.
     """
-    layout = lay_out(text)
+    layout = split_document(text)
     if layout.findings:
         raise UsageError(
             f"The document cannot be changed: {layout.findings[0].message}",
@@ -44,14 +46,14 @@ def edited(text: str, changes: Mapping[str, Value | None], *, body: str | None =
     if body is not None and closing:
         closing = closing.rstrip("\r\n") + newline
         new_body = newline + new_body if new_body else ""
-    whole = layout.mark + fence + head + closing + new_body
+    whole = layout.bom + fence + head + closing + new_body
     _read_back(whole, changes)
     return whole
 
 
-def new_document(fields: Mapping[str, Value], *, body: str) -> str:
+def new_document(fields: Mapping[str, FieldValue], *, body: str) -> str:
     """A document with a front matter in the given order, and a body."""
-    return edited("---\n---\n", dict(fields), body=body)
+    return edit_document("---\n---\n", dict(fields), body=body)
 
 
 def _new_body(body: str, newline: str) -> str:
@@ -59,7 +61,7 @@ def _new_body(body: str, newline: str) -> str:
     return plain.replace("\n", newline) + newline if plain else ""
 
 
-def _edited_head(layout: DocumentParts, changes: Mapping[str, Value | None]) -> str:
+def _edited_head(layout: DocumentParts, changes: Mapping[str, FieldValue | None]) -> str:
     lines = [f"{line}\n" for line in layout.head.split("\n")[:-1]]
     entries = read_mapping(layout.head_lines, first_line=1)[0].entries
     newline, appended = layout.newline, list[str]()
@@ -78,7 +80,7 @@ def _edited_head(layout: DocumentParts, changes: Mapping[str, Value | None]) -> 
     return "".join(lines) + "".join(line + newline for line in appended)
 
 
-def _render(key: str, value: Value, old: Node | None) -> list[str]:
+def _render(key: str, value: FieldValue, old: Node | None) -> list[str]:
     key = _scalar(key)
     if isinstance(value, (bool, int)):
         return [f"{key}: {str(value).lower()}"]
@@ -107,9 +109,9 @@ def _scalar(text: str) -> str:
     return text if is_safe and text else quoted(text)
 
 
-def _read_back(whole: str, changes: Mapping[str, Value | None]) -> None:
+def _read_back(whole: str, changes: Mapping[str, FieldValue | None]) -> None:
     """Refuse a change that does not read as it was meant."""
-    layout = lay_out(whole)
+    layout = split_document(whole)
     lines = layout.head_lines
     mapping, _ = read_mapping(lines, first_line=1)
     known = {canonical(entry.key): entry.value for entry in mapping.entries}

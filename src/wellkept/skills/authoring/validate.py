@@ -17,7 +17,7 @@ _LOOKED_AT = SkillSource(SkillKind.PROJECT, "validate", 250)
 
 
 @record
-class Validated:
+class ValidationReport:
     """What was found about one document; no skill when it could not be read at all."""
 
     path: Path | None
@@ -30,17 +30,17 @@ class Validated:
         return not any(found.is_error for found in self.findings)
 
 
-def validate_path(path: Path, *, strict: bool = False) -> Validated:
+def validate_path(path: Path, *, strict: bool = False) -> ValidationReport:
     """Every finding about a skill's folder or file; NotFoundError when there is none."""
     file = _document(path)
     try:
         data, _ = read_file(str(file), limit_bytes=MAX_DOCUMENT_BYTES)
     except (OSError, ValueError) as error:
         note = finding("unreadable", f"It cannot be read: {error}.")
-        return Validated(file, None, (replace(note, path=file),))
+        return ValidationReport(file, None, (replace(note, path=file),))
     if len(data) > MAX_DOCUMENT_BYTES:
         note = finding("too-large", f"It is larger than {MAX_DOCUMENT_BYTES:,} bytes.")
-        return Validated(file, None, (replace(note, path=file),))
+        return ValidationReport(file, None, (replace(note, path=file),))
     kind = _format(file)
     folder = file.absolute().parent
     skill = read_skill(
@@ -52,7 +52,7 @@ def validate_path(path: Path, *, strict: bool = False) -> Validated:
         base_dir=folder,
         strict=strict,
     )
-    return Validated(file, skill, (*skill.findings, *_interface_findings(folder, kind)))
+    return ValidationReport(file, skill, (*skill.findings, *_interface_findings(folder, kind)))
 
 
 def _document(path: Path) -> Path:

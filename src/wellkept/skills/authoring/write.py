@@ -17,8 +17,8 @@ from typing import Final
 
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.skills import Skill, SkillFormat, SkillKind
-from wellkept.skills.authoring.edit_fields import Value, edited, new_document
-from wellkept.skills.documents.atomic_write import write_new, write_whole
+from wellkept.skills.authoring.edit_fields import FieldValue, edit_document, new_document
+from wellkept.skills.documents.atomic_write import write_atomically, write_new
 from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.documents.spec_rules import (
@@ -41,7 +41,7 @@ def create_skill(
     description: str,
     body: str,
     tags: tuple[str, ...] = (),
-    fields: Mapping[str, Value] | None = None,
+    fields: Mapping[str, FieldValue] | None = None,
 ) -> Path:
     """Make `folder/name/SKILL.md`; UsageError when it would break the specification."""
     if not is_specified_name(name):
@@ -54,7 +54,7 @@ def create_skill(
             "A description has 1 to 1,024 characters.",
             hint="Say what the skill does and when to use it.",
         )
-    said: dict[str, Value] = {"name": name, "description": description.strip()}
+    said: dict[str, FieldValue] = {"name": name, "description": description.strip()}
     if tags:
         said["tags"] = tags
     data = new_document(said | dict(fields or {}), body=body).encode()
@@ -66,11 +66,11 @@ def create_skill(
 
 
 def edit_skill(
-    skill: Skill, changes: Mapping[str, Value | None], *, body: str | None = None
+    skill: Skill, changes: Mapping[str, FieldValue | None], *, body: str | None = None
 ) -> Path:
     """Change fields of a skill's file; everything else stays byte for byte. What would break a rule
     that the document keeps now is refused."""
-    path = own_file(skill)
+    path = editable_file(skill)
     data, status = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)
     if sha256(data).hexdigest() != skill.sha256:
         raise ConflictError(f"{path} was changed meanwhile.", hint="Try again.")
@@ -78,12 +78,12 @@ def edit_skill(
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not UTF-8.", hint="Save it as UTF-8 first.") from None
-    new = edited(text, changes, body=body).encode()
+    new = edit_document(text, changes, body=body).encode()
     if len(new) > MAX_DOCUMENT_BYTES:
         raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
     _require_no_new_error(skill, new, path)
     # Through a link, so that the link stays one.
-    write_whole(path.resolve(), new, mode=status.st_mode & 0o7777)
+    write_atomically(path.resolve(), new, mode=status.st_mode & 0o7777)
     return path
 
 
@@ -108,7 +108,7 @@ def _require_no_new_error(skill: Skill, new: bytes, path: Path) -> None:
 
 def files_to_remove(skill: Skill) -> list[Path]:
     """What removing a skill would remove: its folder with all files, or its one file."""
-    path = own_file(skill, verb="removed")
+    path = editable_file(skill, verb="removed")
     if skill.format is not SkillFormat.FULL:
         return [path]
     folder = path.parent
@@ -131,7 +131,7 @@ def remove_skill(skill: Skill) -> list[Path]:
     return files
 
 
-def is_own(skill: Skill) -> bool:
+def _is_editable(skill: Skill) -> bool:
     """Whether a skill lies in a folder of this project or of this person, and not in a list, among
     the copies of remote ones, in a plugin or in Wellkept itself."""
     source = skill.source
@@ -139,9 +139,9 @@ def is_own(skill: Skill) -> bool:
     return source.kind is SkillKind.PROJECT or (source.kind is SkillKind.USER and in_home)
 
 
-def own_file(skill: Skill, *, verb: str = "changed") -> Path:
+def editable_file(skill: Skill, *, verb: str = "changed") -> Path:
     """The file of a skill that may be touched; UsageError for all others."""
-    if skill.path is None or not is_own(skill):
+    if skill.path is None or not _is_editable(skill):
         raise UsageError(
             f"{skill.name!r} comes from {skill.source.kind.value}:{skill.source.name} "
             f"and cannot be {verb} here.",
@@ -179,7 +179,7 @@ def export_skill(
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
         shutil.copymode(file, copy)
-    write_whole(target / SKILL_FILES[0], data, mode=0o644)
+    write_atomically(target / SKILL_FILES[0], data, mode=0o644)
     return target
 
 
@@ -192,7 +192,7 @@ def _document(skill: Skill) -> bytes:
     """The document as it is on disk if it is a full one, else one with name and description."""
     if skill.path is not None and skill.format is SkillFormat.FULL:
         return read_file(str(skill.path), limit_bytes=MAX_DOCUMENT_BYTES)[0]
-    said: dict[str, Value] = {
+    said: dict[str, FieldValue] = {
         "name": _exported_name(skill),
         "description": skill.description[:MAX_DESCRIPTION_CHARS] or skill.name,
     }

@@ -5,7 +5,7 @@ white space or the end; inside double quotes `\\"` and `\\\\` stand for the char
 apostrophe inside a word is a letter, and a quote that does not close stays as it is typed, so that
 plain sentences come through.
 
-Invariant: `filled` goes over a text once, so nothing that was typed is ever expanded again, and
+Invariant: `substitute` goes over a text once, so nothing that was typed is ever expanded again, and
 `split_words(joined(words)) == words`. Knows nothing of skills.
 """
 
@@ -45,18 +45,18 @@ class Arguments:
     @classmethod
     def of(cls, text: str) -> Arguments:
         """The arguments that a typed text means."""
-        plain = checked(text).strip()
+        plain = _checked(text).strip()
         return cls(plain, split_words(plain))
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Arguments:
         """Arguments that came as words already, as from a shell."""
         plain = tuple(map(clean, words))
-        return cls(checked(" ".join(plain)).strip(), plain)
+        return cls(_checked(" ".join(plain)).strip(), plain)
 
 
 @record
-class Typed:
+class TypedCommand:
     """A command as somebody typed it."""
 
     name: str
@@ -71,15 +71,15 @@ class Filled:
     used: bool
 
 
-def read_command(text: str) -> Typed | None:
+def read_command(text: str) -> TypedCommand | None:
     """The command that a text is; None when it does not begin with a slash and a name."""
     found = _TYPED.match(text)
     if found is None or len(found[1]) > MAX_NAME_CHARS:
         return None
-    return Typed(clean(found[1]), Arguments.of(found[2] or ""))
+    return TypedCommand(clean(found[1]), Arguments.of(found[2] or ""))
 
 
-def checked(text: str) -> str:
+def _checked(text: str) -> str:
     """The text fit to be stored; UsageError when it is no argument but a document."""
     if len(text) > MAX_ARGUMENT_CHARS:
         raise UsageError(
@@ -101,7 +101,7 @@ def _word(found: re.Match[str]) -> str:
     return single if single is not None else plain
 
 
-def joined(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str]) -> str:
     """A text that is split into exactly these words, quoted only where that is needed."""
     return " ".join(map(_quoted, words))
 
@@ -113,7 +113,7 @@ def _quoted(word: str) -> str:
     return f'"{escaped}"'
 
 
-def filled(text: str, arguments: Arguments, *, names: Mapping[str, str]) -> Filled:
+def substitute(text: str, arguments: Arguments, *, names: Mapping[str, str]) -> Filled:
     """The text with `$ARGUMENTS`, `$ARGUMENTS[0]`, `$1`…`$9` and `${name}` in place.
 
     A backslash keeps a place as it is written. A word that was not given leaves nothing; but when

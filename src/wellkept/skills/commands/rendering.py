@@ -16,7 +16,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 from wellkept.core.skills import Skill, SkillContext, SkillFormat
 from wellkept.core.text import estimate_tokens
-from wellkept.skills.commands.arguments import Arguments, filled
+from wellkept.skills.commands.arguments import Arguments, substitute
 from wellkept.skills.safe_paths import is_inside
 
 MAX_CHARS: Final = 15_000
@@ -68,10 +68,10 @@ def render_prompt(
             hint="Run it in a client that is connected to that server.",
         )
     budget = budget or PromptBudget()
-    base = base_folder(skill)
+    base = _base_folder(skill)
     head = f"Base directory for this skill: {base}\n\n" if base else ""
     where = {"base_dir": base, "baseDir": base, "CLAUDE_SKILL_DIR": base} if base else {}
-    body = filled(skill.body, arguments, names=where)
+    body = substitute(skill.body, arguments, names=where)
     tail = f"\n\nARGUMENTS: {arguments.text}" if arguments.text and not body.used else ""
     text, left_out = _fitted(head, body.text.rstrip(), tail, skill, budget)
     how = skill.invocation
@@ -88,7 +88,7 @@ def render_prompt(
     )
 
 
-def base_folder(skill: Skill) -> str:
+def _base_folder(skill: Skill) -> str:
     """The folder of a skill's files, empty when it has none or names one outside its own."""
     base = skill.base_dir
     if base is None or skill.format is not SkillFormat.FULL:

@@ -11,16 +11,20 @@ Knows nothing of how commands are run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
 
 from wellkept.core.errors import NotFoundError, UsageError
+from wellkept.core.ports.skills import SkillUse
 from wellkept.core.records import field, record
 from wellkept.core.skills import Skill, SkillFormat, SkillIndex
 from wellkept.skills.commands.arguments import Arguments
 
 LOCAL_KIND: Final = "wellkept"
+_HALF_LIFE_DAYS: Final = 7.0
+_DAY_S: Final = 86_400.0
 
 
 class CommandKind(StrEnum):
@@ -209,3 +213,21 @@ def _names(commands: Sequence[Command], covered: Sequence[Command]) -> Mapping[s
     found.update((one.name.casefold(), one) for one in reversed(commands))
     found.update((one.name, one) for one in commands)
     return found
+
+
+def use_score(use: SkillUse, *, now: datetime) -> float:
+    """The score at a moment; a clock that went back counts as no time."""
+    days = max(0.0, (now - use.last_used_at).total_seconds() / _DAY_S)
+    return use.count * 2.0 ** (-days / _HALF_LIFE_DAYS)
+
+
+def most_used_first(
+    commands: Iterable[Command], uses: Mapping[str, SkillUse], *, now: datetime
+) -> list[Command]:
+    """Commands, the most used first; those that were never used keep their order behind."""
+
+    def score(command: Command) -> float:
+        use = uses.get(command.key)
+        return 0.0 if use is None else use_score(use, now=now)
+
+    return sorted(commands, key=score, reverse=True)

@@ -17,19 +17,19 @@ HALF_LIFE_DAYS: Final = 7.0
 _DAY_S: Final = 86_400.0
 
 
-def usage_score(use: SkillUse, *, now: datetime) -> float:
+def use_score(use: SkillUse, *, now: datetime) -> float:
     """The score at a moment; a clock that went back counts as no time."""
     days = max(0.0, (now - use.last_used_at).total_seconds() / _DAY_S)
     return use.count * 2.0 ** (-days / HALF_LIFE_DAYS)
 
 
-def by_use(
+def most_used_first(
     commands: Iterable[Command], uses: Mapping[str, SkillUse], *, now: datetime
 ) -> list[Command]:
     """Commands, the most used first; those that were never used keep their order behind."""
 
     def score(command: Command) -> float:
         use = uses.get(command.key)
-        return 0.0 if use is None else usage_score(use, now=now)
+        return 0.0 if use is None else use_score(use, now=now)
 
     return sorted(commands, key=score, reverse=True)

@@ -9,7 +9,7 @@ from tempfile import NamedTemporaryFile
 from wellkept.core.errors import ConflictError
 
 
-def write_whole(path: Path, data: bytes, *, mode: int | None = None) -> None:
+def write_atomically(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """Put a file in place in one step; with `mode` it gets those permissions."""
     with NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
         try:

@@ -15,12 +15,12 @@ from wellkept.core.skills import SkillFinding
 from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.documents.yaml_reader import Entry, Mapping, Node, Scalar, Sequence, as_text
 
-SPECIFIED: Final = frozenset(
+SPEC_FIELDS: Final = frozenset(
     ("name", "description", "license", "compatibility", "metadata", "allowed_tools")
 )
 """The fields of the Agent Skills specification."""
 
-KNOWN: Final = SPECIFIED | frozenset(
+KNOWN_FIELDS: Final = SPEC_FIELDS | frozenset(
     """version when_to_use tags user_invocable disable_model_invocation argument_hint aliases model
     context agent base_dir hooks detect inject_into priority reminders sparse_reminder
     normal_reminder detailed_reminder globs paths""".split()
@@ -48,7 +48,7 @@ class Fields:
         self._unknown: list[Entry] = []
         for entry in mapping.entries:
             name = canonical(entry.key)
-            if name not in KNOWN:
+            if name not in KNOWN_FIELDS:
                 self._unknown.append(entry)
                 continue
             earlier = self._known.get(name)

@@ -26,7 +26,7 @@ _WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 class DocumentParts:
     """A document in its parts. Without front matter `opening`, `head` and `closing` are empty."""
 
-    mark: str
+    bom: str
     opening: str
     head: str
     closing: str
@@ -41,7 +41,7 @@ class DocumentParts:
     @property
     def text(self) -> str:
         """The whole document again."""
-        return self.mark + self.opening + self.head + self.closing + self.body
+        return self.bom + self.opening + self.head + self.closing + self.body
 
     @property
     def newline(self) -> str:
@@ -90,22 +90,22 @@ def decode(data: bytes) -> tuple[str, list[SkillFinding]]:
     return text, []
 
 
-def lay_out(text: str) -> DocumentParts:
+def split_document(text: str) -> DocumentParts:
     """Find the fences. A front matter that is not closed, or is huge, counts as body."""
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    opening = _OPEN.match(text, len(mark))
+    bom = "\ufeff" if text.startswith("\ufeff") else ""
+    opening = _OPEN.match(text, len(bom))
     if opening is None:
-        return DocumentParts(mark, "", "", "", text[len(mark) :])
+        return DocumentParts(bom, "", "", "", text[len(bom) :])
     closing = _CLOSE.search(text, opening.end())
     if closing is None:
-        return _headless(mark, text, "fence", "The front matter has no closing `---` line.")
+        return _headless(bom, text, "fence", "The front matter has no closing `---` line.")
     if closing.start() - opening.end() > MAX_HEAD_CHARS:
         message = f"The front matter is longer than {MAX_HEAD_CHARS:,} characters; it is not read."
-        return _headless(mark, text, "head-size", message)
+        return _headless(bom, text, "head-size", message)
     end = closing.end() + text.startswith("\n", closing.end())
     head = text[opening.end() : closing.start()]
-    return DocumentParts(mark, opening.group(), head, text[closing.start() : end], text[end:])
+    return DocumentParts(bom, opening.group(), head, text[closing.start() : end], text[end:])
 
 
-def _headless(mark: str, text: str, code: str, message: str) -> DocumentParts:
-    return DocumentParts(mark, "", "", "", text[len(mark) :], (finding(code, message, line=1),))
+def _headless(bom: str, text: str, code: str, message: str) -> DocumentParts:
+    return DocumentParts(bom, "", "", "", text[len(bom) :], (finding(code, message, line=1),))

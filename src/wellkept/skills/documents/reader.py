@@ -27,7 +27,7 @@ from wellkept.core.skills import (
 from wellkept.core.text import first_line
 from wellkept.skills.documents.fields import Fields, canonical, items_as_text
 from wellkept.skills.documents.finding_codes import finding
-from wellkept.skills.documents.front_matter import DocumentParts, decode, lay_out
+from wellkept.skills.documents.front_matter import DocumentParts, decode, split_document
 from wellkept.skills.documents.hook_fields import read_hooks
 from wellkept.skills.documents.spec_rules import (
     check_body,
@@ -69,7 +69,7 @@ def read_skill(
 ) -> Skill:
     """The skill that a document describes. `name` is what its folder or file is called."""
     text, findings = decode(data)
-    layout = lay_out(text)
+    layout = split_document(text)
     lines = layout.head_lines
     mapping, yaml_findings = read_mapping(lines, first_line=layout.head_line)
     fields = Fields(mapping, lines)
@@ -156,10 +156,10 @@ def _description(fields: Fields, body: str, *, format: SkillFormat) -> str:
 
 def _priority(fields: Fields, source: SkillSource) -> int:
     own = fields.number("priority")
-    return source.priority if own is None else fit_priority(own, source, fields)
+    return source.priority if own is None else _fit_priority(own, source, fields)
 
 
-def fit_priority(priority: int, source: SkillSource, fields: Fields) -> int:
+def _fit_priority(priority: int, source: SkillSource, fields: Fields) -> int:
     """The priority inside the range of its source's kind, with a finding when it had to move."""
     low, high = PRIORITY_RANGES[source.kind]
     if low <= priority <= high:

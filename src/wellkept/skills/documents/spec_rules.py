@@ -13,7 +13,7 @@ from typing import Final
 
 from wellkept.core.skills import SkillFinding
 from wellkept.core.text import estimate_tokens
-from wellkept.skills.documents.fields import SPECIFIED, Fields
+from wellkept.skills.documents.fields import SPEC_FIELDS, Fields
 from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.documents.yaml_reader import Mapping, Scalar, as_text
 
@@ -101,7 +101,7 @@ def check_fields(fields: Fields, *, strict: bool) -> Iterator[SkillFinding]:
     if not strict:
         return
     for name, entry in fields.entries():
-        if name not in SPECIFIED:
+        if name not in SPEC_FIELDS:
             message = f"{_short(entry.key)} is not in the Agent Skills specification."
             yield finding("not-portable", message, line=entry.line)
 

@@ -66,7 +66,7 @@ def instruction(text: str, *, limit: int) -> str:
     return shorten(" ".join(part for part in spans if part), limit=limit)
 
 
-def names_of(files: Sequence[str]) -> str:
+def _file_names(files: Sequence[str]) -> str:
     """Some file names, and how many more there are."""
     shown = ", ".join(code(PurePosixPath(file).name) for file in files[:_SHOWN_FILES])
     more = len(files) - _SHOWN_FILES
@@ -111,7 +111,7 @@ def _latin_words(text: str) -> list[str]:
 
 def _work_words(steps: Procedure) -> list[str]:
     folders = [PurePosixPath(pattern).parent.name for pattern in steps.patterns]
-    programs = [(step.command or "").split()[:1] for step in steps.steps if step.does == "run"]
+    programs = [(step.command or "").split()[:1] for step in steps.steps if step.action == "run"]
     found = ["work-on", *folders[:1], *[word for words in programs[:1] for word in words]]
     return [word for text in found for word in _latin_words(text) or ["procedure"]]
 
@@ -138,20 +138,20 @@ def description_for(title: str, steps: Procedure) -> str:
 
 
 def _in_short(steps: Procedure) -> str:
-    done = [_verb(step) for step in steps.steps if step.does != "look"]
+    done = [_verb(step) for step in steps.steps if step.action != "look"]
     return ", then ".join(dict.fromkeys(word for word in done if word))
 
 
 def _verb(step: ProcedureStep) -> str:
-    if step.does in ("edit", "create"):
-        return f"{step.does} {len(step.files)} file{'s' * (len(step.files) != 1)}"
+    if step.action in ("edit", "create"):
+        return f"{step.action} {len(step.files)} file{'s' * (len(step.files) != 1)}"
     words = {"test": "run the tests", "check": "check", "install": "install", "commit": "commit"}
     return words.get(step.purpose, "migrate" if step.purpose == "migrate" else "run commands")
 
 
 def tags_for(steps: Procedure) -> tuple[str, ...]:
     """Languages and kinds of work, at most five."""
-    written = [file for step in steps.steps if step.does != "look" for file in step.files]
+    written = [file for step in steps.steps if step.action != "look" for file in step.files]
     suffixes = [PurePosixPath(file).suffix.lower() for file in written]
     languages = [_LANGUAGES[suffix] for suffix in suffixes if suffix in _LANGUAGES]
     kinds = [_PURPOSES[step.purpose] for step in steps.steps if step.purpose in _PURPOSES]
@@ -167,34 +167,38 @@ def body_for(title: str, requests: Sequence[str], steps: Procedure, *, sessions:
         f"# {(prose(title, limit=MAX_TITLE_CHARS) or 'Learned procedure').rstrip('.:')}",
         _origin(sessions),
         _section("When to use", _occasions(requests, steps)),
-        _section("Steps", _numbered([step_text(s, sessions=sessions) for s in steps.steps])),
-        _section("Pitfalls", [pitfall_text(pitfall) for pitfall in steps.pitfalls]),
+        _section("Steps", _numbered([_step_text(s, sessions=sessions) for s in steps.steps])),
+        _section("Pitfalls", [_pitfall_text(pitfall) for pitfall in steps.pitfalls]),
         _section("Files", _files(steps)),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def step_text(step: ProcedureStep, *, sessions: int = 1) -> str:
+def _step_text(step: ProcedureStep, *, sessions: int = 1) -> str:
     """One step as a sentence."""
-    often = f" ({step.seen} of {sessions} sessions)" if sessions > 1 and step.does != "look" else ""
+    often = (
+        f" ({step.session_count} of {sessions} sessions)"
+        if sessions > 1 and step.action != "look"
+        else ""
+    )
     return f"{_instruction(step)}{often}"
 
 
-def pitfall_text(pitfall: Pitfall) -> str:
+def _pitfall_text(pitfall: Pitfall) -> str:
     """What failed and what helped, as a list item."""
     why = f" with {code(shorten(pitfall.error, limit=200))}" if pitfall.error else ""
-    helped = prose(pitfall.helped, limit=240)
-    return f"- {code(shorten(pitfall.command, limit=160))} failed{why}. What helped: {helped}."
+    fix = prose(pitfall.fix, limit=240)
+    return f"- {code(shorten(pitfall.command, limit=160))} failed{why}. What helped: {fix}."
 
 
 def _instruction(step: ProcedureStep) -> str:
     command = code(step.command or "")
-    if step.does == "look":
+    if step.action == "look":
         return f"Read {listed(step.files)} first."
-    if step.does in ("edit", "create"):
-        verb = "Create files like" if step.does == "create" else "Edit"
-        return f"{verb} {listed(step.patterns)} (here {names_of(step.files)})."
-    if step.does == "tool":
+    if step.action in ("edit", "create"):
+        verb = "Create files like" if step.action == "create" else "Edit"
+        return f"{verb} {listed(step.patterns)} (here {_file_names(step.files)})."
+    if step.action == "tool":
         return f"Call the tool {command}."
     said = {
         "test": f"Run the tests: {command}. They must pass.",
@@ -224,7 +228,7 @@ def _files(steps: Procedure) -> list[str]:
         for pattern in step.patterns:
             inside = [f for f in step.files if PurePosixPath(f).match(pattern) or f == pattern]
             found.setdefault(pattern, []).extend(f for f in inside if f not in found[pattern])
-    return [f"- {code(pattern)}: {names_of(files)}" for pattern, files in found.items() if files]
+    return [f"- {code(pattern)}: {_file_names(files)}" for pattern, files in found.items() if files]
 
 
 def _numbered(lines: Sequence[str]) -> list[str]:

@@ -38,21 +38,21 @@ class SimilarSkill:
         return self.score >= self.cutoff
 
 
-def nearest(
+def most_similar(
     skill: Skill, others: Sequence[Skill], *, embedder: Embedder | None, cutoff: float
 ) -> SimilarSkill | None:
     """The other skill that is most like this one; None when there are no others."""
     if not others:
         return None
-    texts = [essence(other) for other in others]
-    scores = _cosines(essence(skill), texts, embedder) if embedder is not None else []
+    texts = [_purpose(other) for other in others]
+    scores = _cosines(_purpose(skill), texts, embedder) if embedder is not None else []
     limit = cutoff if scores else WORDS_CUTOFF
-    scores = scores or [_shared(essence(skill), text) for text in texts]
+    scores = scores or [_shared(_purpose(skill), text) for text in texts]
     best = max(range(len(others)), key=lambda number: scores[number])
     return SimilarSkill(others[best], scores[best], limit)
 
 
-def essence(skill: Skill) -> str:
+def _purpose(skill: Skill) -> str:
     """What a skill is for, in few words."""
     if ("generated-by", "wellkept") not in skill.metadata:
         name = skill.name.replace("-", " ").replace("_", " ")

@@ -1,8 +1,7 @@
-"""Skills out of sessions that went well: by rule, always as a document that validates.
+"""Drafts a skill from a successful session, by rule.
 
-A draft is everything a SKILL.md says, as data; `document` writes it down and reads it back, so
-that what leaves here has no errors. Whether a session is good enough to learn from is decided in
-`worth_learning`, with the reason for people.
+A draft holds the contents of a SKILL.md as data. `render_document` writes the document and checks
+it by reading it back. `skip_reason` says why a session gives no skill.
 Knows nothing of storage, models or clients.
 """
 
@@ -16,7 +15,7 @@ from wellkept.core.records import record, replace
 from wellkept.core.session_steps import SessionStep
 from wellkept.core.skills import Skill, SkillFormat
 from wellkept.core.text import first_line
-from wellkept.skills.authoring.edit_fields import Value, new_document
+from wellkept.skills.authoring.edit_fields import FieldValue, new_document
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.generation.document import (
     MAX_TITLE_CHARS,
@@ -25,15 +24,15 @@ from wellkept.skills.generation.document import (
     name_for,
     tags_for,
 )
-from wellkept.skills.generation.outcome import judge
-from wellkept.skills.generation.procedure import Procedure, procedure
-from wellkept.skills.generation.session_story import SessionStory, portable
-from wellkept.skills.sources.stored import GENERATED
+from wellkept.skills.generation.outcome import judge_session
+from wellkept.skills.generation.procedure import Procedure, extract_procedure
+from wellkept.skills.generation.session_history import SessionHistory, portable
+from wellkept.skills.sources.stored import GENERATED_SOURCE
 
 MIN_TOOL_CALLS: Final = 3
 MAX_CITED: Final = 40
 
-Safe: TypeAlias = Callable[[str], str]
+Redactor: TypeAlias = Callable[[str], str]
 """Takes secrets out of a text."""
 
 
@@ -53,98 +52,100 @@ class SkillDraft:
     origin: str = "generated"
 
 
-def worth_learning(story: SessionStory) -> str | None:
+def skip_reason(history: SessionHistory) -> str | None:
     """Why nothing can be learned from a session; None when something can."""
-    if story.is_open:
+    if history.is_open:
         return "it is still going on"
-    if story.tool_count < MIN_TOOL_CALLS:
-        return f"it has {story.tool_count} tool calls, and {MIN_TOOL_CALLS} are needed"
-    if not story.trail:
+    if history.tool_count < MIN_TOOL_CALLS:
+        return f"it has {history.tool_count} tool calls, and {MIN_TOOL_CALLS} are needed"
+    if not history.steps:
         return "its steps were not kept"
-    outcome = judge(story)
+    outcome = judge_session(history)
     if not outcome.is_success:
         return outcome.reason
-    return None if procedure(story).is_telling else "it holds no procedure of several steps"
+    return (
+        None if extract_procedure(history).is_telling else "it holds no procedure of several steps"
+    )
 
 
-def draft_skill(story: SessionStory, *, taken: Collection[str], safe: Safe) -> SkillDraft:
+def draft_skill(history: SessionHistory, *, taken: Collection[str], redact: Redactor) -> SkillDraft:
     """The skill that one session gives, with a name that is not taken."""
-    told = safe_story(story, safe=safe)
-    steps = procedure(told)
+    told = redacted_history(history, redact=redact)
+    steps = extract_procedure(told)
     title = title_of(told, steps)
-    return compose(
+    return compose_draft(
         title,
         steps,
         name=name_for(title, steps, taken=taken),
         requests=[first_line(prompt, limit=200) for prompt in told.prompts[:1]],
-        stories=(told,),
+        histories=(told,),
     )
 
 
-def compose(
+def compose_draft(
     title: str,
     steps: Procedure,
     *,
     name: str,
     requests: list[str],
-    stories: tuple[SessionStory, ...],
+    histories: tuple[SessionHistory, ...],
 ) -> SkillDraft:
     """A draft in words from a procedure and the stories that it was learned from."""
-    observations = [one for story in stories for one in story.observation_ids]
+    observations = [one for history in histories for one in history.observation_ids]
     return SkillDraft(
         name=name,
         description=description_for(title, steps),
-        body=body_for(title, requests, steps, sessions=len(stories)),
+        body=body_for(title, requests, steps, sessions=len(histories)),
         tags=tags_for(steps),
         globs=tuple(pattern for pattern in steps.patterns if pattern.isprintable())[:20],
-        session_ids=tuple(story.session_id for story in stories),
+        session_ids=tuple(history.session_id for history in histories),
         observation_ids=tuple(dict.fromkeys(observations))[-MAX_CITED:],
-        commit_sha=stories[-1].commit_sha,
-        origin="generated" if len(stories) == 1 else "refined",
+        commit_sha=histories[-1].commit_sha,
+        origin="generated" if len(histories) == 1 else "refined",
     )
 
 
-def title_of(story: SessionStory, steps: Procedure) -> str:
+def title_of(history: SessionHistory, steps: Procedure) -> str:
     """What was asked for, in few words; of a session without a prompt, where it worked."""
-    for text in (story.title, *story.prompts[:1]):
+    for text in (history.title, *history.prompts[:1]):
         if text and (line := first_line(text, limit=MAX_TITLE_CHARS)):
             return line
     return f"Work on {', '.join(steps.patterns[:2])}" if steps.patterns else "Learned procedure"
 
 
-def safe_story(story: SessionStory, *, safe: Safe) -> SessionStory:
+def redacted_history(history: SessionHistory, *, redact: Redactor) -> SessionHistory:
     """The story without secrets and without what holds only on one machine."""
 
     def told(text: str) -> str:
-        return portable(safe(text), roots=story.roots)
+        return portable(redact(text), roots=history.roots)
 
     def step(one: SessionStep) -> SessionStep:
         error = None if one.error is None else told(one.error)
         return replace(one, what=told(one.what), error=error)
 
     return replace(
-        story,
-        title=None if story.title is None else told(story.title),
-        prompts=tuple(told(prompt) for prompt in story.prompts),
-        trail=tuple(step(one) for one in story.trail),
-        files_read=tuple(told(file) for file in story.files_read),
+        history,
+        title=None if history.title is None else told(history.title),
+        prompts=tuple(told(prompt) for prompt in history.prompts),
+        steps=tuple(step(one) for one in history.steps),
+        files_read=tuple(told(file) for file in history.files_read),
     )
 
 
-def document(draft: SkillDraft) -> str:
+def render_document(draft: SkillDraft) -> str:
     """The SKILL.md of a draft; UsageError should it not validate."""
-    fields: dict[str, Value] = {"name": draft.name, "description": draft.description}
+    fields: dict[str, FieldValue] = {"name": draft.name, "description": draft.description}
     if draft.tags:
         fields["tags"] = draft.tags
     if draft.globs:
         fields["globs"] = draft.globs
-    fields["metadata"] = provenance(draft)
+    fields["metadata"] = _provenance(draft)
     text = new_document(fields, body=draft.body)
     require_valid(text, name=draft.name)
     return text
 
 
-def provenance(draft: SkillDraft) -> Mapping[str, str]:
+def _provenance(draft: SkillDraft) -> Mapping[str, str]:
     """Where a skill comes from, as metadata."""
     found = {
         "generated-by": "wellkept",
@@ -159,7 +160,7 @@ def provenance(draft: SkillDraft) -> Mapping[str, str]:
 
 def read_generated(text: str, *, name: str) -> Skill:
     """A kept document as a skill."""
-    return read_skill(text.encode(), source=GENERATED, format=SkillFormat.FULL, name=name)
+    return read_skill(text.encode(), source=GENERATED_SOURCE, format=SkillFormat.FULL, name=name)
 
 
 def require_valid(text: str, *, name: str) -> Skill:

@@ -15,7 +15,7 @@ from wellkept.core.records import replace
 from wellkept.core.text import shorten
 from wellkept.skills.documents.spec_rules import MAX_DESCRIPTION_CHARS, is_specified_name
 from wellkept.skills.generation.document import instruction, prose
-from wellkept.skills.generation.generate import Safe, SkillDraft
+from wellkept.skills.generation.generate import Redactor, SkillDraft
 
 ANSWER_TOKENS: Final = 900
 _MATERIAL_CHARS: Final = 8_000
@@ -33,23 +33,23 @@ Notes:
 """
 
 
-def question(draft: SkillDraft) -> str:
+def build_prompt(draft: SkillDraft) -> str:
     """What a model is asked for a draft."""
     notes = f"{draft.name}\n{draft.description}\n\n{draft.body}"
     return _INSTRUCTIONS + shorten(notes, limit=_MATERIAL_CHARS)
 
 
-def read_answer(answer: str, draft: SkillDraft, *, safe: Safe) -> SkillDraft:
+def read_answer(answer: str, draft: SkillDraft, *, redact: Redactor) -> SkillDraft:
     """The draft in a model's words; UsageError when the answer is no procedure."""
     given = _object(answer)
-    steps = [instruction(safe(text), limit=_LINE_CHARS) for text in _texts(given, "steps")]
+    steps = [instruction(redact(text), limit=_LINE_CHARS) for text in _texts(given, "steps")]
     steps = [text for text in steps if text]
-    description = prose(safe(_text(given, "description")), limit=MAX_DESCRIPTION_CHARS)
+    description = prose(redact(_text(given, "description")), limit=MAX_DESCRIPTION_CHARS)
     if len(steps) < 2 or not description:
         raise UsageError("The model's answer holds no procedure.")
     name = _text(given, "name")
-    pitfalls = [instruction(safe(text), limit=_LINE_CHARS) for text in _texts(given, "pitfalls")]
-    title = prose(safe(_text(given, "title")), limit=100)
+    pitfalls = [instruction(redact(text), limit=_LINE_CHARS) for text in _texts(given, "pitfalls")]
+    title = prose(redact(_text(given, "title")), limit=100)
     return replace(
         draft,
         name=name if is_specified_name(name) and name.isascii() else draft.name,

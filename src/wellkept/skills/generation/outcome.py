@@ -20,8 +20,8 @@ from typing import Final
 
 from wellkept.core.records import record
 from wellkept.core.session_steps import SessionStep
-from wellkept.skills.generation.procedure import covers, standing_steps
-from wellkept.skills.generation.session_story import SessionStory
+from wellkept.skills.generation.procedure import covers, effective_steps
+from wellkept.skills.generation.session_history import SessionHistory
 
 _LOOKED_AT_CHARS: Final = 600
 _BAD: Final = re.compile(
@@ -53,7 +53,7 @@ class SessionVerdict(StrEnum):
 
 
 @record
-class SessionOutcome:
+class _Outcome:
     """A verdict and the reason for it, in words."""
 
     verdict: SessionVerdict
@@ -65,30 +65,30 @@ class SessionOutcome:
         return self.verdict is SessionVerdict.SUCCESS
 
 
-def judge(story: SessionStory) -> SessionOutcome:
+def judge_session(history: SessionHistory) -> _Outcome:
     """How a session ended, by the first rule that applies."""
-    trail = story.trail
+    steps = history.steps
     for verdict, reason in (
-        (SessionVerdict.FAILURE, _complaint(story)),
-        (SessionVerdict.FAILURE, _taken_back(story)),
-        (SessionVerdict.FAILURE, _left_failing(trail)),
-        (SessionVerdict.SUCCESS, _proven(trail)),
-        (SessionVerdict.SUCCESS, _committed(trail)),
-        (SessionVerdict.SUCCESS, _praised(story)),
-        (SessionVerdict.SUCCESS, _nothing_failing(trail)),
+        (SessionVerdict.FAILURE, _complaint(history)),
+        (SessionVerdict.FAILURE, _taken_back(history)),
+        (SessionVerdict.FAILURE, _left_failing(steps)),
+        (SessionVerdict.SUCCESS, _proven(steps)),
+        (SessionVerdict.SUCCESS, _committed(steps)),
+        (SessionVerdict.SUCCESS, _praised(history)),
+        (SessionVerdict.SUCCESS, _nothing_failing(steps)),
     ):
         if reason is not None:
-            return SessionOutcome(verdict, reason)
-    return SessionOutcome(SessionVerdict.UNPROVEN, "nothing tells whether it worked")
+            return _Outcome(verdict, reason)
+    return _Outcome(SessionVerdict.UNPROVEN, "nothing tells whether it worked")
 
 
-def _complaint(story: SessionStory) -> str | None:
+def _complaint(history: SessionHistory) -> str | None:
     """The last complaint, unless a test, a commit or thanks came after it. The first prompt is
     none: it tells what is broken to begin with."""
-    later = list(enumerate(story.prompts[1:], 2))
+    later = list(enumerate(history.prompts[1:], 2))
     at = max((number for number, said in later if _says(_BAD, said)), default=0)
     proofs = ("test", "commit")
-    is_proven = any(s.prompt >= at and s.ok and s.purpose in proofs for s in story.trail)
+    is_proven = any(s.prompt >= at and s.ok and s.purpose in proofs for s in history.steps)
     is_praised = any(number > at and _says(_GOOD, said) for number, said in later)
     is_open = at > 0 and not (is_proven or is_praised)
     return "the person said that it does not work" if is_open else None
@@ -98,48 +98,48 @@ def _says(rule: re.Pattern[str], text: str) -> bool:
     return rule.search(text[:_LOOKED_AT_CHARS]) is not None
 
 
-def _taken_back(story: SessionStory) -> str | None:
-    if story.is_commit_lost:
+def _taken_back(history: SessionHistory) -> str | None:
+    if history.is_commit_lost:
         return "its commit is on no branch any more"
-    edited = any(step.is_edit and step.ok for step in story.trail)
-    if edited and not any(step.is_edit for step in standing_steps(story.trail)):
+    edited = any(step.is_edit and step.ok for step in history.steps)
+    if edited and not any(step.is_edit for step in effective_steps(history.steps)):
         return "its edits were taken back"
     return None
 
 
-def _left_failing(trail: tuple[SessionStep, ...]) -> str | None:
+def _left_failing(steps: tuple[SessionStep, ...]) -> str | None:
     failing: list[SessionStep] = []
-    for step in trail:
+    for step in steps:
         if step.kind == "run" and step.purpose in ("test", "check"):
             failing = [one for one in failing if not covers(step, one)]
             failing += [] if step.ok else [step]
     if failing:
         return "its last tests or checks fail"
-    runs = [step for step in trail if step.kind in ("run", "tool")]
+    runs = [step for step in steps if step.kind in ("run", "tool")]
     return "its last command failed" if runs and not runs[-1].ok else None
 
 
-def _since_last_edit(trail: tuple[SessionStep, ...]) -> tuple[SessionStep, ...]:
-    last = max((n for n, step in enumerate(trail) if step.is_edit), default=-1)
-    return trail[last + 1 :]
+def _since_last_edit(steps: tuple[SessionStep, ...]) -> tuple[SessionStep, ...]:
+    last = max((n for n, step in enumerate(steps) if step.is_edit), default=-1)
+    return steps[last + 1 :]
 
 
-def _proven(trail: tuple[SessionStep, ...]) -> str | None:
-    ran = [s for s in _since_last_edit(trail) if s.ok and s.purpose in ("test", "check")]
+def _proven(steps: tuple[SessionStep, ...]) -> str | None:
+    ran = [s for s in _since_last_edit(steps) if s.ok and s.purpose in ("test", "check")]
     return f"{ran[-1].purpose}s passed after the last edit" if ran else None
 
 
-def _committed(trail: tuple[SessionStep, ...]) -> str | None:
-    made = [s for s in standing_steps(trail) if s.purpose == "commit" and s.ok]
+def _committed(steps: tuple[SessionStep, ...]) -> str | None:
+    made = [s for s in effective_steps(steps) if s.purpose == "commit" and s.ok]
     return "a commit was made and stays" if made else None
 
 
-def _praised(story: SessionStory) -> str | None:
-    later = story.prompts[1:][-2:]
+def _praised(history: SessionHistory) -> str | None:
+    later = history.prompts[1:][-2:]
     said = any(_says(_GOOD, prompt) for prompt in later)
     return "the person said that it works" if said else None
 
 
-def _nothing_failing(trail: tuple[SessionStep, ...]) -> str | None:
-    ran = [s for s in _since_last_edit(trail) if s.kind in ("run", "tool") and s.purpose != "look"]
+def _nothing_failing(steps: tuple[SessionStep, ...]) -> str | None:
+    ran = [s for s in _since_last_edit(steps) if s.kind in ("run", "tool") and s.purpose != "look"]
     return "its last command worked" if ran and ran[-1].ok else None

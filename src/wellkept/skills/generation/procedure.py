@@ -1,9 +1,9 @@
-"""From a trail to the procedure in it: what stands, in the form that worked, and what went wrong.
+"""From a steps to the procedure in it: what stands, in the form that worked, and what went wrong.
 
 Edits that were taken back go, and so do commands that failed; a command that failed and worked
 later is a pitfall with what helped. Edits in a row are one step, a command that came again counts
 where it came last, and files become patterns.
-Invariant: the same trail always gives the same procedure. Knows nothing of how it is written down.
+Invariant: the same steps always gives the same procedure. Knows nothing of how it is written down.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from wellkept.core.records import record
 from wellkept.core.session_steps import SessionStep, StepPurpose
-from wellkept.skills.generation.session_story import SessionStory, portable
+from wellkept.skills.generation.session_history import SessionHistory, portable
 
 MAX_STEPS: Final = 15
 MAX_PITFALLS: Final = 5
@@ -31,27 +31,27 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _GLOB_CHARS: Final = frozenset("*?[]{}")
 _EVERYTHING: Final = "."
 
-Does: TypeAlias = Literal["look", "edit", "create", "run", "tool"]
+StepAction: TypeAlias = Literal["look", "edit", "create", "run", "tool"]
 
 
 @record(kw_only=True)
 class ProcedureStep:
-    """One step that worked. `files` are examples of what `patterns` stand for; `seen` counts the
-    sessions that took it."""
+    """One step that worked. `files` are examples for `patterns`; `session_count` is the number of
+    sessions with this step."""
 
-    does: Does
+    action: StepAction
     purpose: StepPurpose = "other"
     command: str | None = None
     patterns: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    seen: int = 1
+    session_count: int = 1
 
     @property
     def key(self) -> str:
         """The same step in other sessions: what is run, or where is edited."""
         if self.command is None:
-            return f"{self.does}:{','.join(sorted(self.patterns))}"
-        return f"{self.does}:{self.purpose}:{_subject_of(self.command, self.purpose)}"
+            return f"{self.action}:{','.join(sorted(self.patterns))}"
+        return f"{self.action}:{self.purpose}:{_subject_of(self.command, self.purpose)}"
 
 
 @record
@@ -60,7 +60,7 @@ class Pitfall:
 
     command: str
     error: str | None
-    helped: str
+    fix: str
 
 
 @record(kw_only=True)
@@ -78,19 +78,19 @@ class Procedure:
     @property
     def is_telling(self) -> bool:
         """Whether there is more than one step that does something."""
-        return sum(step.does != "look" for step in self.steps) > 1
+        return sum(step.action != "look" for step in self.steps) > 1
 
 
-def procedure(story: SessionStory) -> Procedure:
+def extract_procedure(history: SessionHistory) -> Procedure:
     """What a session did that stands."""
-    kept = standing_steps(story.trail)
+    kept = effective_steps(history.steps)
     worked = [step for step in kept if step.ok and step.kind != "skill" and step.purpose != "look"]
-    steps = _grouped(_last_of_each(worked), roots=story.roots)
+    steps = _grouped(_last_of_each(worked), roots=history.roots)
     if len(steps) > MAX_STEPS:
         # The end is what was proven; the beginning of a long session is often looking around.
         steps = steps[-MAX_STEPS:]
     return Procedure(
-        steps=(*_reading(story), *steps), pitfalls=tuple(_pitfalls(story.trail, story.roots))
+        steps=(*_reading(history), *steps), pitfalls=tuple(_pitfalls(history.steps, history.roots))
     )
 
 
@@ -124,12 +124,12 @@ def _chosen(command: str) -> list[str]:
 # -- What stands ----------------------------------------------------------------------------------
 
 
-def standing_steps(trail: Sequence[SessionStep]) -> list[SessionStep]:
+def effective_steps(steps: Sequence[SessionStep]) -> list[SessionStep]:
     """The steps without those that were taken back later."""
     kept: list[SessionStep] = []
-    for number, step in enumerate(trail):
+    for number, step in enumerate(steps):
         if step.kind == "run" and step.ok and (back := _GIT_BACK.search(step.what)):
-            is_kept_aside = back["verb"] == "stash" and _comes_back(trail[number + 1 :])
+            is_kept_aside = back["verb"] == "stash" and _comes_back(steps[number + 1 :])
             if not is_kept_aside and _take_back(kept, back["verb"], back["rest"]):
                 continue
         if step.is_edit and _is_nothing(step):
@@ -236,12 +236,12 @@ def _grouped(steps: Sequence[SessionStep], *, roots: tuple[str, ...]) -> list[Pr
     """Edits in a row become one step; a file counts where it was first written."""
     made: list[ProcedureStep] = []
     edits: list[SessionStep] = []
-    seen: set[str] = set()
+    written: set[str] = set()
     for step in steps:
         if step.is_edit:
-            if step.what not in seen:
+            if step.what not in written:
                 edits.append(step)
-            seen.add(step.what)
+            written.add(step.what)
             continue
         made += _edit_steps(edits)
         edits = []
@@ -251,24 +251,24 @@ def _grouped(steps: Sequence[SessionStep], *, roots: tuple[str, ...]) -> list[Pr
 
 def _edit_steps(edits: Sequence[SessionStep]) -> list[ProcedureStep]:
     """New files and changed ones, each as one step, in the order in which they came."""
-    by_kind: dict[Does, list[str]] = {}
+    by_kind: dict[StepAction, list[str]] = {}
     for step in edits:
         by_kind.setdefault("create" if step.kind == "create" else "edit", []).append(step.what)
     return [
-        ProcedureStep(does=does, patterns=patterns_of(files), files=tuple(files))
-        for does, files in by_kind.items()
+        ProcedureStep(action=action, patterns=file_patterns(files), files=tuple(files))
+        for action, files in by_kind.items()
     ]
 
 
 def _command_step(step: SessionStep, roots: tuple[str, ...]) -> ProcedureStep:
     if step.kind == "tool":
-        return ProcedureStep(does="tool", command=step.what)
+        return ProcedureStep(action="tool", command=step.what)
     is_commit = step.purpose == "commit"
     command = COMMIT_COMMAND if is_commit else portable(step.what, roots=roots)
-    return ProcedureStep(does="run", purpose=step.purpose, command=command)
+    return ProcedureStep(action="run", purpose=step.purpose, command=command)
 
 
-def patterns_of(files: Iterable[str]) -> tuple[str, ...]:
+def file_patterns(files: Iterable[str]) -> tuple[str, ...]:
     """Files as patterns: the folder and the ending, with `test_` and its like kept."""
     return tuple(dict.fromkeys(_pattern(file) for file in files))
 
@@ -288,30 +288,30 @@ def _pattern(file: str) -> str:
     return str(path.parent / f"*{path.suffix}")
 
 
-def _reading(story: SessionStory) -> list[ProcedureStep]:
+def _reading(history: SessionHistory) -> list[ProcedureStep]:
     """What was read and not written: the ground that the work stands on."""
-    written = {step.what for step in story.trail if step.is_edit}
-    read = [file for file in story.files_read if file not in written][-MAX_FILES_TO_READ:]
-    return [ProcedureStep(does="look", files=tuple(read))] if read else []
+    written = {step.what for step in history.steps if step.is_edit}
+    read = [file for file in history.files_read if file not in written][-MAX_FILES_TO_READ:]
+    return [ProcedureStep(action="look", files=tuple(read))] if read else []
 
 
 # -- Pitfalls -------------------------------------------------------------------------------------
 
 
-def _pitfalls(trail: Sequence[SessionStep], roots: tuple[str, ...]) -> list[Pitfall]:
+def _pitfalls(steps: Sequence[SessionStep], roots: tuple[str, ...]) -> list[Pitfall]:
     """Commands that failed first, each once, with what was done until they worked."""
     found: dict[str, Pitfall] = {}
-    for number, step in enumerate(trail):
+    for number, step in enumerate(steps):
         if step.ok or step.kind != "run":
             continue
-        again = _worked_later(trail[number + 1 :], step)
+        again = _worked_later(steps[number + 1 :], step)
         name = f"{_program(step.what)}:{step.error}"
         if again is None or name in found:
             continue
-        between = trail[number + 1 : number + 1 + again]
-        helped = _what_helped(step, between, trail[number + 1 + again], roots)
+        between = steps[number + 1 : number + 1 + again]
+        fix = _what_helped(step, between, steps[number + 1 + again], roots)
         error = None if step.error is None else portable(step.error, roots=roots)
-        found[name] = Pitfall(portable(step.what, roots=roots), error, helped)
+        found[name] = Pitfall(portable(step.what, roots=roots), error, fix)
     return list(found.values())[-MAX_PITFALLS:]
 
 
@@ -339,7 +339,7 @@ def _program(command: str) -> str:
 def _what_helped(
     failed: SessionStep, between: Sequence[SessionStep], worked: SessionStep, roots: tuple[str, ...]
 ) -> str:
-    stands = standing_steps(between)
+    stands = effective_steps(between)
     commands = [s.what for s in stands if s.kind == "run" and s.ok and s.purpose != "look"]
     files = [step.what for step in stands if step.is_edit]
     parts = [f"ran {portable(command, roots=roots)}" for command in commands[-1:]]

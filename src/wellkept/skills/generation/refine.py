@@ -14,57 +14,63 @@ from typing import Final
 
 from wellkept.core.records import record, replace
 from wellkept.core.text import first_line
-from wellkept.skills.generation.generate import Safe, SkillDraft, compose, safe_story, title_of
+from wellkept.skills.generation.generate import (
+    Redactor,
+    SkillDraft,
+    compose_draft,
+    redacted_history,
+    title_of,
+)
 from wellkept.skills.generation.procedure import (
     MAX_PITFALLS,
     MAX_STEPS,
     Pitfall,
     Procedure,
     ProcedureStep,
-    patterns_of,
-    procedure,
+    extract_procedure,
+    file_patterns,
 )
-from wellkept.skills.generation.session_story import SessionStory
+from wellkept.skills.generation.session_history import SessionHistory
 
 MIN_SESSIONS: Final = 2
 _MAX_FILES: Final = 12
 
 
 @record
-class _Seen:
+class _StepOccurrence:
     """One step of one session: where in it, from 0 to 1."""
 
     step: ProcedureStep
     session: int
-    place: float
+    position: float
 
 
-def refine_skill(stories: Sequence[SessionStory], *, name: str, safe: Safe) -> SkillDraft:
+def refine_skill(histories: Sequence[SessionHistory], *, name: str, redact: Redactor) -> SkillDraft:
     """The skill that several sessions give together, under a name that stays."""
-    told = tuple(safe_story(story, safe=safe) for story in stories)
-    steps = merged([procedure(story) for story in told])
-    return compose(
+    told = tuple(redacted_history(history, redact=redact) for history in histories)
+    steps = merge_procedures([extract_procedure(history) for history in told])
+    return compose_draft(
         title_of(told[0], steps),
         steps,
         name=name,
         requests=[first_line(s.prompts[0], limit=200) for s in told if s.prompts],
-        stories=told,
+        histories=told,
     )
 
 
-def merged(procedures: Sequence[Procedure]) -> Procedure:
+def merge_procedures(procedures: Sequence[Procedure]) -> Procedure:
     """The procedure that most of several have in common."""
     if len(procedures) == 1:
         return procedures[0]
-    groups: dict[str, list[_Seen]] = {}
+    groups: dict[str, list[_StepOccurrence]] = {}
     for session, one in enumerate(procedures):
         steps = [part for step in one.steps for part in _parts(step)]
         for number, step in enumerate(steps):
-            seen = _Seen(step, session, number / max(1, len(steps) - 1))
+            seen = _StepOccurrence(step, session, number / max(1, len(steps) - 1))
             groups.setdefault(_key(step), []).append(seen)
     needed = (len(procedures) + 1) // 2
     common = [g for g in groups.values() if len({one.session for one in g}) >= needed]
-    common.sort(key=lambda group: sum(one.place for one in group) / len(group))
+    common.sort(key=lambda group: sum(one.position for one in group) / len(group))
     return Procedure(
         steps=tuple(_joined([_one(group) for group in common])[-MAX_STEPS:]),
         pitfalls=_pitfalls(procedures),
@@ -77,7 +83,7 @@ def _parts(step: ProcedureStep) -> list[ProcedureStep]:
         return [step]
     by_pattern: dict[str, list[str]] = {}
     for file in step.files:
-        by_pattern.setdefault(patterns_of([file])[0], []).append(file)
+        by_pattern.setdefault(file_patterns([file])[0], []).append(file)
     return [
         replace(step, patterns=(pattern,), files=tuple(files))
         for pattern, files in by_pattern.items()
@@ -86,21 +92,21 @@ def _parts(step: ProcedureStep) -> list[ProcedureStep]:
 
 def _key(step: ProcedureStep) -> str:
     """Reading is one step, whatever is read."""
-    return "look" if step.does == "look" else step.key
+    return "look" if step.action == "look" else step.key
 
 
-def _one(group: Sequence[_Seen]) -> ProcedureStep:
+def _one(group: Sequence[_StepOccurrence]) -> ProcedureStep:
     """One step for all sessions that took it."""
     steps = [one.step for one in group]
     commands = Counter(step.command for step in reversed(steps))
     files = dict.fromkeys(file for step in steps for file in step.files)
     return ProcedureStep(
-        does=steps[0].does,
+        action=steps[0].action,
         purpose=steps[0].purpose,
         command=commands.most_common(1)[0][0],
         patterns=steps[0].patterns,
         files=tuple(files)[:_MAX_FILES],
-        seen=len({one.session for one in group}),
+        session_count=len({one.session for one in group}),
     )
 
 
@@ -109,7 +115,10 @@ def _joined(steps: Sequence[ProcedureStep]) -> list[ProcedureStep]:
     made: list[ProcedureStep] = []
     for step in steps:
         last = made[-1] if made else None
-        alike = last is not None and (last.does, last.seen) == (step.does, step.seen)
+        alike = last is not None and (last.action, last.session_count) == (
+            step.action,
+            step.session_count,
+        )
         if last is not None and alike and step.patterns and last.patterns:
             patterns = dict.fromkeys((*last.patterns, *step.patterns))
             made[-1] = replace(last, patterns=tuple(patterns), files=(*last.files, *step.files))

@@ -44,7 +44,7 @@ class HookRun:
     is_cut: bool = False
 
 
-def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
+def filtered_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The part of an environment that a hook sees: no keys, no tokens, no settings of ours."""
     return {name: text for name, text in environment.items() if _PASSED_ON.fullmatch(name.upper())}
 
@@ -83,7 +83,7 @@ def _told(error: OSError | ValueError) -> str:
 def _waited(process: subprocess.Popen[bytes], timeout_s: float) -> HookRun:
     assert process.stdout is not None
     assert process.stderr is not None
-    out, err = _Kept(process.stdout), _Kept(process.stderr)
+    out, err = _StreamReader(process.stdout), _StreamReader(process.stderr)
     try:
         exit_code = process.wait(timeout_s)
     except subprocess.TimeoutExpired:
@@ -115,7 +115,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-class _Kept:
+class _StreamReader:
     """Reads a stream to its end in a thread, and keeps its beginning."""
 
     def __init__(self, stream: IO[bytes]) -> None:

@@ -23,7 +23,7 @@ from wellkept.core.ports.skills import HookRunLog, HookTrust
 from wellkept.core.records import record
 from wellkept.core.skills import HookEvent, Skill, SkillHook, SkillIndex
 from wellkept.core.text import shorten
-from wellkept.skills.hooks.process import HookRun, passed_on, run_command
+from wellkept.skills.hooks.process import HookRun, filtered_environment, run_command
 from wellkept.skills.hooks.trust import fingerprint
 
 TIMEOUT_S: Final = 60.0
@@ -32,7 +32,7 @@ MAX_STDIN_BYTES: Final = 1 << 20
 MAX_TOOL_CHARS: Final = 200
 MAX_SESSIONS: Final = 1_000
 """Of how many sessions a process remembers what is in use; the longest unused one goes first."""
-BLOCKS: Final = 2
+BLOCKING_EXIT_CODE: Final = 2
 _REASON_CHARS: Final = 2_000
 
 
@@ -107,7 +107,7 @@ class HookReport:
 
 
 @record(kw_only=True)
-class _Moment:
+class _HookCall:
     """One event, as hooks are told of it."""
 
     event: HookEvent
@@ -219,7 +219,7 @@ class SkillHooks:
 
         `skills` are the skills in use; None means those that were run in the session.
         """
-        moment = _Moment(
+        moment = _HookCall(
             event=_event(event),
             tool=tool[:MAX_TOOL_CHARS],
             tool_input=tool_input,
@@ -229,7 +229,7 @@ class SkillHooks:
         names = self.in_use(session) if skills is None else tuple(skills)
         return HookReport(tuple(self._results(names, moment)))
 
-    def _results(self, names: Sequence[str], moment: _Moment) -> Iterator[HookResult]:
+    def _results(self, names: Sequence[str], moment: _HookCall) -> Iterator[HookResult]:
         if not names:
             return
         index, agreed = self._index(), self._trust.trusted(self._root)
@@ -244,7 +244,7 @@ class SkillHooks:
             yield from self._run_all(skill, hooks, moment)
 
     def _run_all(
-        self, skill: Skill, hooks: Sequence[SkillHook], moment: _Moment
+        self, skill: Skill, hooks: Sequence[SkillHook], moment: _HookCall
     ) -> Iterator[HookResult]:
         for hook in hooks:
             if not _fits(hook, moment):
@@ -253,7 +253,7 @@ class SkillHooks:
                 continue
             yield _result(skill, hook, self._run_one(skill, hook, moment))
 
-    def _run_one(self, skill: Skill, hook: SkillHook, moment: _Moment) -> HookRun:
+    def _run_one(self, skill: Skill, hook: SkillHook, moment: _HookCall) -> HookRun:
         about = {
             "SKILL_NAME": skill.name,
             "SKILL_HOOK_EVENT": moment.event.value,
@@ -265,7 +265,7 @@ class SkillHooks:
         return run_command(
             hook.command,
             cwd=self._root,
-            environment=passed_on(self._environment) | about,
+            environment=filtered_environment(self._environment) | about,
             stdin=_stdin(skill, moment, self._root),
             timeout_s=min(hook.timeout_s or TIMEOUT_S, MAX_TIMEOUT_S),
         )
@@ -304,7 +304,7 @@ def _state(now: str | None, known: str | None) -> HookState:
     return HookState.TRUSTED if known == now else HookState.CHANGED
 
 
-def _fits(hook: SkillHook, moment: _Moment) -> bool:
+def _fits(hook: SkillHook, moment: _HookCall) -> bool:
     """Only asked of trusted skills: a pattern can be written to take for ever."""
     if moment.event is HookEvent.STOP or not hook.matcher:
         return True
@@ -316,7 +316,7 @@ def _hook_id(skill: Skill, hook: SkillHook) -> str:
     return sha256(said.encode("utf-8", "replace")).hexdigest()[:24]
 
 
-def _stdin(skill: Skill, moment: _Moment, root: Path) -> bytes:
+def _stdin(skill: Skill, moment: _HookCall, root: Path) -> bytes:
     """The event as JSON, in the shape that hooks of Claude Code read."""
     told: dict[str, Json] = {
         "session_id": moment.session,
@@ -375,7 +375,7 @@ def _judged(run: HookRun) -> tuple[HookStatus, str]:
     if run.timed_out:
         return HookStatus.TIMED_OUT, "its time was over, and it was ended."
     said = run.stderr.strip()
-    if run.exit_code == BLOCKS:
+    if run.exit_code == BLOCKING_EXIT_CODE:
         return HookStatus.BLOCKED, shorten(said, limit=_REASON_CHARS) or "a hook said no"
     if run.exit_code:
         return HookStatus.FAILED, f"exit code {run.exit_code}. {shorten(said, limit=300)}".strip()

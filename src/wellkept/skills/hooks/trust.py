@@ -18,7 +18,7 @@ from typing import Final, cast
 
 from wellkept.core.errors import UsageError
 from wellkept.core.skills import Skill, SkillFormat
-from wellkept.skills.documents.atomic_write import write_whole
+from wellkept.skills.documents.atomic_write import write_atomically
 
 MAX_FILES: Final = 2_000
 MAX_BYTES: Final = 64 << 20
@@ -95,7 +95,7 @@ class TrustFile:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             data = json.dumps(kept, indent=1, sort_keys=True).encode()
-            write_whole(self._path, data, mode=0o600)
+            write_atomically(self._path, data, mode=0o600)
         except OSError as error:
             raise UsageError(
                 f"{self._path} cannot be written: {error.strerror}.", hint="Mend its permissions."

@@ -37,7 +37,7 @@ _FILES_FOR_A_RULE = 20
 
 
 @record
-class Detected:
+class DetectedSkill:
     """A skill that the project calls for, and why. `strength` is 1 for a rule, less for globs."""
 
     skill: Skill
@@ -49,7 +49,7 @@ class Detected:
 
 def detect_skills(
     skills: Iterable[Skill], project: ProjectFiles, *, phase: InjectionPhase | None = None
-) -> tuple[Detected, ...]:
+) -> tuple[DetectedSkill, ...]:
     """The enabled skills that apply to a project, highest priority first."""
     texts = _Texts(project)
     found = (
@@ -93,33 +93,33 @@ class _Texts:
         return self._known[path]
 
 
-def _detected(skill: Skill, project: ProjectFiles, texts: _Texts) -> Detected | None:
+def _detected(skill: Skill, project: ProjectFiles, texts: _Texts) -> DetectedSkill | None:
     if skill.detection is not None and has_rule(skill):
         return _by_rule(skill, skill.detection, project, texts)
-    files = tuple(path for glob in skill.globs for path in project.table.fitting(glob, limit=1))
+    files = tuple(path for glob in skill.globs for path in project.table.matching(glob, limit=1))
     if not files:
         return None
-    return Detected(skill, f"the project has {files[0]}", files, strength=BY_GLOB)
+    return DetectedSkill(skill, f"the project has {files[0]}", files, strength=BY_GLOB)
 
 
 def _by_rule(
     skill: Skill, rule: SkillDetection, project: ProjectFiles, texts: _Texts
-) -> Detected | None:
+) -> DetectedSkill | None:
     files = _present(rule.files or MANIFESTS, project)
     if not files:
         return None
     if not rule.patterns:
-        return Detected(skill, f"the project has {files[0]}", files[:5])
+        return DetectedSkill(skill, f"the project has {files[0]}", files[:5])
     for path in files:
         held = tuple(p for p in rule.patterns if p and p.casefold() in texts.of(path))
         if held:
-            return Detected(skill, f"{path} holds {held[0]}", (path,), held)
+            return DetectedSkill(skill, f"{path} holds {held[0]}", (path,), held)
     return None
 
 
 def _present(wanted: Sequence[str], project: ProjectFiles) -> tuple[str, ...]:
     """Those of the wanted files that are there, nearest to the project's folder first."""
     found = dict.fromkeys(
-        path for name in wanted for path in project.table.fitting(name, limit=_FILES_FOR_A_RULE)
+        path for name in wanted for path in project.table.matching(name, limit=_FILES_FOR_A_RULE)
     )
     return tuple(sorted(found, key=lambda path: (path.count("/"), path)))[:_FILES_FOR_A_RULE]

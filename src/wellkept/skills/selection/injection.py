@@ -83,7 +83,7 @@ def _fitted(choice: SkillChoice, before: list[str], budget: InjectionBudget) -> 
     most = _most_lines(choice, lines, at_most=min(budget.max_lines, len(lines)), fits=fits)
     if most and most >= min(_SHORTEST_PART_LINES, len(lines)):
         return "cut", _section(choice, lines, shown=most)
-    line = name_line(choice)
+    line = _name_line(choice)
     return ("named", line) if fits(line) else ("left_out", "")
 
 
@@ -110,7 +110,7 @@ def _section(choice: SkillChoice, lines: list[str], *, shown: int) -> str:
     return f"{head}{body}\n[{left_out} of {len(lines)} lines left out; {_whole_at(choice.skill)}]"
 
 
-def name_line(choice: SkillChoice) -> str:
+def _name_line(choice: SkillChoice) -> str:
     """A skill as one line, for where there is no room for more."""
     skill = choice.skill
     about = _line(f"{skill.name}: {skill.description}")

@@ -11,12 +11,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
 
 from wellkept.core.records import record
 from wellkept.core.skills import Skill
-from wellkept.core.text import STOP_WORDS, identifiers, split_identifier, stem, words
-from wellkept.skills.selection.synonyms import everyday_stems, other_words
+from wellkept.core.text import (
+    STOP_WORDS,
+    cjk_runs,
+    fold,
+    identifiers,
+    split_identifier,
+    stem,
+    words,
+)
 
 FIELD_WEIGHTS: Mapping[str, float] = {
     "name": 4.0,
@@ -31,12 +41,13 @@ DOCUMENT_WEIGHTS: Mapping[str, float] = {
     "tags": 2.0,
     "body": 1.0,
 }
-SHARE_OF_OTHER_WORDS = 0.6
-SHARE_OF_EVERYDAY = 0.25
+SYNONYM_WEIGHT = 0.6
+COMMON_WORD_WEIGHT = 0.25
 _SATURATION = 1.2
 _LENGTH = 0.5
 _TOLD_WORDS = 5
 _MAX_BODY_CHARS = 40_000
+_CJK_TABLES = ("chinese", "japanese")
 
 
 @record
@@ -52,7 +63,7 @@ class WordMatch:
         return ", ".join(word for _, word in sorted(self.gains)[:_TOLD_WORDS])
 
 
-def field_texts(skill: Skill) -> dict[str, str]:
+def _field_texts(skill: Skill) -> dict[str, str]:
     """The texts of a skill by field; a very long body is read up to a limit."""
     return {
         "name": skill.name.replace("-", " ").replace("_", " "),
@@ -83,15 +94,18 @@ class WordIndex:
         for term, (word, share) in query_words(text).items():
             posting = self._postings.get(term, ())
             rarity = self._rarity(term, len(posting)) * share
-            for place, frequency in posting:
+            for position, frequency in posting:
                 gain = rarity * frequency * (_SATURATION + 1) / (frequency + _SATURATION)
-                scores[place] += gain
-                shared[place].append((-gain, word))
-        return {place: WordMatch(score, tuple(shared[place])) for place, score in scores.items()}
+                scores[position] += gain
+                shared[position].append((-gain, word))
+        return {
+            position: WordMatch(score, tuple(shared[position]))
+            for position, score in scores.items()
+        }
 
     def _rarity(self, term: str, holders: int) -> float:
         plain = math.log(1 + (self._size - holders + 0.5) / (holders + 0.5)) / self._rarest
-        return plain * (SHARE_OF_EVERYDAY if term in everyday_stems() else 1.0)
+        return plain * (COMMON_WORD_WEIGHT if term in _common_stems() else 1.0)
 
     @staticmethod
     def _made(counted: Sequence[Mapping[str, Counter[str]]]) -> dict[str, list[tuple[int, float]]]:
@@ -100,14 +114,14 @@ class WordIndex:
             for field in FIELD_WEIGHTS
         }
         postings: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-        for place, fields in enumerate(counted):
+        for position, fields in enumerate(counted):
             weights: defaultdict[str, float] = defaultdict(float)
             for field, counts in fields.items():
                 length = 1 - _LENGTH + _LENGTH * sum(counts.values()) / usual[field]
                 for term, count in counts.items():
                     weights[term] += FIELD_WEIGHTS[field] * count / length
             for term, weight in weights.items():
-                postings[term].append((place, weight))
+                postings[term].append((position, weight))
         return dict(postings)
 
 
@@ -121,9 +135,9 @@ def query_words(text: str) -> dict[str, tuple[str, float]]:
     for word in (*words(text), *parts):
         if word not in STOP_WORDS:
             found.setdefault(stem(word), (word, 1.0))
-    for meant in other_words(text):
+    for meant in _synonyms_in(text):
         for word in words(meant):
-            found.setdefault(stem(word), (word, SHARE_OF_OTHER_WORDS))
+            found.setdefault(stem(word), (word, SYNONYM_WEIGHT))
     return found
 
 
@@ -134,7 +148,7 @@ def document_scores(skills: Sequence[Skill], text: str) -> list[float]:
 
 
 def _document_score(skill: Skill, asked: set[str]) -> float:
-    texts = field_texts(skill)
+    texts = _field_texts(skill)
     body = words(texts["body"])
     total = sum(
         weight * len(asked.intersection(body if field == "body" else words(texts[field])))
@@ -144,7 +158,7 @@ def _document_score(skill: Skill, asked: set[str]) -> float:
 
 
 def _field_counts(skill: Skill) -> dict[str, Counter[str]]:
-    texts = field_texts(skill)
+    texts = _field_texts(skill)
     # Other names are what people call it: they count like tags.
     texts["tags"] = " ".join((texts["tags"], *skill.invocation.aliases))
     return {field: Counter(_stems(text)) for field, text in texts.items()}
@@ -157,3 +171,35 @@ def _stems(text: str) -> Iterable[str]:
 def _mean(values: Iterable[int]) -> float:
     every = list(values)
     return sum(every) / len(every) if every else 0.0
+
+
+def _synonyms_in(text: str) -> Iterator[str]:
+    """What the words of a text also mean, in English; each as one or several words."""
+    whole, anywhere = _meanings()
+    typed = set(words(text))
+    yield from (meant for word, meant in whole.items() if word in typed)
+    for run in cjk_runs(fold(text)):
+        yield from (meant for word, meant in anywhere.items() if word in run)
+
+
+@lru_cache(maxsize=1)
+def _common_stems() -> frozenset[str]:
+    """The stems of words that tell nothing about the subject of a prompt."""
+    return frozenset(stem(word) for word in cast("str", _read("everyday")["words"]).split())
+
+
+@lru_cache(maxsize=1)
+def _meanings() -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Entries looked for as whole words, and those looked for anywhere."""
+    tables = cast("dict[str, dict[str, str]]", _read("vocabulary"))
+    whole = {
+        fold(w): m for name, t in tables.items() if name not in _CJK_TABLES for w, m in t.items()
+    }
+    return whole, {fold(w): m for name in _CJK_TABLES for w, m in tables[name].items()}
+
+
+def _read(name: str) -> dict[str, object]:
+    import tomllib
+
+    with (Path(__file__).parent / "data" / f"{name}.toml").open("rb") as file:
+        return tomllib.load(file)

@@ -43,7 +43,7 @@ _ROOM_CHARS: Final = {
 
 
 @record
-class Reminder:
+class _Reminder:
     """What to remind an agent of about one skill; `own` when the skill itself says so."""
 
     skill: Skill
@@ -55,11 +55,11 @@ class Reminder:
         return f"- {self.skill.name}: {self.text}" if with_name else f"- {self.text}"
 
 
-def reminder_of(skill: Skill, level: ReminderLevel = ReminderLevel.NORMAL) -> Reminder:
+def reminder_of(skill: Skill, level: ReminderLevel = ReminderLevel.NORMAL) -> _Reminder:
     """The reminder of a skill at a level."""
     said = _said(skill.reminders, level)
     text = said or _stand_in(skill, level)
-    return Reminder(skill, _fitted(text, level), said is not None)
+    return _Reminder(skill, _fitted(text, level), said is not None)
 
 
 def _said(reminders: SkillReminders, level: ReminderLevel) -> str | None:

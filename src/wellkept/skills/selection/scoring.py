@@ -17,8 +17,8 @@ from wellkept.core.errors import UsageError
 from wellkept.core.ports.store import Embedder
 from wellkept.core.records import record
 from wellkept.core.skills import Skill
-from wellkept.skills.globs import fits_any
-from wellkept.skills.selection.detection import Detected, has_rule
+from wellkept.skills.globs import matching_glob
+from wellkept.skills.selection.detection import DetectedSkill, has_rule
 from wellkept.skills.selection.embeddings import SkillEmbeddings
 from wellkept.skills.selection.lexical import WordIndex, WordMatch, document_scores
 
@@ -49,7 +49,7 @@ class SkillSearch:
 
     def __init__(self, skills: Sequence[Skill], *, embedder: Embedder | None = None) -> None:
         self.skills = tuple(skills)
-        self.meaning = SkillEmbeddings(self.skills, embedder)
+        self.embeddings = SkillEmbeddings(self.skills, embedder)
 
     @cached_property
     def words(self) -> WordIndex:
@@ -66,11 +66,11 @@ class SkillQuery:
 
     prompt: str
     files: tuple[str, ...] = ()
-    detected: Mapping[str, Detected] | None = None
+    detected: Mapping[str, DetectedSkill] | None = None
 
 
 @record
-class SkillRanking:
+class _Ranking:
     """Scores by the place of a skill, and what each of them is made of, told on request."""
 
     scores: Mapping[int, float]
@@ -85,40 +85,40 @@ class Profile:
     """
 
     name: str
-    rank: Callable[[SkillSearch, SkillQuery], SkillRanking]
+    rank: Callable[[SkillSearch, SkillQuery], _Ranking]
     min_score: float
     min_score_words: float
 
 
-def rank_fused(search: SkillSearch, question: SkillQuery) -> SkillRanking:
+def _rank_fused(search: SkillSearch, question: SkillQuery) -> _Ranking:
     """Words, meaning, files and detection, added up."""
     prompt = question.prompt.strip()
     matches = search.words.match(prompt) if prompt else _NOTHING
-    cosines = search.meaning.cosines(prompt) if prompt else []
+    cosines = search.embeddings.cosines(prompt) if prompt else []
 
-    def parts(place: int) -> tuple[SkillScorePart, ...]:
-        match = matches.get(place)
+    def parts(position: int) -> tuple[SkillScorePart, ...]:
+        match = matches.get(position)
         words = (
             () if match is None else (SkillScorePart("words", match.score, WORDS, match.detail),)
         )
-        cosine = cosines[place] if cosines else 0.0
-        meaning = (SkillScorePart("meaning", cosine, MEANING),) if cosine > 0 else ()
-        return (*words, *meaning, *_project_parts(search.skills[place], question))
+        cosine = cosines[position] if cosines else 0.0
+        embeddings = (SkillScorePart("meaning", cosine, MEANING),) if cosine > 0 else ()
+        return (*words, *embeddings, *_project_parts(search.skills[position], question))
 
     scores = {
-        place: sum(part.effect for part in _project_parts(skill, question))
-        + (matches[place].score * WORDS if place in matches else 0.0)
-        + (max(0.0, cosines[place]) * MEANING if cosines else 0.0)
-        for place, skill in enumerate(search.skills)
+        position: sum(part.effect for part in _project_parts(skill, question))
+        + (matches[position].score * WORDS if position in matches else 0.0)
+        + (max(0.0, cosines[position]) * MEANING if cosines else 0.0)
+        for position, skill in enumerate(search.skills)
     }
-    return SkillRanking(scores, parts)
+    return _Ranking(scores, parts)
 
 
 def _project_parts(skill: Skill, question: SkillQuery) -> tuple[SkillScorePart, ...]:
     """A file at hand that the skill is about; a project that calls for it, or for others."""
     parts: list[SkillScorePart] = []
     for path in question.files if skill.globs else ():
-        glob = fits_any(path, skill.globs)
+        glob = matching_glob(path, skill.globs)
         if glob is not None:
             parts.append(SkillScorePart("files", 1.0, FILES, f"{path} fits {glob}"))
             break
@@ -131,13 +131,13 @@ def _project_parts(skill: Skill, question: SkillQuery) -> tuple[SkillScorePart, 
     return tuple(parts)
 
 
-def rank_as_documented(search: SkillSearch, question: SkillQuery) -> SkillRanking:
+def _rank_as_documented(search: SkillSearch, question: SkillQuery) -> _Ranking:
     """Detected ones first, by priority; then the word formula of the documents."""
     words = document_scores(search.skills, question.prompt)
     detected = question.detected or {}
 
-    def parts(place: int) -> tuple[SkillScorePart, ...]:
-        skill = search.skills[place]
+    def parts(position: int) -> tuple[SkillScorePart, ...]:
+        skill = search.skills[position]
         first = (
             SkillScorePart(
                 "detected", 1.0, _DETECTED_FIRST + skill.priority, detected[skill.name].reason
@@ -145,20 +145,20 @@ def rank_as_documented(search: SkillSearch, question: SkillQuery) -> SkillRankin
             if skill.name in detected
             else None
         )
-        by_words = SkillScorePart("words", words[place], 1.0)
+        by_words = SkillScorePart("words", words[position], 1.0)
         return (first, by_words) if first else (by_words,)
 
     scores = {
-        place: words[place] + (_DETECTED_FIRST + s.priority if s.name in detected else 0.0)
-        for place, s in enumerate(search.skills)
+        position: words[position] + (_DETECTED_FIRST + s.priority if s.name in detected else 0.0)
+        for position, s in enumerate(search.skills)
     }
-    return SkillRanking(scores, parts)
+    return _Ranking(scores, parts)
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, rank_fused, 2.9, 1.65),
-        "document": Profile("document", rank_as_documented, 1.0, 1.0),
+        DEFAULT_PROFILE: Profile(DEFAULT_PROFILE, _rank_fused, 2.9, 1.65),
+        "document": Profile("document", _rank_as_documented, 1.0, 1.0),
     }
 )
 

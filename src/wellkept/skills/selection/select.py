@@ -14,7 +14,7 @@ from wellkept.core.records import record
 from wellkept.core.skills import InjectionPhase, Skill, SkillFormat
 from wellkept.core.text import fold
 from wellkept.skills.globs import mentioned_paths
-from wellkept.skills.selection.detection import Detected, allows_phase
+from wellkept.skills.selection.detection import DetectedSkill, allows_phase
 from wellkept.skills.selection.scoring import (
     DEFAULT_PROFILE,
     Profile,
@@ -72,7 +72,7 @@ def select_skills(
     *,
     policy: SelectionPolicy | None = None,
     files: Sequence[str] = (),
-    detected: Iterable[Detected] | None = None,
+    detected: Iterable[DetectedSkill] | None = None,
 ) -> SkillSelection:
     """The skills for a prompt. `files` are files at hand besides those that the prompt names;
     `detected` is what the project calls for, None when nobody looked."""
@@ -85,18 +85,18 @@ def select_skills(
     question = SkillQuery(prompt, (*at_hand, *mentioned_paths(prompt)), by_name)
     ranking = profile.rank(search, question)
     open_to = _Allowed(policy)
-    places = [place for place, skill in enumerate(search.skills) if open_to.has(skill)]
+    positions = [position for position, skill in enumerate(search.skills) if open_to.has(skill)]
     least = _least(policy, profile, search) if prompt.strip() else 0.0
-    worth = [place for place in places if ranking.scores[place] >= least]
+    worth = [position for position in positions if ranking.scores[position] >= least]
     worth.sort(
         key=lambda p: (-ranking.scores[p], -search.skills[p].priority, search.skills[p].name)
     )
     choices = (
-        _choice(search.skills[place], ranking.scores[place], ranking.parts(place))
-        for place in worth[: policy.limit]
-        if ranking.scores[place] > 0
+        _choice(search.skills[position], ranking.scores[position], ranking.parts(position))
+        for position in worth[: policy.limit]
+        if ranking.scores[position] > 0
     )
-    return SkillSelection(tuple(choices), len(places), _notes(search))
+    return SkillSelection(tuple(choices), len(positions), _notes(search))
 
 
 def _check(policy: SelectionPolicy) -> None:
@@ -112,7 +112,7 @@ def _check(policy: SelectionPolicy) -> None:
 def _least(policy: SelectionPolicy, profile: Profile, search: SkillSearch) -> float:
     if policy.min_score is not None:
         return policy.min_score
-    return profile.min_score if search.meaning.is_usable else profile.min_score_words
+    return profile.min_score if search.embeddings.is_usable else profile.min_score_words
 
 
 class _Allowed:
@@ -127,7 +127,7 @@ class _Allowed:
         policy = self._policy
         if not (skill.enabled and allows_phase(skill, policy.phase)):
             return False
-        if not policy.for_people and not is_offered_to_agents(skill):
+        if not policy.for_people and not _is_for_agents(skill):
             return False
         if not self._wanted and not self._unwanted:
             return True
@@ -135,7 +135,7 @@ class _Allowed:
         return (not self._wanted or bool(tags & self._wanted)) and not tags & self._unwanted
 
 
-def is_offered_to_agents(skill: Skill) -> bool:
+def _is_for_agents(skill: Skill) -> bool:
     """Whether a skill may come into an agent's context unasked. A convention file may not: the
     client reads it by itself, and twice is once too often."""
     return (
@@ -162,5 +162,5 @@ def _folded(tags: Iterable[str]) -> frozenset[str]:
 
 
 def _notes(search: SkillSearch) -> tuple[str, ...]:
-    problem = search.meaning.problem
+    problem = search.embeddings.problem
     return (f"Chosen by words alone: {problem}",) if problem else ()

@@ -15,7 +15,7 @@ from wellkept.core.text import cjk_runs, fold, stem, words
 _ANYWHERE = ("chinese", "japanese")
 
 
-def other_words(text: str) -> Iterator[str]:
+def synonyms_in(text: str) -> Iterator[str]:
     """What the words of a text also mean, in English; each as one or several words."""
     whole, anywhere = _meanings()
     typed = set(words(text))
@@ -25,7 +25,7 @@ def other_words(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)
-def everyday_stems() -> frozenset[str]:
+def common_stems() -> frozenset[str]:
     """The stems of words that tell nothing about the subject of a prompt."""
     return frozenset(stem(word) for word in cast("str", _read("everyday")["words"]).split())
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, cast
 
 from wellkept.core.records import replace
-from wellkept.skills.sources.fingerprints import look
-from wellkept.skills.sources.locations import SkillLocation, plugin_place
+from wellkept.skills.sources.fingerprints import current_fingerprint
+from wellkept.skills.sources.locations import SkillLocation, plugin_location
 from wellkept.skills.sources.scanner import FolderScanner, ScannedSkill, ScanResult, read_file
 
 _LIST: Final = "plugins/installed_plugins.json"
@@ -32,12 +32,14 @@ class PluginScanner:
 
     def scan(self) -> ScanResult:
         """The skills of every plugin that is on."""
-        seen = [look(str(self._folder / name)) for name in (_LIST, _SETTINGS)]
+        seen = [current_fingerprint(str(self._folder / name)) for name in (_LIST, _SETTINGS)]
         if seen != self._seen:
             self._seen = seen
-            places = [plugin_place(name, folder) for name, folder in self._installed()]
+            locations = [plugin_location(name, folder) for name, folder in self._installed()]
             known = self._scanners
-            self._scanners = {place: known.get(place) or FolderScanner(place) for place in places}
+            self._scanners = {
+                location: known.get(location) or FolderScanner(location) for location in locations
+            }
         results = tuple(scanner.scan() for scanner in self._scanners.values())
         if len(results) != len(self._results) or any(
             new is not old for new, old in zip(results, self._results, strict=True)

@@ -11,14 +11,14 @@ import os
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-Stamp: TypeAlias = tuple[int, int, int, int, int]
-UNSETTLED: Final[Stamp] = (-1, -1, -1, -1, -1)
-GONE: Final[Stamp] = (0, 0, 0, 0, 0)
-SETTLING_NS: Final = 2_000_000_000
+Fingerprint: TypeAlias = tuple[int, int, int, int, int]
+UNSTABLE: Final[Fingerprint] = (-1, -1, -1, -1, -1)
+MISSING: Final[Fingerprint] = (0, 0, 0, 0, 0)
+CLOCK_STEP_NS: Final = 2_000_000_000
 """FAT keeps times to two seconds; nothing in use is coarser."""
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
+def fingerprint_of(status: os.stat_result) -> Fingerprint:
     """The stamp that goes with what the system said."""
     return (
         status.st_dev,
@@ -29,19 +29,19 @@ def stamp_of(status: os.stat_result) -> Stamp:
     )
 
 
-def settled(stamp: Stamp, *, seen_ns: int) -> Stamp:
+def stable_fingerprint(fingerprint: Fingerprint, *, seen_ns: int) -> Fingerprint:
     """The stamp, or one that equals nothing when it was seen too soon after the last write."""
-    return UNSETTLED if stamp[3] > seen_ns - SETTLING_NS else stamp
+    return UNSTABLE if fingerprint[3] > seen_ns - CLOCK_STEP_NS else fingerprint
 
 
-def look(path: str) -> Stamp:
+def current_fingerprint(path: str) -> Fingerprint:
     """The stamp of a path as it is now, links followed."""
     try:
-        return stamp_of(os.stat(path))  # noqa: PTH116 - a thousand of these in a few milliseconds
+        return fingerprint_of(os.stat(path))  # noqa: PTH116 - a thousand of these in a few milliseconds
     except (OSError, ValueError):
-        return GONE
+        return MISSING
 
 
-def unchanged(marks: Iterable[tuple[str, Stamp]]) -> bool:
+def unchanged(fingerprints: Iterable[tuple[str, Fingerprint]]) -> bool:
     """Whether everything that was looked at is as it was."""
-    return all(look(path) == stamp for path, stamp in marks)
+    return all(current_fingerprint(path) == fingerprint for path, fingerprint in fingerprints)

@@ -52,19 +52,19 @@ class SkillList:
     findings: tuple[SkillFinding, ...] = ()
 
 
-def read_list(data: bytes, *, path: Path, fence: Path | None) -> SkillList:
+def read_list(data: bytes, *, path: Path, boundary: Path | None) -> SkillList:
     """The skills that a list names. Paths in it start from its folder; with a fence they must stay
     inside it, links followed."""
-    reader = _ListReader(path, fence)
+    reader = _ListReader(path, boundary)
     skills = tuple(reader.read(data))
     return SkillList(skills, tuple(replace(found, path=path) for found in reader.findings))
 
 
 class _ListReader:
-    def __init__(self, path: Path, fence: Path | None) -> None:
+    def __init__(self, path: Path, boundary: Path | None) -> None:
         self.findings: list[SkillFinding] = []
         self._folder = path.parent
-        self._fence = fence
+        self._boundary = boundary
         self._sources: Mapping[str, object] = {}
 
     def read(self, data: bytes) -> Iterator[ListedSkill]:
@@ -138,10 +138,10 @@ class _ListReader:
     def _inside(self, text: str) -> Path | None:
         """The folder of a skill; None when it leads out of the fence."""
         path = Path(text)
-        if self._fence is None:
+        if self._boundary is None:
             return self._folder / _expanded(path)
         below = self._folder / path
-        if "\0" not in text and not path.is_absolute() and is_inside(below, self._fence):
+        if "\0" not in text and not path.is_absolute() and is_inside(below, self._boundary):
             return below
         self._report("path-unsafe", f"The path {text[:60]!r} leads out of the project.")
         return None

@@ -8,7 +8,7 @@ from wellkept.core.errors import UsageError
 from wellkept.core.records import replace
 from wellkept.core.skills import SkillFinding
 from wellkept.skills.documents.finding_codes import finding
-from wellkept.skills.sources.fingerprints import Stamp, look
+from wellkept.skills.sources.fingerprints import Fingerprint, current_fingerprint
 from wellkept.skills.sources.list_files import MAX_LIST_BYTES, ListedSkill, SkillList, read_list
 from wellkept.skills.sources.locations import FolderShape, SkillLocation
 from wellkept.skills.sources.remote_copies import RemoteCopies, RemoteScanner
@@ -18,12 +18,12 @@ from wellkept.skills.sources.scanner import FolderScanner, ScannedSkill, ScanRes
 class ListScanner:
     """One list file, whether it is there or not. With a fence everything it names lies inside."""
 
-    def __init__(self, path: Path, *, fence: Path | None, copies: RemoteCopies | None) -> None:
+    def __init__(self, path: Path, *, boundary: Path | None, copies: RemoteCopies | None) -> None:
         self._path = path
-        self._fence = fence
+        self._boundary = boundary
         self._copies = copies
         self._remote = RemoteScanner(copies) if copies else None
-        self._stamp: Stamp | None = None
+        self._fingerprint: Fingerprint | None = None
         self._list = SkillList()
         self._scanners: dict[ListedSkill, FolderScanner] = {}
         self._results: list[ScanResult] = []
@@ -31,10 +31,10 @@ class ListScanner:
 
     def scan(self) -> ScanResult:
         """What the listed folders hold, and the agreed copies of listed addresses."""
-        stamp = look(str(self._path))
-        is_new = stamp != self._stamp
+        fingerprint = current_fingerprint(str(self._path))
+        is_new = fingerprint != self._fingerprint
         if is_new:
-            self._stamp = stamp
+            self._fingerprint = fingerprint
             self._list = self._read()
             self._scanners = {one: self._scanner(one) for one in self._list.skills if one.folder}
         results = [scanner.scan() for scanner in self._scanners.values()]
@@ -47,7 +47,7 @@ class ListScanner:
 
     def forget(self) -> None:
         """Read everything anew next time."""
-        self._stamp = None
+        self._fingerprint = None
 
     def _read(self) -> SkillList:
         try:
@@ -60,11 +60,11 @@ class ListScanner:
         if len(data) > MAX_LIST_BYTES:
             note = finding("source-broken", f"It is larger than {MAX_LIST_BYTES:,} bytes.")
             return SkillList(findings=(replace(note, path=self._path),))
-        return read_list(data, path=self._path, fence=self._fence)
+        return read_list(data, path=self._path, boundary=self._boundary)
 
     def _scanner(self, listed: ListedSkill) -> FolderScanner:
         folder = listed.folder or self._path.parent
-        return FolderScanner(SkillLocation(listed.source, folder, FolderShape.ONE, self._fence))
+        return FolderScanner(SkillLocation(listed.source, folder, FolderShape.ONE, self._boundary))
 
     def _together(self) -> ScanResult:
         skills: list[ScannedSkill] = []

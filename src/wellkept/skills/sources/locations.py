@@ -31,12 +31,12 @@ class FolderShape(StrEnum):
 
 @record
 class SkillLocation:
-    """A folder to look through. Links may lead anywhere below `fence`; without one, anywhere."""
+    """A folder to look through. Links may lead anywhere below `boundary`; without one, anywhere."""
 
     source: SkillSource
     folder: Path
     shape: FolderShape
-    fence: Path | None = None
+    boundary: Path | None = None
 
 
 _PROJECT: Final = (
@@ -61,7 +61,7 @@ GENERATED_PRIORITY: Final = 95
 BUILTIN_PRIORITY: Final = 25
 
 
-def project_places(root: Path) -> tuple[SkillLocation, ...]:
+def project_locations(root: Path) -> tuple[SkillLocation, ...]:
     """The places of a project. A checkout may be a stranger's: links stay inside it."""
     folders = (
         SkillLocation(
@@ -73,26 +73,26 @@ def project_places(root: Path) -> tuple[SkillLocation, ...]:
     return (*folders, SkillLocation(conventions, root, FolderShape.CONVENTIONS, root))
 
 
-def user_places(home: Path, own_folder: Path) -> tuple[SkillLocation, ...]:
+def user_locations(home: Path, own_folder: Path) -> tuple[SkillLocation, ...]:
     """The places of a person; `own_folder` is where Wellkept keeps this person's settings."""
     own = own_folder / "skills"
-    places = (
+    locations = (
         SkillLocation(
             SkillSource(SkillKind.USER, f"~/{name}", priority, home / name), home / name, shape
         )
         for name, shape, priority in _HOME
     )
     mine = SkillSource(SkillKind.USER, OWN_NAME, OWN_PRIORITY, own)
-    return (SkillLocation(mine, own, FolderShape.MIXED), *places)
+    return (SkillLocation(mine, own, FolderShape.MIXED), *locations)
 
 
-def builtin_place() -> SkillLocation:
+def builtin_location() -> SkillLocation:
     """What comes with Wellkept."""
     source = SkillSource(SkillKind.BUILTIN, "wellkept", BUILTIN_PRIORITY, BUILTIN_FOLDER)
     return SkillLocation(source, BUILTIN_FOLDER, FolderShape.FOLDERS)
 
 
-def plugin_place(name: str, folder: Path) -> SkillLocation:
+def plugin_location(name: str, folder: Path) -> SkillLocation:
     """The skills of one installed plugin."""
     source = SkillSource(SkillKind.PLUGIN, name, PLUGIN_PRIORITY, folder)
     return SkillLocation(source, folder / "skills", FolderShape.FOLDERS, folder)

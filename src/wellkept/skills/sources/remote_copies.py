@@ -15,11 +15,11 @@ from typing import Final, cast
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
 from wellkept.core.skills import SkillFinding, SkillFormat, SkillKind, SkillSource
-from wellkept.skills.documents.atomic_write import write_whole
+from wellkept.skills.documents.atomic_write import write_atomically
 from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from wellkept.skills.documents.reader import read_skill
-from wellkept.skills.sources.fingerprints import look, unchanged
+from wellkept.skills.sources.fingerprints import current_fingerprint, unchanged
 from wellkept.skills.sources.scanner import ScannedSkill, ScanResult, read_file
 
 REMOTE_PRIORITY: Final = 120
@@ -74,7 +74,7 @@ class RemoteCopies:
         """Keep a document and the agreement to it."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = self.pins()
-        write_whole(self.path(pin), data)
+        write_atomically(self.path(pin), data)
         self._write_pins({**known, pin.url: pin})
 
     def drop(self, url: str) -> bool:
@@ -91,7 +91,7 @@ class RemoteCopies:
     def _write_pins(self, pins: Mapping[str, Pin]) -> None:
         table = {url: {"sha256": pin.sha256, "name": pin.name} for url, pin in pins.items()}
         text = json.dumps(table, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
-        write_whole(self.pins_file, text.encode())
+        write_atomically(self.pins_file, text.encode())
 
 
 class RemoteScanner:
@@ -103,7 +103,7 @@ class RemoteScanner:
 
     def scan(self) -> ScanResult:
         """Every copy that is still what was agreed to."""
-        if self._last is None or not unchanged(self._last.marks):
+        if self._last is None or not unchanged(self._last.fingerprints):
             self._last = self._read_all()
         return self._last
 
@@ -113,17 +113,17 @@ class RemoteScanner:
 
     def _read_all(self) -> ScanResult:
         pins_file = str(self._copies.pins_file)
-        marks = [(pins_file, look(pins_file))]
+        fingerprints = [(pins_file, current_fingerprint(pins_file))]
         skills: list[ScannedSkill] = []
         findings: list[SkillFinding] = []
         try:
             pins = self._copies.pins()
         except (UsageError, OSError) as error:
             broken = replace(finding("source-broken", str(error)), path=self._copies.pins_file)
-            return ScanResult(findings=(broken,), marks=tuple(marks))
+            return ScanResult(findings=(broken,), fingerprints=tuple(fingerprints))
         for pin in pins.values():
             path = str(self._copies.path(pin))
-            marks.append((path, look(path)))
+            fingerprints.append((path, current_fingerprint(path)))
             scanned = self._read(pin)
             if scanned is None:
                 message = f"The copy of {pin.url} is not what was agreed to; fetch it again."
@@ -131,7 +131,7 @@ class RemoteScanner:
             else:
                 skills.append(scanned)
         sources = (self._copies.source,) if pins else ()
-        return ScanResult(tuple(skills), tuple(findings), tuple(marks), sources)
+        return ScanResult(tuple(skills), tuple(findings), tuple(fingerprints), sources)
 
     def _read(self, pin: Pin) -> ScannedSkill | None:
         path = self._copies.path(pin)

@@ -22,7 +22,14 @@ from wellkept.skills.documents.finding_codes import finding
 from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.safe_paths import is_inside
-from wellkept.skills.sources.fingerprints import GONE, Stamp, look, settled, stamp_of, unchanged
+from wellkept.skills.sources.fingerprints import (
+    MISSING,
+    Fingerprint,
+    current_fingerprint,
+    fingerprint_of,
+    stable_fingerprint,
+    unchanged,
+)
 from wellkept.skills.sources.locations import FolderShape, SkillLocation
 
 SKILL_FILES: Final = ("SKILL.md", "skill.md")
@@ -38,10 +45,10 @@ MAX_CONVENTION_DEPTH: Final = 3
 MAX_FOLDERS: Final = 20_000
 MAX_CONVENTION_FOLDERS: Final = 1_000
 MAX_DOCUMENTS: Final = 20_000
-MAX_PLACE_CHARS: Final = 128 << 20
+MAX_LOCATION_CHARS: Final = 128 << 20
 """Of all documents of a place together: whatever a checkout holds, it must fit into memory."""
 _ON_WINDOWS: Final = os.name == "nt"
-Marks: TypeAlias = tuple[tuple[str, Stamp], ...]
+Fingerprints: TypeAlias = tuple[tuple[str, Fingerprint], ...]
 """Paths that were looked at, with their stamps."""
 
 
@@ -55,36 +62,36 @@ class ScannedSkill:
 
 @record
 class ScanResult:
-    """What one place holds; `marks` are the paths that were looked at, with their stamps."""
+    """What one place holds; `fingerprints` are the paths that were looked at, with their stamps."""
 
     skills: tuple[ScannedSkill, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
-    marks: Marks = ()
+    fingerprints: Fingerprints = ()
     sources: tuple[SkillSource, ...] = ()
 
 
 @record
-class _Reading:
+class _CachedRead:
     """One document as it was read, with the stamps of everything that it was read from."""
 
     scanned: ScannedSkill
-    marks: Marks
+    fingerprints: Fingerprints
     with_interface: bool
 
 
 class FolderScanner:
     """Looks through one place, again and again."""
 
-    def __init__(self, place: SkillLocation, *, max_chars: int = MAX_PLACE_CHARS) -> None:
-        self.place = place
+    def __init__(self, location: SkillLocation, *, max_chars: int = MAX_LOCATION_CHARS) -> None:
+        self.location = location
         self._max_chars = max_chars
         self._last: ScanResult | None = None
-        self._read: dict[str, _Reading] = {}
+        self._read: dict[str, _CachedRead] = {}
 
     def scan(self) -> ScanResult:
         """What the place holds now; the very same object as before when nothing changed."""
-        if self._last is None or not unchanged(self._last.marks):
-            self._last = _Scan(self.place, self._read, max_chars=self._max_chars).run()
+        if self._last is None or not unchanged(self._last.fingerprints):
+            self._last = _Scan(self.location, self._read, max_chars=self._max_chars).run()
         return self._last
 
     def forget(self) -> None:
@@ -96,28 +103,30 @@ class FolderScanner:
 class _Scan:
     """One walk through one place."""
 
-    def __init__(self, place: SkillLocation, known: dict[str, _Reading], *, max_chars: int) -> None:
-        self._place = place
+    def __init__(
+        self, location: SkillLocation, known: dict[str, _CachedRead], *, max_chars: int
+    ) -> None:
+        self._location = location
         self._known = known
         self._seen_ns = time.time_ns()
         self._skills: list[ScannedSkill] = []
         self._findings: list[SkillFinding] = []
-        self._marks: list[tuple[str, Stamp]] = []
+        self._fingerprints: list[tuple[str, Fingerprint]] = []
         self._folders: set[tuple[int, int]] = set()
-        self._fence = place.fence
+        self._boundary = location.boundary
         self._room_chars = max_chars
 
     def run(self) -> ScanResult:
-        folder = str(self._place.folder)
-        if look(folder) == GONE:
-            return ScanResult(marks=((folder, GONE),))
+        folder = str(self._location.folder)
+        if current_fingerprint(folder) == MISSING:
+            return ScanResult(fingerprints=((folder, MISSING),))
         if self._may_enter(folder):
             self._walk(folder, depth=0)
         return ScanResult(
             tuple(self._skills),
             tuple(self._findings),
-            tuple(self._marks),
-            (self._place.source,),
+            tuple(self._fingerprints),
+            (self._location.source,),
         )
 
     # -- Folders --------------------------------------------------------------------------------
@@ -127,7 +136,7 @@ class _Scan:
         if entries is None:
             return
         names = {entry.name: entry for entry in entries}
-        if self._place.shape is FolderShape.CONVENTIONS:
+        if self._location.shape is FolderShape.CONVENTIONS:
             for name in sorted(CONVENTION_FILES & names.keys()):
                 self._take(names[name], SkillFormat.CONVENTION, self._convention_name(folder, name))
         else:
@@ -135,11 +144,11 @@ class _Scan:
             if own is not None:
                 name = os.path.basename(folder)  # noqa: PTH119 - once a skill: a Path costs 5 us
                 self._take(own, SkillFormat.FULL, name, names=names.keys())
-                if depth or self._place.shape is FolderShape.ONE:
+                if depth or self._location.shape is FolderShape.ONE:
                     return  # what lies below belongs to this skill
-            elif self._place.shape is FolderShape.MIXED:
+            elif self._location.shape is FolderShape.MIXED:
                 self._take_light(entries)
-        if self._place.shape is not FolderShape.ONE:
+        if self._location.shape is not FolderShape.ONE:
             self._descend(entries, depth=depth)
 
     def _list(self, folder: str) -> list[os.DirEntry[str]] | None:
@@ -151,7 +160,9 @@ class _Scan:
                 self._note("loop", folder, "This folder was already looked through.")
                 return None
             self._folders.add(identity)
-            self._marks.append((folder, settled(stamp_of(status), seen_ns=self._seen_ns)))
+            self._fingerprints.append(
+                (folder, stable_fingerprint(fingerprint_of(status), seen_ns=self._seen_ns))
+            )
             with os.scandir(folder) as listing:
                 return sorted(listing, key=lambda entry: entry.name)
         except (OSError, ValueError) as error:
@@ -159,7 +170,7 @@ class _Scan:
             return None
 
     def _descend(self, entries: list[os.DirEntry[str]], *, depth: int) -> None:
-        conventions = self._place.shape is FolderShape.CONVENTIONS
+        conventions = self._location.shape is FolderShape.CONVENTIONS
         if depth >= (MAX_CONVENTION_DEPTH if conventions else MAX_DEPTH):
             return
         for entry in entries:
@@ -180,21 +191,21 @@ class _Scan:
         return not entry.is_symlink() and not _ON_WINDOWS
 
     def _may_enter(self, path: str) -> bool:
-        if self._fence is None or is_inside(Path(path), self._fence):
+        if self._boundary is None or is_inside(Path(path), self._boundary):
             return True
-        self._note("outside", path, f"This leads out of {self._fence}; it is not followed.")
+        self._note("outside", path, f"This leads out of {self._boundary}; it is not followed.")
         return False
 
     def _full(self, what: str) -> None:
         if not any(found.code == "too-many" for found in self._findings):
             message = f"Only the first {what} were looked through."
-            self._note("too-many", str(self._place.folder), message)
+            self._note("too-many", str(self._location.folder), message)
 
     # -- Files ----------------------------------------------------------------------------------
 
     def _convention_name(self, folder: str, name: str) -> str:
         """CLAUDE, or packages/api/CLAUDE below the root: no folder covers another."""
-        below = Path(folder).relative_to(self._place.folder).as_posix()
+        below = Path(folder).relative_to(self._location.folder).as_posix()
         stem = name.removesuffix(".md")
         return stem if below == "." else clean(f"{below}/{stem}")
 
@@ -225,7 +236,7 @@ class _Scan:
         if (
             reading is None
             or reading.with_interface != with_interface
-            or not unchanged(reading.marks)
+            or not unchanged(reading.fingerprints)
         ):
             reading = self._read(entry, kind, name, with_interface=with_interface)
             if reading is None:
@@ -233,42 +244,42 @@ class _Scan:
             self._known[entry.path] = reading
         self._skills.append(reading.scanned)
         self._room_chars -= len(reading.scanned.skill.body)
-        self._marks += reading.marks
+        self._fingerprints += reading.fingerprints
 
     def _read(
         self, entry: os.DirEntry[str], kind: SkillFormat, name: str, *, with_interface: bool
-    ) -> _Reading | None:
+    ) -> _CachedRead | None:
         path = entry.path
         if not self._is_plain(entry) and not self._may_enter(path):
-            self._marks.append((path, look(path)))
+            self._fingerprints.append((path, current_fingerprint(path)))
             return None
         try:
             data, status = read_file(path, limit_bytes=MAX_DOCUMENT_BYTES)
         except (OSError, ValueError) as error:
             self._refused(path, error)
             return None
-        mark = (path, settled(stamp_of(status), seen_ns=self._seen_ns))
+        mark = (path, stable_fingerprint(fingerprint_of(status), seen_ns=self._seen_ns))
         if len(data) > MAX_DOCUMENT_BYTES:
-            self._marks.append(mark)
+            self._fingerprints.append(mark)
             self._note("too-large", path, f"It has {status.st_size:,} bytes; 1 MiB is the limit.")
             return None
         file = Path(path)
         skill = read_skill(
             data,
-            source=self._place.source,
+            source=self._location.source,
             format=kind,
             name=name,
             path=file,
             base_dir=file.parent,
             modified_ns=status.st_mtime_ns,
         )
-        marks: Marks = ()
+        fingerprints: Fingerprints = ()
         if with_interface:
-            skill, marks = self._with_interface(skill, file.parent)
+            skill, fingerprints = self._with_interface(skill, file.parent)
         scanned = ScannedSkill(skill, (status.st_dev, status.st_ino))
-        return _Reading(scanned, (mark, *marks), with_interface)
+        return _CachedRead(scanned, (mark, *fingerprints), with_interface)
 
-    def _with_interface(self, skill: Skill, folder: Path) -> tuple[Skill, Marks]:
+    def _with_interface(self, skill: Skill, folder: Path) -> tuple[Skill, Fingerprints]:
         """The skill with what SKILL.toml beside it says."""
         path = folder / skill_toml.FILE_NAME
         try:
@@ -279,10 +290,14 @@ class _Scan:
             note = finding("toml-broken", f"{skill_toml.FILE_NAME} cannot be read: {error}.")
             return replace(skill, findings=(*skill.findings, replace(note, path=path))), ()
         shown, findings = skill_toml.read_interface(data, folder=folder)
-        marks = [(str(path), settled(stamp_of(status), seen_ns=self._seen_ns))]
-        marks += [(str(folder / skill_toml.ASSETS), look(str(folder / skill_toml.ASSETS)))]
+        fingerprints = [
+            (str(path), stable_fingerprint(fingerprint_of(status), seen_ns=self._seen_ns))
+        ]
+        fingerprints += [
+            (str(folder / skill_toml.ASSETS), current_fingerprint(str(folder / skill_toml.ASSETS)))
+        ]
         changed = replace(skill, interface=shown, findings=(*skill.findings, *findings))
-        return changed, tuple(marks)
+        return changed, tuple(fingerprints)
 
     # -- Findings -------------------------------------------------------------------------------
 
@@ -290,11 +305,11 @@ class _Scan:
         """Something could not be read; it is looked at again next time."""
         if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
             self._note("vanished", path, "It was removed while its folder was looked through.")
-            self._marks.append((path, GONE))
+            self._fingerprints.append((path, MISSING))
             return
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._note("unreadable", path, f"It cannot be read: {reason}.")
-        self._marks.append((path, look(path)))
+        self._fingerprints.append((path, current_fingerprint(path)))
 
     def _note(self, code: str, path: str, message: str) -> None:
         self._findings.append(replace(finding(code, message), path=Path(path)))

@@ -16,24 +16,24 @@ from wellkept.skills.documents.spec_rules import usable_name
 from wellkept.skills.sources.locations import GENERATED_PRIORITY, MCP_PRIORITY
 from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
 
-GENERATED: Final = SkillSource(SkillKind.GENERATED, "store", GENERATED_PRIORITY)
+GENERATED_SOURCE: Final = SkillSource(SkillKind.GENERATED, "store", GENERATED_PRIORITY)
 
 
 class StoredSkillScanner:
     """Skills in a store as a place."""
 
-    def __init__(self, kept: StoredSkills) -> None:
-        self._kept = kept
+    def __init__(self, stored: StoredSkills) -> None:
+        self._stored = stored
         self._documents: Sequence[StoredSkill] = ()
         self._last = ScanResult()
 
     def scan(self) -> ScanResult:
         """Every kept document; the same object as before when they are the same."""
-        documents = tuple(self._kept.documents())
+        documents = tuple(self._stored.documents())
         if documents != self._documents:
             self._documents = documents
-            skills = tuple(ScannedSkill(_kept_skill(document)) for document in documents)
-            self._last = ScanResult(skills, sources=(GENERATED,))
+            skills = tuple(ScannedSkill(_stored_skill(document)) for document in documents)
+            self._last = ScanResult(skills, sources=(GENERATED_SOURCE,))
         return self._last
 
     def forget(self) -> None:
@@ -41,10 +41,10 @@ class StoredSkillScanner:
         self._documents, self._last = (), ScanResult()
 
 
-def _kept_skill(document: StoredSkill) -> Skill:
+def _stored_skill(document: StoredSkill) -> Skill:
     skill = read_skill(
         document.text.encode("utf-8", errors="replace"),
-        source=GENERATED,
+        source=GENERATED_SOURCE,
         format=SkillFormat.FULL,
         name=document.name,
         modified_ns=document.modified_ns,
@@ -55,14 +55,14 @@ def _kept_skill(document: StoredSkill) -> Skill:
 class PromptScanner:
     """Prompts of MCP servers as a place; their texts are asked for when they are run."""
 
-    def __init__(self, shelf: PromptSource) -> None:
-        self._shelf = shelf
+    def __init__(self, prompts: PromptSource) -> None:
+        self._source = prompts
         self._prompts: Sequence[PromptDefinition] = ()
         self._last = ScanResult()
 
     def scan(self) -> ScanResult:
         """Every prompt; the same object as before when they are the same."""
-        prompts = tuple(self._shelf.prompts())
+        prompts = tuple(self._source.prompts())
         if prompts != self._prompts:
             self._prompts = prompts
             skills = tuple(ScannedSkill(_prompt_skill(prompt)) for prompt in prompts)

@@ -46,7 +46,7 @@ def generate(
     already. What is made waits for `wellkept skill review`. Ends with 1 when nothing was made.
     """
     with options.opened(project) as wk:
-        found = wk.skills.workshop.generate(session, dry_run=dry_run, with_model=not rules_only)
+        found = wk.skills.generator.generate(session, dry_run=dry_run, with_model=not rules_only)
     if as_json:
         output.print_json(found)
     else:
@@ -211,7 +211,7 @@ def refine(
     the new one waits for review.
     """
     with options.opened(project) as wk:
-        done = wk.skills.workshop.refine(
+        done = wk.skills.generator.refine(
             name, dry_run=dry_run, with_model=not rules_only, replace_edits=replace_edits
         )
     if as_json:

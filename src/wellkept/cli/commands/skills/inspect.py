@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wellkept.app.skills.api import SkillsOverview
     from wellkept.core.codec import Json
     from wellkept.core.skills import Skill, SkillClash, SkillFinding
-    from wellkept.skills.authoring.validate import Validated
+    from wellkept.skills.authoring.validate import ValidationReport
 
 _KEPT_OUT_OF_LISTS = frozenset(("body",))
 
@@ -165,7 +165,7 @@ def validate(
     ctx.exit(exit_codes.OK if all(one.is_valid for one in checked) else exit_codes.NOTHING)
 
 
-def _plain_validated(one: Validated) -> dict[str, object]:
+def _plain_validated(one: ValidationReport) -> dict[str, object]:
     name = one.skill.name if one.skill else None
     return {"name": name, "path": one.path, "valid": one.is_valid, "findings": one.findings}
 

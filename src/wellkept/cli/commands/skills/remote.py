@@ -10,7 +10,7 @@ from wellkept.cli import options, output
 from wellkept.cli.commands.skills.inspect import plain_skill, print_findings
 
 if TYPE_CHECKING:
-    from wellkept.app.skills.remote import RemoteOffer
+    from wellkept.app.skills.remote import FetchedSkill
 
 
 @click.command()
@@ -54,7 +54,7 @@ def add(
         output.note(f"{'Would be used' if dry_run else 'Used from now on'}: {skill.name}")
 
 
-def _show(offer: RemoteOffer) -> None:
+def _show(offer: FetchedSkill) -> None:
     skill = offer.skill
     click.echo(output.one_line(f"{skill.name}: {skill.description}"))
     click.echo(f"sha256 {offer.sha256}, {len(offer.data):,} bytes")

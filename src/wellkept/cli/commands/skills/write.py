@@ -6,14 +6,13 @@ import sys
 
 import click
 
-from wellkept.app.skills.api import NEW_FOLDERS
-from wellkept.app.skills.export import CLIENT_FOLDERS, export_folder, skills_to_export
+from wellkept.app.skills.api import CLIENT_FOLDERS, NEW_FOLDERS
 from wellkept.cli import options, output
 from wellkept.cli.commands.skills.inspect import plain_skill, print_findings
 from wellkept.core.errors import UsageError
 from wellkept.core.skills import Skill
-from wellkept.skills.authoring.edit_fields import Value
-from wellkept.skills.authoring.write import own_file
+from wellkept.skills.authoring.edit_fields import FieldValue
+from wellkept.skills.authoring.write import editable_file
 
 _LISTS = frozenset(("tags", "aliases", "allowed_tools", "inject_into"))
 _BODY = """# {title}
@@ -89,9 +88,11 @@ def edit(
     _tell(changed, "Changed", as_json=as_json)
 
 
-def read_changes(settings: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, Value | None]:
+def read_changes(
+    settings: tuple[str, ...], removed: tuple[str, ...]
+) -> dict[str, FieldValue | None]:
     """What `--set` and `--unset` ask for."""
-    changes: dict[str, Value | None] = {}
+    changes: dict[str, FieldValue | None] = {}
     for setting in settings:
         field, sign, value = setting.partition("=")
         if not sign or not field.strip():
@@ -100,14 +101,14 @@ def read_changes(settings: tuple[str, ...], removed: tuple[str, ...]) -> dict[st
     return changes | dict.fromkeys(removed)
 
 
-def _value(field: str, text: str) -> Value:
+def _value(field: str, text: str) -> FieldValue:
     if field.replace("-", "_") in _LISTS:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     return text.lower() == "true" if text.lower() in ("true", "false") else text
 
 
 def _open_editor(skill: Skill) -> None:
-    path = own_file(skill)
+    path = editable_file(skill)
     output.require_editor(instead="--set or --body")
     try:
         click.edit(filename=str(path))
@@ -189,10 +190,10 @@ def export(
     With the name of a client they go where that client looks for skills of this project.
     """
     with options.opened(project) as wk:
-        folder = export_folder(wk.root, to)
+        folder = wk.skills.export_folder(to)
         # All are there before any is copied.
         known = [wk.skills.get(name).name for name in names]
-        known += skills_to_export(wk.skills, folder, generated=generated, detected=detected)
+        known += wk.skills.names_to_export(folder, generated=generated, detected=detected)
         if not known:
             raise UsageError("There is nothing to export.", hint="Name a skill.")
         distinct = [*dict.fromkeys(known)]

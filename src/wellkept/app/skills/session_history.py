@@ -11,7 +11,7 @@ from wellkept.app.projects.git import ask_git
 from wellkept.core.query import Filter, Order
 from wellkept.core.types import MemoryType
 from wellkept.observe.session.state import load_state
-from wellkept.skills.generation.session_story import SessionStory
+from wellkept.skills.generation.session_history import SessionHistory
 
 if TYPE_CHECKING:
     from wellkept.core.sessions import SessionRecord
@@ -28,29 +28,29 @@ def is_over(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> b
     return not session.is_open or engine.clock() - session.last_event_at >= quiet
 
 
-def story_of(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> SessionStory:
+def load_history(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> SessionHistory:
     """Everything that is kept of a session and can be learned from."""
     desk = load_state(session.work)
     where = Filter(project=session.project, include_user=False, sessions=(session.id,))
     rows = engine.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
     made_commit = any(step.purpose == "commit" and step.ok for step in desk.trail)
     commit = session.commit_sha if made_commit else None
-    return SessionStory(
+    return SessionHistory(
         session_id=session.id,
         title=session.title,
         prompts=tuple(m.content for m in rows if m.type is MemoryType.PROMPT),
-        trail=desk.trail,
+        steps=desk.trail,
         files_read=desk.tale.files_read,
         tool_count=session.tool_count,
         is_open=not is_over(session, engine, idle_minutes=idle_minutes),
         commit_sha=commit,
-        is_commit_lost=commit is not None and is_lost(commit, session.cwd),
+        is_commit_lost=commit is not None and _is_commit_lost(commit, session.cwd),
         observation_ids=tuple(m.id for m in rows if m.type is MemoryType.OBSERVATION),
         roots=desk.roots,
     )
 
 
-def is_lost(commit: str, folder: str | None) -> bool:
+def _is_commit_lost(commit: str, folder: str | None) -> bool:
     """Whether git knows a commit that no branch or tag holds; what git cannot tell is not lost."""
     if not folder or not _SHA.fullmatch(commit) or not Path(folder).is_dir():
         return False

@@ -1,6 +1,6 @@
 """What a session tells to someone who wants to learn a procedure from it.
 
-`SessionStory` is made of what is in the store; everything in it was redacted before. `portable`
+`SessionHistory` is made of what is in the store; everything in it was redacted before. `portable`
 takes out of a text what holds only on the machine where it was written.
 Knows nothing of where stories come from.
 """
@@ -22,7 +22,7 @@ _HOME: Final = re.compile(
 
 
 @record(kw_only=True)
-class SessionStory:
+class SessionHistory:
     """One session: what was asked, what was done, and by what it can be cited.
 
     `prompts` are the person's words in order, so that a step's `prompt` counts from 1 in them.
@@ -32,7 +32,7 @@ class SessionStory:
     session_id: str
     title: str | None = None
     prompts: tuple[str, ...] = ()
-    trail: tuple[SessionStep, ...] = ()
+    steps: tuple[SessionStep, ...] = ()
     files_read: tuple[str, ...] = ()
     tool_count: int = 0
     is_open: bool = False
