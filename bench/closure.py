@@ -157,7 +157,7 @@ class InMemory:
 
     def ask(self, node: int) -> object:
         """What depends on a node."""
-        return self._map.walk(self._map.places([node]), depth=_DEPTH, backwards=True)
+        return self._map.traverse(self._map.indices([node]), depth=_DEPTH, backwards=True)
 
 
 def measure(folder: Path, *, nodes: int, edges: int, count: int) -> dict[str, dict[str, Json]]:

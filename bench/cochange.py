@@ -27,9 +27,15 @@ from numpy.typing import NDArray
 
 from bench.report import finish, machine, parser, say
 from wellkept.app.projects.commits import read_past
-from wellkept.codegraph.history.co_change import FEWEST, MOST, SIGNALS, WEIGHTS, CoChange
+from wellkept.codegraph.history.co_change import (
+    MAX_TRAINING_FILES,
+    MIN_TRAINING_FILES,
+    SIGNALS,
+    WEIGHTS,
+    CoChange,
+)
 from wellkept.codegraph.history.commits import FileNumbers, PastCommit
-from wellkept.codegraph.online_ranker import OnlineRanker, Table
+from wellkept.codegraph.history.online_ranker import OnlineRanker, Table
 from wellkept.core.codec import Json
 
 TOP = 5
@@ -100,7 +106,7 @@ def asked(
     recall, seen = Recall(), FileNumbers()
     first = int(len(commits) * TRAINED_SHARE)
     for place, commit in enumerate(commits):
-        if place >= first and FEWEST <= len(commit.changes) <= MOST:
+        if place >= first and MIN_TRAINING_FILES <= len(commit.changes) <= MAX_TRAINING_FILES:
             names = {change.old for change in commit.changes}
             existing = {path for path in names if seen.number(path) is not None}
             for path in sorted(names):
@@ -149,7 +155,7 @@ def choices_of(commits: Sequence[PastCommit]) -> list[Choice]:
     """Every choice of the first four fifths of a history, after a tenth to warm up."""
     model = CoChange()
     recording = _Recording(WEIGHTS)
-    model.learner = recording
+    model.ranker = recording
     size = len(commits)
     for place, commit in enumerate(commits[: int(size * TRAINED_SHARE)]):
         model.learn(commit, adapt=place > size / 10)
@@ -159,12 +165,12 @@ def choices_of(commits: Sequence[PastCommit]) -> list[Choice]:
 def trained(choices: Sequence[Choice], *, seed: int = 0) -> tuple[float, ...]:
     """Weights from choices in random order, several times over."""
     rng = np.random.default_rng(seed)
-    learner = OnlineRanker([0.0] * len(SIGNALS), pull_back=1e-4, caution=1e-6)
+    ranker = OnlineRanker([0.0] * len(SIGNALS), pull_back=1e-4, caution=1e-6)
     for _ in range(EPOCHS):
         for place in map(int, rng.permutation(len(choices))):
             table, right = choices[place]
-            learner.learn(table, right)
-    return tuple(round(weight, 2) for weight in learner.weights)
+            ranker.learn(table, right)
+    return tuple(round(weight, 2) for weight in ranker.weights)
 
 
 def run(options: Namespace) -> dict[str, Json]:

@@ -19,7 +19,7 @@ from time import perf_counter, process_time
 from bench.report import Target, Timing, finish, machine, parser, room_bytes, say, timed_each
 from wellkept.codegraph.index.builder import Builder, Tree
 from wellkept.codegraph.index.source_files import list_files
-from wellkept.codegraph.index.update_plan import is_wanted
+from wellkept.codegraph.index.update_plan import is_indexed
 from wellkept.codegraph.languages import language_of
 from wellkept.codegraph.parse.grammars import grammar
 from wellkept.codegraph.query.queries import GraphQueries
@@ -66,7 +66,7 @@ def cpu_seconds() -> float:
 
 def copied(repo: Path, target: Path) -> int:
     """Copy what belongs in the graph, so that editing harms nobody; returns how many files."""
-    found = [f for f in list_files(repo) if is_wanted(f.path) and "site-packages" not in f.path]
+    found = [f for f in list_files(repo) if is_indexed(f.path) and "site-packages" not in f.path]
     for file in found:
         (target / file.path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(repo / file.path, target / file.path)

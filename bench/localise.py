@@ -35,7 +35,7 @@ from bench.report import finish, machine, parser, say
 from bench.states import TREE, Blobs, State, Words, commit_named, depth, files_of
 from wellkept.app.projects.commits import read_past
 from wellkept.codegraph.history.commits import ChangeStatus, FileNumbers, PastCommit
-from wellkept.codegraph.online_ranker import OnlineRanker, Table
+from wellkept.codegraph.history.online_ranker import OnlineRanker, Table
 from wellkept.codegraph.search.file_search import (
     SET_BY_HAND,
     SIGNALS,
@@ -73,7 +73,7 @@ class Walk:
     def take(self, commit: PastCommit) -> None:
         """Go on to the state after a commit."""
         self._files.follow(commit)
-        self._book.take_history([commit])
+        self._book.add_commits([commit])
         gone = (ChangeStatus.DELETED, ChangeStatus.RENAMED)
         self.words.drop([c.old for c in commit.changes if c.status in gone])
         there = [c.new for c in commit.changes if c.status is not ChangeStatus.DELETED]
@@ -93,8 +93,8 @@ def questions(
     for place, commit in enumerate(commits):
         files = walk.existing(commit)
         asked = place >= first * len(commits) and 0 < len(commit.changes) <= MOST_FILES
-        if asked and files and words(commit.said):
-            yield place, commit.said, files
+        if asked and files and words(commit.message_text):
+            yield place, commit.message_text, files
         walk.take(commit)
 
 
@@ -192,13 +192,13 @@ def choices_of(repo: Path, commits: Sequence[PastCommit]) -> list[Choice]:
         walk = Walk(repo, Path(folder), WEIGHTS)
         for place, request, files in questions(early, walk, first=WARM_UP):
             if place % 2:
-                made.append(_choice(walk.finder.evidence(request), files))
+                made.append(_choice(walk.finder.candidates(request), files))
         walk.close()
     return made
 
 
-def _choice(evidence: CandidateSignals, files: set[str]) -> Choice:
-    return evidence.table, np.array([path in files for path in evidence.paths], dtype=np.bool_)
+def _choice(candidates: CandidateSignals, files: set[str]) -> Choice:
+    return candidates.table, np.array([path in files for path in candidates.paths], dtype=np.bool_)
 
 
 def trained(choices: Sequence[Choice]) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from bench.plain_bm25 import PlainBm25
 from wellkept.app.projects.commits import read_past
 from wellkept.codegraph.search.embeddings import CodeEmbeddings
 from wellkept.codegraph.search.file_search import WEIGHTS, FileSearch
-from wellkept.codegraph.search.term_index import TermIndex, file_text, is_worth_reading, readable
+from wellkept.codegraph.search.term_index import TermIndex, decoded, file_text, is_indexable
 from wellkept.codegraph.search.tokens import words
 from wellkept.core.clock import system_clock
 from wellkept.providers.embedders.bundled_models import STATIC
@@ -49,9 +49,9 @@ class Blobs:
         if len(head) != 3 or not head[2].isdigit():
             return None
         data = self._git.stdout.read(int(head[2]) + 1)[:-1]
-        if head[1] != b"blob" or not is_worth_reading(path, len(data)):
+        if head[1] != b"blob" or not is_indexable(path, len(data)):
             return None
-        return readable(data) or ""
+        return decoded(data) or ""
 
     def close(self) -> None:
         """End the process."""
@@ -71,10 +71,10 @@ class Words:
     def finder(self, weights: Sequence[float] = WEIGHTS) -> FileSearch:
         """A finder on these words, with meaning where the bundled model is installed."""
         embedder = None if STATIC.problem() else _static()
-        meaning = embedder and CodeEmbeddings(
+        embeddings = embedder and CodeEmbeddings(
             self.texts, TREE, embedder=embedder, read=self._bodies.get
         )
-        return FileSearch(self.texts, TREE, meaning=meaning, weights=weights)
+        return FileSearch(self.texts, TREE, embeddings=embeddings, weights=weights)
 
     def put(self, read: Mapping[str, str | None], *, stamp: str) -> None:
         """Keep the words of files, as far as they can be read, for what was kept of them."""
@@ -126,7 +126,7 @@ class State:
             self._begin()
         book = TermIndex(self.words.texts, TREE, root=self._repo)
         past = read_past(self._repo, limit=_ALL_COMMITS, after=self._at, upto=sha) or []
-        self.commits += book.take_history(past)
+        self.commits += book.add_commits(past)
         self._take_files(sha)
         self._at = sha
 

@@ -83,7 +83,7 @@ def test_similar_commits_speak_for_files_that_do_not_say_the_words(
     git(project, "commit", "-m", "Everything else")
     found = wk.code.find("flaky upstream")[0]
     assert found.path == "src/urls.py"
-    assert "touched by similar commits" in found.reasons
+    assert "changed by similar commits" in found.reasons
     assert wk.code.update().commits == 0
 
 

@@ -136,7 +136,7 @@ def test_bad_answers_a_used_up_budget_and_a_dead_server_fall_back_to_rules(tmp_p
         with open_in(tmp_path, settings=asking(server, tokens=10)) as wk:
             asked = len(server.seen)
             report = wk.graph.summarise(again=True)
-            assert report.model_problem == "What a model may cost today is used up."
+            assert report.model_problem == "The daily token budget of the model is used up."
             assert len(server.seen) == asked
         server.fail_next(*[Fault(drop=True)] * 10)
         with open_in(tmp_path, settings=asking(server)) as wk:

@@ -11,7 +11,7 @@ from tests.app.opening import open_in
 from tests.app.test_code_search import git
 from tests.codegraph.trees import write
 from wellkept.app import Wellkept
-from wellkept.codegraph.query.related import FileRanking, NamedFile, fused
+from wellkept.app.graph.related import fuse
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.query import FileLink
 
@@ -53,7 +53,7 @@ def test_history_structure_and_use_are_joined_with_reasons(wk: Wellkept, tmp_pat
     assert found.files[0].path in ("a.py", "c.py")
     assert "changed together 5 times" in reasons["c.py"]
     assert "depends on it" in reasons["a.py"]
-    assert "seen along 3 times" in reasons["d.md"]
+    assert "used together 3 times" in reasons["d.md"]
     assert found.has_graph
     assert found.has_history
     assert (
@@ -100,15 +100,15 @@ def test_files_that_are_gone_are_not_named(wk: Wellkept, tmp_path: Path) -> None
 
 def test_a_file_that_several_sources_name_comes_first() -> None:
     rankings = [
-        FileRanking(1.0, [NamedFile("x", ("p",)), NamedFile("y", ("q",))]),
-        FileRanking(0.5, [NamedFile("y", ("r", "q")), NamedFile("gone", ())]),
+        (1.0, {"x": ["p"], "y": ["q"]}),
+        (0.5, {"y": ["r", "q"], "gone": []}),
     ]
-    found = fused(rankings, is_there=lambda path: path != "gone", limit=5)
+    found = fuse(rankings, exists=lambda path: path != "gone", limit=5)
     assert [(file.path, file.reasons) for file in found] == [("y", ("q", "r")), ("x", ("p",))]
     assert 0 < found[1].score < found[0].score <= 1
 
 
-def test_a_file_that_its_likes_have_and_it_has_not_is_told_of(wk: Wellkept, tmp_path: Path) -> None:
+def test_a_missing_file_that_similar_files_have_is_reported(wk: Wellkept, tmp_path: Path) -> None:
     git(tmp_path, "init")
     commit(tmp_path, "c.py")
     for name in ("pool", "url", "auth"):

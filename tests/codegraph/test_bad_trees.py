@@ -243,13 +243,13 @@ def test_files_that_change_or_go_during_a_build_are_caught_by_the_next(tmp_path:
     assert "a.py imports b.py::new" in edges(store)
 
 
-DEADLY = "tests.codegraph.deadly_worker"
+CRASHING = "tests.codegraph.crashing_worker"
 
 
 def test_a_worker_that_dies_costs_one_file(tmp_path: Path) -> None:
     names = [f"m{n}.py" for n in range(20)]
     write(tmp_path, dict.fromkeys(names, "def f():\n    pass\n"))
-    with WorkerPool(tmp_path, workers=2, module=DEADLY) as pool:
+    with WorkerPool(tmp_path, workers=2, module=CRASHING) as pool:
         found = {parsed.path: parsed for parsed in pool.parse([*names, "crash.py"])}
     assert found.keys() == {*names, "crash.py"}
     assert found["crash.py"].reason == "the parser crashed"
@@ -258,7 +258,7 @@ def test_a_worker_that_dies_costs_one_file(tmp_path: Path) -> None:
 
 def test_a_worker_that_hangs_is_given_up(tmp_path: Path) -> None:
     write(tmp_path, {"ok.py": "x = 1\n"})
-    with WorkerPool(tmp_path, workers=1, timeout_s=3.0, module=DEADLY) as pool:
+    with WorkerPool(tmp_path, workers=1, timeout_s=3.0, module=CRASHING) as pool:
         found = {parsed.path: parsed for parsed in pool.parse(["hang.py", "ok.py"])}
     assert found["hang.py"].reason == "parsing took longer than 3 s"
     assert found["ok.py"].state == "analysed"
@@ -268,7 +268,7 @@ def test_workers_that_cannot_even_start_are_not_blamed_on_the_files(tmp_path: Pa
     write(tmp_path, {f"m{n}.py": "" for n in range(60)})
     with (
         WorkerPool(tmp_path, workers=2, module="tests.codegraph.no_such_module") as pool,
-        pytest.raises(UsageError, match="in a row ended before"),
+        pytest.raises(UsageError, match="in a row ended without"),
     ):
         list(pool.parse([f"m{n}.py" for n in range(60)]))
 

@@ -159,12 +159,12 @@ def test_catching_up_leaves_a_file_that_failed_to_the_next_build(tmp_path: Path)
     made = Builder(store, Tree(root=root, name=NAME), clock=system_clock, parse=parse)
     made.build()
     write(root, {"b.py": "x = 22\n"})
-    assert made.catch_up(most=5) == []
-    assert made.catch_up(most=5) == []
+    assert made.catch_up(max_files=5) == []
+    assert made.catch_up(max_files=5) == []
     assert asked == ["a.py", "b.py", "b.py"]
     assert made.mark_changed() == []
     write(root, {"a.py": "def g():\n    pass # changed\n"})
-    assert made.catch_up(most=5) == []
+    assert made.catch_up(max_files=5) == []
     made.build()
     assert asked[3:] == ["a.py", "a.py"]
 
@@ -208,7 +208,7 @@ def test_a_build_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
             raise _StoppedError
 
     with pytest.raises(_StoppedError):
-        Builder(store, tree, clock=system_clock, parse=parse, tell=stop_while_drawing).build()
+        Builder(store, tree, clock=system_clock, parse=parse, progress=stop_while_drawing).build()
     assert len(parsed) == 150 + 250 - kept
     assert store.status(NAME).unresolved > 0
     rebuilt(store, root)
@@ -222,7 +222,7 @@ def test_progress_names_the_modules(tmp_path: Path) -> None:
     seen: list[BuildProgress] = []
     tree = Tree(root=tmp_path / "tree", name=NAME)
     store = open_sqlite_graph(tmp_path / "graph.db")
-    Builder(store, tree, clock=system_clock, tell=seen.append, workers=1).build()
+    Builder(store, tree, clock=system_clock, progress=seen.append, workers=1).build()
     assert [(p.stage, p.done, p.total, p.module) for p in seen] == [
         (BuildStage.PARSE, 1, 1, "app.core"),
         (BuildStage.LINK, 1, 1, "app.core"),
@@ -247,11 +247,11 @@ def test_content_is_looked_at_once_and_not_with_every_question(tmp_path: Path) -
     for name in TREE:
         _at(root / name, now - 100)  # another time of change than was kept, the same content
     made = builder(store, root)
-    assert made.catch_up(most=5) == []
+    assert made.catch_up(max_files=5) == []
     before = store.version(NAME)
     write(root, {"b.py": "def h():\n    return 1\n"})  # which only a look at the content tells
     _at(root / "b.py", now - 100)
-    assert made.catch_up(most=5) == []
+    assert made.catch_up(max_files=5) == []
     assert store.version(NAME) == before
 
 

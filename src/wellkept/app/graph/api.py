@@ -1,7 +1,7 @@
-"""`wk.graph`: the code graph of the open project, with everything that can be asked of it.
+"""`wk.graph`: builds, queries and annotates the code graph of the open project.
 
-The graph lives in a file beside the memories. Each folder has its own, because two worktrees of
-one project differ in content; memories are tied in by the files they name.
+The graph is a database file next to the memories. Each folder has its own graph, because worktrees
+of one project differ. Memories are linked by the files they name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.app.file_locks import lock, lock_within, open_lock
 from wellkept.codegraph.index.builder import Builder, Tree
-from wellkept.codegraph.index.source_files import look
+from wellkept.codegraph.index.source_files import stat_file
 from wellkept.core.errors import (
     ConflictError,
     NotFoundError,
@@ -24,23 +24,18 @@ from wellkept.core.errors import (
     UsageError,
 )
 from wellkept.core.graph import (
-    MAX_DEPTH,
     NOTED_KINDS,
     SYMBOL_MARK,
     BuildProgress,
     BuildReport,
     BuildStage,
-    Coverage,
     Edge,
     EdgeKind,
     GraphStatus,
-    Impact,
     LinkedMemory,
-    Neighbours,
     Node,
     NodeKind,
     SourceFile,
-    Trace,
 )
 from wellkept.core.query import Filter
 from wellkept.core.text import shorten
@@ -48,7 +43,7 @@ from wellkept.core.types import MemoryType, parse_choice
 
 if TYPE_CHECKING:
     from wellkept.app.graph.module_notes import ModuleSummaryReport
-    from wellkept.app.graph.related import Related
+    from wellkept.app.graph.related import RelatedFiles
     from wellkept.app.wiring.services import Services
     from wellkept.codegraph.query.queries import GraphQueries
     from wellkept.core.code_modules import CodeModule, Convention
@@ -56,15 +51,15 @@ if TYPE_CHECKING:
     from wellkept.core.ports.store import Progress
 
 MOST_MODULES = 40
-"""So many modules are still a map that can be read."""
-_MOST_MEMORIES = 20
+"""Default size of the module map."""
+_MAX_MEMORIES = 20
 _MEMORY_CHARS = 300
-_LONGEST_WAIT_S = 900.0
-_MOST_CAUGHT_UP = 50
-"""So many changed files are read before a question is answered."""
-_REST = 10.0
-"""Times as long as a look for changes took, until the next one."""
-_RENEW = "Delete that file and run `wellkept graph build`; only what was noted in it is lost."
+_MAX_WAIT_S = 900.0
+_MAX_CAUGHT_UP = 50
+"""Up to this many changed files are parsed before a query."""
+_PAUSE_FACTOR = 10.0
+"""Pause between checks for changes, in multiples of what the last check took."""
+_REBUILD = "Delete that file and run `wellkept graph build`. Only notes in it are lost."
 
 
 class GraphApi:
@@ -72,16 +67,16 @@ class GraphApi:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._next_look = 0.0
+        self._next_check = 0.0
 
     @property
     def path(self) -> Path:
-        """The file that the graph is kept in."""
+        """The database file of the graph."""
         return self._services.path.with_suffix(".graph.db")
 
     @cached_property
     def store(self) -> GraphStore:
-        """The storage underneath, opened on first use."""
+        """The graph store, opened on first use."""
         from wellkept.app.wiring.services import make_private_file
         from wellkept.store import open_sqlite_graph
 
@@ -97,15 +92,15 @@ class GraphApi:
                 clock=self._services.clock,
             )
         except (StoreCorruptError, StoreVersionError) as error:
-            raise type(error)(error.message, hint=_RENEW) from None
+            raise type(error)(error.message, hint=_REBUILD) from None
 
     @property
     def tree(self) -> str:
-        """The name that this folder's graph is kept under."""
+        """Name of this folder's graph in the store."""
         return f"{self._services.project} {self._root}"
 
     def close(self) -> None:
-        """Let go of the storage if it was opened."""
+        """Close the store if it was opened."""
         opened: GraphStore | None = self.__dict__.get("store")
         if opened is not None:
             opened.close()
@@ -119,118 +114,111 @@ class GraphApi:
         progress: Callable[[BuildProgress], None] | None = None,
         workers: int | None = None,
     ) -> BuildReport:
-        """Bring the graph up to date: only what changed is read again, unless `again` says all.
+        """Update the graph. Parses changed files only; with `again` all files.
 
-        Waits for another build of the same folder, which has then done most of the work.
+        Waits for a running build of the same folder.
         """
-        with self._alone(progress):
+        with self._build_lock(progress):
             return self._builder(progress, workers=workers).build(again=again)
 
     def update(self, files: Iterable[str]) -> BuildReport:
-        """Bring the graph up to date about these files only."""
-        named = self._named(files)
-        with self._alone(None):
-            return self._builder(None).update(named)
+        """Update the graph for these files only."""
+        paths = self._paths(files)
+        with self._build_lock(None):
+            return self._builder(None).update(paths)
 
     def mark_changed(self) -> list[str]:
-        """Mark what changed on disk since it was read as stale; nothing is parsed."""
+        """Mark files that changed on disk as stale, without parsing. Returns their paths."""
         return self._builder(None).mark_changed()
 
     def mark_stale(self, files: Iterable[str]) -> int:
-        """Mark files as stale; returns how many of them are in the graph."""
-        return self.store.mark_stale(self.tree, self._named(files), at=self._services.clock())
+        """Mark files as stale. Returns how many are in the graph."""
+        return self.store.mark_stale(self.tree, self._paths(files), at=self._services.clock())
 
     def forget(self) -> None:
-        """Drop the graph of this folder, with what was noted in it."""
+        """Delete the graph of this folder, including its notes."""
         self.store.drop_tree(self.tree)
 
-    # -- Asking -----------------------------------------------------------------------------------
+    # -- Querying ---------------------------------------------------------------------------------
 
     def status(self) -> GraphStatus:
-        """How much of the tree is known, and what was skipped, failed or is stale."""
+        """Counts, and files that are skipped, failed or stale."""
         return self.store.status(self.tree)
 
     def files(self) -> list[SourceFile]:
-        """Every file that was seen."""
+        """All known files."""
         return self.store.files(self.tree)
 
-    def node(self, name: str) -> Node:
-        """What an id, a path or a symbol's name stands for."""
-        self._require_built()
-        self._catch_up(name)
-        return self._questions.node(self._meant(name))
-
     def symbols(self, file: str) -> list[Node]:
-        """The symbols of a file, by line."""
-        return self.store.symbols(self.tree, self._named([file]))
+        """Symbols of a file, by line."""
+        return self.store.symbols(self.tree, self._paths([file]))
 
     def edges(self, name: str) -> tuple[list[Edge], list[Edge]]:
-        """The edges that leave something, and those that lead to it."""
+        """Edges from a node, and edges to it."""
         node = self.node(name)
         return (
             self.store.edges(self.tree, sources=[node.id]),
             self.store.edges(self.tree, targets=[node.id]),
         )
 
-    def impact(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Impact:
-        """What a change of a file or symbol may touch: code, tests, memories, E2E facts."""
-        return self._questions.impact(self.node(name).id, depth=depth, limit=limit)
+    # Queries are the methods of `GraphQueries`. Properties hand them out, so that each signature
+    # exists once and numpy is imported only when a query runs.
 
-    def dependencies(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Neighbours:
-        """What a file or symbol depends on."""
-        return self._questions.dependencies(self.node(name).id, depth=depth, limit=limit)
+    @property
+    def node(self) -> Callable[[str], Node]:
+        """See `GraphQueries.node`."""
+        return self._queries.node
 
-    def dependents(self, name: str, *, depth: int = MAX_DEPTH, limit: int = 200) -> Neighbours:
-        """What depends on a file or symbol."""
-        return self._questions.dependents(self.node(name).id, depth=depth, limit=limit)
+    @property
+    def impact(self):
+        """See `GraphQueries.impact`."""
+        return self._queries.impact
 
-    def trace(
-        self,
-        name: str,
-        *,
-        to: str | None = None,
-        value: str = "",
-        depth: int = MAX_DEPTH,
-        limit: int = 20,
-    ) -> Trace:
-        """The ways that values take from a file or symbol: through assignments, arguments, results
-        and fields, and over noted flows. `value` follows one parameter, variable or field only."""
-        target = None if to is None else self.node(to).id
-        return self._questions.trace(
-            self.node(name).id, to=target, value=value, depth=depth, limit=limit
-        )
+    @property
+    def dependencies(self):
+        """See `GraphQueries.dependencies`."""
+        return self._queries.dependencies
 
-    def coverage(self, name: str, *, depth: int = MAX_DEPTH) -> Coverage:
-        """The tests that reach a file or symbol, and what none of them reaches."""
-        return self._questions.coverage(self.node(name).id, depth=depth)
+    @property
+    def dependents(self):
+        """See `GraphQueries.dependents`."""
+        return self._queries.dependents
 
-    def related(self, file: str, *, limit: int = 10, progress: Progress | None = None) -> Related:
-        """Files that change, depend or are opened along with a file, with reasons.
+    @property
+    def trace(self):
+        """See `GraphQueries.trace`."""
+        return self._queries.trace
 
-        Works without a graph and without git, with what there is.
+    @property
+    def coverage(self):
+        """See `GraphQueries.coverage`."""
+        return self._queries.coverage
+
+    def related(
+        self, file: str, *, limit: int = 10, progress: Progress | None = None
+    ) -> RelatedFiles:
+        """Files that change with a file, depend on it or are used with it, with reasons.
+
+        Works without a graph and without git.
         """
-        from wellkept.app.graph.related import RelatedFiles
+        from wellkept.app.graph.related import RelatedFileFinder
 
-        found = RelatedFiles(
-            self._services,
-            self._root,
+        (path,) = self._paths([file])
+        has_graph = self.path.exists() and self.store.file(self.tree, path) is not None
+        finder = RelatedFileFinder(
+            self._services.store,
+            project=self._services.project,
+            root=self._root,
             tree=self.tree,
-            graph_neighbours=self._neighbour_files,
+            read_only=self._services.read_only,
             progress=progress,
         )
-        return found.find(file, limit=limit)
-
-    def _neighbour_files(self, path: str) -> tuple[Sequence[str], Sequence[str]] | None:
-        """Files that one depends on and that depend on it; None when the graph has no such file."""
-        if not self.path.exists() or not self.store.file(self.tree, path):
-            return None
-        needs = self.dependencies(path, depth=1, limit=1).files
-        return needs, self.dependents(path, depth=1, limit=1).files
+        return finder.find(path, graph=self._queries if has_graph else None, limit=limit)
 
     # -- Modules ----------------------------------------------------------------------------------
 
     def modules(self, *, limit: int = MOST_MODULES) -> tuple[CodeModule, ...]:
-        """The module map: what each folder of code holds, is for, gives and depends on."""
+        """The module map: purpose, contents, exports and dependencies of each code folder."""
         from wellkept.codegraph.modules.module_map import modules_of
 
         if limit < 1:
@@ -239,7 +227,7 @@ class GraphApi:
         return modules_of(self.store, self.tree, root=self._root, limit=limit)
 
     def conventions(self) -> tuple[Convention, ...]:
-        """How code is written here, from configuration files and from what files have in common."""
+        """Coding conventions, from configuration files and from what files have in common."""
         from wellkept.codegraph.modules.conventions import conventions_of
 
         self._require_built()
@@ -253,26 +241,32 @@ class GraphApi:
         again: bool = False,
         progress: Progress | None = None,
     ) -> ModuleSummaryReport:
-        """Keep what each module is for, and the conventions, as memories; once for each.
+        """Store the purpose of each module, and the conventions, as memories.
 
-        `again` also takes up what was forgotten since, and asks a model anew.
+        `again` also restores what was forgotten since, and asks the model again.
         """
         from wellkept.app.graph.module_notes import ModuleNotes
 
         modules, conventions = self.modules(), self.conventions()
         notes = ModuleNotes(
-            self._services, self._root, dry_run=dry_run, with_model=with_model, again=again
+            self._services.engine,
+            self._services.project,
+            self._root,
+            daily_tokens=self._services.settings.capture_daily_model_tokens,
+            dry_run=dry_run,
+            with_model=with_model,
+            again=again,
         )
-        return notes.keep(modules, conventions, progress=progress)
+        return notes.save(modules, conventions, progress=progress)
 
-    # -- Noting -----------------------------------------------------------------------------------
+    # -- Notes ------------------------------------------------------------------------------------
 
     def note(self, kind: str, name: str, *, text: str = "") -> Node:
         """Add a pattern, data flow, invariant or decision to the graph."""
         chosen = parse_choice(NodeKind, kind, what="kind")
         if chosen not in NOTED_KINDS:
             raise UsageError(
-                f"A {kind} is read from source.",
+                f"A {kind} cannot be noted: it is extracted from source.",
                 hint=f"Note one of: {', '.join(sorted(NOTED_KINDS))}.",
             )
         named = " ".join(name.split())
@@ -283,7 +277,7 @@ class GraphApi:
         return node
 
     def link(self, source: str, kind: str, target: str, *, confidence: float = 1.0) -> Edge:
-        """Say how two things in the graph stand to each other."""
+        """Add an edge between two nodes."""
         edge = Edge(
             source=self.node(source).id,
             target=self.node(target).id,
@@ -297,13 +291,12 @@ class GraphApi:
         return edge
 
     def notes(self) -> tuple[list[Node], list[Edge]]:
-        """What somebody noted: patterns, data flows, invariants, decisions, and links."""
+        """Noted nodes (patterns, data flows, invariants, decisions) and noted edges."""
         nodes = [node for node in self.store.all_nodes(self.tree) if node.kind in NOTED_KINDS]
         return nodes, [edge for edge in self.store.edges(self.tree) if not edge.auto]
 
     def drop_note(self, name: str, *, dry_run: bool = False) -> int:
-        """Take back a note, or every link that was noted at a file or symbol; returns how many
-        notes and links that are."""
+        """Delete a note, or every noted edge of a file or symbol. Returns how many were deleted."""
         if dry_run:
             nodes, edges = self.notes()
             dropped = sum(node.id == name for node in nodes)
@@ -311,7 +304,7 @@ class GraphApi:
         else:
             dropped = self.store.drop_notes(self.tree, [name])
         if not dropped:
-            raise NotFoundError(f"Nothing was noted as {name!r}.", hint="See: wellkept graph notes")
+            raise NotFoundError(f"There is no note {name!r}.", hint="Run: wellkept graph notes")
         return dropped
 
     # -- Inside -----------------------------------------------------------------------------------
@@ -321,26 +314,32 @@ class GraphApi:
         return self._services.identity.root
 
     @cached_property
-    def _questions(self) -> GraphQueries:
+    def _queries(self) -> GraphQueries:
         from wellkept.codegraph.query.queries import GraphQueries
 
-        return GraphQueries(self.store, self.tree, root=self._root, linked=self._memories)
+        return GraphQueries(
+            self.store,
+            self.tree,
+            root=self._root,
+            linked_memories=self._linked_memories,
+            resolve=self._resolve,
+        )
 
     @contextmanager
-    def _alone(self, tell: Callable[[BuildProgress], None] | None) -> Generator[None]:
-        """No second build of this folder meanwhile, in whichever process: one could link a file
-        by names that the other is about to replace."""
-        if self._services.read_only:  # the store says so at the first write
+    def _build_lock(self, progress: Callable[[BuildProgress], None] | None) -> Generator[None]:
+        """One build of a folder at a time, across processes: a second one could link files by
+        names that the first is about to replace."""
+        if self._services.read_only:  # the store refuses the first write
             yield
             return
         with open_lock(self._locks, self.tree) as file:
             if not lock(file):
-                if tell is not None:
-                    tell(BuildProgress(stage=BuildStage.WAIT, done=0, total=0, module=""))
-                if not lock_within(file, _LONGEST_WAIT_S):
+                if progress is not None:
+                    progress(BuildProgress(stage=BuildStage.WAIT, done=0, total=0, module=""))
+                if not lock_within(file, _MAX_WAIT_S):
                     raise ConflictError(
-                        f"Another build of {self._root} has not ended for {_LONGEST_WAIT_S:g} s.",
-                        hint="End that process if it hangs; what it wrote is kept.",
+                        f"Another build of {self._root} has not ended for {_MAX_WAIT_S:g} s.",
+                        hint="If that process hangs, end it. What it wrote is kept.",
                     )
             yield
 
@@ -355,9 +354,11 @@ class GraphApi:
 
         require_grammars()
         tree = Tree(root=self._root, name=self.tree)
-        return Builder(self.store, tree, clock=self._services.clock, tell=progress, workers=workers)
+        return Builder(
+            self.store, tree, clock=self._services.clock, progress=progress, workers=workers
+        )
 
-    def _named(self, files: Iterable[str]) -> list[str]:
+    def _paths(self, files: Iterable[str]) -> list[str]:
         return list(self._services.requests.files(list(files)))
 
     def _require_built(self) -> None:
@@ -369,49 +370,52 @@ class GraphApi:
             f"There is no code graph of {self._root} yet.", hint="Run: wellkept graph build"
         )
 
-    def _meant(self, name: str) -> str:
-        """The name as the graph has it; a path may also be given from the current folder."""
+    def _resolve(self, name: str) -> str:
+        """The node id for a name. Updates the graph first. A path may be relative to the current
+        folder."""
+        self._require_built()
+        self._catch_up(name)
         known = self.store.find(self.tree, name, limit=2)
         if not known and ":" not in name and not name.endswith("/"):
-            known = self.store.find(self.tree, self._named([name])[0], limit=2)
+            known = self.store.find(self.tree, self._paths([name])[0], limit=2)
         return known[0].id if len(known) == 1 else name
 
     def _catch_up(self, name: str) -> None:
-        """Read what changed on disk since, if it is little; a lot is only marked as stale.
+        """Parse what changed on disk, if it is little; otherwise mark it as stale.
 
-        Never waits for a build. All files are looked at so seldom that it adds little to a series
-        of questions; the file that is asked about always is.
+        Never waits for a build. The named file is checked each time, all files only now and then,
+        so that a series of queries stays fast.
         """
         if self._services.read_only:
             return
-        path = self._named([name.partition(SYMBOL_MARK)[0]])[0]
-        if perf_counter() < self._next_look and not self._is_changed(path):
+        path = self._paths([name.partition(SYMBOL_MARK)[0]])[0]
+        if perf_counter() < self._next_check and not self._is_changed(path):
             return
         began = perf_counter()
         with open_lock(self._locks, self.tree) as file:
             if lock(file):
-                self._builder(None).catch_up(most=_MOST_CAUGHT_UP)
+                self._builder(None).catch_up(max_files=_MAX_CAUGHT_UP)
         ended = perf_counter()
-        self._next_look = ended + _REST * (ended - began)
+        self._next_check = ended + _PAUSE_FACTOR * (ended - began)
 
     def _is_changed(self, path: str) -> bool:
-        """Whether a file is not as the graph has it."""
-        found, kept = look(self._root, path), self.store.file(self.tree, path)
-        if found is None or kept is None:
-            return found is not kept
-        return (found.size_bytes, found.mtime_ns) != (kept.size_bytes, kept.mtime_ns)
+        """Whether a file differs from what the graph knows."""
+        found, known = stat_file(self._root, path), self.store.file(self.tree, path)
+        if found is None or known is None:
+            return found is not known
+        return (found.size_bytes, found.mtime_ns) != (known.size_bytes, known.mtime_ns)
 
-    def _memories(self, files: Sequence[str]) -> Sequence[LinkedMemory]:
-        """Memories tied to any of these files, those with the most ties first. Facts about the
-        running application are looked for apart, so that they are never crowded out."""
+    def _linked_memories(self, files: Sequence[str]) -> Sequence[LinkedMemory]:
+        """Memories that name any of these files, most links first. E2E observations are searched
+        separately, so that others do not crowd them out."""
         e2e = (MemoryType.E2E_OBSERVATION,)
         others = tuple(type_ for type_ in MemoryType if type_ not in e2e)
-        return [*self._tied(files, others), *self._tied(files, e2e)]
+        return [*self._linked(files, others), *self._linked(files, e2e)]
 
-    def _tied(self, files: Sequence[str], types: tuple[MemoryType, ...]) -> list[LinkedMemory]:
+    def _linked(self, files: Sequence[str], types: tuple[MemoryType, ...]) -> list[LinkedMemory]:
         store = self._services.store
         where = Filter(project=self._services.project, stale=False, types=types)
-        hits = store.search_links(files=files, modules=(), where=where, limit=_MOST_MEMORIES)
+        hits = store.search_links(files=files, modules=(), where=where, limit=_MAX_MEMORIES)
         return [
             LinkedMemory(
                 id=memory.short,

@@ -68,9 +68,9 @@ def history_links(
     files = _worth_asking(past, present)
     if not files:
         return []
-    from wellkept.codegraph.history.co_change import learned
+    from wellkept.codegraph.history.co_change import train
 
-    model = learned(past)
+    model = train(past)
     chances = {
         (path, other): (likelihood, together)
         for path in files

@@ -1,9 +1,8 @@
-"""What each module of a project is for and how its code is written, kept as memories on request.
+"""Stores module summaries and coding conventions as memories, on request.
 
-By rule from documents and structure; a model that is configured words it better, inside the daily
-budget, and when it fails or answers badly the rule's words stand. Kept once for each module and
-each convention: doing it again changes only what reads differently now, closes what is gone, and
-leaves alone what a person confirmed, corrected or forgot.
+The text comes from rules; a configured model improves it within the daily budget, and the rules
+remain the fallback. There is one memory per module and convention. Running again updates only what
+changed, closes what is gone, and leaves alone what a user confirmed, edited or forgot.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from wellkept.codegraph.modules.summary_prompt import (
     ANSWER_TOKENS,
     ModuleAnswer,
-    material,
-    question,
+    excerpts,
+    prompt,
     read_answer,
 )
 from wellkept.core.changes import Close
@@ -32,19 +31,19 @@ from wellkept.memory.text.redaction import redact
 from wellkept.observe.model.session_summaries import spend_tokens
 
 if TYPE_CHECKING:
-    from wellkept.app.wiring.services import Services
     from wellkept.core.memory import Memory
-    from wellkept.core.ports.store import Progress, TextModel
+    from wellkept.core.ports.store import Progress
+    from wellkept.memory.engine import Engine
 
-_SHELF: Final = "module_notes"
+_NAMESPACE: Final = "module_notes"
 _TAG: Final = "code-map"
 _RULES, _MODEL = "rules", "model"
 
 
 @record(kw_only=True)
 class ModuleNote:
-    """One statement about the code. `outcome`: new, changed, unchanged, closed or left, the last
-    for what a person stands behind."""
+    """One statement about the code. `outcome` is new, changed, unchanged, closed or left. "left":
+    a user owns the memory."""
 
     key: str
     text: str
@@ -55,7 +54,7 @@ class ModuleNote:
 
 @record(kw_only=True)
 class ModuleSummaryReport:
-    """What came of looking at the modules. `model_problem` says why a model was not of help."""
+    """Result of `ModuleNotes.save`. `model_problem` says why the model was not used."""
 
     modules: int
     notes: tuple[ModuleNote, ...]
@@ -63,51 +62,62 @@ class ModuleSummaryReport:
     dry_run: bool = False
 
     def count(self, outcome: str) -> int:
-        """How many statements came out like that."""
+        """Number of statements with an outcome."""
         return sum(note.outcome == outcome for note in self.notes)
 
 
 @record
-class _Said:
-    """A statement to be kept, and the mark of what it was made of."""
+class _Statement:
+    """A statement to store, and a fingerprint of its source."""
 
     draft: MemoryDraft
     made_by: str
-    mark: str
+    fingerprint: str
 
 
 class ModuleNotes:
-    """Keeps what is known of one project's modules."""
+    """Stores the module notes of one project."""
 
     def __init__(
-        self, services: Services, root: Path, *, dry_run: bool, with_model: bool, again: bool
+        self,
+        engine: Engine,
+        project: str,
+        root: Path,
+        *,
+        daily_tokens: int,
+        dry_run: bool,
+        with_model: bool,
+        again: bool,
     ) -> None:
-        self._services = services
+        self._engine = engine
+        self._project = project
         self._root = root
+        self._daily_tokens = daily_tokens
         self._dry_run = dry_run
-        self._model = self._usable_model() if with_model else None
-        known: Json = services.store.get_value(_SHELF, self._shelf_key)
-        self._marks = {k: str(v) for k, v in known.items()} if isinstance(known, dict) else {}
+        self._model = engine.text_model() if with_model and not dry_run else None
+        known: Json = engine.store.get_value(_NAMESPACE, project)
+        stored = known.items() if isinstance(known, dict) else ()
+        self._fingerprints = {key: str(value) for key, value in stored}
         self._again = again
         self._problem: str | None = None
 
-    def keep(
+    def save(
         self,
         modules: Sequence[CodeModule],
         conventions: Sequence[Convention],
         *,
         progress: Progress | None = None,
     ) -> ModuleSummaryReport:
-        """Keep what is new or reads differently; each statement is written before the next."""
-        notes: list[ModuleNote] = [self._kept(_convention(one)) for one in conventions]
+        """Store what is new or changed; each statement is written before the next."""
+        notes: list[ModuleNote] = [self._stored(_convention(one)) for one in conventions]
         shown = [module for module in modules if module.purpose or module.gives]
         for done, module in enumerate(shown, 1):
-            notes += [self._kept(said) for said in self._about(module)]
-            self._save()
+            notes += [self._stored(statement) for statement in self._statements(module)]
+            self._save_fingerprints()
             if progress:
                 progress(done, len(shown))
         notes += self._closed({note.key for note in notes})
-        self._save()
+        self._save_fingerprints()
         return ModuleSummaryReport(
             modules=len(modules),
             notes=tuple(notes),
@@ -115,103 +125,95 @@ class ModuleNotes:
             dry_run=self._dry_run,
         )
 
-    # -- What is said -----------------------------------------------------------------------------
+    # -- Statements -------------------------------------------------------------------------------
 
-    def _about(self, module: CodeModule) -> Iterator[_Said]:
-        """The statements about a module, in a model's words where there is a usable one."""
-        notes = redact(material(self._root, module)).text
-        base = fingerprint(notes)
+    def _statements(self, module: CodeModule) -> Iterator[_Statement]:
+        """The statements about a module, from the model if it can be used."""
+        source = redact(excerpts(self._root, module)).text
+        base = fingerprint(source)
         key = f"module:{module.folder}"
-        known = self._marks.get(key, "")
+        known = self._fingerprints.get(key, "")
         if known == f"{_MODEL} {base}" and not self._again:
-            yield from self._as_before(key)
+            yield from self._unchanged(key)
             return
-        answer = self._asked(notes) if self._model is not None else None
+        answer = self._ask_model(source) if self._model is not None else None
         if answer is None:
-            mark = f"{_RULES} {fingerprint(module.summary)}"
-            yield _Said(_module_draft(module, module.summary), _RULES, mark)
+            by_rules = f"{_RULES} {fingerprint(module.summary)}"
+            yield _Statement(_module_draft(module, module.summary), _RULES, by_rules)
             return
-        yield _Said(_module_draft(module, answer.summary), _MODEL, f"{_MODEL} {base}")
+        yield _Statement(_module_draft(module, answer.summary), _MODEL, f"{_MODEL} {base}")
         for number, text in enumerate(answer.conventions, 1):
             rule = Convention(key=f"{module.folder}#{number}", text=text, evidence=module.read_from)
             yield _convention(rule, made_by=_MODEL, module=module)
 
-    def _as_before(self, key: str) -> Iterator[_Said]:
-        """What was said of a module the last time, from the same files."""
+    def _unchanged(self, key: str) -> Iterator[_Statement]:
+        """The model's earlier statements about a module whose files are the same."""
         prefix = f"convention:{key.removeprefix('module:')}#"
-        for one in (key, *(k for k in self._marks if k.startswith(prefix))):
+        for one in (key, *(k for k in self._fingerprints if k.startswith(prefix))):
             memory = self._find(one)
             content = memory.content if memory else "forgotten since"
-            yield _Said(MemoryDraft(content=content, key=one), _MODEL, self._marks[one])
+            draft = MemoryDraft(content=content, key=one)
+            yield _Statement(draft, _MODEL, self._fingerprints[one])
 
-    def _asked(self, notes: str) -> ModuleAnswer | None:
-        """A model's answer; None when the day's budget is used up or it is of no use."""
+    def _ask_model(self, source: str) -> ModuleAnswer | None:
+        """The model's answer; None if the daily budget is used up or the answer is unusable."""
         assert self._model is not None
-        engine = self._services.engine
-        asked = question(notes)
-        cost = engine.count_tokens(asked) + ANSWER_TOKENS
-        budget = self._services.settings.capture_daily_model_tokens
-        if not spend_tokens(engine, cost, daily_tokens=budget):
-            self._problem = "What a model may cost today is used up."
+        text = prompt(source)
+        cost = self._engine.count_tokens(text) + ANSWER_TOKENS
+        if not spend_tokens(self._engine, cost, daily_tokens=self._daily_tokens):
+            self._problem = "The daily token budget of the model is used up."
             return None
         try:
-            return read_answer(self._model.complete(asked, max_tokens=ANSWER_TOKENS))
+            return read_answer(self._model.complete(text, max_tokens=ANSWER_TOKENS))
         except UsageError as error:
             self._problem = str(error)
         except ProviderError as error:
-            # A server that does not answer would be waited for once for each module.
+            # Do not wait for an unreachable server once per module.
             self._problem, self._model = str(error), None
         return None
 
-    # -- What is kept -----------------------------------------------------------------------------
+    # -- Storing ----------------------------------------------------------------------------------
 
-    def _kept(self, said: _Said) -> ModuleNote:
-        key = said.draft.key or ""
-        known, text = self._find(key), said.draft.content
-        if self._marks.get(key) == said.mark and not self._again:
-            return _note(said, "unchanged", known)
-        if known is not None and _is_a_persons(known):
-            return _note(said, "left", known)
+    def _stored(self, statement: _Statement) -> ModuleNote:
+        key = statement.draft.key or ""
+        known, text = self._find(key), statement.draft.content
+        if self._fingerprints.get(key) == statement.fingerprint and not self._again:
+            return _note(statement, "unchanged", known)
+        if known is not None and _is_owned_by_user(known):
+            return _note(statement, "left", known)
         if self._dry_run:
             same = known is not None and known.content == redact(text).text
-            return _note(said, "unchanged" if same else "changed" if known else "new", known)
-        kept = remember(self._services.engine, said.draft, project=self._services.project)
-        self._marks[key] = said.mark
+            return _note(statement, "unchanged" if same else "changed" if known else "new", known)
+        result = remember(self._engine, statement.draft, project=self._project)
+        self._fingerprints[key] = statement.fingerprint
         outcome = {RememberOutcome.INSERTED: "new", RememberOutcome.UNCHANGED: "unchanged"}.get(
-            kept.outcome
+            result.outcome
         )
-        return _note(said, outcome or "changed", kept.memory)
+        return _note(statement, outcome or "changed", result.memory)
 
     def _closed(self, current: set[str]) -> list[ModuleNote]:
-        """Close what was said of modules that are gone and of habits that ended."""
+        """Close memories about modules and conventions that no longer exist."""
         closed: list[ModuleNote] = []
-        for key in sorted(self._marks.keys() - current):
+        for key in sorted(self._fingerprints.keys() - current):
             memory = self._find(key)
             if not self._dry_run:
-                del self._marks[key]
-            if memory is None or _is_a_persons(memory):
+                del self._fingerprints[key]
+            if memory is None or _is_owned_by_user(memory):
                 continue
             if not self._dry_run:
-                at = max(self._services.clock(), memory.valid_from)
-                self._services.store.apply([Close(memory.id, at)])
-            said = _Said(MemoryDraft(content=memory.content, key=key), _RULES, "")
-            closed.append(_note(said, "closed", memory))
+                at = max(self._engine.clock(), memory.valid_from)
+                self._engine.store.apply([Close(memory.id, at)])
+            statement = _Statement(MemoryDraft(content=memory.content, key=key), _RULES, "")
+            closed.append(_note(statement, "closed", memory))
         return closed
 
     def _find(self, key: str) -> Memory | None:
-        store = self._services.store
-        return store.find_key(redact(key).text, project=self._services.project, user_scope=False)
+        store = self._engine.store
+        return store.find_key(redact(key).text, project=self._project, user_scope=False)
 
-    def _save(self) -> None:
+    def _save_fingerprints(self) -> None:
         if not self._dry_run:
-            self._services.store.put_value(_SHELF, self._shelf_key, dict(self._marks))
-
-    @property
-    def _shelf_key(self) -> str:
-        return self._services.project
-
-    def _usable_model(self) -> TextModel | None:
-        return None if self._dry_run else self._services.engine.text_model()
+            self._engine.store.put_value(_NAMESPACE, self._project, dict(self._fingerprints))
 
 
 def _module_draft(module: CodeModule, summary: str) -> MemoryDraft:
@@ -231,7 +233,7 @@ def _module_draft(module: CodeModule, summary: str) -> MemoryDraft:
 
 def _convention(
     one: Convention, *, made_by: str = _RULES, module: CodeModule | None = None
-) -> _Said:
+) -> _Statement:
     draft = MemoryDraft(
         content=one.text,
         type=MemoryType.CONVENTION,
@@ -243,23 +245,23 @@ def _convention(
         source=Source.OBSERVER_INFERRED,
         evidence=_evidence(one.evidence),
     )
-    return _Said(draft, made_by, f"{made_by} {fingerprint(one.text)}")
+    return _Statement(draft, made_by, f"{made_by} {fingerprint(one.text)}")
 
 
 def _evidence(paths: Sequence[str]) -> tuple[Evidence, ...]:
     return tuple(Evidence(EvidenceKind.DOCUMENT, path) for path in paths)
 
 
-def _is_a_persons(memory: Memory) -> bool:
-    """Whether somebody stands behind a memory, so that no rule may change it."""
+def _is_owned_by_user(memory: Memory) -> bool:
+    """Whether a user confirmed or wrote the memory, so that no rule may change it."""
     return memory.user_verified or memory.pinned or memory.source is not Source.OBSERVER_INFERRED
 
 
-def _note(said: _Said, outcome: str, memory: Memory | None) -> ModuleNote:
+def _note(statement: _Statement, outcome: str, memory: Memory | None) -> ModuleNote:
     return ModuleNote(
-        key=said.draft.key or "",
-        text=said.draft.content,
-        made_by=said.made_by,
+        key=statement.draft.key or "",
+        text=statement.draft.content,
+        made_by=statement.made_by,
         outcome=outcome,
         memory_id=memory.short if memory else None,
     )

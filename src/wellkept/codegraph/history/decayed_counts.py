@@ -1,7 +1,6 @@
-"""Counts that fade as commits go by: how often something happened just now, lately and ever.
+"""Counts with exponential decay at three rates, measured in commits.
 
-Time is a tick that whoever counts moves on, one for each commit. A habit holds how often one thing
-changed and how often others changed along with it. Knows nothing of what is counted.
+The caller advances the clock: one tick per commit. Does not know what is counted.
 """
 
 from __future__ import annotations
@@ -12,45 +11,50 @@ from heapq import nlargest
 from math import exp
 from typing import Final, Generic, TypeVar
 
-FADES: Final = (40.0, 400.0, 4000.0)
-"""After how many commits a count has faded to 1/e: just now, lately, ever."""
-JUST_NOW, LATELY, EVER = range(3)
+DECAY_COMMITS: Final = (40.0, 400.0, 4000.0)
+"""Commits after which a count has decayed to 1/e: short, medium and long term."""
+SHORT, MEDIUM, LONG = range(3)
 
-Faded = tuple[float, float, float]
-NOTHING: Final[Faded] = (0.0, 0.0, 0.0)
+DecayedValues = tuple[float, float, float]
+"""One value per decay rate."""
+ZERO: Final[DecayedValues] = (0.0, 0.0, 0.0)
 Key = TypeVar("Key", bound=Hashable)
 
 
 class DecayedCount:
-    """One count that fades at three speeds."""
+    """One count, decayed at three rates. `times` is the plain count, `at` the last tick."""
 
-    __slots__ = ("at", "faded", "times")
+    __slots__ = ("_values", "at", "times")
 
     def __init__(self) -> None:
-        self.faded = NOTHING
+        self._values = ZERO
         self.at = 0
         self.times = 0
 
-    def now(self, tick: int) -> Faded:
-        """The count as it stands at a tick."""
+    def now(self, tick: int) -> DecayedValues:
+        """The values at a tick."""
         age = self.at - tick
-        a, b, c = self.faded
-        return a * exp(age / FADES[0]), b * exp(age / FADES[1]), c * exp(age / FADES[2])
+        a, b, c = self._values
+        return (
+            a * exp(age / DECAY_COMMITS[0]),
+            b * exp(age / DECAY_COMMITS[1]),
+            c * exp(age / DECAY_COMMITS[2]),
+        )
 
-    def at_one(self, fade: int, tick: int) -> float:
-        """The count at one speed only."""
-        return self.faded[fade] * exp((self.at - tick) / FADES[fade])
+    def value(self, rate: int, tick: int) -> float:
+        """The value at one decay rate only."""
+        return self._values[rate] * exp((self.at - tick) / DECAY_COMMITS[rate])
 
     def add(self, weight: float, tick: int) -> None:
         """Count once more."""
         a, b, c = self.now(tick)
-        self.faded = (a + weight, b + weight, c + weight)
+        self._values = (a + weight, b + weight, c + weight)
         self.at = tick
         self.times += 1
 
 
 class ChangeCounts(Generic[Key]):
-    """How often something changed, and what changed along with it."""
+    """How often something changed, and how often others changed with it."""
 
     __slots__ = ("others", "own")
 
@@ -58,12 +62,12 @@ class ChangeCounts(Generic[Key]):
         self.own = DecayedCount()
         self.others: defaultdict[Key, DecayedCount] = defaultdict(DecayedCount)
 
-    def with_other(self, other: Key, tick: int) -> Faded:
-        """How often another changed along."""
+    def with_other(self, other: Key, tick: int) -> DecayedValues:
+        """How often another changed with it."""
         count = self.others.get(other)
-        return count.now(tick) if count else NOTHING
+        return count.now(tick) if count else ZERO
 
-    def most(self, limit: int, tick: int, *, fade: int = EVER) -> list[Key]:
-        """Those that changed along most."""
+    def most_frequent(self, limit: int, tick: int, *, rate: int = LONG) -> list[Key]:
+        """The others that changed with it most often."""
         others = self.others
-        return nlargest(limit, others, key=lambda other: others[other].at_one(fade, tick))
+        return nlargest(limit, others, key=lambda other: others[other].value(rate, tick))

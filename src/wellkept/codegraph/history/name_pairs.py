@@ -1,10 +1,10 @@
-"""Pairs of files that go together by the shape of their names, learned from history.
+"""Predicts co-changes from pairs of file names, learned from history.
 
 `docs/fr/docs/async.md` changed with `docs/fr/docs/features.md`, so `docs/de/docs/async.md` may
-well change with `docs/de/docs/features.md`; and where each `src/x.py` came with a
-`tests/test_x.py`, the next one will. A shape is a path with one of its parts left open; what was
-seen of two shapes with the same part left open holds for every filling, even for a file that is
-not there yet. Knows only names.
+change with `docs/de/docs/features.md`. Where each `src/x.py` came with `tests/test_x.py`, the next
+one will. A pattern is a path with one part replaced by a placeholder. Counts of two patterns with
+the same part apply to every value of the placeholder, even to files that do not exist yet.
+Only knows names.
 """
 
 from __future__ import annotations
@@ -15,103 +15,108 @@ from functools import lru_cache
 from typing import Final
 
 from wellkept.codegraph.history.commits import subject
-from wellkept.codegraph.history.decayed_counts import JUST_NOW, LATELY, ChangeCounts, DecayedCount
+from wellkept.codegraph.history.decayed_counts import MEDIUM, SHORT, ChangeCounts, DecayedCount
 from wellkept.core.records import record
 
-BROADEST: Final = 20
-"""A commit of more files says nothing of shapes."""
-_HEARD: Final = 40
-_OPEN: Final = "\0"
-_DOUBT: Final = (0.5, 1.0)
-"""How many imaginary changes without the other keep a single joint one from being a habit."""
+MAX_COMMIT_FILES: Final = 20
+"""Larger commits are ignored."""
+_MAX_PARTNERS: Final = 40
+_PLACEHOLDER: Final = "\0"
+_SMOOTHING: Final = (0.5, 1.0)
+"""Added to the denominator, so that one joint change does not count as certainty."""
 
 
 @record
 class NamePair:
-    """How often a file of this name goes along by what its likes do, of 1, just now and lately;
-    and how often that was seen."""
+    """Likelihood (0 to 1, short and medium term) that a file changes too, judged by files with
+    similar names; and how often that was seen."""
 
-    just_now: float
-    lately: float
+    short_term: float
+    medium_term: float
     times: int
 
 
 class NamePairs:
-    """What one repository's history says of shapes."""
+    """Change counts of name patterns of one repository."""
 
     def __init__(self) -> None:
-        self._habits: defaultdict[str, ChangeCounts[str]] = defaultdict(ChangeCounts[str])
+        self._counts: defaultdict[str, ChangeCounts[str]] = defaultdict(ChangeCounts[str])
 
     def count(self, names: Sequence[str], *, weight: float, tick: int) -> None:
-        """Take in the files of a commit."""
-        if len(names) > BROADEST:
+        """Add the files of a commit."""
+        if len(names) > MAX_COMMIT_FILES:
             return
-        shaped = [shapes(name) for name in names]
-        for place, mine in enumerate(shaped):
-            for part, (shape, _) in mine.items():
-                habit = self._habits[shape]
-                habit.own.add(weight, tick)
-                for other, theirs in enumerate(shaped):
-                    if other != place and part in theirs:
-                        habit.others[theirs[part][0]].add(weight, tick)
+        per_file = [patterns(name) for name in names]
+        for index, mine in enumerate(per_file):
+            for part, (pattern, _) in mine.items():
+                counts = self._counts[pattern]
+                counts.own.add(weight, tick)
+                for other, theirs in enumerate(per_file):
+                    if other != index and part in theirs:
+                        counts.others[theirs[part][0]].add(weight, tick)
 
-    def of(
-        self, path: str, tick: int, *, own: DecayedCount, along: Callable[[str], DecayedCount]
+    def partners(
+        self, path: str, tick: int, *, own: DecayedCount, joint: Callable[[str], DecayedCount]
     ) -> dict[str, NamePair]:
-        """The files that would go with one if it did as its likes do; they need not be there.
+        """Files that change with files named like `path`. They need not exist.
 
-        What the file itself did (`own` changes, `along` with another) is taken off first.
+        The file's own history (`own` changes, `joint` with another) is subtracted first.
         """
         found: dict[str, NamePair] = {}
-        for shape, filling in shapes(path).values():
-            habit = self._habits.get(shape)
-            if habit is None or habit.own.times <= own.times:
+        for pattern, value in patterns(path).values():
+            counts = self._counts.get(pattern)
+            if counts is None or counts.own.times <= own.times:
                 continue
-            for other in habit.most(_HEARD, tick, fade=LATELY):
-                name = other.replace(_OPEN, filling)
-                said = _parallel(habit, habit.others[other], own, along(name), tick)
+            for other in counts.most_frequent(_MAX_PARTNERS, tick, rate=MEDIUM):
+                name = other.replace(_PLACEHOLDER, value)
+                pair = _pair(counts, counts.others[other], own, joint(name), tick)
                 known = found.get(name)
-                if said.times > 0 and (known is None or said.lately > known.lately):
-                    found[name] = said
+                if pair.times > 0 and (known is None or pair.medium_term > known.medium_term):
+                    found[name] = pair
         found.pop(path, None)
         return found
 
 
-def _parallel(
-    habit: ChangeCounts[str], joint: DecayedCount, own: DecayedCount, along: DecayedCount, tick: int
+def _pair(
+    counts: ChangeCounts[str],
+    pattern_joint: DecayedCount,
+    own: DecayedCount,
+    own_joint: DecayedCount,
+    tick: int,
 ) -> NamePair:
-    changed, with_other = habit.own.now(tick), joint.now(tick)
-    mine, with_mine = own.now(tick), along.now(tick)
-    chances = [
-        max(0.0, with_other[i] - with_mine[i]) / (max(0.0, changed[i] - mine[i]) + _DOUBT[i])
-        for i in (JUST_NOW, LATELY)
+    changed, with_other = counts.own.now(tick), pattern_joint.now(tick)
+    own_changed, own_with_other = own.now(tick), own_joint.now(tick)
+    likelihoods = [
+        max(0.0, with_other[i] - own_with_other[i])
+        / (max(0.0, changed[i] - own_changed[i]) + _SMOOTHING[i])
+        for i in (SHORT, MEDIUM)
     ]
-    return NamePair(chances[0], chances[1], joint.times - along.times)
+    return NamePair(likelihoods[0], likelihoods[1], pattern_joint.times - own_joint.times)
 
 
 @lru_cache(100_000)
-def shapes(path: str) -> Mapping[str, tuple[str, str]]:
-    """For each part of a path, folded: the path with that part left open, and the part itself.
+def patterns(path: str) -> Mapping[str, tuple[str, str]]:
+    """For each part of a path, in lower case: the path with a placeholder for it, and the part.
 
-    A part is what a folder or the file is about: "urls" in `tests/test_urls.py`.
+    A part is the subject of a folder or file name: "urls" in `tests/test_urls.py`.
     """
     names = path.split("/")
-    about = [subject(name) for name in names]
+    subjects = [subject(name) for name in names]
     found: dict[str, tuple[str, str]] = {}
-    for part in dict.fromkeys(about):
-        opened = [
-            _opened(name, part) if what == part else (name, "")
-            for name, what in zip(names, about, strict=True)
+    for part in dict.fromkeys(subjects):
+        replaced = [
+            _with_placeholder(name, part) if own == part else (name, "")
+            for name, own in zip(names, subjects, strict=True)
         ]
-        filling = next((text for _, text in opened if text), "")
-        if filling:
-            found[part] = ("/".join(name for name, _ in opened), filling)
+        value = next((text for _, text in replaced if text), "")
+        if value:
+            found[part] = ("/".join(name for name, _ in replaced), value)
     return found
 
 
-def _opened(name: str, part: str) -> tuple[str, str]:
-    """A name with a part left open, and the part as it is written there."""
+def _with_placeholder(name: str, part: str) -> tuple[str, str]:
+    """A name with a placeholder for a part, and the part as written there."""
     at = name.lower().find(part)
     if at < 0:
         return name, ""
-    return name[:at] + _OPEN + name[at + len(part) :], name[at : at + len(part)]
+    return name[:at] + _PLACEHOLDER + name[at + len(part) :], name[at : at + len(part)]

@@ -1,9 +1,8 @@
-"""Brings the graph of a tree up to date: what changed is parsed, what that touches is redrawn.
+"""Builds and updates the graph of a tree: parses changed files, rebuilds the affected edges.
 
-Invariant: after any sequence of updates the graph equals one built from nothing. Work is written
-in batches, each complete in itself: before a batch of files is replaced, every file whose edges
-may depend on them is opened for drawing, so that stopping anywhere leaves only open files behind
-and the next run goes on from there.
+Invariant: after any sequence of updates the graph equals one built from scratch. Work is written in
+batches. Before a batch of files is replaced, every file whose edges may depend on them is marked
+pending. So an interrupted build leaves only pending files, and the next run continues there.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from wellkept.codegraph.index.fingerprints import marked
+from wellkept.codegraph.index.fingerprints import versioned_hash
 from wellkept.codegraph.index.parse_file import ParsedFile
-from wellkept.codegraph.index.source_files import ListedFile, list_files, look
-from wellkept.codegraph.index.update_plan import Known, UpdatePlan, is_wanted, planned
+from wellkept.codegraph.index.source_files import ListedFile, list_files, stat_file
+from wellkept.codegraph.index.update_plan import Known, UpdatePlan, is_indexed, plan_update
 from wellkept.codegraph.index.worker_pool import FILE_TIMEOUT_S, WorkerPool, worker_count
 from wellkept.codegraph.languages import is_configuration, language_name, language_of
 from wellkept.codegraph.parse.file_facts import uses_from_bytes
@@ -47,30 +46,29 @@ from wellkept.core.graph import (
 from wellkept.core.ports.graph import AnalyzedFile, GraphStore
 from wellkept.core.records import record
 
-Tell = Callable[[BuildProgress], None]
 Parse = Callable[[Sequence[str]], Iterable[ParsedFile]]
-"""Turns paths into what became of each file, exactly once."""
+"""Parses paths; yields exactly one result per path."""
 _Item = TypeVar("_Item")
 
 _BATCH = 100
-_TELL_EVERY = 10
-_COLLECT_EVERY = 100_000
+_PROGRESS_EVERY = 10
+_GC_THRESHOLD = 100_000
 
 
 @record(kw_only=True)
 class Tree:
-    """A source tree: where it is, and the name its graph is kept under."""
+    """A source tree: its folder, and the name of its graph in the store."""
 
     root: Path
     name: str
 
 
 @contextmanager
-def _few_collections() -> Generator[None, None, None]:
-    """Look for garbage in circles less often: a build makes many small records and few circles."""
+def _reduced_gc() -> Generator[None, None, None]:
+    """Run the cycle collector less often: a build creates many records and few cycles."""
     before = gc.get_threshold()
-    if before[0]:  # zero means that the owner of the process wants none at all
-        gc.set_threshold(max(before[0], _COLLECT_EVERY), *before[1:])
+    if before[0]:  # 0: garbage collection is off, leave it so
+        gc.set_threshold(max(before[0], _GC_THRESHOLD), *before[1:])
     try:
         yield
     finally:
@@ -86,7 +84,7 @@ class Builder:
         tree: Tree,
         *,
         clock: Clock,
-        tell: Tell | None = None,
+        progress: Callable[[BuildProgress], None] | None = None,
         workers: int | None = None,
         timeout_s: float = FILE_TIMEOUT_S,
         parse: Parse | None = None,
@@ -94,43 +92,42 @@ class Builder:
         self._store = store
         self._tree = tree
         self._clock = clock
-        self._tell = tell
+        self._progress = progress
         self._workers = workers
         self._timeout_s = timeout_s
         self._given_parse = parse
 
     def build(self, *, again: bool = False) -> BuildReport:
-        """Bring the whole tree up to date; `again` parses unchanged files as well."""
+        """Update the whole tree; `again` parses unchanged files too."""
         began, known, listed = time.perf_counter(), self._known(), self._listed()
-        return self._bring_up(known, listed, self._plan(known, listed, again=again), began)
+        return self._apply(known, listed, self._plan(known, listed, again=again), began)
 
     def update(self, paths: Iterable[str]) -> BuildReport:
-        """Bring only these files up to date, changed, new or gone."""
+        """Update only these files: changed, new or deleted."""
         began, known = time.perf_counter(), self._known()
-        wanted = [path for path in dict.fromkeys(paths) if is_wanted(path)]
-        found = [f for path in wanted if (f := look(self._tree.root, path)) is not None]
-        about = {path: known[path] for path in wanted if path in known}
-        return self._bring_up(known, found, self._plan(about, found), began)
+        indexed = [path for path in dict.fromkeys(paths) if is_indexed(path)]
+        found = [f for path in indexed if (f := stat_file(self._tree.root, path)) is not None]
+        about = {path: known[path] for path in indexed if path in known}
+        return self._apply(known, found, self._plan(about, found), began)
 
     def mark_changed(self) -> list[str]:
-        """Mark files that changed on disk as stale, parsing nothing; returns their paths."""
-        return self.catch_up(most=0)
+        """Mark files that changed on disk as stale, without parsing. Returns their paths."""
+        return self.catch_up(max_files=0)
 
-    def catch_up(self, *, most: int) -> list[str]:
-        """Read what changed on disk, unless that is more than so many files: then they are only
-        marked as stale. Returns the paths of those that were not read."""
+    def catch_up(self, *, max_files: int) -> list[str]:
+        """Update the graph if at most `max_files` changed on disk; otherwise mark them as stale.
+        Returns the paths that were not parsed."""
         began, known, listed = time.perf_counter(), self._known(), self._listed()
-        # A file that failed is left to the next build: a parser that hangs would keep a question
-        # waiting each time.
+        # Failed files wait for the next build: a hanging parser would delay each query.
         plan = self._plan(known, listed).without_old_failures(known)
         changed = sorted([f.path for f in plan.parse] + plan.gone)
-        if changed and len(changed) <= most:
-            self._bring_up(known, listed, plan, began)
+        if changed and len(changed) <= max_files:
+            self._apply(known, listed, plan, began)
             return []
         fresh = [path for path in changed if path in known and known[path].stale_at is None]
         if fresh:
             self._store.mark_stale(self._tree.name, fresh, at=self._clock())
-        if plan.settled:  # so that they need not be read at the next question
+        if plan.settled:  # so that the next query need not read them
             self._store.touch_files(self._tree.name, plan.settled)
         return changed
 
@@ -138,15 +135,15 @@ class Builder:
         return {file.path: file for file in self._store.files(self._tree.name)}
 
     def _listed(self) -> list[ListedFile]:
-        return [file for file in list_files(self._tree.root) if is_wanted(file.path)]
+        return [file for file in list_files(self._tree.root) if is_indexed(file.path)]
 
     def _plan(self, known: Known, listed: list[ListedFile], *, again: bool = False) -> UpdatePlan:
-        """What is to be done, where every known file that is not listed is gone."""
+        """Plan an update in which known files that are not listed are deleted."""
         gone = sorted(known.keys() - {file.path for file in listed})
-        return planned(self._tree.root, known, listed, gone, now=self._clock(), again=again)
+        return plan_update(self._tree.root, known, listed, gone, now=self._clock(), again=again)
 
-    @_few_collections()
-    def _bring_up(
+    @_reduced_gc()
+    def _apply(
         self, known: Known, listed: Sequence[ListedFile], plan: UpdatePlan, began: float
     ) -> BuildReport:
         after = self._mark_pending_for_moves(known, plan)
@@ -154,10 +151,10 @@ class Builder:
         if plan.same:
             self._store.touch_files(self._tree.name, plan.same)
         parsed_at = time.perf_counter()
-        if plan.gone or plan.skip or any(_moved(file, known) for file in analysed):
+        if plan.gone or plan.skip or any(_is_moved(file, known) for file in analysed):
             self._put_containers()
         fresh = {file.path: file for file in (*plan.skip, *analysed)}
-        relinked = self._draw(TreeIndex((after.files | fresh).values()))
+        relinked = self._link(TreeIndex((after.files | fresh).values()))
         self._store.mark_built(self._tree.name, at=self._clock())
         failed = [f for f in analysed if f.state in (FileState.FAILED, FileState.PARTLY)]
         return BuildReport(
@@ -174,10 +171,10 @@ class Builder:
             size_bytes=sum(f.size_bytes for f in analysed),
         )
 
-    # -- What comes and goes ----------------------------------------------------------------------
+    # -- Added and deleted files ------------------------------------------------------------------
 
     def _mark_pending_for_moves(self, known: Known, plan: UpdatePlan) -> TreeIndex:
-        """Open what depends on files that come or go, and take out those that go."""
+        """Mark dependents of added and deleted files pending, and drop the deleted ones."""
         name = self._tree.name
         paths = {f.path for f in plan.parse} | {f.path for f in plan.skip}
         placed = [self._placeholder(f) for f in plan.parse if f.path not in known]
@@ -195,13 +192,13 @@ class Builder:
             self._store.put_files(name, [AnalyzedFile(file=f) for f in plan.skip])
         return after
 
-    def _placeholder(self, found: ListedFile) -> SourceFile:
+    def _placeholder(self, listed_file: ListedFile) -> SourceFile:
         return SourceFile(
-            path=found.path,
-            language=language_name(found.path),
+            path=listed_file.path,
+            language=language_name(listed_file.path),
             content_hash="",
-            size_bytes=found.size_bytes,
-            mtime_ns=found.mtime_ns,
+            size_bytes=listed_file.size_bytes,
+            mtime_ns=listed_file.mtime_ns,
         )
 
     # -- Parsing ----------------------------------------------------------------------------------
@@ -212,24 +209,24 @@ class Builder:
             return []
         done: list[SourceFile] = []
         with self._parser(len(listed)) as parse:
-            for batch in _batches(self._told(parse(list(listed)), len(listed)), _BATCH):
-                kept = [self._analysed(parsed, listed[parsed.path]) for parsed in batch]
-                self._mark_pending_for_names(kept, after)
-                self._store.put_files(self._tree.name, kept)
-                done.extend(item.file for item in kept)
-                self._say(BuildStage.PARSE, len(done), len(listed), kept[-1].file.module)
+            for batch in _batches(self._with_progress(parse(list(listed)), len(listed)), _BATCH):
+                analysed = [self._analysed_file(parsed, listed[parsed.path]) for parsed in batch]
+                self._mark_pending_for_names(analysed, after)
+                self._store.put_files(self._tree.name, analysed)
+                done.extend(item.file for item in analysed)
+                self._report(BuildStage.PARSE, len(done), len(listed), analysed[-1].file.module)
         return done
 
-    def _told(self, parsed: Iterable[ParsedFile], total: int) -> Iterator[ParsedFile]:
-        """The same files, with a word now and then while a batch is gathered."""
+    def _with_progress(self, parsed: Iterable[ParsedFile], total: int) -> Iterator[ParsedFile]:
+        """The same files, reporting progress inside a batch."""
         for number, item in enumerate(parsed, 1):
             yield item
-            if number % _TELL_EVERY == 0 and number % _BATCH:
-                self._say(BuildStage.PARSE, number, total, module_by_folder(item.path))
+            if number % _PROGRESS_EVERY == 0 and number % _BATCH:
+                self._report(BuildStage.PARSE, number, total, module_by_folder(item.path))
 
     @contextmanager
     def _parser(self, file_count: int) -> Generator[Parse, None, None]:
-        """What parses files: the one that was given, else processes of its own."""
+        """The parser: the given one, else worker processes."""
         if self._given_parse is not None:
             yield self._given_parse
             return
@@ -237,14 +234,14 @@ class Builder:
         with WorkerPool(self._tree.root, workers=workers, timeout_s=self._timeout_s) as pool:
             yield pool.parse
 
-    def _analysed(self, parsed: ParsedFile, found: ListedFile) -> AnalyzedFile:
+    def _analysed_file(self, parsed: ParsedFile, listed_file: ListedFile) -> AnalyzedFile:
         language = language_of(parsed.path)
         file = SourceFile(
             path=parsed.path,
             language=language_name(parsed.path),
-            content_hash=marked(parsed.content_hash),
-            size_bytes=found.size_bytes,
-            mtime_ns=found.mtime_ns,
+            content_hash=versioned_hash(parsed.content_hash),
+            size_bytes=listed_file.size_bytes,
+            mtime_ns=listed_file.mtime_ns,
             line_count=parsed.line_count,
             state=FileState(parsed.state),
             reason=parsed.reason,
@@ -255,11 +252,11 @@ class Builder:
         symbols = tuple(_node(file, row) for row in parsed.symbols)
         return AnalyzedFile(file=file, symbols=symbols, facts=parsed.facts, names=parsed.names)
 
-    def _mark_pending_for_names(self, kept: Sequence[AnalyzedFile], after: TreeIndex) -> None:
-        """Open what depends on names that are about to change."""
-        before = self._store.names(self._tree.name, [item.file.path for item in kept])
+    def _mark_pending_for_names(self, analysed: Sequence[AnalyzedFile], after: TreeIndex) -> None:
+        """Mark files pending that depend on names about to change."""
+        before = self._store.names(self._tree.name, [item.file.path for item in analysed])
         keys: set[int] = set()
-        for item in kept:
+        for item in analysed:
             path, file = item.file.path, item.file
             old = after.files[path]
             if before.get(path) != item.names or old.module != file.module:
@@ -284,45 +281,45 @@ class Builder:
         ]
         self._store.put_containers(self._tree.name, nodes)
 
-    # -- Drawing ----------------------------------------------------------------------------------
+    # -- Linking ----------------------------------------------------------------------------------
 
-    def _draw(self, layout: TreeIndex) -> int:
-        """Draw the edges of every open file, in the tree as it is now."""
+    def _link(self, tree_index: TreeIndex) -> int:
+        """Build the edges of all pending files. Returns how many."""
         name = self._tree.name
-        waiting = self._store.pending_files(name)
-        if not waiting:
+        pending = self._store.pending_files(name)
+        if not pending:
             return 0
-        outlook = ResolverContext(
-            layout,
+        context = ResolverContext(
+            tree_index,
             load=lambda paths: self._store.names(name, paths),
             language_of=language_of,
             root_name=self._tree.root.resolve().name,
         )
-        if len(waiting) > _BATCH:
-            outlook.preload([p for p in layout.files if not is_configuration(p)])
-        drawer = EdgeBuilder(outlook)
+        if len(pending) > _BATCH:
+            context.preload([p for p in tree_index.files if not is_configuration(p)])
+        edge_builder = EdgeBuilder(context)
         done = 0
-        for batch in _batches(waiting, _BATCH):
+        for batch in _batches(pending, _BATCH):
             facts = self._store.facts(name, batch)
             self._store.put_edges(
                 name,
                 [
-                    drawer.draw(path, uses_from_bytes(facts[path]))
+                    edge_builder.build(path, uses_from_bytes(facts[path]))
                     for path in batch
                     if path in facts
                 ],
             )
             done += len(batch)
-            self._say(BuildStage.LINK, done, len(waiting), layout.files[batch[-1]].module)
+            self._report(BuildStage.LINK, done, len(pending), tree_index.files[batch[-1]].module)
         return done
 
-    def _say(self, stage: BuildStage, done: int, total: int, module: str) -> None:
-        if self._tell is not None:
-            self._tell(BuildProgress(stage=stage, done=done, total=total, module=module))
+    def _report(self, stage: BuildStage, done: int, total: int, module: str) -> None:
+        if self._progress is not None:
+            self._progress(BuildProgress(stage=stage, done=done, total=total, module=module))
 
 
-def _moved(file: SourceFile, known: Known) -> bool:
-    """Whether a file is new or went to another module."""
+def _is_moved(file: SourceFile, known: Known) -> bool:
+    """Whether a file is new or changed its module."""
     before = known.get(file.path)
     return before is None or before.module != file.module
 

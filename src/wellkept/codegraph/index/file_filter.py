@@ -1,7 +1,7 @@
-"""Which files are not worth parsing, and why: by path before reading, by content after.
+"""Decides which files are skipped, and why: by path before reading, by content after.
 
-Vendored, generated, minified, binary and very large files would fill the graph with what nobody
-edits. They stay in it as files with a reason, without symbols.
+Vendored, generated, minified, binary and very large files are not parsed. They are in the graph
+with the reason, without symbols.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _GENERATED_TEXT = re.compile(
 _COMMENT = (b"#", b"//", b"/*", b"*", b"--", b"<?", b'"""', b"'''")
 
 
-def reason_by_path(path: str, size_bytes: int) -> str:
-    """Why a file is passed over without being read; empty when it is not."""
+def path_skip_reason(path: str, size_bytes: int) -> str:
+    """Why a file is skipped without reading it; empty if it is not."""
     if _VENDORED.search(path):
         return "vendored"
     if _BUILT.search(path):
@@ -47,8 +47,8 @@ def reason_by_path(path: str, size_bytes: int) -> str:
     return ""
 
 
-def reason_by_content(source: bytes) -> str:
-    """Why a file is not parsed; empty when it is."""
+def content_skip_reason(source: bytes) -> str:
+    """Why a file is skipped for its content; empty if it is not."""
     head = source[:_HEAD_BYTES]
     if b"\0" in source[: 8 * _HEAD_BYTES]:
         return "binary"
@@ -63,7 +63,7 @@ def reason_by_content(source: bytes) -> str:
 
 
 def _is_generated(head: bytes) -> bool:
-    """Whether one of the first comments says so; a string that says so is no comment."""
+    """Whether one of the first comments says so; strings do not count."""
     lowered = head.lower()
     found = _GENERATED_TEXT.search(lowered) if b"generated" in lowered else None
     if found is None:

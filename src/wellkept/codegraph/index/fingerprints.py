@@ -1,7 +1,7 @@
-"""The mark that a file is kept with: of its content, and of how this release reads it.
+"""Content hashes of files, prefixed with a version of the code that reads them.
 
-A graph that another release read is read again, but only if that release reads or links otherwise:
-the modules below are what that depends on, and nothing else in this package is.
+A file parsed by another release is parsed again only if that release reads or links differently.
+`READERS` are exactly the modules that decide this; a test keeps the list complete.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _FOLDERS = (("languages", ".py"), ("parse/queries", ".scm"))
 
 
 @cache
-def reading() -> str:
-    """A mark of how files are read and linked."""
+def reader_version() -> str:
+    """Hash of the code that reads and links files."""
     package = files("wellkept.codegraph")
     parts = [package.joinpath(f"{name}.py") for name in READERS]
     for folder, ending in _FOLDERS:
@@ -33,16 +33,16 @@ def reading() -> str:
 
 
 def hash_of(source: bytes) -> str:
-    """The hash that tells whether a file changed."""
+    """Content hash of a file."""
     return hashlib.blake2b(source, digest_size=16).hexdigest()
 
 
-def marked(content_hash: str) -> str:
-    """A hash as it is kept: with the mark of how the file was read. Left to the process that
-    keeps it, because a worker may already run another release."""
-    return f"{reading()}-{content_hash}" if content_hash else ""
+def versioned_hash(content_hash: str) -> str:
+    """A content hash with the reader version. Called by the process that stores it, because a
+    worker may run another release."""
+    return f"{reader_version()}-{content_hash}" if content_hash else ""
 
 
-def is_read_otherwise(kept_hash: str) -> bool:
-    """Whether a file was read by a release that reads otherwise."""
-    return bool(kept_hash) and not kept_hash.startswith(f"{reading()}-")
+def is_outdated(stored_hash: str) -> bool:
+    """Whether a file was read by code that reads differently."""
+    return bool(stored_hash) and not stored_hash.startswith(f"{reader_version()}-")

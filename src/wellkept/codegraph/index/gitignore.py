@@ -1,7 +1,7 @@
-"""Ignore files as git reads them, for trees where git itself cannot be asked.
+"""Matches paths against ignore files exactly as git does, for trees without git.
 
-Later patterns win over earlier ones, deeper files over higher ones, and nothing below an ignored
-folder comes back.
+Later patterns override earlier ones, deeper ignore files override higher ones. Nothing below an
+ignored folder can be included again. Why not `pathspec`: see docs/decisions/dependencies.md.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _CLASSES = {
 }
 _CLASS = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
 _SET = re.compile(r"\[([!^]?)(\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
-"""What stands between brackets; a closing one may be the first."""
+"""A bracket expression; its first character may be a closing bracket."""
 
 
 @record
 class IgnorePattern:
-    """One line of an ignore file, for paths below the folder it stands in."""
+    """One line of an ignore file, for paths relative to its folder."""
 
     regex: re.Pattern[str]
-    keeps: bool
+    negated: bool
     folders_only: bool
 
 
@@ -44,17 +44,17 @@ def read_patterns(text: str) -> tuple[IgnorePattern, ...]:
 def is_ignored(
     path: str, *, is_folder: bool, levels: Sequence[tuple[str, tuple[IgnorePattern, ...]]]
 ) -> bool:
-    """Whether a path is ignored by ignore files, given as (folder, patterns), the highest first."""
+    """Whether ignore files exclude a path. `levels` are (folder, patterns), outermost first."""
     for folder, patterns in reversed(levels):
         below = path[len(folder) + 1 :] if folder else path
         for pattern in reversed(patterns):
             if (is_folder or not pattern.folders_only) and pattern.regex.fullmatch(below):
-                return not pattern.keeps
+                return not pattern.negated
     return False
 
 
 def is_below_ignored(path: str, patterns: tuple[IgnorePattern, ...]) -> bool:
-    """Whether one ignore file at the root ignores a file or any folder that it is in."""
+    """Whether the ignore file of the root excludes a file or one of its folders."""
     levels = [("", patterns)]
     folder = ""
     for part in path.split("/")[:-1]:
@@ -70,46 +70,46 @@ def _pattern(line: str) -> IgnorePattern | None:
         text = text[:-1]
     if not text or text.startswith("#"):
         return None
-    keeps = text.startswith("!")
-    text = text[1:] if keeps else text
+    negated = text.startswith("!")
+    text = text[1:] if negated else text
     folders_only = text.endswith("/")
     text = text.rstrip("/")
     if not text:
         return None
     anchored = "/" in text
-    return IgnorePattern(_compiled(text.lstrip("/"), anchored), keeps, folders_only)
+    return IgnorePattern(_compiled(text.lstrip("/"), anchored), negated, folders_only)
 
 
 @lru_cache(maxsize=4096)
 def _compiled(text: str, anchored: bool) -> re.Pattern[str]:
     body = "" if anchored else "(?:.*/)?"
-    place = 0
-    while place < len(text):
-        part, place = _translated(text, place)
+    at = 0
+    while at < len(text):
+        part, at = _translated(text, at)
         body += part
     try:
         return re.compile(body, re.DOTALL)
-    except re.error:  # a broken character class matches itself, as in git
+    except re.error:  # a broken character class
         return re.compile(re.escape(text))
 
 
-def _translated(text: str, place: int) -> tuple[str, int]:
-    """The regular expression for what stands at a place, and where the next begins."""
-    if text.startswith("**/", place) and (place == 0 or text[place - 1] == "/"):
-        return "(?:.*/)?", place + 3
-    if text.startswith("**", place) and place + 2 == len(text):
-        return ".*", place + 2
-    character = text[place]
+def _translated(text: str, at: int) -> tuple[str, int]:
+    """The regular expression for the token at a position, and the position after it."""
+    if text.startswith("**/", at) and (at == 0 or text[at - 1] == "/"):
+        return "(?:.*/)?", at + 3
+    if text.startswith("**", at) and at + 2 == len(text):
+        return ".*", at + 2
+    character = text[at]
     if character == "*":
-        return "[^/]*", place + 1
+        return "[^/]*", at + 1
     if character == "?":
-        return "[^/]", place + 1
-    if character == "\\" and place + 1 < len(text):
-        return re.escape(text[place + 1]), place + 2
+        return "[^/]", at + 1
+    if character == "\\" and at + 1 < len(text):
+        return re.escape(text[at + 1]), at + 2
     if character == "[":
-        found = _SET.match(text, place)
+        found = _SET.match(text, at)
         if found is not None:
             named = _CLASS.sub(lambda name: _CLASSES[name[1]], found[2].replace("\\", ""))
             inner = re.sub(r"([\[\]&~|^])", r"\\\1", named)
             return f"(?!/)[{'^' if found[1] else ''}{inner}]", found.end()
-    return re.escape(character), place + 1
+    return re.escape(character), at + 1

@@ -1,6 +1,6 @@
-"""One file from bytes to what is kept of it. Runs in a worker; needs no other file.
+"""Parses one file into the facts that are stored. Runs in a worker process.
 
-The answer is plain values, because it travels between processes.
+Needs no other file. The result consists of plain values, because it is sent between processes.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from wellkept.codegraph.index.file_filter import reason_by_content
+from wellkept.codegraph.index.file_filter import content_skip_reason
 from wellkept.codegraph.index.fingerprints import hash_of
 from wellkept.codegraph.languages import is_configuration, language_of
 from wellkept.codegraph.parse.extract import extract
@@ -20,7 +20,7 @@ NOT_INSTALLED = "is not installed"
 
 
 class ParsedFile(NamedTuple):
-    """What became of a file. The rows are the symbols: (qualname, kind, detail, line, end line,
+    """Parse result of a file. `symbols` are rows of (qualname, kind, detail, line, end line,
     exported, test, signature)."""
 
     path: str
@@ -44,7 +44,7 @@ def parse_file(root: str, path: str) -> ParsedFile:
 
 
 def parse_source(path: str, source: bytes) -> ParsedFile:
-    """Parse the text of one file."""
+    """Parse the content of one file."""
     content_hash = hash_of(source)
     lines = source.count(b"\n") + (bool(source) and not source.endswith(b"\n"))
     if is_configuration(path):
@@ -52,20 +52,20 @@ def parse_source(path: str, source: bytes) -> ParsedFile:
             path, content_hash, FileState.ANALYSED.value, line_count=lines, names=source
         )
     language = language_of(path)
-    reason = reason_by_content(source) if language is not None else "no grammar"
+    reason = content_skip_reason(source) if language is not None else "no grammar"
     if language is None or reason:
         return ParsedFile(path, content_hash, FileState.SKIPPED.value, reason, lines)
     if language.dialect is not None:
         language = language.dialect(source) or language
     try:
         grammar(language)
-    except (ImportError, AttributeError):  # a package that is not there, or has another function
+    except (ImportError, AttributeError):  # package missing, or without this function
         missing = f"the grammar {language.grammar[0]} {NOT_INSTALLED}"
         return ParsedFile(path, content_hash, FileState.SKIPPED.value, missing, lines)
-    return _kept(path, content_hash, lines, extract(source, language))
+    return _parsed(path, content_hash, lines, extract(source, language))
 
 
-def _kept(path: str, content_hash: str, lines: int, facts: FileFacts) -> ParsedFile:
+def _parsed(path: str, content_hash: str, lines: int, facts: FileFacts) -> ParsedFile:
     state = FileState.PARTLY if facts.has_errors else FileState.ANALYSED
     return ParsedFile(
         path=path,

@@ -1,7 +1,7 @@
-"""The files of a source tree, by git where there is one, else by walking the folders.
+"""Lists the files of a source tree, with git if possible, else by walking the folders.
 
-Symbolic links are never followed, so a link that leads upwards cannot make a loop and nothing
-outside the tree is read. Submodules and other repositories inside the tree are left to themselves.
+Symbolic links are never followed, so there are no loops and nothing outside the tree is read.
+Submodules and nested repositories are left out.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _IGNORE_FILES = (".gitignore", ".ignore", ".wellkeptignore")
 _NEVER = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox"})
 _GIT_TIMEOUT_S = 60.0
 _FOLDER_LIMIT = 200
-"""No tree is that deep; a file system that goes on is broken."""
+"""Protects against broken file systems."""
 
 
 class ListedFile(NamedTuple):
-    """A file as the file system shows it."""
+    """A file with its size and modification time."""
 
     path: str
     size_bytes: int
@@ -36,23 +36,23 @@ class ListedFile(NamedTuple):
 
 
 def list_files(root: Path) -> list[ListedFile]:
-    """Every file of the tree that is not ignored, by path."""
+    """All files of the tree that are not ignored, by path."""
     names = _by_git(root)
     if names is None:
         names = list(_walked(root))
-    own = _own_patterns(root)
+    own = _read(root / ".wellkeptignore")  # git does not know this file
     found: list[ListedFile] = []
     for name in sorted(set(names)):
         if own and is_below_ignored(name, own):
             continue
-        listed = look(root, name)
+        listed = stat_file(root, name)
         if listed is not None:
             found.append(listed)
     return found
 
 
-def look(root: Path, name: str) -> ListedFile | None:
-    """A file of the tree; None for what is gone, no plain file, or cannot be looked at."""
+def stat_file(root: Path, name: str) -> ListedFile | None:
+    """Size and time of a file; None if it is missing, not a regular file, or not accessible."""
     try:
         found = os.lstat(f"{root}/{name}")
     except (OSError, ValueError):
@@ -62,16 +62,11 @@ def look(root: Path, name: str) -> ListedFile | None:
     return ListedFile(name, found.st_size, found.st_mtime_ns)
 
 
-def _own_patterns(root: Path) -> tuple[IgnorePattern, ...]:
-    """What only Wellkept is to leave out; git does not know this file."""
-    return _read(root / ".wellkeptignore")
-
-
 def _by_git(root: Path) -> list[str] | None:
-    """Tracked files and new ones that are not ignored; None where git cannot tell.
+    """Tracked files, and untracked ones that are not ignored; None without git.
 
-    It cannot either when it lists nothing: then the folder is one that a repository around it
-    ignores, and was named on purpose.
+    Also None if git lists nothing: then an outer repository ignores the folder, but the user named
+    it.
     """
     command = ("git", "-C", str(root), "ls-files", "-z", "--cached", "--others",
                "--exclude-standard")  # fmt: skip
@@ -82,17 +77,17 @@ def _by_git(root: Path) -> list[str] | None:
     if done.returncode != 0 or not done.stdout:
         return None
     names = os.fsdecode(done.stdout).split("\0")
-    # A submodule is listed as one entry that is a folder; `look` leaves it out.
+    # A submodule is listed as a folder; `stat_file` leaves it out.
     return [name for name in names if name and not _NEVER.intersection(name.split("/")[:-1])]
 
 
 def _walked(root: Path) -> Iterator[str]:
-    """Files below a folder, ignore files honoured on the way down."""
+    """Files below a folder, without those that ignore files exclude."""
     waiting: list[tuple[str, tuple[tuple[str, tuple[IgnorePattern, ...]], ...]]] = [("", ())]
     while waiting:
         folder, levels = waiting.pop()
         entries = _entries(f"{root}/{folder}")
-        if folder and ".git" in entries:  # another repository
+        if folder and ".git" in entries:  # a nested repository
             continue
         ignoring = [name for name in _IGNORE_FILES if name in entries]
         patterns = tuple(p for name in ignoring for p in _read(root / folder / name))
@@ -108,7 +103,7 @@ def _walked(root: Path) -> Iterator[str]:
 
 
 def _entries(folder: str) -> dict[str, bool]:
-    """What is in a folder, and whether it is a folder itself; links are left out."""
+    """Names in a folder, and whether each is a folder; without symbolic links."""
     try:
         with os.scandir(folder) as entries:
             return {
@@ -116,7 +111,7 @@ def _entries(folder: str) -> dict[str, bool]:
                 for entry in entries
                 if not entry.is_symlink()
             }
-    except OSError:  # a folder that may not be read is passed over
+    except OSError:  # unreadable folder
         return {}
 
 

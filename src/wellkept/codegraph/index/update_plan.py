@@ -1,6 +1,6 @@
-"""What is to be done about the files of a tree, from what is known of them and what is there now.
+"""Plans an update: compares the known files of a tree with the files on disk.
 
-Nothing is parsed or written here; a file is read only to see whether its content changed.
+Parses and writes nothing. Reads a file only to see whether its content changed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from wellkept.codegraph.index.file_filter import reason_by_path
-from wellkept.codegraph.index.fingerprints import hash_of, is_read_otherwise, marked
+from wellkept.codegraph.index.file_filter import path_skip_reason
+from wellkept.codegraph.index.fingerprints import hash_of, is_outdated, versioned_hash
 from wellkept.codegraph.index.parse_file import NOT_INSTALLED
 from wellkept.codegraph.index.source_files import ListedFile
 from wellkept.codegraph.languages import (
@@ -30,11 +30,11 @@ Known = Mapping[str, SourceFile]
 """The files of the graph by path."""
 
 _RACY_NS = 2_000_000_000
-"""A file changed this shortly before it was looked at may change again at the same time stamp."""
+"""A file this young may change again without a new time stamp."""
 
 
 class UpdatePlan(NamedTuple):
-    """What is to be done. `same` are files whose content proved to be what it was."""
+    """Work to do. `same` are touched files with unchanged content."""
 
     parse: list[ListedFile]
     skip: list[SourceFile]
@@ -45,21 +45,21 @@ class UpdatePlan(NamedTuple):
 
     @property
     def settled(self) -> list[SourceFile]:
-        """Those of the same whose time stamp can be trusted from now on."""
+        """The `same` files whose time stamps can be trusted from now on."""
         return [file for file in self.same if _is_settled(file)]
 
     def without_old_failures(self, known: Known) -> UpdatePlan:
-        """The same, but for files that failed and are as they were."""
+        """The plan without unchanged files that failed before."""
         again = [f for f in self.parse if not _failed_as_it_is(known.get(f.path), f)]
         return self._replace(parse=again)
 
 
-def is_wanted(path: str) -> bool:
-    """Whether a file belongs in the graph: source, or what says where imports lead."""
+def is_indexed(path: str) -> bool:
+    """Whether a file belongs in the graph: source code, or configuration of imports."""
     return extension_of(path) in EXTENSIONS or is_configuration(path)
 
 
-def planned(
+def plan_update(
     root: Path,
     known: Known,
     listed: Iterable[ListedFile],
@@ -68,20 +68,20 @@ def planned(
     now: datetime,
     again: bool = False,
 ) -> UpdatePlan:
-    """What is to be done about listed files; `again` takes unchanged ones for changed."""
+    """Plan for the listed files. `again` treats unchanged files as changed."""
     plan = UpdatePlan([], [], [], list(gone), 0, [])
     unchanged = 0
     for found in listed:
         before = known.get(found.path)
-        reason = reason_by_path(found.path, found.size_bytes)
+        reason = path_skip_reason(found.path, found.size_bytes)
         if not _is_text(found.path):
             plan.unnameable.append(found.path.encode("utf-8", "replace").decode())
         elif reason:
-            if _was_passed_over(before, found, reason):
+            if _was_skipped(before, found, reason):
                 unchanged += 1
             else:
-                plan.skip.append(_passed_over(found, reason, now))
-        elif again or before is None or _is_to_be_tried_again(before):
+                plan.skip.append(_skipped(found, reason, now))
+        elif again or before is None or _needs_retry(before):
             plan.parse.append(found)
         elif _looks_same(before, found):
             unchanged += 1
@@ -92,7 +92,7 @@ def planned(
     return plan._replace(unchanged=unchanged)
 
 
-def _passed_over(found: ListedFile, reason: str, now: datetime) -> SourceFile:
+def _skipped(found: ListedFile, reason: str, now: datetime) -> SourceFile:
     return SourceFile(
         path=found.path,
         language=language_name(found.path),
@@ -106,16 +106,16 @@ def _passed_over(found: ListedFile, reason: str, now: datetime) -> SourceFile:
     )
 
 
-def _was_passed_over(before: SourceFile | None, found: ListedFile, reason: str) -> bool:
-    """Whether a file is kept as passed over already."""
+def _was_skipped(before: SourceFile | None, found: ListedFile, reason: str) -> bool:
+    """Whether the graph already has the file as skipped for this reason."""
     now = (reason, found.size_bytes)
     return before is not None and (before.reason, before.size_bytes) == now
 
 
-def _is_to_be_tried_again(before: SourceFile) -> bool:
-    """Whether an unchanged file may be read otherwise now: by another release, with a grammar that
-    was installed since, or because it failed."""
-    if before.state is FileState.FAILED or is_read_otherwise(before.content_hash):
+def _needs_retry(before: SourceFile) -> bool:
+    """Whether to parse an unchanged file again: it failed, the reading code changed, or its grammar
+    was installed since."""
+    if before.state is FileState.FAILED or is_outdated(before.content_hash):
         return True
     language = language_of(before.path) if before.reason.endswith(NOT_INSTALLED) else None
     return language is not None and is_installed(language)
@@ -132,12 +132,12 @@ def _is_as_before(before: SourceFile, found: ListedFile) -> bool:
 
 
 def _looks_same(before: SourceFile, found: ListedFile) -> bool:
-    """Whether size and time are as before, and the time is old enough to be trusted."""
+    """Whether size and time are unchanged, and the time is old enough to be trusted."""
     return _is_as_before(before, found) and before.stale_at is None and _is_settled(before)
 
 
 def _is_settled(file: SourceFile) -> bool:
-    """Whether a file was looked at well after it was changed. One from the future never was."""
+    """Whether a file was analysed well after its last change. Never true for future times."""
     if file.analysed_at is None:
         return False
     return file.analysed_at.timestamp() * 1e9 - file.mtime_ns > _RACY_NS
@@ -150,11 +150,11 @@ def _has_same_content(root: Path, before: SourceFile, found: ListedFile) -> bool
         source = (root / found.path).read_bytes()
     except OSError:
         return False
-    return marked(hash_of(source)) == before.content_hash
+    return versioned_hash(hash_of(source)) == before.content_hash
 
 
 def _is_text(path: str) -> bool:
-    """Whether a file's name can be written down."""
+    """Whether a file name is valid UTF-8."""
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:

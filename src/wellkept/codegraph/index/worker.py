@@ -1,8 +1,8 @@
-"""A process that parses files: `python -m wellkept.codegraph.index.worker`.
+"""Parser process: `python -m wellkept.codegraph.index.worker`.
 
-It reads requests (root, path) from standard input and answers each with a `ParsedFile`, both as
-length-prefixed pickles between a process and its own child. A parser that crashes takes this
-process down and nothing else.
+Reads requests (root, paths) from stdin and writes one `ParsedFile` per path to stdout, both as
+length-prefixed pickles exchanged only with the parent process. A crashing parser ends this process
+and nothing else.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from wellkept.codegraph.index.parse_file import ParsedFile
 
 LENGTH = struct.Struct(">I")
-_LONGEST_S = 120
-"""Whoever started this process gives a file up long before; but it may have been killed itself."""
+_MAX_FILE_S = 120
+"""The parent gives up much earlier; this ends the worker if the parent was killed."""
 
 
 def send(stream: BinaryIO, value: object) -> None:
@@ -31,23 +31,23 @@ def send(stream: BinaryIO, value: object) -> None:
 
 
 def main(parse: Callable[[str, str], ParsedFile] | None = None) -> None:
-    """Answer until the input ends; `parse` takes the place of what reads a file of a root."""
+    """Serve requests until stdin ends. `parse` replaces `parse_file`, for tests."""
     if parse is None:
         from wellkept.codegraph.index.parse_file import parse_file as parse
 
-    # What a file leaves behind is freed by counting; looking for circles would find next to none.
+    # Parsing creates few reference cycles, so the cycle collector can run rarely.
     gc.set_threshold(100_000)
     reader, writer = sys.stdin.buffer, sys.stdout.buffer
     while head := reader.read(LENGTH.size):
         root, paths = pickle.loads(reader.read(LENGTH.unpack(head)[0]))
         for path in paths:
-            _end_in(_LONGEST_S)
+            _set_alarm(_MAX_FILE_S)
             send(writer, tuple(parse(root, path)))
-        _end_in(0)
+        _set_alarm(0)
 
 
-def _end_in(seconds: int) -> None:
-    """Let the system end this process then, even inside C code; 0 takes that back."""
+def _set_alarm(seconds: int) -> None:
+    """Let the system end this process then, even inside C code; 0 cancels."""
     alarm: Callable[[int], int] | None = getattr(signal, "alarm", None)  # not on Windows
     if alarm is not None:
         alarm(seconds)

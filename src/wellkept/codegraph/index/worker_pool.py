@@ -1,9 +1,8 @@
-"""Parses many files in worker processes that may crash or hang without harm.
+"""Parses many files in worker processes, which may crash or hang without harm.
 
-Each worker has one portion of files at a time and answers file by file; a thread of its own reads
-what it says, because only some systems can wait for several pipes at once. When a worker dies or is
-silent for too long, the file it was at is reported as failed, the rest of its portion goes to a new
-worker. Answers come as they are ready, in no fixed order.
+Each worker gets a batch of files and answers file by file. A thread per worker reads the answers,
+because not every system can wait for several pipes. If a worker dies or times out, its current file
+is reported as failed and the rest of the batch goes to a new worker. Results come in any order.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ from wellkept.core.errors import UsageError
 from wellkept.core.graph import FileState
 
 FILE_TIMEOUT_S = 20.0
-_PORTION = 16
-_MOST_WORKERS = 8
-_MOST_DEATHS = 20
-"""So many deaths without one answer between them are the fault of no file."""
+_BATCH = 16
+_MAX_WORKERS = 8
+_MAX_DEATHS = 20
+"""This many deaths in a row without an answer are not caused by a file."""
 
 
 def worker_count(file_count: int) -> int:
-    """How many workers are worth starting."""
-    return max(1, min(os.cpu_count() or 1, _MOST_WORKERS, file_count // _PORTION + 1))
+    """Number of workers worth starting."""
+    return max(1, min(os.cpu_count() or 1, _MAX_WORKERS, file_count // _BATCH + 1))
 
 
-class _Said(NamedTuple):
-    """Something that a worker said; nothing at its end."""
+class _Message(NamedTuple):
+    """An answer of a worker; None when it ended."""
 
     worker: _Worker
     answer: ParsedFile | None
 
 
 class WorkerPool:
-    """Worker processes for one tree; use it as a context manager. `module` is what they run."""
+    """Worker processes for one tree, as a context manager. They run `module`."""
 
     def __init__(
         self,
@@ -61,7 +60,7 @@ class WorkerPool:
         self._timeout_s = timeout_s
         self._running: list[_Worker] = []
         self._deaths = 0
-        self._said: SimpleQueue[_Said] = SimpleQueue()
+        self._messages: SimpleQueue[_Message] = SimpleQueue()
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -72,55 +71,55 @@ class WorkerPool:
         self._running.clear()
 
     def parse(self, paths: Sequence[str]) -> Iterator[ParsedFile]:
-        """What becomes of each file, exactly once."""
+        """Parse files; yields exactly one result per path."""
         waiting = deque(paths)
         for _ in range(min(self._workers, len(paths))):
             self._start(waiting)
         while self._running:
             try:
-                said = self._said.get(timeout=self._wait_s())
+                message = self._messages.get(timeout=self._wait_s())
             except Empty:
-                yield from self._silent(waiting)
+                yield from self._on_timeout(waiting)
                 continue
-            if said.worker in self._running:  # not one that was given up meanwhile
-                yield from self._heard(said, waiting)
+            if message.worker in self._running:  # not one that was replaced meanwhile
+                yield from self._on_message(message, waiting)
 
     def _start(self, waiting: deque[str]) -> None:
-        worker = _Worker(self._module, self._said)
+        worker = _Worker(self._module, self._messages)
         self._running.append(worker)
-        worker.give(self._root, _portion(waiting))
+        worker.assign(self._root, _next_batch(waiting))
 
     def _wait_s(self) -> float:
         return max(0.0, min(w.since + self._timeout_s for w in self._running) - time.monotonic())
 
-    def _heard(self, said: _Said, waiting: deque[str]) -> Iterator[ParsedFile]:
-        worker = said.worker
-        if said.answer is None:
+    def _on_message(self, message: _Message, waiting: deque[str]) -> Iterator[ParsedFile]:
+        worker = message.worker
+        if message.answer is None:
             yield from self._replace(worker, waiting, "the parser crashed")
             return
-        worker.took()
+        worker.finish_file()
         self._deaths = 0
-        yield said.answer
-        if not worker.portion and waiting:
-            worker.give(self._root, _portion(waiting))
-        elif not worker.portion:
+        yield message.answer
+        if not worker.batch and waiting:
+            worker.assign(self._root, _next_batch(waiting))
+        elif not worker.batch:
             self._end(worker)
 
-    def _silent(self, waiting: deque[str]) -> Iterator[ParsedFile]:
+    def _on_timeout(self, waiting: deque[str]) -> Iterator[ParsedFile]:
         now = time.monotonic()
         for worker in [w for w in self._running if now - w.since >= self._timeout_s]:
             reason = f"parsing took longer than {self._timeout_s:g} s"
             yield from self._replace(worker, waiting, reason)
 
     def _replace(self, worker: _Worker, waiting: deque[str], reason: str) -> Iterator[ParsedFile]:
-        """Give up the file a worker was at, and let another go on with the rest."""
-        rest = list(worker.portion)
+        """Report a worker's current file as failed, and start another for the rest."""
+        rest = list(worker.batch)
         self._end(worker)
         self._deaths += 1
-        if self._deaths >= _MOST_DEATHS:
+        if self._deaths >= _MAX_DEATHS:
             raise UsageError(
-                f"{self._deaths} parser processes in a row ended before they had read a file.",
-                hint=f"See why with: {sys.executable} -m {self._module} </dev/null",
+                f"{self._deaths} parser processes in a row ended without parsing a file.",
+                hint=f"To see the error, run: {sys.executable} -m {self._module} </dev/null",
             )
         waiting.extendleft(reversed(rest[1:]))
         if rest:
@@ -133,14 +132,14 @@ class WorkerPool:
         worker.stop()
 
 
-def _portion(waiting: deque[str]) -> list[str]:
-    return [waiting.popleft() for _ in range(min(_PORTION, len(waiting)))]
+def _next_batch(waiting: deque[str]) -> list[str]:
+    return [waiting.popleft() for _ in range(min(_BATCH, len(waiting)))]
 
 
 class _Worker:
-    """One child process, the thread that listens to it, and the files it still owes."""
+    """One child process, the thread that reads its output, and its unfinished files."""
 
-    def __init__(self, module: str, said: SimpleQueue[_Said]) -> None:
+    def __init__(self, module: str, messages: SimpleQueue[_Message]) -> None:
         self._process = subprocess.Popen(
             (sys.executable, "-m", module),
             stdin=subprocess.PIPE,
@@ -148,38 +147,38 @@ class _Worker:
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )
-        self.portion: deque[str] = deque()
+        self.batch: deque[str] = deque()
         self.since = time.monotonic()
-        self._listener = threading.Thread(target=self._listen, args=(said,), daemon=True)
+        self._listener = threading.Thread(target=self._listen, args=(messages,), daemon=True)
         self._listener.start()
 
-    def give(self, root: str, paths: Sequence[str]) -> None:
-        """Hand over the next files."""
-        self.portion = deque(paths)
+    def assign(self, root: str, paths: Sequence[str]) -> None:
+        """Send the next files."""
+        self.batch = deque(paths)
         self.since = time.monotonic()
         try:
             send(cast("BinaryIO", self._process.stdin), (root, list(paths)))
-        except OSError:  # it is dead, which its listener tells
+        except OSError:  # it is dead; the listener reports that
             return
 
-    def took(self) -> None:
-        """Note that one file less is owed."""
-        self.portion.popleft()
+    def finish_file(self) -> None:
+        """Remove the finished file from the batch."""
+        self.batch.popleft()
         self.since = time.monotonic()
 
-    def _listen(self, said: SimpleQueue[_Said]) -> None:
-        """Pass on what the process says, until it ends."""
+    def _listen(self, messages: SimpleQueue[_Message]) -> None:
+        """Queue the answers of the process until it ends."""
         output = cast("BinaryIO", self._process.stdout)
         while len(head := output.read(LENGTH.size)) == LENGTH.size:
             length = LENGTH.unpack(head)[0]
             data = output.read(length)
             if len(data) < length:
                 break
-            said.put(_Said(self, ParsedFile(*pickle.loads(data))))
-        said.put(_Said(self, None))
+            messages.put(_Message(self, ParsedFile(*pickle.loads(data))))
+        messages.put(_Message(self, None))
 
     def stop(self) -> None:
-        """End the process, whatever it is doing."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
         self._listener.join()

@@ -48,20 +48,20 @@ def stray_imports(source: bytes) -> Iterable[Import]:
         yield _included(found[1].decode("utf-8", "replace"), line)
 
 
-def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The header, by folder or by the end of its path, and the sources that define it."""
-    header = _header(item, path, outlook)
+    header = _header(item, path, context)
     if header is None:
         return NOTHING
-    sources = [p for p in companions(header, outlook) if p != path]
+    sources = [p for p in companions(header, context) if p != path]
     return ResolvedImport((header,), stars=(ImportTarget(header), *map(ImportTarget, sources)))
 
 
-def _header(item: Import, path: str, outlook: ResolverContext) -> str | None:
+def _header(item: Import, path: str, context: ResolverContext) -> str | None:
     beside = normpath(joined(dirname(path), item.module))
-    if item.form == "include" and outlook.has(beside):
+    if item.form == "include" and context.has(beside):
         return beside
-    ends = [p for p in outlook.named(basename(item.module))
+    ends = [p for p in context.named(basename(item.module))
             if p == item.module or p.endswith(f"/{item.module}")]  # fmt: skip
     if not ends or (item.form == "system" and "/" not in item.module and len(ends) > 1):
         return None
@@ -73,10 +73,10 @@ def _shared(path: str, other: str) -> int:
     return next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), 0)
 
 
-def companions(path: str, outlook: ResolverContext) -> tuple[str, ...]:
+def companions(path: str, context: ResolverContext) -> tuple[str, ...]:
     """Sources called like a header, or the headers of a source."""
     endings = _SOURCES if path.endswith(_HEADERS) else _HEADERS
-    found = [p for ending in endings for p in outlook.named(f"{stem(path)}{ending}")]
+    found = [p for ending in endings for p in context.named(f"{stem(path)}{ending}")]
     near = max((_shared(p, path) for p in found), default=0)
     return tuple(p for p in found if _shared(p, path) == near)
 

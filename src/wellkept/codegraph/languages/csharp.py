@@ -50,11 +50,11 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(written, ((STAR, ""),), form=form, line=line)
 
 
-def find_import(item: Import, _: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, _: str, context: ResolverContext) -> ResolvedImport:
     """Every file of a namespace, or the file of one class."""
     name, here = item.names[0]
     if name == STAR and item.form != "static":
-        files = outlook.package(_CSHARP, item.module)
+        files = context.package(_CSHARP, item.module)
         sure = 1.0 if len(files) <= _FEW else _BY_NAMESPACE
         stars = (package_target(_CSHARP, item.module),)
         return ResolvedImport(files, stars=stars, confidence=sure) if files else NOTHING
@@ -63,7 +63,7 @@ def find_import(item: Import, _: str, outlook: ResolverContext) -> ResolvedImpor
         here = ""
     else:
         package = item.module
-    path = _PACKAGES.home_of(package, name, outlook)
+    path = _PACKAGES.home_of(package, name, context)
     return (
         NOTHING if path is None else ResolvedImport((path,), ((here, (ImportTarget(path, name),)),))
     )
@@ -78,20 +78,20 @@ def package_of(root: Node, text: Text) -> str:
     return ""
 
 
-def scope_of(path: str, names: ExportedNames, outlook: ResolverContext) -> tuple[ImportTarget, ...]:
+def scope_of(path: str, names: ExportedNames, context: ResolverContext) -> tuple[ImportTarget, ...]:
     """A file sees its own namespace, those around it, and what its project uses everywhere."""
     parts = names.package.split(".") if names.package else []
     own = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
     folder = dirname(path)
     spot = ("global usings", folder)
-    used = outlook.remembered(spot, lambda: _global_usings(folder, outlook), ())
+    used = context.remembered(spot, lambda: _global_usings(folder, context), ())
     return tuple(package_target(_CSHARP, name) for name in dict.fromkeys((*own, *used)))
 
 
-def _global_usings(folder: str, outlook: ResolverContext) -> tuple[str, ...]:
+def _global_usings(folder: str, context: ResolverContext) -> tuple[str, ...]:
     """The namespaces that files in a folder use without saying so."""
-    named = (path for name in _GLOBAL_FILES for path in outlook.named(name))
-    files = [outlook.names(path) for path in named if holds(dirname(path), f"{folder}/")]
+    named = (path for name in _GLOBAL_FILES for path in context.named(name))
+    files = [context.names(path) for path in named if holds(dirname(path), f"{folder}/")]
     imports = (item for names in files if names is not None for item in names.imports)
     return tuple(item.module for item in imports if item.form == "global")
 

@@ -48,16 +48,16 @@ def _last(module: str) -> str:
     return parts[-1].removeprefix("go-").replace("-", "_") if parts else module
 
 
-def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The folder of a package inside one of the modules of the tree."""
-    for manifest in _nearest_first(path, outlook):
-        module = outlook.document(manifest, _module_name)
+    for manifest in _nearest_first(path, context):
+        module = context.document(manifest, _module_name)
         if not isinstance(module, str):
             continue
         if item.module != module and not item.module.startswith(f"{module}/"):
             continue
         folder = joined(dirname(manifest), item.module[len(module) + 1 :]).rstrip("/")
-        files = [p for p in outlook.folder(folder, language=_GO) if not p.endswith("_test.go")]
+        files = [p for p in context.folder(folder, language=_GO) if not p.endswith("_test.go")]
         if files:
             target = package_target(_GO, folder)
             if item.names:
@@ -66,8 +66,8 @@ def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedIm
     return NOTHING
 
 
-def _nearest_first(path: str, outlook: ResolverContext) -> list[str]:
-    manifests = outlook.layout.basenames.get("go.mod", ())
+def _nearest_first(path: str, context: ResolverContext) -> list[str]:
+    manifests = context.tree_index.basenames.get("go.mod", ())
     return sorted(manifests, key=lambda m: (not path.startswith(dirname(m)), -len(m), m))
 
 
@@ -97,14 +97,14 @@ def scope_of(path: str, _: ExportedNames, __: ResolverContext) -> tuple[ImportTa
     return (package_target(_GO, dirname(path)),)
 
 
-def files_of(target: ImportTarget, outlook: ResolverContext) -> tuple[str, ...]:
+def files_of(target: ImportTarget, context: ResolverContext) -> tuple[str, ...]:
     """The files of a package are those of its folder."""
-    return outlook.folder(target.package, language=_GO)
+    return context.folder(target.package, language=_GO)
 
 
-def spread(path: str, outlook: ResolverContext) -> tuple[str, ...]:
+def spread(path: str, context: ResolverContext) -> tuple[str, ...]:
     """Methods may stand in any file of the folder."""
-    return tuple(p for p in outlook.folder(dirname(path), language=_GO) if p != path)
+    return tuple(p for p in context.folder(dirname(path), language=_GO) if p != path)
 
 
 LANGUAGES = (

@@ -41,24 +41,24 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(module, ((name, name),), form=form, line=line)
 
 
-def find_import(item: Import, _: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, _: str, context: ResolverContext) -> ResolvedImport:
     """The file of a class by its package, or every file of a package."""
     name, here = item.names[0]
     if name == STAR:
-        files = outlook.package(_JAVA, item.module)
+        files = context.package(_JAVA, item.module)
         if files:
             return ResolvedImport(files, stars=(package_target(_JAVA, item.module),))
-        home = _class_home(item.module, outlook)
+        home = _class_home(item.module, context)
         return NOTHING if home is None else ResolvedImport((home.path,))
-    target = _class_home(f"{item.module}.{name}", outlook)
+    target = _class_home(f"{item.module}.{name}", context)
     return NOTHING if target is None else ResolvedImport((target.path,), ((here, (target,)),))
 
 
-def _class_home(full: str, outlook: ResolverContext) -> ImportTarget | None:
+def _class_home(full: str, context: ResolverContext) -> ImportTarget | None:
     """The class or member of a full name: the package is its longest beginning that is one."""
     parts = full.split(".")
     for cut in range(len(parts) - 1, 0, -1):
-        path = _PACKAGES.home_of(".".join(parts[:cut]), parts[cut], outlook)
+        path = _PACKAGES.home_of(".".join(parts[:cut]), parts[cut], context)
         if path is not None:
             return ImportTarget(path, ".".join(parts[cut:]))
     return None

@@ -47,26 +47,26 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
             yield Import(module, ((name, alias.strip() or name),), form="from", line=line)
 
 
-def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The file that defines a class: by namespace, else by the folders of composer.json."""
     name, here = item.names[0]
     if item.form == "include":
         spots = (normpath(joined(dirname(path), item.module)), item.module)
-        file = next((spot for spot in spots if outlook.has(spot)), None)
+        file = next((spot for spot in spots if context.has(spot)), None)
         return NOTHING if file is None else ResolvedImport((file,), stars=(ImportTarget(file),))
-    home = _PACKAGES.home_of(item.module, name, outlook)
+    home = _PACKAGES.home_of(item.module, name, context)
     if home is None:
-        home = next((p for p in _by_folders(f"{item.module}.{name}", outlook)
-                     if outlook.has(p)), None)  # fmt: skip
+        home = next((p for p in _by_folders(f"{item.module}.{name}", context)
+                     if context.has(p)), None)  # fmt: skip
     return (
         NOTHING if home is None else ResolvedImport((home,), ((here, (ImportTarget(home, name),)),))
     )
 
 
-def _by_folders(full: str, outlook: ResolverContext) -> Iterable[str]:
+def _by_folders(full: str, context: ResolverContext) -> Iterable[str]:
     """Places of a class by PSR-4."""
-    for manifest in outlook.layout.basenames.get("composer.json", ()):
-        document = outlook.document(manifest, _folders)
+    for manifest in context.tree_index.basenames.get("composer.json", ()):
+        document = context.document(manifest, _folders)
         for prefix, folder in cast("dict[str, str]", document or {}).items():
             if full.startswith(prefix):
                 below = full[len(prefix) :].replace(".", "/")

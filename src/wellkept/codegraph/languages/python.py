@@ -93,16 +93,16 @@ def kind_of(kind: NodeKind, bases: tuple[str, ...]) -> NodeKind:
 # -- Finding --------------------------------------------------------------------------------------
 
 
-def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The files of a module, and what it gives to the names of the importer."""
-    spots, confidence = _spots(item.module, path, outlook)
-    met = ((spot, found) for spot in spots if (found := _module_at(spot, outlook)) is not None)
+    spots, confidence = _spots(item.module, path, context)
+    met = ((spot, found) for spot in spots if (found := _module_at(spot, context)) is not None)
     spot, module = next(met, ("", None))
-    if module is None or (_is_beside(spot, item, path, outlook)
-                          and not _has_wanted(module, item, outlook)):  # fmt: skip
+    if module is None or (_is_beside(spot, item, path, context)
+                          and not _has_wanted(module, item, context)):  # fmt: skip
         return NOTHING
     if item.form == "top":
-        return _top(item, module, spot, outlook)
+        return _top(item, module, spot, context)
     files = [] if module.is_package else [module.path]
     if not item.names:
         return ResolvedImport(tuple(files), ((item.alias, (module,)),), confidence=confidence)
@@ -110,8 +110,8 @@ def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedIm
         return ResolvedImport(tuple(files), stars=(module,), confidence=confidence)
     binds: list[tuple[str, tuple[ImportTarget, ...]]] = []
     for name, here in item.names:
-        below = submodule(module, name, outlook)
-        if below is not None and not _gives(module, name, path, outlook):
+        below = submodule(module, name, context)
+        if below is not None and not _gives(module, name, path, context):
             if not below.is_package:
                 files.append(below.path)
             binds.append((here, (below,)))
@@ -120,32 +120,32 @@ def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedIm
     return ResolvedImport(tuple(files), tuple(binds), confidence=confidence)
 
 
-def _is_beside(spot: str, item: Import, path: str, outlook: ResolverContext) -> bool:
+def _is_beside(spot: str, item: Import, path: str, context: ResolverContext) -> bool:
     """Whether a module was found beside a file of a package, which Python itself does only when
     that file is run as a script."""
     folder = dirname(path)
     is_there = spot == joined(folder, item.module.replace(".", "/"))
-    return is_there and outlook.has(joined(folder, "__init__.py"))
+    return is_there and context.has(joined(folder, "__init__.py"))
 
 
-def _has_wanted(module: ImportTarget, item: Import, outlook: ResolverContext) -> bool:
+def _has_wanted(module: ImportTarget, item: Import, context: ResolverContext) -> bool:
     """Whether a module has what is asked of it, and is not just called like another package."""
-    names = outlook.names(module.path)
+    names = context.names(module.path)
     return names is not None and any(name in names.heads for name, _ in item.names)
 
 
-def _top(item: Import, module: ImportTarget, spot: str, outlook: ResolverContext) -> ResolvedImport:
+def _top(item: Import, module: ImportTarget, spot: str, context: ResolverContext) -> ResolvedImport:
     """`import a.b.c` reaches a.b.c and names `a`."""
     up = item.module.count(".")
     folder = spot
     for _ in range(up):
         folder = dirname(folder)
-    first = _module_at(folder, outlook) or module
+    first = _module_at(folder, context) or module
     files = () if module.is_package else (module.path,)
     return ResolvedImport(files, ((item.alias, (first,)),))
 
 
-def _spots(module: str, path: str, outlook: ResolverContext) -> tuple[list[str], float]:
+def _spots(module: str, path: str, context: ResolverContext) -> tuple[list[str], float]:
     """Places, without extension, where a module may be."""
     if module.startswith("."):
         rest = module.lstrip(".")
@@ -155,11 +155,11 @@ def _spots(module: str, path: str, outlook: ResolverContext) -> tuple[list[str],
         return [joined(folder, rest.replace(".", "/")) if rest else folder], 1.0
     below = module.replace(".", "/")
     top, _, rest = module.partition(".")
-    if top == outlook.root_name and outlook.has("__init__.py"):
+    if top == context.root_name and context.has("__init__.py"):
         return [rest.replace(".", "/")], 1.0
     home = dirname(path)
-    own = outlook.remembered(("own root", home), lambda: _own_root(home, outlook), "")
-    roots = outlook.python_top(top)
+    own = context.remembered(("own root", home), lambda: _own_root(home, context), "")
+    roots = context.python_top(top)
     if top in _STANDARD:
         roots = tuple(r for r in roots if r == own)
     near = sorted(roots, key=lambda root: (root != own, not holds(root, path), len(root), root))
@@ -169,47 +169,47 @@ def _spots(module: str, path: str, outlook: ResolverContext) -> tuple[list[str],
     return spots, 1.0 if own in roots or len(roots) == 1 else 0.8
 
 
-def _own_root(home: str, outlook: ResolverContext) -> str:
+def _own_root(home: str, context: ResolverContext) -> str:
     """The folder that the outermost package of a folder stands in: `src` is one in any case,
     since a package in it need not have an `__init__`."""
     folder = home
-    while folder and outlook.has(f"{folder}/__init__.py"):
+    while folder and context.has(f"{folder}/__init__.py"):
         folder = dirname(folder)
     above = (f for f in (home, *ancestors(home)) if basename(f) == SOURCES)
-    return next((f for f in above if not outlook.has(f"{f}/__init__.py")), folder)
+    return next((f for f in above if not context.has(f"{f}/__init__.py")), folder)
 
 
-def _module_at(spot: str, outlook: ResolverContext) -> ImportTarget | None:
+def _module_at(spot: str, context: ResolverContext) -> ImportTarget | None:
     """The module at a place: a package, a file, or a folder without `__init__`."""
     for ending in ("/__init__.py", ".py", "/__init__.pyi", ".pyi"):
         candidate = f"{spot}{ending}" if spot else ending.removeprefix("/")
-        if outlook.has(candidate):
+        if context.has(candidate):
             return ImportTarget(candidate)
-    return package_target(PYTHON, spot) if spot and outlook.has_folder(spot) else None
+    return package_target(PYTHON, spot) if spot and context.has_folder(spot) else None
 
 
-def submodule(module: ImportTarget, name: str, outlook: ResolverContext) -> ImportTarget | None:
+def submodule(module: ImportTarget, name: str, context: ResolverContext) -> ImportTarget | None:
     """A module below a package or a folder."""
     if module.is_package:
-        return _module_at(joined(module.package, name), outlook)
+        return _module_at(joined(module.package, name), context)
     if basename(module.path) in ("__init__.py", "__init__.pyi"):
-        return _module_at(joined(dirname(module.path), name), outlook)
+        return _module_at(joined(dirname(module.path), name), context)
     return None
 
 
-def _gives(module: ImportTarget, name: str, path: str, outlook: ResolverContext) -> bool:
+def _gives(module: ImportTarget, name: str, path: str, context: ResolverContext) -> bool:
     """Whether a package gives something of its own under a name, which then hides a submodule.
 
     For the package's own `from . import name` it is the submodule that is meant.
     """
     if module.is_package or module.path == path:
         return False
-    names = outlook.names(module.path)
+    names = context.names(module.path)
     if names is None or name not in names.imported:
         return names is not None and name in names.symbols
     item = names.imports[names.imported[name]]
     passes_on = item.form == "from" and (name, name) in item.names
-    return not (passes_on and dirname(module.path) in _spots(item.module, module.path, outlook)[0])
+    return not (passes_on and dirname(module.path) in _spots(item.module, module.path, context)[0])
 
 
 _PYTHON = Language(

@@ -33,17 +33,17 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(text(first).strip("\"'"), ((STAR, ""),), form=form, line=line)
 
 
-def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The file of a feature: beside the file, or below a folder that Ruby is told to look in."""
     name = item.module if item.module.endswith(".rb") else f"{item.module}.rb"
     beside = normpath(joined(dirname(path), name))
     if item.form == "relative" or item.module.startswith("."):
         spots = [beside]
     else:
-        ends = outlook.named(name.rpartition("/")[2])
+        ends = context.named(name.rpartition("/")[2])
         near = sorted(ends, key=lambda p: (not p.startswith("lib/"), len(p), p))
         spots = [p for p in near if _is_looked_in(p.removesuffix(name), path)]
-    found = next((spot for spot in spots if outlook.has(spot)), None)
+    found = next((spot for spot in spots if context.has(spot)), None)
     return NOTHING if found is None else ResolvedImport((found,), stars=(ImportTarget(found),))
 
 
@@ -53,14 +53,14 @@ def _is_looked_in(folder: str, path: str) -> bool:
     return not folder or last == "lib" or (last in _TESTS and path.startswith(folder))
 
 
-def autoload(name: str, path: str, outlook: ResolverContext) -> tuple[ImportTarget, ...]:
+def autoload(name: str, path: str, context: ResolverContext) -> tuple[ImportTarget, ...]:
     """`UserMailer` is expected in `user_mailer.rb`."""
     if not name[:1].isupper():
         return ()
-    files = outlook.named(f"{_HUMP.sub('_', name).lower()}.rb")
+    files = context.named(f"{_HUMP.sub('_', name).lower()}.rb")
     found: list[ImportTarget] = []
     for file in files:
-        names = outlook.names(file) if file != path else None
+        names = context.names(file) if file != path else None
         for qualname in names.symbols if names is not None else ():
             if qualname == name or qualname.endswith(f".{name}"):
                 found.append(ImportTarget(file, qualname))

@@ -116,129 +116,129 @@ def _split(text: str) -> Iterable[str]:
         yield text[start:].strip()
 
 
-def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The file of a module path, and what it gives."""
     if item.form == "path":
         file = normpath(joined(dirname(path), item.module))
         return (
             ResolvedImport((file,), ((item.alias, (ImportTarget(file),)),))
-            if outlook.has(file)
+            if context.has(file)
             else NOTHING
         )
     if item.names and item.names[0][0] == STAR:
-        module = _find(item.module.split("."), path, outlook)
+        module = _find(item.module.split("."), path, context)
         return ResolvedImport((module.path,), stars=(module,)) if module is not None else NOTHING
     if not item.names:
-        target = _find(item.module.split("."), path, outlook)
+        target = _find(item.module.split("."), path, context)
         if target is None:
             return NOTHING
         files = () if item.form == "implicit" else (target.path,)
         return ResolvedImport(files, ((item.alias, (target,)),))
     name, here = item.names[0]
-    target = _find([*item.module.split("."), name], path, outlook)
+    target = _find([*item.module.split("."), name], path, context)
     if target is None or target.path == path:
         return NOTHING if target is None else ResolvedImport((), ((here, (target,)),))
     return ResolvedImport((target.path,), ((here, (target,)),))
 
 
-def _find(parts: list[str], path: str, outlook: ResolverContext) -> ImportTarget | None:
+def _find(parts: list[str], path: str, context: ResolverContext) -> ImportTarget | None:
     """Follow a module path file by file; what is left of it is a symbol."""
     head, rest = parts[0], parts[1:]
     if head == "crate":
-        start = _crate_root(path, outlook)
+        start = _crate_root(path, context)
     elif head == "self":
         start = path
     elif head == "super":
-        start = _parent(path, outlook)
+        start = _parent(path, context)
         while rest and rest[0] == "super" and start is not None:
-            start, rest = _parent(start, outlook), rest[1:]
+            start, rest = _parent(start, context), rest[1:]
     else:
-        start = _named_crate(head, outlook)
+        start = _named_crate(head, context)
         if start is None:
-            start = submodule_file(path, head, outlook)
+            start = submodule_file(path, head, context)
     if start is None:
         return None
     while rest:
-        below = submodule_file(start, rest[0], outlook)
+        below = submodule_file(start, rest[0], context)
         if below is None:
             break
         start, rest = below, rest[1:]
     return ImportTarget(start, ".".join(rest))
 
 
-def _children(path: str, outlook: ResolverContext) -> str:
+def _children(path: str, context: ResolverContext) -> str:
     """The folder that the modules below a file are in."""
-    if basename(path) == "mod.rs" or _is_root(path, outlook):
+    if basename(path) == "mod.rs" or _is_root(path, context):
         return dirname(path)
     return joined(dirname(path), stem(path))
 
 
-def _is_root(path: str, outlook: ResolverContext) -> bool:
+def _is_root(path: str, context: ResolverContext) -> bool:
     """Whether a file is the first of a crate: a library, a program, a test, an example."""
-    manifest = outlook.nearest(path, "Cargo.toml")
+    manifest = context.nearest(path, "Cargo.toml")
     if basename(path) in _ROOTS or manifest is None:
         return basename(path) in _ROOTS
     below = path[len(dirname(manifest)) :].lstrip("/")
-    return _TARGET.fullmatch(below) is not None or below in _crate(manifest, outlook).targets
+    return _TARGET.fullmatch(below) is not None or below in _crate(manifest, context).targets
 
 
-def submodule_file(path: str, name: str, outlook: ResolverContext) -> str | None:
+def submodule_file(path: str, name: str, context: ResolverContext) -> str | None:
     """The file of a module below another."""
-    folder = _children(path, outlook)
+    folder = _children(path, context)
     for candidate in (joined(folder, f"{name}.rs"), joined(folder, f"{name}/mod.rs")):
-        if outlook.has(candidate) and candidate != path:
+        if context.has(candidate) and candidate != path:
             return candidate
     return None
 
 
-def submodule(target: ImportTarget, name: str, outlook: ResolverContext) -> ImportTarget | None:
+def submodule(target: ImportTarget, name: str, context: ResolverContext) -> ImportTarget | None:
     """A module below a module."""
-    found = None if target.is_package else submodule_file(target.path, name, outlook)
+    found = None if target.is_package else submodule_file(target.path, name, context)
     return None if found is None else ImportTarget(found)
 
 
-def _parent(path: str, outlook: ResolverContext) -> str | None:
+def _parent(path: str, context: ResolverContext) -> str | None:
     """The file of the module that a file's module stands in."""
     folder = dirname(path)
     if basename(path) == "mod.rs":
         folder = dirname(folder)
     names = [f"{folder}.rs", *(joined(folder, name) for name in ("mod.rs", *_ROOTS))]
-    return next((n for n in names if n != path and outlook.has(n)), None)
+    return next((n for n in names if n != path and context.has(n)), None)
 
 
-def _crate_root(path: str, outlook: ResolverContext) -> str | None:
+def _crate_root(path: str, context: ResolverContext) -> str | None:
     """The file that `crate` means: the file itself, the nearest root above, or the package's."""
-    manifest = outlook.nearest(path, "Cargo.toml")
-    if manifest is None or _is_root(path, outlook):
+    manifest = context.nearest(path, "Cargo.toml")
+    if manifest is None or _is_root(path, context):
         return path if manifest is not None else None
     home = dirname(manifest)
-    targets = [joined(home, target) for target in _crate(manifest, outlook).targets]
+    targets = [joined(home, target) for target in _crate(manifest, context).targets]
     for folder in ancestors(path):
         names = [joined(folder, name) for name in _ROOTS]
         names += [target for target in targets if dirname(target) == folder]
-        found = next((name for name in names if outlook.has(name)), None)
+        found = next((name for name in names if context.has(name)), None)
         if found is not None or folder == home:
-            return found or _root_of(manifest, outlook)
+            return found or _root_of(manifest, context)
     return None
 
 
-def _root_of(manifest: str, outlook: ResolverContext) -> str | None:
+def _root_of(manifest: str, context: ResolverContext) -> str | None:
     """The library of a package, else its program."""
-    crate, folder = _crate(manifest, outlook), dirname(manifest)
+    crate, folder = _crate(manifest, context), dirname(manifest)
     spots = (*crate.library, *(f"src/{name}" for name in _ROOTS), *crate.targets)
-    return next((p for spot in spots if outlook.has(p := joined(folder, spot))), None)
+    return next((p for spot in spots if context.has(p := joined(folder, spot))), None)
 
 
-def _named_crate(name: str, outlook: ResolverContext) -> str | None:
-    known = outlook.remembered(("crates",), lambda: _manifests(outlook), {})
-    return _root_of(known[name], outlook) if name in known else None
+def _named_crate(name: str, context: ResolverContext) -> str | None:
+    known = context.remembered(("crates",), lambda: _manifests(context), {})
+    return _root_of(known[name], context) if name in known else None
 
 
-def _manifests(outlook: ResolverContext) -> dict[str, str]:
+def _manifests(context: ResolverContext) -> dict[str, str]:
     """Manifests by the names of their crates; of several, the first."""
     found: dict[str, str] = {}
-    for manifest in outlook.layout.basenames.get("Cargo.toml", ()):
-        found.setdefault(_crate(manifest, outlook).name, manifest)
+    for manifest in context.tree_index.basenames.get("Cargo.toml", ()):
+        found.setdefault(_crate(manifest, context).name, manifest)
     return found
 
 
@@ -251,8 +251,8 @@ class _Crate(NamedTuple):
     targets: tuple[str, ...] = ()
 
 
-def _crate(manifest: str, outlook: ResolverContext) -> _Crate:
-    found = outlook.document(manifest, _read_manifest)
+def _crate(manifest: str, context: ResolverContext) -> _Crate:
+    found = context.document(manifest, _read_manifest)
     return found if isinstance(found, _Crate) else _Crate()
 
 

@@ -46,35 +46,35 @@ class _Mapping(NamedTuple):
     folder: str = ""
 
 
-def resolve_specifier(module: str, path: str, outlook: ResolverContext) -> str | None:
+def resolve_specifier(module: str, path: str, context: ResolverContext) -> str | None:
     """The file that a module specifier means for a file, if it is in the tree."""
     if module.startswith("."):
-        return _file_at(normpath(joined(dirname(path), module)), outlook)
+        return _file_at(normpath(joined(dirname(path), module)), context)
     if module.startswith("/"):
         return None
-    for spot in _spots(module, path, outlook):
-        found = _file_at(spot, outlook)
+    for spot in _spots(module, path, context):
+        found = _file_at(spot, context)
         if found is not None:
             return found
     return None
 
 
-def _spots(module: str, path: str, outlook: ResolverContext) -> Iterator[str]:
+def _spots(module: str, path: str, context: ResolverContext) -> Iterator[str]:
     """Places that a specifier may mean that is no relative path."""
     if module.startswith("#"):
-        manifest = outlook.nearest(path, "package.json")
+        manifest = context.nearest(path, "package.json")
         if manifest is not None:
-            inner = _document(manifest, outlook).get("imports")
+            inner = _document(manifest, context).get("imports")
             table = cast("dict[str, object]", inner) if isinstance(inner, dict) else {}
             yield from _mapped(table, module, dirname(manifest))
-    yield from _by_paths(module, path, outlook)
-    yield from _by_package(module, path, outlook)
+    yield from _by_paths(module, path, context)
+    yield from _by_package(module, path, context)
 
 
 # -- Files ----------------------------------------------------------------------------------------
 
 
-def _file_at(spot: str, outlook: ResolverContext) -> str | None:
+def _file_at(spot: str, context: ResolverContext) -> str | None:
     """The file for a path without or with its extension, or the index of a folder."""
     if spot.startswith("../"):
         return None
@@ -82,33 +82,33 @@ def _file_at(spot: str, outlook: ResolverContext) -> str | None:
     if spot:
         for written, instead in _WRITTEN.items():
             if spot.endswith(written):
-                found = _with_ending(spot[: -len(written)], instead, outlook)
+                found = _with_ending(spot[: -len(written)], instead, context)
                 if found is not None:
                     return found
     for endings in _PASSES:
-        found = _with_ending(spot, endings, outlook) if spot else None
-        found = found or _index_of(spot, endings, outlook)
+        found = _with_ending(spot, endings, context) if spot else None
+        found = found or _index_of(spot, endings, context)
         if found is not None:
             return found
-    return spot if spot and outlook.has(spot) else None
+    return spot if spot and context.has(spot) else None
 
 
-def _with_ending(spot: str, endings: Iterable[str], outlook: ResolverContext) -> str | None:
-    return next((p for ending in endings if outlook.has(p := f"{spot}{ending}")), None)
+def _with_ending(spot: str, endings: Iterable[str], context: ResolverContext) -> str | None:
+    return next((p for ending in endings if context.has(p := f"{spot}{ending}")), None)
 
 
-def _index_of(folder: str, endings: tuple[str, ...], outlook: ResolverContext) -> str | None:
-    if folder and not outlook.has_folder(folder):
+def _index_of(folder: str, endings: tuple[str, ...], context: ResolverContext) -> str | None:
+    if folder and not context.has_folder(folder):
         return None
-    manifest = _document(joined(folder, "package.json"), outlook) if folder else {}
+    manifest = _document(joined(folder, "package.json"), context) if folder else {}
     for field in ("typings", "types", "main", "module", "source"):
         entry = manifest.get(field)
         if isinstance(entry, str):
             spot = normpath(joined(folder, entry))
-            found = next((p for p in _spellings(spot, endings) if outlook.has(p)), None)
+            found = next((p for p in _spellings(spot, endings) if context.has(p)), None)
             if found is not None:
                 return found
-    return _with_ending(joined(folder, "index"), endings, outlook)
+    return _with_ending(joined(folder, "index"), endings, context)
 
 
 def _spellings(spot: str, endings: tuple[str, ...]) -> Iterator[str]:
@@ -124,13 +124,13 @@ def _spellings(spot: str, endings: tuple[str, ...]) -> Iterator[str]:
 # -- tsconfig -------------------------------------------------------------------------------------
 
 
-def _by_paths(module: str, path: str, outlook: ResolverContext) -> Iterator[str]:
+def _by_paths(module: str, path: str, context: ResolverContext) -> Iterator[str]:
     """Places by `paths` and `baseUrl` of the nearest tsconfig; the best pattern alone counts."""
     for name in ("tsconfig.json", "jsconfig.json"):
-        config = outlook.nearest(path, name)
+        config = context.nearest(path, name)
         if config is None:
             continue
-        base, paths, folder = _effective(config, outlook)
+        base, paths, folder = _effective(config, context)
         start = base if base is not None else folder
         for target in _best(paths or {}, module):
             yield normpath(joined(start, target.replace("${configDir}", dirname(config) or ".")))
@@ -138,30 +138,30 @@ def _by_paths(module: str, path: str, outlook: ResolverContext) -> Iterator[str]
             yield normpath(joined(base, module))
 
 
-def _effective(config: str, outlook: ResolverContext) -> _Mapping:
+def _effective(config: str, context: ResolverContext) -> _Mapping:
     """What a tsconfig says; one that only refers to others says what the first of them does."""
-    found = _mapping(config, outlook, 0)
+    found = _mapping(config, context, 0)
     if found.base is not None or found.paths:
         return found
-    for item in _listed(_document(config, outlook).get("references")):
+    for item in _listed(_document(config, context).get("references")):
         written = cast("dict[str, object]", item).get("path") if isinstance(item, dict) else None
-        for spot in _configs(written, config, outlook) if isinstance(written, str) else ():
+        for spot in _configs(written, config, context) if isinstance(written, str) else ():
             # A reference to another folder is another project, with files of its own.
             if dirname(spot) == dirname(config):
-                inner = _mapping(spot, outlook, 0)
+                inner = _mapping(spot, context, 0)
                 if inner.base is not None or inner.paths:
                     return inner
     return found
 
 
-def _mapping(config: str, outlook: ResolverContext, steps: int) -> _Mapping:
+def _mapping(config: str, context: ResolverContext, steps: int) -> _Mapping:
     """`baseUrl` and `paths` of a tsconfig, else of what it extends, of which the last counts."""
-    document = _document(config, outlook)
+    document = _document(config, context)
     folder = dirname(config)
     found = _Mapping()
     for extended in _listed(document.get("extends")) if steps < _FARTHEST else ():
-        spots = _configs(extended, config, outlook) if isinstance(extended, str) else ()
-        for above in (_mapping(spot, outlook, steps + 1) for spot in spots):
+        spots = _configs(extended, config, context) if isinstance(extended, str) else ()
+        for above in (_mapping(spot, context, steps + 1) for spot in spots):
             base = above.base if above.base is not None else found.base
             found = above._replace(base=base) if above.paths else found._replace(base=base)
     options = document.get("compilerOptions")
@@ -177,16 +177,16 @@ def _mapping(config: str, outlook: ResolverContext, steps: int) -> _Mapping:
     return found
 
 
-def _configs(written: str, config: str, outlook: ResolverContext) -> Iterator[str]:
+def _configs(written: str, config: str, context: ResolverContext) -> Iterator[str]:
     """The tsconfig that another names: by path, or in a package of the tree."""
     if written.startswith("."):
         spots = [normpath(joined(dirname(config), written))]
     else:
         name, rest = _package_name(written)
-        spots = [joined(dirname(m), rest) for m in _manifests(name, config, outlook)]
+        spots = [joined(dirname(m), rest) for m in _manifests(name, config, context)]
     for spot in spots:
         for candidate in (spot, f"{spot}.json", joined(spot, "tsconfig.json")):
-            if candidate in outlook.layout and candidate.endswith(".json"):
+            if candidate in context.tree_index and candidate.endswith(".json"):
                 yield candidate
                 return
 
@@ -213,12 +213,12 @@ def _fits(pattern: str, module: str) -> bool:
 # -- Packages -------------------------------------------------------------------------------------
 
 
-def _by_package(module: str, path: str, outlook: ResolverContext) -> Iterator[str]:
+def _by_package(module: str, path: str, context: ResolverContext) -> Iterator[str]:
     """Places by the name of a package of the same tree."""
     name, rest = _package_name(module)
-    for manifest in _manifests(name, path, outlook):
+    for manifest in _manifests(name, path, context):
         folder = dirname(manifest)
-        exports = _document(manifest, outlook).get("exports")
+        exports = _document(manifest, context).get("exports")
         table = cast("dict[str, object]", exports) if isinstance(exports, dict) else {}
         if not any(key.startswith(".") for key in table):
             table = {".": cast("object", exports)}
@@ -238,19 +238,19 @@ def _package_name(module: str) -> tuple[str, str]:
     return name, module[len(name) + 1 :]
 
 
-def _manifests(name: str, path: str, outlook: ResolverContext) -> list[str]:
+def _manifests(name: str, path: str, context: ResolverContext) -> list[str]:
     """Manifests of packages of that name, the nearest first. What stands in a folder of examples
     or fixtures is a package for that folder only."""
-    known = outlook.remembered(("manifests",), lambda: _all_manifests(outlook), {})
+    known = context.remembered(("manifests",), lambda: _all_manifests(context), {})
     found = [manifest for manifest in known.get(name, ()) if _is_open(manifest, path)]
     return sorted(found, key=lambda m: (not holds(dirname(m), path), len(m), m))
 
 
-def _all_manifests(outlook: ResolverContext) -> dict[str, list[str]]:
+def _all_manifests(context: ResolverContext) -> dict[str, list[str]]:
     """Manifests by the names of their packages."""
     found: dict[str, list[str]] = {}
-    for manifest in outlook.layout.basenames.get("package.json", ()):
-        name = _document(manifest, outlook).get("name")
+    for manifest in context.tree_index.basenames.get("package.json", ()):
+        name = _document(manifest, context).get("name")
         if isinstance(name, str):
             found.setdefault(name, []).append(manifest)
     return found
@@ -297,8 +297,8 @@ def _listed(value: object) -> list[object]:
     return [] if value is None else [value]
 
 
-def _document(path: str, outlook: ResolverContext) -> dict[str, Any]:
-    found = outlook.document(path, _parsed)
+def _document(path: str, context: ResolverContext) -> dict[str, Any]:
+    found = context.document(path, _parsed)
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 

@@ -210,9 +210,9 @@ def is_exported(node: Node, _: str, __: Text) -> bool:
 # -- Finding --------------------------------------------------------------------------------------
 
 
-def find_import(item: Import, path: str, outlook: ResolverContext) -> ResolvedImport:
+def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The file of a module specifier, and what it gives."""
-    file = resolve_specifier(item.module, path, outlook)
+    file = resolve_specifier(item.module, path, context)
     if file is None:
         return NOTHING
     binds: list[tuple[str, tuple[ImportTarget, ...]]] = []

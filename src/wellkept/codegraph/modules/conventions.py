@@ -14,8 +14,8 @@ from posixpath import basename, dirname, splitext
 from typing import Final, NamedTuple
 
 from wellkept.codegraph.history.commits import is_test
-from wellkept.codegraph.index.source_files import look
-from wellkept.codegraph.modules.conventions_config import configured
+from wellkept.codegraph.index.source_files import stat_file
+from wellkept.codegraph.modules.conventions_config import configured_conventions
 from wellkept.core.code_modules import Convention
 from wellkept.core.graph import FileState, SourceFile
 
@@ -54,7 +54,7 @@ class _Sample(NamedTuple):
 def conventions_of(root: Path, files: Sequence[SourceFile]) -> tuple[Convention, ...]:
     """The conventions of a tree, by key; what is configured stands before what is merely usual."""
     known = [f for f in files if f.state is not FileState.SKIPPED and f.line_count]
-    said = {c.key: c for c in (*_shown(root, known), *configured(root))}
+    said = {c.key: c for c in (*_shown(root, known), *configured_conventions(root))}
     return tuple(said[key] for key in sorted(said))
 
 
@@ -208,7 +208,7 @@ def _read(root: Path, files: Sequence[SourceFile]) -> Iterator[_Sample]:
     """The beginnings of files, evenly spread over the tree."""
     step = max(1, -(-len(files) // SAMPLE_FILES))
     for file in files[::step]:
-        if look(root, file.path) is None:
+        if stat_file(root, file.path) is None:
             continue
         try:
             with (root / file.path).open("rb") as source:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from wellkept.codegraph.index.source_files import look
+from wellkept.codegraph.index.source_files import stat_file
 from wellkept.core.code_modules import Convention
 from wellkept.core.text import clean
 
@@ -33,7 +33,7 @@ _Said = Iterator[tuple[str, str]]
 """What a convention is about, and the statement."""
 
 
-def configured(root: Path) -> tuple[Convention, ...]:
+def configured_conventions(root: Path) -> tuple[Convention, ...]:
     """Every convention that the configuration files of a root state."""
     found: dict[str, Convention] = {}
     for name, read in _READERS.items():
@@ -42,7 +42,7 @@ def configured(root: Path) -> tuple[Convention, ...]:
             earlier = found.get(key)
             if earlier is None:
                 found[key] = Convention(key=key, text=said, evidence=(name,))
-    managers = [(name, tool) for name, tool in _LOCKS.items() if look(root, name) is not None]
+    managers = [(name, tool) for name, tool in _LOCKS.items() if stat_file(root, name) is not None]
     if managers:
         tools = " and ".join(dict.fromkeys(tool for _, tool in managers))
         said = f"Dependencies are locked with {tools}."
@@ -188,7 +188,7 @@ _READERS: Final[Mapping[str, Callable[[str], _Said]]] = {
 
 
 def _text(root: Path, name: str) -> str:
-    found = look(root, name)
+    found = stat_file(root, name)
     if found is None or found.size_bytes > _LARGEST_BYTES:
         return ""
     try:

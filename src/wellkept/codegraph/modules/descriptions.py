@@ -12,7 +12,7 @@ from pathlib import Path
 from posixpath import basename
 from typing import Final
 
-from wellkept.codegraph.index.source_files import look
+from wellkept.codegraph.index.source_files import stat_file
 from wellkept.core.text import clean, shorten
 
 _HEAD_BYTES: Final = 16_384
@@ -86,7 +86,7 @@ def _readmes(root: Path, folder: str) -> list[str]:
 
 
 def _head(root: Path, path: str) -> str:
-    if look(root, path) is None:
+    if stat_file(root, path) is None:
         return ""
     try:
         with (root / path).open("rb") as file:

@@ -160,15 +160,15 @@ class _Counted:
     def __init__(self, store: GraphStore, tree: str, homes: Mapping[str, str]) -> None:
         self._store = store
         self._tree = tree
-        chart = GraphSnapshot(store.edge_table(tree), store.node_table(tree))
-        self._chart = chart
+        snapshot = GraphSnapshot(store.edge_table(tree), store.node_table(tree))
+        self._snapshot = snapshot
         self._folders = sorted(set(homes.values()))
-        self._places = {folder: place for place, folder in enumerate(self._folders)}
-        of_file = [self._places.get(homes.get(path, ""), -1) if path in homes else -1
-                   for path in chart.paths]  # fmt: skip
+        self._indices = {folder: index for index, folder in enumerate(self._folders)}
+        of_file = [self._indices.get(homes.get(path, ""), -1) if path in homes else -1
+                   for path in snapshot.paths]  # fmt: skip
         # The last entry stands for nodes without a file, whose place is -1.
-        home = np.array([*of_file, -1], dtype=np.int64)[chart.files]
-        sources, targets = chart.links()
+        home = np.array([*of_file, -1], dtype=np.int64)[snapshot.files]
+        sources, targets = snapshot.edges()
         crossing = (home[sources] != home[targets]) & (home[sources] >= 0) & (home[targets] >= 0)
         self._sources, self._targets = sources[crossing], targets[crossing]
         self._from, self._to = home[self._sources], home[self._targets]
@@ -176,26 +176,26 @@ class _Counted:
     def links(self, folder: str, *, leaving: bool) -> tuple[ModuleLink, ...]:
         """The other modules that one leads to, or that lead to it, the most edges first."""
         own, other = (self._from, self._to) if leaving else (self._to, self._from)
-        found, counts = np.unique(other[own == self._places[folder]], return_counts=True)
+        found, counts = np.unique(other[own == self._indices[folder]], return_counts=True)
         named = [
-            ModuleLink(f"{self._folders[place]}/" if self._folders[place] else "./", int(count))
-            for place, count in zip(found.tolist(), counts.tolist(), strict=True)
+            ModuleLink(f"{self._folders[index]}/" if self._folders[index] else "./", int(count))
+            for index, count in zip(found.tolist(), counts.tolist(), strict=True)
         ]
         return tuple(sorted(named, key=lambda link: (-link.edges, link.folder)))
 
     def used_files(self, folder: str) -> Counter[str]:
         """How often each file of a module is used from outside."""
-        files = self._chart.files[self._targets[self._to == self._places[folder]]]
-        return Counter(self._chart.paths[int(place)] for place in files if place >= 0)
+        files = self._snapshot.files[self._targets[self._to == self._indices[folder]]]
+        return Counter(self._snapshot.paths[int(index)] for index in files if index >= 0)
 
     def given(self, folder: str) -> tuple[str, ...]:
         """The names of a module's symbols that others use, the most used first."""
-        targets = self._targets[self._to == self._places[folder]]
+        targets = self._targets[self._to == self._indices[folder]]
         symbols = self._most(targets, 4 * _MOST_GIVEN)
         nodes = self._store.nodes_by_number(
-            self._tree, [int(self._chart.numbers[p]) for p in symbols]
+            self._tree, [int(self._snapshot.numbers[p]) for p in symbols]
         )
-        named = [nodes[int(self._chart.numbers[p])] for p in symbols]
+        named = [nodes[int(self._snapshot.numbers[p])] for p in symbols]
         kinds = (NodeKind.CLASS, NodeKind.INTERFACE, NodeKind.FUNCTION)
         names = [n.qualname for n in named if n.kind in kinds and not n.is_test]
         outer = (name for name in names if "." not in name and not name.startswith("_"))
@@ -203,11 +203,11 @@ class _Counted:
 
     def tests(self, folder: str) -> tuple[str, ...]:
         """Test files outside of a module that use it directly."""
-        files = np.unique(self._chart.files[self._sources[self._to == self._places[folder]]])
-        paths = [self._chart.paths[int(place)] for place in files if place >= 0]
-        return tuple(path for path in paths if self._chart.is_test_file(path))[:_MOST_TESTS]
+        files = np.unique(self._snapshot.files[self._sources[self._to == self._indices[folder]]])
+        paths = [self._snapshot.paths[int(index)] for index in files if index >= 0]
+        return tuple(path for path in paths if self._snapshot.is_test_file(path))[:_MOST_TESTS]
 
     @staticmethod
-    def _most(places: Ints, limit: int) -> list[int]:
-        found, counts = np.unique(places, return_counts=True)
+    def _most(indices: Ints, limit: int) -> list[int]:
+        found, counts = np.unique(indices, return_counts=True)
         return found[np.lexsort((found, -counts))][:limit].tolist()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
-from wellkept.codegraph.index.source_files import look
+from wellkept.codegraph.index.source_files import stat_file
 from wellkept.core.code_modules import CodeModule
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
@@ -42,12 +42,12 @@ class ModuleAnswer:
     conventions: tuple[str, ...] = ()
 
 
-def material(root: Path, module: CodeModule) -> str:
+def excerpts(root: Path, module: CodeModule) -> str:
     """What a model is told: the summary by rule, and how the main files begin."""
     parts = [f"Module {module.folder}: {module.summary}"]
     main = (*module.read_from, *module.entry_points, *module.files)
     for path in list(dict.fromkeys(main))[:_MOST_FILES]:
-        if look(root, path) is None:
+        if stat_file(root, path) is None:
             continue
         try:
             text = (root / path).read_text("utf-8", errors="replace")
@@ -57,7 +57,7 @@ def material(root: Path, module: CodeModule) -> str:
     return shorten("\n\n".join(parts), limit=_MATERIAL_CHARS)
 
 
-def question(notes: str) -> str:
+def prompt(notes: str) -> str:
     """What a model is asked about a module's material."""
     return _INSTRUCTIONS + notes
 

@@ -76,7 +76,7 @@ def _root(source: bytes, language: Language) -> Node:
     return min(root, simpler, key=loaded.error_bytes)
 
 
-class OpenedFile(NamedTuple):
+class ParsedSyntax(NamedTuple):
     """A file as its parser sees it: its functions by qualified name, and what is called as
     written, by the syntax node of the callee, or of the call where no one node spans the callee."""
 
@@ -85,10 +85,10 @@ class OpenedFile(NamedTuple):
     calls: dict[int, str]
 
 
-def opened(source: bytes, language: Language) -> OpenedFile:
+def parse_syntax(source: bytes, language: Language) -> ParsedSyntax:
     """The functions and calls of a file, to be looked into."""
     root = _root(source, language)
-    return _Reader(source, language, grammar(language).captures(root)).opened(root)
+    return _Reader(source, language, grammar(language).captures(root)).syntax(root)
 
 
 class _Reader:
@@ -130,7 +130,7 @@ class _Reader:
             has_errors=root.has_error,
         )
 
-    def opened(self, root: Node) -> OpenedFile:
+    def syntax(self, root: Node) -> ParsedSyntax:
         """The functions and calls themselves."""
         self._define()
         functions: dict[str, Node] = {}
@@ -139,7 +139,7 @@ class _Reader:
             if frame is not None and frame.kind is NodeKind.FUNCTION:
                 functions.setdefault(frame.qualname, node)
         written = ((node.id, self._words.dotted(node)) for node in self._captures.get("call", ()))
-        return OpenedFile(root, functions, {id_: callee for id_, callee in written if callee})
+        return ParsedSyntax(root, functions, {id_: callee for id_, callee in written if callee})
 
     def _in_order(self, capture: str) -> list[Node]:
         """Captured nodes as they stand in the text; the query gives them in any order."""

@@ -26,13 +26,13 @@ class ResolverContext:
 
     def __init__(
         self,
-        layout: TreeIndex,
+        tree_index: TreeIndex,
         *,
         load: LoadNames,
         language_of: Callable[[str], Language | None],
         root_name: str = "",
     ) -> None:
-        self.layout = layout
+        self.tree_index = tree_index
         self.root_name = root_name
         """What the folder of the tree is called: it may be a package itself."""
         self.language_of = language_of
@@ -62,34 +62,34 @@ class ResolverContext:
     def has(self, path: str) -> bool:
         """Whether the tree has that file."""
         self._asked.add(key("path", path))
-        return path in self.layout
+        return path in self.tree_index
 
     def has_folder(self, folder: str) -> bool:
         """Whether there is any file below that folder."""
         self._asked.add(key("below", folder))
-        return folder in self.layout.all_folders
+        return folder in self.tree_index.all_folders
 
     def folder(self, folder: str, *, language: str) -> tuple[str, ...]:
         """Files of a language that are directly in a folder."""
         self._asked.add(key("folder", folder))
-        files = self.layout.files
-        paths = self.layout.folders.get(folder, ())
+        files = self.tree_index.files
+        paths = self.tree_index.folders.get(folder, ())
         return tuple(p for p in paths if files[p].language == language)
 
     def named(self, name: str) -> tuple[str, ...]:
         """Files with that name, anywhere."""
         self._asked.add(key("named", name))
-        return tuple(self.layout.basenames.get(name, ()))
+        return tuple(self.tree_index.basenames.get(name, ()))
 
     def package(self, language: str, name: str) -> tuple[str, ...]:
         """Files that say they belong to a package."""
         self._asked.add(key("package", language, name))
-        return tuple(self.layout.packages.get((language, name), ()))
+        return tuple(self.tree_index.packages.get((language, name), ()))
 
     def python_top(self, name: str) -> tuple[str, ...]:
         """Roots that have a top-level module of that name."""
         self._asked.add(key("top", name))
-        return self.layout.python_tops.get(name, ())
+        return self.tree_index.python_tops.get(name, ())
 
     def names(self, path: str) -> ExportedNames | None:
         """What a file gives away; None for one that was not analysed."""
@@ -101,7 +101,7 @@ class ResolverContext:
 
     def _read_names(self, path: str) -> ExportedNames | None:
         # A configuration file is kept as it is: it has no names.
-        if path not in self.layout or self.language_of(path) is None:
+        if path not in self.tree_index or self.language_of(path) is None:
             return None
         data = self._load([path]).get(path, b"")
         return names_from_bytes(data) if data else None
@@ -112,16 +112,16 @@ class ResolverContext:
         Not noted: a changed configuration file makes every edge be drawn again.
         """
         if path not in self._documents:
-            data = self._load([path]).get(path, b"") if path in self.layout else b""
+            data = self._load([path]).get(path, b"") if path in self.tree_index else b""
             self._documents[path] = parse(data) if data else None
         return self._documents[path]
 
     def nearest(self, path: str, name: str) -> str | None:
         """The file of that name in the nearest folder above a path."""
         folder = dirname(path)
-        while name in self.layout.basenames:
+        while name in self.tree_index.basenames:
             candidate = f"{folder}/{name}" if folder else name
-            if candidate in self.layout:
+            if candidate in self.tree_index:
                 return candidate
             if not folder:
                 return None

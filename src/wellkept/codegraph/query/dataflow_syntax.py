@@ -1,7 +1,6 @@
-"""How languages write down that a value goes somewhere, by the types of syntax nodes.
+"""Syntax node types that matter for data flow, and accessors for them.
 
-Grammars name the same things alike, so one table serves all; a type that a language does not have
-never occurs in it. Knows nothing of what values are.
+Grammars use similar names, so one table serves all languages.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ ASSIGNMENTS: Final = frozenset(
     " short_var_declaration var_spec const_spec let_declaration let_condition init_declarator"
     " range_clause as_pattern for_in_clause".split()
 )
-ADDITIONS: Final = frozenset(
+AUGMENTED_ASSIGNMENTS: Final = frozenset(
     "augmented_assignment augmented_assignment_expression compound_assignment_expr"
     " operator_assignment".split()
 )
-"""Assignments that keep what was there."""
+"""Assignments that keep the old value."""
 ITERATIONS: Final = frozenset(
     "for_statement for_in_statement enhanced_for_statement foreach_statement for_range_loop"
     " for_expression for".split()
@@ -48,9 +47,9 @@ ALTERNATIVES: Final = frozenset(
     " rescue ensure expression_case default_case type_case communication_case switch_section"
     " switch_block_statement_group switch_rule in_clause".split()
 )
-"""Parts of a branch of which not every one is gone through."""
+"""Parts of a branch, of which not all run."""
 BODIES: Final = ALTERNATIVES | {"body_statement", "block_body"}
-"""Statements one after the other; where that has a value, it is the last one's."""
+"""Sequences of statements. If they have a value, it is that of the last statement."""
 BRANCHES: Final = frozenset(
     "if_statement if_expression elif_clause else_clause switch_statement switch_expression"
     " switch_body switch_block match_statement match_expression match_block try_statement"
@@ -79,20 +78,20 @@ COMPREHENSIONS: Final = frozenset(
     "list_comprehension set_comprehension dictionary_comprehension generator_expression".split()
 )
 PATTERNS: Final = frozenset({"match_pattern", "case_pattern"})
-SAID_NOTHING: Final = frozenset(
+NO_VALUES: Final = frozenset(
     "type type_annotation type_arguments type_parameters comment line_comment block_comment"
     " generic_type type_identifier primitive_type decorator string_content type_list"
     " jsx_closing_element".split()
 )
-"""What is passed over: it holds no values."""
+"""Nodes without values; skipped."""
 OPERATIONS: Final = frozenset({"comparison_operator", "binary_expression", "binary"})
 COMPARISONS: Final = frozenset(
     {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "instanceof", "in", "not in", "is", "is not"}
 )
-"""The outcome of a comparison says something about values but does not carry them."""
+"""The result of a comparison does not carry the compared values."""
 
 SPREAD: Final = "*"
-"""The name of an argument that may become any parameter."""
+"""Name of an argument that may be passed to any parameter."""
 _KEYED = frozenset(
     "keyword_argument pair jsx_attribute field_initializer keyed_element named_argument".split()
 )
@@ -103,22 +102,22 @@ _OWNERS = ("object", "operand", "value", "argument", "expression")
 _MEMBER_NAMES = ("attribute", "property", "field", "name")
 
 
-def first_of(node: Node, fields: tuple[str, ...]) -> Node | None:
-    """The child in the first of these fields that there is."""
+def first_field(node: Node, fields: tuple[str, ...]) -> Node | None:
+    """The child in the first of these fields that exists."""
     return next((c for f in fields if (c := node.child_by_field_name(f)) is not None), None)
 
 
 def callee(call: Node) -> Node | None:
-    """What is called; looked for downwards, because the way up costs as much as it is deep."""
-    found = first_of(call, ("function", "constructor", "type", "name")) or call.named_child(0)
+    """The called expression. Searched downwards: `Node.parent` costs time proportional to depth."""
+    found = first_field(call, ("function", "constructor", "type", "name")) or call.named_child(0)
     if found is not None and found.type == "generic_function":
         return found.child_by_field_name("function")
     return found
 
 
-def sides(node: Node) -> tuple[Node | None, Node | None]:
-    """What is assigned to, and what is assigned."""
-    target, source = first_of(node, _TARGETS), first_of(node, _SOURCES)
+def assignment_sides(node: Node) -> tuple[Node | None, Node | None]:
+    """Target and source of an assignment."""
+    target, source = first_field(node, _TARGETS), first_field(node, _SOURCES)
     if source is None and node.named_child_count > 1:
         # `expression as name` has its value first, a C# declaration last.
         source = node.named_child(0 if node.type == "as_pattern" else node.named_child_count - 1)
@@ -128,15 +127,15 @@ def sides(node: Node) -> tuple[Node | None, Node | None]:
 
 
 def condition(branch: Node) -> Node | None:
-    """What a branch depends on; Python has it in the middle: `this if condition else that`."""
+    """The condition of a branch; in the middle of Python's `this if condition else that`."""
     if branch.type == "conditional_expression" and branch.child_by_field_name("condition") is None:
         return branch.named_child(1)
     return branch.child_by_field_name("condition")
 
 
 def member(node: Node) -> tuple[Node | None, str]:
-    """The owner of a member and the member's name; no owner where it is a keyword."""
-    owner, name = first_of(node, _OWNERS), first_of(node, _MEMBER_NAMES)
+    """The owner and the name of a member."""
+    owner, name = first_field(node, _OWNERS), first_field(node, _MEMBER_NAMES)
     if owner is None and node.child_count:
         owner = node.child(0)
     return owner, text_of(name) if name is not None else ""
@@ -147,37 +146,37 @@ def text_of(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace").lstrip("$")
 
 
-def names_in(node: Node) -> Iterator[str]:
-    """The variables that a pattern gives values to."""
+def bound_names(node: Node) -> Iterator[str]:
+    """The variables that a pattern binds."""
     waiting = [node]
     while waiting:
         part = waiting.pop()
         if part.type in NAMES:
             yield text_of(part)
-        elif part.type not in SAID_NOTHING and part.type not in MEMBERS:
+        elif part.type not in NO_VALUES and part.type not in MEMBERS:
             fields = ("type", "key", "value") if "parameter" in part.type else ("type", "key")
             skip = {c.id for field in fields for c in part.children_by_field_name(field)}
             waiting.extend(c for c in reversed(part.named_children) if c.id not in skip)
 
 
-def function_part(node: Node) -> Node:
-    """The function itself, where it is the value of a variable or field."""
+def function_node(node: Node) -> Node:
+    """The function node itself, if the node is a variable or field holding it."""
     if node.child_by_field_name("parameters") is None:
-        value = first_of(node, ("value", "right"))
+        value = first_field(node, ("value", "right"))
         if value is not None and value.type in CLOSURES:
             return value
     return node
 
 
-def given_type(function: Node) -> str:
-    """The type of what a function gives back, as written; empty where nothing says it."""
-    found = first_of(function_part(function), ("return_type", "result", "returns", "type"))
+def return_type(function: Node) -> str:
+    """The declared return type, as written; empty if there is none."""
+    found = first_field(function_node(function), ("return_type", "result", "returns", "type"))
     return text_of(found) if found is not None else ""
 
 
 def parameter_list(function: Node) -> Node | None:
-    """The parameters of a function, wherever its grammar has them."""
-    found = first_of(function, ("parameters", "parameter"))
+    """The parameter list of a function."""
+    found = first_field(function, ("parameters", "parameter"))
     declarator = function.child_by_field_name("declarator")
     while found is None and declarator is not None:
         found = declarator.child_by_field_name("parameters")
@@ -186,7 +185,7 @@ def parameter_list(function: Node) -> Node | None:
 
 
 def parameters(function: Node) -> list[tuple[str, ...]]:
-    """The names of each parameter; several where it is taken apart at once."""
+    """Names of each parameter; several if it is destructured."""
     listed = parameter_list(function)
     if listed is None:
         return []
@@ -198,8 +197,8 @@ def parameters(function: Node) -> list[tuple[str, ...]]:
         if len(several) > 1:  # a, b int
             found.extend((text_of(one),) for one in several)
             continue
-        holder = first_of(child, ("name", "pattern", "declarator")) or child
-        names = ("self",) if child.type == "self_parameter" else tuple(names_in(holder))
+        holder = first_field(child, ("name", "pattern", "declarator")) or child
+        names = ("self",) if child.type == "self_parameter" else tuple(bound_names(holder))
         if names:
             found.append(names)
     return found
@@ -207,7 +206,7 @@ def parameters(function: Node) -> list[tuple[str, ...]]:
 
 def arguments(call: Node) -> Iterator[tuple[str, Node]]:
     """The arguments of a call: the keyword, if any, and the value."""
-    listed = first_of(call, ("arguments", "body")) or next(
+    listed = first_field(call, ("arguments", "body")) or next(
         (child for child in call.named_children if child.type == "arguments"), None
     )
     children = listed.named_children if listed is not None else call.children_by_field_name(

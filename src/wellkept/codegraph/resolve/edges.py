@@ -35,14 +35,14 @@ def node_id(target: ImportTarget) -> str:
 class EdgeBuilder:
     """Draws the edges of files, one at a time."""
 
-    def __init__(self, outlook: ResolverContext) -> None:
-        self._outlook = outlook
-        self._scopes = Scopes(outlook)
+    def __init__(self, context: ResolverContext) -> None:
+        self._context = context
+        self._scopes = Scopes(context)
 
-    def draw(self, path: str, uses: FileUses) -> FileEdges:
+    def build(self, path: str, uses: FileUses) -> FileEdges:
         """The edges of one file and the questions they rest on."""
-        self._outlook.taken()
-        names, language = self._outlook.names(path), self._outlook.language_of(path)
+        self._context.taken()
+        names, language = self._context.names(path), self._context.language_of(path)
         sheet = _Sheet(path)
         if names is not None and language is not None:
             self._imports(sheet, names, uses)
@@ -50,11 +50,11 @@ class EdgeBuilder:
             self._bases(sheet, names)
             self._calls(sheet, names, uses)
             self._tested(sheet, language)
-        return FileEdges(path=path, edges=sheet.edges(), lookups=self._outlook.taken())
+        return FileEdges(path=path, edges=sheet.edges(), lookups=self._context.taken())
 
     def _imports(self, sheet: _Sheet, names: ExportedNames, uses: FileUses) -> None:
         for place, item in enumerate(names.imports):
-            found = self._outlook.found(sheet.path, place)
+            found = self._context.found(sheet.path, place)
             line = uses.import_lines[place] if place < len(uses.import_lines) else 0
             for file in found.files:
                 sheet.add(sheet.path, file, EdgeKind.IMPORTS, found.confidence, line)
@@ -80,7 +80,7 @@ class EdgeBuilder:
             sheet.add(sheet.path, f"{sheet.path}{SYMBOL_MARK}{qualname}", EdgeKind.EXPORTS)
         for place, item in enumerate(names.imports):
             if item.form == "export":
-                for target in self._bound(item, self._outlook.found(sheet.path, place)):
+                for target in self._bound(item, self._context.found(sheet.path, place)):
                     sheet.add(sheet.path, node_id(target), EdgeKind.EXPORTS)
         for outer, inner in names.exports:
             if inner not in names.symbols and outer != STAR:
@@ -108,7 +108,7 @@ class EdgeBuilder:
     ) -> None:
         """A method follows the one above it, and may be what runs when that one is called. What
         tests override says nothing about the rest."""
-        file = self._outlook.layout.files.get(sheet.path)
+        file = self._context.tree_index.files.get(sheet.path)
         for name in names.methods_of.get(owner, ()):
             above = None if name.startswith("__") else self._scopes.member(base.target, (name,), 0)
             if above is None or self._scopes.kind(above.target) is not NodeKind.FUNCTION:
@@ -129,9 +129,9 @@ class EdgeBuilder:
         is_class = meaning is not None and self._scopes.kind(meaning.target) in _DECLARED
         return node_id(meaning.target) if meaning is not None and is_class else None
 
-    def meant(self, path: str, uses: FileUses) -> dict[tuple[str, str], tuple[str, float]]:
+    def call_targets(self, path: str, uses: FileUses) -> dict[tuple[str, str], tuple[str, float]]:
         """Who is called in a file and how sure that is, by the scope and the callee as written."""
-        names = self._outlook.names(path)
+        names = self._context.names(path)
         if names is None:
             return {}
         called = self._called(_Sheet(path), names, uses)
@@ -147,7 +147,7 @@ class EdgeBuilder:
     ) -> Iterator[tuple[str, str, int, str, float]]:
         """Scope, callee as written, line, who that is and how sure, for the calls that mean
         something in this tree."""
-        language, bindings = self._outlook.language_of(sheet.path), uses.bindings
+        language, bindings = self._context.language_of(sheet.path), uses.bindings
         if language is None:
             return
         known = self._heads(sheet.path, language, names, uses)
@@ -203,17 +203,17 @@ class EdgeBuilder:
         """Methods of the classes of a file and of those it imports, by name."""
         files = {path: None}
         for place in range(len(names.imports)):
-            files.update(dict.fromkeys(self._outlook.found(path, place).files))
+            files.update(dict.fromkeys(self._context.found(path, place).files))
         methods: Methods = {}
         for file in files:
-            seen = self._outlook.names(file)
+            seen = self._context.names(file)
             for name, owners in (seen.members if seen is not None else {}).items():
                 methods.setdefault(name, []).extend((file, owner) for owner in owners)
         return methods
 
     def _tested(self, sheet: _Sheet, language: Language) -> None:
         """A test file depends on the file it is named after."""
-        file = self._outlook.layout.files.get(sheet.path)
+        file = self._context.tree_index.files.get(sheet.path)
         if file is None or not file.is_test:
             return
         for pattern in language.tested_stems:
@@ -223,7 +223,7 @@ class EdgeBuilder:
             candidates = [
                 path
                 for extension in language.extensions
-                for path in self._outlook.named(f"{match.group(1)}{extension}")
+                for path in self._context.named(f"{match.group(1)}{extension}")
                 if path != sheet.path
             ]
             if candidates:

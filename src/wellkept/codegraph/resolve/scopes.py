@@ -44,13 +44,13 @@ class _Place(NamedTuple):
 class Scopes:
     """Looks names up across the files of a tree."""
 
-    def __init__(self, outlook: ResolverContext) -> None:
-        self._outlook = outlook
+    def __init__(self, context: ResolverContext) -> None:
+        self._context = context
         self._tables: dict[str, dict[str, list[str]]] = {}
 
     def kind(self, target: ImportTarget) -> NodeKind | None:
         """The kind of a symbol."""
-        names = self._outlook.names(target.path) if target.qualname else None
+        names = self._context.names(target.path) if target.qualname else None
         return names.symbols.get(target.qualname) if names is not None else None
 
     def is_node(self, target: ImportTarget) -> bool:
@@ -61,7 +61,7 @@ class Scopes:
         self, path: str, scope: str, parts: Parts, bindings: Bindings = NO_BINDINGS, steps: int = 0
     ) -> ResolvedName | None:
         """What a dotted name means inside a scope of a file."""
-        names, language = self._outlook.names(path), self._outlook.language_of(path)
+        names, language = self._context.names(path), self._context.language_of(path)
         if names is None or language is None or steps > _FARTHEST:
             return None
         place = _Place(path, names, language, bindings)
@@ -129,7 +129,7 @@ class Scopes:
         if parts[0] in names.imported:
             return self._imported(place, parts, steps)
         if language.scope_of is not None:
-            shared = language.scope_of(path, names, self._outlook)
+            shared = language.scope_of(path, names, self._context)
             met = _first(self._given_then(target, parts, steps) for target in shared)
             if met is not None:
                 return met
@@ -139,14 +139,14 @@ class Scopes:
             if (given := self._own_given(file, parts[0], steps)) is not None
         )
         if met is None and language.autoload is not None:
-            loaded = language.autoload(parts[0], path, self._outlook)
+            loaded = language.autoload(parts[0], path, self._context)
             met = _first(self.descend(target, parts[1:], steps + 1) for target in loaded)
         if met is None and language.skips_namespaces and len(parts) > 1 and steps <= _FARTHEST:
             return self._in_file(place, parts[1:], steps + 1)
         return met
 
     def _imported(self, place: _Place, parts: Parts, steps: int) -> ResolvedName | None:
-        found = self._outlook.found(place.path, place.names.imported[parts[0]])
+        found = self._context.found(place.path, place.names.imported[parts[0]])
         targets = next((targets for name, targets in found.binds if name == parts[0]), ())
         met = _first(self.descend(target, parts[1:], steps + 1) for target in targets)
         return met and met._replace(confidence=met.confidence * found.confidence)
@@ -184,7 +184,7 @@ class Scopes:
     def _returned(self, function: ResolvedName, steps: int) -> ResolvedName | None:
         """The class of what a function says it returns."""
         path, qualname = function.target
-        names = self._outlook.names(path) if qualname and steps <= _FARTHEST else None
+        names = self._context.names(path) if qualname and steps <= _FARTHEST else None
         type_ = names.attribute_types.get((qualname, RETURNED)) if names is not None else None
         if type_ is None:
             return None
@@ -194,10 +194,10 @@ class Scopes:
     def bases(self, owner: ImportTarget) -> tuple[ImportTarget, ...]:
         """The classes that a class extends or implements, where they are known."""
         spot = ("bases", *owner)
-        return self._outlook.remembered(spot, lambda: self._find_bases(owner), ())
+        return self._context.remembered(spot, lambda: self._find_bases(owner), ())
 
     def _find_bases(self, owner: ImportTarget) -> tuple[ImportTarget, ...]:
-        names = self._outlook.names(owner.path)
+        names = self._context.names(owner.path)
         if names is None:
             return ()
         outer = owner.qualname.rpartition(".")[0]
@@ -221,10 +221,10 @@ class Scopes:
     def _lineage(self, owner: ImportTarget) -> Iterable[ImportTarget]:
         """A class and its bases, nearest first. While bases are being worked out they come one by
         one, so that a class is asked for no more than is needed of it."""
-        if self._outlook.is_working:
+        if self._context.is_working:
             return self._walked(owner)
         spot = ("lineage", *owner)
-        return self._outlook.remembered(spot, lambda: tuple(self._walked(owner)), ())
+        return self._context.remembered(spot, lambda: tuple(self._walked(owner)), ())
 
     def _walked(self, owner: ImportTarget) -> Iterator[ImportTarget]:
         seen, waiting = {owner}, [owner]
@@ -239,7 +239,7 @@ class Scopes:
     def _own_member(self, owner: ImportTarget, parts: Parts, steps: int) -> ResolvedName | None:
         qualname = f"{owner.qualname}.{parts[0]}"
         for path in (owner.path, *self._spread(owner.path)):
-            names = self._outlook.names(path)
+            names = self._context.names(path)
             if names is None:
                 continue
             if qualname in names.symbols:
@@ -247,7 +247,7 @@ class Scopes:
             if len(parts) == 1:
                 continue
             type_ = names.attribute_types.get((owner.qualname, parts[0]))
-            language = self._outlook.language_of(path)
+            language = self._context.language_of(path)
             if type_ is not None and language is not None:
                 place = _Place(path, names, language, NO_BINDINGS)
                 meant = self._type(place, owner.qualname, type_, steps)
@@ -256,10 +256,10 @@ class Scopes:
 
     def _spread(self, path: str) -> tuple[str, ...]:
         """Other files that may hold members of the classes of a file."""
-        language = self._outlook.language_of(path)
+        language = self._context.language_of(path)
         if language is None or language.spread is None:
             return ()
-        return language.spread(path, self._outlook)
+        return language.spread(path, self._context)
 
     # -- Across files -----------------------------------------------------------------------------
 
@@ -289,7 +289,7 @@ class Scopes:
 
     def _variable(self, target: ImportTarget) -> str | None:
         """The type of a variable at the top of a file, unless a symbol has that name."""
-        names = self._outlook.names(target.path) if target.qualname else None
+        names = self._context.names(target.path) if target.qualname else None
         if names is None or target.qualname in names.symbols:
             return None
         return names.attribute_types.get(("", target.qualname))
@@ -297,7 +297,7 @@ class Scopes:
     def _of_variable(self, target: ImportTarget, parts: Parts, steps: int) -> ResolvedName | None:
         """A member of a variable that another file made."""
         path, type_ = target.path, self._variable(target)
-        names, language = self._outlook.names(path), self._outlook.language_of(path)
+        names, language = self._context.names(path), self._context.language_of(path)
         if names is None or language is None or type_ is None:
             return None
         return self._by_type(_Place(path, names, language, NO_BINDINGS), "", type_, parts, steps)
@@ -314,7 +314,7 @@ class Scopes:
         """What a module or package gives under a name: its own, or what it passes on."""
         if steps > _FARTHEST:
             return None
-        language = self._outlook.language_of(target.path)
+        language = self._context.language_of(target.path)
         if language is None:
             return None
         if target.is_package:
@@ -325,7 +325,7 @@ class Scopes:
             met = self._given_by_file(target.path, name, steps)
             if met is not None:
                 return met
-        return language.submodule(target, name, self._outlook) if language.submodule else None
+        return language.submodule(target, name, self._context) if language.submodule else None
 
     def _given_by_file(self, path: str, name: str, steps: int) -> ImportTarget | None:
         own = self._own_given(path, name, steps)
@@ -336,25 +336,25 @@ class Scopes:
         own affair."""
 
         def look() -> dict[str, str]:
-            language = self._outlook.language_of(package.path)
+            language = self._context.language_of(package.path)
             homes: dict[str, str] = {}
             for path in self._files_of(package, language) if language is not None else ():
-                names = self._outlook.names(path)
+                names = self._context.names(path)
                 for name in names.heads if names is not None else ():
                     if names is not None and names.gives(name):
                         homes.setdefault(name, path)
             return homes
 
-        return self._outlook.remembered(("homes", package.path), look, {})
+        return self._context.remembered(("homes", package.path), look, {})
 
     def _files_of(self, target: ImportTarget, language: Language) -> tuple[str, ...]:
         if not target.is_package:
             return (target.path,)
-        return language.files_of(target, self._outlook) if language.files_of is not None else ()
+        return language.files_of(target, self._context) if language.files_of is not None else ()
 
     def _passed_on(self, path: str, name: str, steps: int) -> ImportTarget | None:
         """A name that a file exports straight from another file, or sees by a star."""
-        names = self._outlook.names(path)
+        names = self._context.names(path)
         for place, item in enumerate(names.imports if names is not None else ()):
             if item.form == "export" and any(here == name for _, here in item.names):
                 met = self._settle_bound(path, place, name, steps)
@@ -365,7 +365,7 @@ class Scopes:
 
     def _own_given(self, path: str, name: str, steps: int) -> ImportTarget | None:
         """What a file defines or imports by name."""
-        names = self._outlook.names(path)
+        names = self._context.names(path)
         if names is None:
             return None
         inner = names.exported.get(name, name)
@@ -375,7 +375,7 @@ class Scopes:
         return None if place is None else self._settle_bound(path, place, inner, steps)
 
     def _settle_bound(self, path: str, place: int, name: str, steps: int) -> ImportTarget | None:
-        for bound, targets in self._outlook.found(path, place).binds:
+        for bound, targets in self._context.found(path, place).binds:
             if bound == name:
                 settled = (self._settled(target, steps + 1) for target in targets)
                 return next((target for target in settled if target is not None), None)
@@ -389,7 +389,7 @@ class Scopes:
         if table is None:
             table = self._tables[path] = {}
             for file in files:
-                names = self._outlook.names(file)
+                names = self._context.names(file)
                 for head in names.heads if names is not None else ():
                     table.setdefault(head, []).append(file)
             while len(self._tables) > _TABLES:
@@ -398,7 +398,7 @@ class Scopes:
 
     def stars(self, path: str) -> tuple[str, ...]:
         """Files whose names a file sees by star imports or includes, also through others."""
-        return self._outlook.remembered(("stars", path), lambda: self._star_files(path), ())
+        return self._context.remembered(("stars", path), lambda: self._star_files(path), ())
 
     def _star_files(self, path: str) -> tuple[str, ...]:
         seen: dict[str, None] = {}
@@ -417,19 +417,19 @@ class Scopes:
         from a file that is taken in, not from a package, nor from the source of a header."""
 
         def look() -> tuple[tuple[str, bool], ...]:
-            names, found = self._outlook.names(path), list[tuple[str, bool]]()
+            names, found = self._context.names(path), list[tuple[str, bool]]()
             for place, item in enumerate(names.imports if names is not None else ()):
                 if item.names and item.names[0][0] == STAR:
-                    met = self._outlook.found(path, place)
+                    met = self._context.found(path, place)
                     for target in met.stars:
-                        language = self._outlook.language_of(target.path)
+                        language = self._context.language_of(target.path)
                         if language is not None:
                             files = self._files_of(target, language)
                             goes_on = not target.is_package and target.path in met.files
                             found.extend((file, goes_on) for file in files)
             return tuple(found)
 
-        return self._outlook.remembered(("next stars", path), look, ())
+        return self._context.remembered(("next stars", path), look, ())
 
 
 def _out_of_modules(place: _Place, scope: str, parts: Parts) -> tuple[str, Parts]:

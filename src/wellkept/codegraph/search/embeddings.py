@@ -1,10 +1,9 @@
-"""How near a request is in meaning to files: to their code, and to what was said of their changes.
+"""Semantic similarity of a request to files: to their code, and to the subjects of their commits.
 
-Words that differ may mean the same; vectors tell. A file's code is embedded in pieces, one for each
-function or heading, of which the nearest few count; its history as the faded mean of the last
-commits' subjects. Vectors are made when a file first comes into question and kept until the file,
-or its history, has changed, so that a large tree costs no more than what is asked about it.
-Knows neither git nor the file system: whoever asks gives a way to read a file.
+A file's code is embedded in pieces, one per function, class or heading; the nearest few count. Its
+history is the decayed mean of its latest commit subjects. Vectors are computed when a file first
+becomes a candidate, and reused until the file or its history changes.
+Does not know git or the file system: the caller passes a function that reads a file.
 """
 
 from __future__ import annotations
@@ -20,36 +19,36 @@ from wellkept.core.ports.code_search import CodeSearchStore, CommitCount, FileVe
 from wellkept.core.ports.store import Embedder
 from wellkept.core.records import record
 
-PIECES: Final = 48
-"""How many pieces of a file are looked at."""
+MAX_PIECES: Final = 48
+"""Pieces embedded per file."""
 PIECE_CHARS: Final = 400
-"""A piece is embedded this far: its name, its signature and what its comment says."""
+"""Characters embedded per piece: name, signature, first comment."""
 NEAREST: Final = 3
 SUBJECTS: Final = 20
-_SUBJECT_FADE: Final = 0.9
+_SUBJECT_DECAY: Final = 0.9
 _MAX_CHARS: Final = 200_000
 _SCALE: Final = 127.0
 _PIECE = re.compile(
     r"(?m)^(?=[ \t]{0,4}(?:export |pub |public |private |static |async )*"
     r"(?:class|def|func|fn|function|impl|interface|struct|enum|trait|module|#{1,4}) )"
 )
-_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
+_WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
 _Matrix = NDArray[np.float32]
 
-Read = Callable[[str], str | None]
-"""The text of a file; None where there is none to read."""
+ReadText = Callable[[str], str | None]
+"""Returns the text of a file, or None if it has none."""
 
 
 @record
 class EmbeddingScores:
-    """Cosines of a request with the code of a file and with what was said of its changes."""
+    """Cosine similarity of a request to a file's code and to its commit subjects."""
 
     code: float = 0.0
-    said: float = 0.0
+    history: float = 0.0
 
 
 class CodeEmbeddings:
-    """Vectors of one tree. With `keep` off, what is worked out is not written down."""
+    """Vectors of one tree. With `store` false, new vectors are not written."""
 
     def __init__(
         self,
@@ -57,52 +56,53 @@ class CodeEmbeddings:
         tree: str,
         *,
         embedder: Embedder,
-        read: Read,
-        keep: bool = True,
+        read: ReadText,
+        store: bool = True,
     ) -> None:
         self._texts = texts
         self._tree = tree
         self._embedder = embedder
         self._read = read
-        self._keep = keep
+        self._store = store
 
-    def likeness(
+    def scores(
         self, request: str, stamps: Mapping[str, str], commit_counts: Mapping[str, CommitCount]
     ) -> dict[str, EmbeddingScores]:
-        """For files, each with the stamp of its text, how near they are."""
-        asked = self._vector(request)
-        code = self._renewed(VectorKind.CODE, stamps, self._code)
-        times = {path: str(touch.last_order) for path, touch in commit_counts.items()}
-        said = self._renewed(VectorKind.HISTORY, times, self._said)
+        """Similarity of the request to files, given with the stamps of their texts."""
+        vector = self._vector(request)
+        code = self._updated(VectorKind.CODE, stamps, self._code)
+        latest = {path: str(count.last_order) for path, count in commit_counts.items()}
+        history = self._updated(VectorKind.HISTORY, latest, self._history)
         return {
             path: EmbeddingScores(
-                self._near(asked, code.get(path)), self._near(asked, said.get(path))
+                self._similarity(vector, code.get(path)),
+                self._similarity(vector, history.get(path)),
             )
             for path in stamps
         }
 
-    def _renewed(
-        self, kind: VectorKind, stamps: Mapping[str, str], make: Callable[[str], _Matrix]
+    def _updated(
+        self, kind: VectorKind, stamps: Mapping[str, str], embed: Callable[[str], _Matrix]
     ) -> dict[str, bytes]:
-        """The vectors of files, made anew where they are of another stamp or model."""
-        marks = {path: f"{self._embedder.model_id} {stamp}" for path, stamp in stamps.items()}
-        known = self._texts.vectors(self._tree, kind, list(marks))
+        """Vectors of files, computed again where the stamp or the model differs."""
+        keys = {path: f"{self._embedder.model_id} {stamp}" for path, stamp in stamps.items()}
+        known = self._texts.vectors(self._tree, kind, list(keys))
         fresh = {
-            path: FileVectors(mark, _packed(make(path)))
-            for path, mark in marks.items()
-            if path not in known or known[path].stamp != mark
+            path: FileVectors(key, _packed(embed(path)))
+            for path, key in keys.items()
+            if path not in known or known[path].stamp != key
         }
-        if fresh and self._keep:
+        if fresh and self._store:
             self._texts.put_vectors(self._tree, kind, fresh)
-        return {path: (fresh.get(path) or known[path]).data for path in marks}
+        return {path: (fresh.get(path) or known[path]).data for path in keys}
 
     def _code(self, path: str) -> _Matrix:
         return self._matrix([path, *pieces(self._read(path) or "")])
 
-    def _said(self, path: str) -> _Matrix:
-        said = self._matrix(self._texts.subjects(self._tree, path, limit=SUBJECTS))
-        fades = np.power(np.float32(_SUBJECT_FADE), np.arange(len(said), dtype=np.float32))
-        mean = fades @ said
+    def _history(self, path: str) -> _Matrix:
+        subjects = self._matrix(self._texts.subjects(self._tree, path, limit=SUBJECTS))
+        weights = np.power(np.float32(_SUBJECT_DECAY), np.arange(len(subjects), dtype=np.float32))
+        mean = weights @ subjects
         return (mean / (np.linalg.norm(mean) or 1.0)).reshape(1, -1).astype(np.float32)
 
     def _matrix(self, texts: Sequence[str]) -> _Matrix:
@@ -110,24 +110,25 @@ class CodeEmbeddings:
         return np.array(rows, dtype=np.float32).reshape(len(rows), self._embedder.dimension)
 
     def _vector(self, text: str) -> _Matrix:
-        """The vector of a text whose identifiers are taken apart."""
-        return np.frombuffer(self._embedder.embed_query(_JOINT.sub(" ", text)), dtype=np.float32)
+        """The vector of a text, with identifiers split into words."""
+        plain = _WORD_BOUNDARY.sub(" ", text)
+        return np.frombuffer(self._embedder.embed_query(plain), dtype=np.float32)
 
-    def _near(self, asked: _Matrix, data: bytes | None) -> float:
-        """The mean cosine with the nearest few vectors."""
+    def _similarity(self, vector: _Matrix, data: bytes | None) -> float:
+        """Mean cosine with the nearest few vectors."""
         if not data:
             return 0.0
         rows = np.frombuffer(data, dtype=np.int8).reshape(-1, self._embedder.dimension)
-        cosines = np.sort(rows @ asked)[-NEAREST:] / _SCALE
+        cosines = np.sort(rows @ vector)[-NEAREST:] / _SCALE
         return float(cosines.mean())
 
 
 def pieces(text: str) -> list[str]:
-    """The beginnings of a file's parts: of each function, class or heading, and of the file."""
+    """The beginnings of a file's parts: the file itself, and each function, class or heading."""
     parts = (part.strip() for part in _PIECE.split(text[:_MAX_CHARS]))
-    return [part[:PIECE_CHARS] for part in parts if part][:PIECES]
+    return [part[:PIECE_CHARS] for part in parts if part][:MAX_PIECES]
 
 
 def _packed(matrix: _Matrix) -> bytes:
-    """Unit vectors, a byte for each number."""
+    """Unit vectors quantised to one byte per number."""
     return np.rint(matrix * _SCALE).astype(np.int8).tobytes()

@@ -1,48 +1,36 @@
-"""Keeps the words of a source tree and of its history up to date.
+"""Keeps the term index of a source tree and its history up to date.
 
-Only files that changed on disk are read again, and only commits that are new. Stopped half-way,
-the next update goes on from there: files are kept in batches, commits in order. When history was
-rewritten, its commits are taken in anew.
+Reads only files that changed on disk and commits that are new. An interrupted update continues
+where it stopped: files are written in batches, commits in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from wellkept.codegraph.history.commits import ChangeStatus, PastCommit
-from wellkept.codegraph.index.file_filter import reason_by_content, reason_by_path
+from wellkept.codegraph.index.file_filter import content_skip_reason, path_skip_reason
 from wellkept.codegraph.index.source_files import ListedFile
 from wellkept.codegraph.search.tokens import words
 from wellkept.core.ports.code_search import CodeSearchStore, CommitText, FileText
+from wellkept.core.ports.graph import GraphStore
 from wellkept.core.records import record
 from wellkept.core.text import clean, shorten
 
-BATCH: Final = 200
-VOTER_FILES: Final = 20
-"""A commit of more files says nothing of any of them, and is left out."""
+_BATCH: Final = 200
+_MAX_COMMIT_FILES: Final = 20
+"""Larger commits are stored without files, so that they do not vote."""
 _SUBJECT_CHARS = 200
 
-Tell = Callable[[int, int], None]
-
-
-class GraphSymbols(Protocol):
-    """What a code graph knows of files."""
-
-    def analysed(self) -> Collection[str]:
-        """The files whose symbols are known."""
-        ...
-
-    def names(self, paths: Sequence[str]) -> Mapping[str, str]:
-        """For some of them, the names of the symbols that each defines."""
-        ...
+Progress = Callable[[int, int], None]
 
 
 @record(kw_only=True)
 class IndexUpdate:
-    """What an update did."""
+    """Result of an update."""
 
     files: int = 0
     read: int = 0
@@ -52,107 +40,123 @@ class IndexUpdate:
 
 
 class TermIndex:
-    """The words of one tree."""
+    """Term index of one tree. With a code graph, its symbols are indexed too."""
 
     def __init__(
-        self, texts: CodeSearchStore, tree: str, *, root: Path, symbols: GraphSymbols | None = None
+        self, texts: CodeSearchStore, tree: str, *, root: Path, graph: GraphStore | None = None
     ) -> None:
         self._texts = texts
         self._tree = tree
         self._root = root
-        self._symbols = symbols
+        self._graph = graph
 
-    def renew(self, files: Sequence[ListedFile], *, tell: Tell | None = None) -> IndexUpdate:
-        """Bring the words of files up to date with what is on disk."""
-        worth = [file for file in files if is_worth_reading(file.path, file.size_bytes)]
+    def update_files(
+        self, files: Sequence[ListedFile], *, progress: Progress | None = None
+    ) -> IndexUpdate:
+        """Update the terms of files to what is on disk."""
+        indexed = [file for file in files if is_indexable(file.path, file.size_bytes)]
         known = self._texts.text_stamps(self._tree)
-        analysed = frozenset(self._symbols.analysed()) if self._symbols else frozenset[str]()
-        stamps = {file.path: _stamp(file, is_analysed=file.path in analysed) for file in worth}
-        changed = [file.path for file in worth if known.get(file.path) != stamps[file.path]]
+        analysed = self._analysed()
+        stamps = {file.path: _stamp(file, is_analysed=file.path in analysed) for file in indexed}
+        changed = [file.path for file in indexed if known.get(file.path) != stamps[file.path]]
         gone = known.keys() - stamps.keys()
         if gone:
             self._texts.drop_texts(self._tree, sorted(gone))
         unreadable = 0
         for done, batch in _batches(changed):
-            names = self._names([path for path in batch if path in analysed])
-            read = (self._text(path, stamps[path], names.get(path, "")) for path in batch)
+            symbols = self._symbols([path for path in batch if path in analysed])
+            read = (self._text(path, stamps[path], symbols.get(path, "")) for path in batch)
             texts = [text for text in read if text is not None]
             unreadable += len(batch) - len(texts)
             self._texts.put_texts(self._tree, texts)
-            if tell:
-                tell(done, len(changed))
+            if progress:
+                progress(done, len(changed))
         return IndexUpdate(
-            files=len(worth), read=len(changed), dropped=len(gone), unreadable=unreadable
+            files=len(indexed), read=len(changed), dropped=len(gone), unreadable=unreadable
         )
 
-    def _names(self, paths: Sequence[str]) -> Mapping[str, str]:
-        return self._symbols.names(paths) if self._symbols and paths else {}
+    def _analysed(self) -> frozenset[str]:
+        """Files that the code graph knows."""
+        if self._graph is None:
+            return frozenset()
+        return frozenset(file.path for file in self._graph.files(self._tree))
 
-    def _text(self, path: str, stamp: str, names: str) -> FileText | None:
-        """A file's words; only those of its path where its content is not for reading."""
+    def _symbols(self, paths: Sequence[str]) -> Mapping[str, str]:
+        """Qualified names of the symbols of each file."""
+        if self._graph is None or not paths:
+            return {}
+        names: dict[str, list[str]] = {path: [] for path in paths}
+        for node in self._graph.symbols(self._tree, paths):
+            if node.path in names:
+                names[node.path].append(node.qualname)
+        return {path: " ".join(found) for path, found in names.items()}
+
+    def _text(self, path: str, stamp: str, symbols: str) -> FileText | None:
+        """A file's terms; only those of its path if the content is binary or generated."""
         try:
             source = (self._root / path).read_bytes()
         except OSError:
             return None
-        return file_text(path, readable(source) or "", stamp=stamp, names=names)
+        return file_text(path, decoded(source) or "", stamp=stamp, symbols=symbols)
 
     # -- History ----------------------------------------------------------------------------------
 
-    def take_history(self, commits: Iterable[PastCommit], *, anew: bool = False) -> int:
-        """Take in commits that are newer than those known, oldest first; returns how many."""
-        if anew:
+    def add_commits(self, commits: Iterable[PastCommit], *, replace: bool = False) -> int:
+        """Add commits newer than the known ones, oldest first. Returns how many.
+
+        `replace` drops the known ones first, because history was rewritten.
+        """
+        if replace:
             self._texts.drop_commits(self._tree)
         last = self._texts.last_commit(self._tree)
         order = last.order if last else 0
-        kept: list[CommitText] = []
-        taken = 0
+        batch: list[CommitText] = []
+        added = 0
         for commit in commits:
             order += 1
-            taken += 1
-            moved = {c.old: c.new for c in commit.changes if c.status is ChangeStatus.RENAMED}
-            if moved or len(kept) >= BATCH:
-                self._texts.put_commits(self._tree, kept)
-                kept = []
-            if moved:
-                self._texts.rename_in_commits(self._tree, moved)
-            kept.append(_commit_text(commit, order))
-        self._texts.put_commits(self._tree, kept)
-        return taken
+            added += 1
+            renamed = {c.old: c.new for c in commit.changes if c.status is ChangeStatus.RENAMED}
+            if renamed or len(batch) >= _BATCH:
+                self._texts.put_commits(self._tree, batch)
+                batch = []
+            if renamed:
+                self._texts.rename_in_commits(self._tree, renamed)
+            batch.append(_commit_text(commit, order))
+        self._texts.put_commits(self._tree, batch)
+        return added
 
 
-def is_worth_reading(path: str, size_bytes: int) -> bool:
-    """Whether a file may be an answer. One whose name is no text, as disks allow, cannot be named
-    in one."""
-    return not reason_by_path(path, size_bytes) and clean(path) == path
+def is_indexable(path: str, size_bytes: int) -> bool:
+    """Whether a file can be a search result. Its name must be printable text."""
+    return not path_skip_reason(path, size_bytes) and clean(path) == path
 
 
-def file_text(path: str, body: str, *, stamp: str, names: str = "") -> FileText:
-    """The words of a file: of its path, its text and the names of its symbols."""
+def file_text(path: str, body: str, *, stamp: str, symbols: str = "") -> FileText:
+    """The terms of a file's path, text and symbol names."""
     return FileText(
         path=path,
         stamp=stamp,
         path_words=" ".join(words(path)),
-        symbol_words=" ".join(words(names)),
+        symbol_words=" ".join(words(symbols)),
         body_words=" ".join(words(body)),
     )
 
 
-def readable(source: bytes) -> str | None:
-    """The text of a file's content; None for what is not for reading."""
-    if b"\0" in source[:4096] or reason_by_content(source):
+def decoded(source: bytes) -> str | None:
+    """The text of a file; None if it is binary, generated or minified."""
+    if b"\0" in source[:4096] or content_skip_reason(source):
         return None
     return source.decode("utf-8", "replace")
 
 
 def _commit_text(commit: PastCommit, order: int) -> CommitText:
-    """A commit as it is kept; a bulk one stands there without files, so that it is known."""
     files = {change.new for change in commit.changes if change.status is not ChangeStatus.DELETED}
     return CommitText(
         sha=commit.sha,
         order=order,
         subject=shorten(commit.message.split("\n", 1)[0], limit=_SUBJECT_CHARS),
-        message_words=" ".join(words(commit.said)),
-        files=tuple(sorted(files)) if len(files) <= VOTER_FILES else (),
+        message_words=" ".join(words(commit.message_text)),
+        files=tuple(sorted(files)) if len(files) <= _MAX_COMMIT_FILES else (),
     )
 
 
@@ -163,6 +167,6 @@ def _stamp(file: ListedFile, *, is_analysed: bool) -> str:
 
 def _batches(paths: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     left, done = iter(paths), 0
-    while batch := list(islice(left, BATCH)):
+    while batch := list(islice(left, _BATCH)):
         done += len(batch)
         yield done, batch

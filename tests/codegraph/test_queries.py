@@ -125,7 +125,7 @@ def test_memories_and_end_to_end_facts_come_with_the_impact(store: GraphStore) -
             LinkedMemory(id="2", type="e2e_observation", text="the page is blank"),
         ]
 
-    found = GraphQueries(store, NAME, linked=linked).impact("core.py")
+    found = GraphQueries(store, NAME, linked_memories=linked).impact("core.py")
     assert [m.id for m in found.memories] == ["1"]
     assert [m.id for m in found.e2e_observations] == ["2"]
     assert asked[0][0] == "core.py"

@@ -90,7 +90,7 @@ def test_similar_commits_of_the_past_speak_for_the_files_they_touched(
     past(texts, ("Handle flaky upstream", ("src/retry.py",)), ("Typos", ("docs/guide.md",)))
     first = finder(texts).find("upstream is flaky again")[0]
     assert first.path == "src/retry.py"
-    assert "touched by similar commits" in first.reasons
+    assert "changed by similar commits" in first.reasons
     assert 'as in s1 "Handle flaky upstream"' in first.reasons
     assert first.commits == ("s1",)
 
@@ -121,8 +121,8 @@ def test_a_request_that_says_nothing_finds_nothing(
     assert finder(texts).find(request_text) == []
 
 
-def signal(evidence: CandidateSignals, path: str, name: str) -> float:
-    return evidence.table[evidence.paths.index(path)][SIGNALS.index(name)]
+def signal(candidates: CandidateSignals, path: str, name: str) -> float:
+    return candidates.table[candidates.paths.index(path)][SIGNALS.index(name)]
 
 
 LOG = "".join(f"\nunrelated log line {i:x}z about install and run of {i}" for i in range(100, 190))
@@ -130,8 +130,8 @@ LOG = "".join(f"\nunrelated log line {i:x}z about install and run of {i}" for i 
 
 def test_the_first_line_of_a_report_counts_as_much_as_the_rest(texts: SqliteCodeSearch) -> None:
     title = "Backoff sleeps too long"
-    alone = finder(texts).evidence(title)
-    whole = finder(texts).evidence(title + LOG)
+    alone = finder(texts).candidates(title)
+    whole = finder(texts).candidates(title + LOG)
     assert signal(alone, "src/retry.py", "words") == 1
     assert signal(whole, "src/retry.py", "words") >= 0.5
     assert finder(texts).find(title + LOG)[0].path == "src/retry.py"
@@ -141,8 +141,8 @@ def test_a_long_report_wants_code_rather_than_tests(texts: SqliteCodeSearch) -> 
     past(texts, *[("Speed", ("src/pool.py",))] * YOUNG_COMMITS)
     short, long = "parse_url keeps the port", "parse_url keeps the port" + LOG
     assert finder(texts).find(short)[0].path == "tests/test_urls.py"
-    assert signal(finder(texts).evidence(short), "tests/test_urls.py", "test, many words") == 0
-    assert signal(finder(texts).evidence(long), "tests/test_urls.py", "test, many words") == 1
+    assert signal(finder(texts).candidates(short), "tests/test_urls.py", "test, many words") == 0
+    assert signal(finder(texts).candidates(long), "tests/test_urls.py", "test, many words") == 1
     named = [found.path for found in finder(texts).find(long)]
     assert named.index("src/urls.py") < named.index("tests/test_urls.py")
 
@@ -151,7 +151,7 @@ def test_the_fewer_words_the_more_counts_what_was_worked_on_last(texts: SqliteCo
     past(texts, ("Speed", ("src/pool.py",)))
     requests = ("run", "how to run", "how to install and run after each failure")
     few = [
-        signal(finder(texts).evidence(text), "src/pool.py", "changed just now, few words")
+        signal(finder(texts).candidates(text), "src/pool.py", "changed just now, few words")
         for text in requests
     ]
     assert 1 > few[0] > few[1] > few[2] > 0
@@ -161,10 +161,10 @@ def test_a_name_that_several_files_share_means_any_of_them(texts: SqliteCodeSear
     more = ("a/index.js", "b/index.js")
     texts.put_texts("t", [FileText(path=p, stamp="1", path_words="index js", symbol_words="",
                                    body_words="index") for p in more])  # fmt: skip
-    shared = finder(texts).evidence("crash in index.js")
-    assert [signal(shared, path, "named in full") for path in more] == [0.5, 0.5]
-    told = finder(texts).evidence(r'File "C:\x\b\index.js", line 3')
-    assert [signal(told, path, "named in full") for path in more] == [0.5, 1]
+    shared = finder(texts).candidates("crash in index.js")
+    assert [signal(shared, path, "named in request") for path in more] == [0.5, 0.5]
+    told = finder(texts).candidates(r'File "C:\x\b\index.js", line 3')
+    assert [signal(told, path, "named in request") for path in more] == [0.5, 1]
 
 
 @pytest.mark.parametrize(

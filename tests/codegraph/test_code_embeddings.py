@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from wellkept.codegraph.search.embeddings import (
+    MAX_PIECES,
     PIECE_CHARS,
-    PIECES,
     CodeEmbeddings,
     EmbeddingScores,
     pieces,
@@ -52,11 +52,11 @@ class Counting(WordEmbedder):
 def near(
     texts: SqliteCodeSearch, embedder: WordEmbedder, request: str, *, stamp: str = "1"
 ) -> dict[str, EmbeddingScores]:
-    meaning = CodeEmbeddings(texts, "t", embedder=embedder, read=FILES.get)
-    return meaning.likeness(request, dict.fromkeys(FILES, stamp), {})
+    embeddings = CodeEmbeddings(texts, "t", embedder=embedder, read=FILES.get)
+    return embeddings.scores(request, dict.fromkeys(FILES, stamp), {})
 
 
-def said(texts: SqliteCodeSearch, order: int, subject: str, path: str) -> dict[str, CommitCount]:
+def commit(texts: SqliteCodeSearch, order: int, subject: str, path: str) -> dict[str, CommitCount]:
     sha = f"{order:040}"
     commit = CommitText(sha=sha, order=order, subject=subject, message_words="", files=(path,))
     texts.put_commits("t", [commit])
@@ -84,25 +84,25 @@ def test_vectors_are_made_once_and_again_when_the_file_or_the_model_changed(
 
 
 def test_what_is_not_to_be_kept_is_answered_all_the_same(texts: SqliteCodeSearch) -> None:
-    meaning = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=FILES.get, keep=False)
-    assert meaning.likeness("cookie jar", {"jar.py": "1"}, {})["jar.py"].code > 0
+    embeddings = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=FILES.get, store=False)
+    assert embeddings.scores("cookie jar", {"jar.py": "1"}, {})["jar.py"].code > 0
     assert texts.vectors("t", VectorKind.CODE, ["jar.py"]) == {}
 
 
-def test_what_was_said_of_changes_counts_and_the_latest_most(texts: SqliteCodeSearch) -> None:
-    meaning = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=FILES.get)
+def test_commit_subjects_count_and_the_latest_most(texts: SqliteCodeSearch) -> None:
+    embeddings = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=FILES.get)
     asked, stamps = "redirects lose credentials", {"jar.py": "1"}
-    before = meaning.likeness(asked, stamps, {})["jar.py"].said
-    commit_counts = said(texts, 1, "Keep credentials on redirects", "jar.py")
-    fresh = meaning.likeness(asked, stamps, commit_counts)["jar.py"].said
-    commit_counts = said(texts, 2, "Rename everything else", "jar.py")
-    later = meaning.likeness(asked, stamps, commit_counts)["jar.py"].said
+    before = embeddings.scores(asked, stamps, {})["jar.py"].history
+    commit_counts = commit(texts, 1, "Keep credentials on redirects", "jar.py")
+    fresh = embeddings.scores(asked, stamps, commit_counts)["jar.py"].history
+    commit_counts = commit(texts, 2, "Rename everything else", "jar.py")
+    later = embeddings.scores(asked, stamps, commit_counts)["jar.py"].history
     assert before == 0 < later < fresh
 
 
 def test_a_file_that_cannot_be_read_is_near_by_its_path_alone(texts: SqliteCodeSearch) -> None:
-    meaning = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=lambda _: None)
-    assert 0 < meaning.likeness("cookie", {"cookie/gone.py": "1"}, {})["cookie/gone.py"].code <= 1
+    embeddings = CodeEmbeddings(texts, "t", embedder=WordEmbedder(), read=lambda _: None)
+    assert 0 < embeddings.scores("cookie", {"cookie/gone.py": "1"}, {})["cookie/gone.py"].code <= 1
 
 
 def test_a_request_of_no_words_is_near_to_nothing(texts: SqliteCodeSearch) -> None:
@@ -111,7 +111,7 @@ def test_a_request_of_no_words_is_near_to_nothing(texts: SqliteCodeSearch) -> No
 
 def test_pieces_are_bounded_whatever_the_file() -> None:
     huge = "\n".join(f"def f{i}(): {'x' * 1000}" for i in range(1000))
-    assert len(pieces(huge)) == PIECES
+    assert len(pieces(huge)) == MAX_PIECES
     assert max(map(len, pieces(huge))) <= PIECE_CHARS
     assert pieces("") == []
     assert pieces("# Title\ntext\n## Part\nmore") == ["# Title\ntext", "## Part\nmore"]
@@ -129,7 +129,7 @@ def test_a_file_is_found_by_its_meaning_where_words_tie(texts: SqliteCodeSearch)
             for path in bodies
         ],
     )
-    meaning = CodeEmbeddings(texts, "t", embedder=StaticEmbedder(), read=bodies.get)
-    finder = FileSearch(texts, "t", meaning=meaning)
+    embeddings = CodeEmbeddings(texts, "t", embedder=StaticEmbedder(), read=bodies.get)
+    finder = FileSearch(texts, "t", embeddings=embeddings)
     assert finder.find("thing for deleting stale log files")[0].path == "a.py"
     assert finder.find("thing that says hello to a person")[0].path == "b.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wellkept.codegraph.languages import language_of
-from wellkept.codegraph.parse.extract import opened
+from wellkept.codegraph.parse.extract import parse_syntax
 from wellkept.codegraph.query.dataflow import FunctionFlow, ValueOrigin, read_flow
 
 pytestmark = pytest.mark.feature("E3")
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.feature("E3")
 def flow_of(path: str, source: str, name: str, *, watched: str = "") -> FunctionFlow:
     language = language_of(path)
     assert language is not None
-    found = opened(source.encode(), language)
+    found = parse_syntax(source.encode(), language)
     return read_flow(found.functions[name], language=language, calls=found.calls, watched=watched)
 
 
@@ -22,12 +22,12 @@ def moves(path: str, source: str, name: str, *, watched: str = "") -> set[str]:
     """Every move as `origin -> sink`."""
     flow = flow_of(path, source, name, watched=watched)
 
-    def said(origin: ValueOrigin) -> str:
-        return flow.sites[int(origin.name)].callee if origin.kind == "result" else origin.name
+    def source_of(origin: ValueOrigin) -> str:
+        return flow.call_sites[int(origin.name)].callee if origin.kind == "result" else origin.name
 
     return {
-        f"{said(origin)} -> "
-        + (f"{flow.sites[m.sink.call].callee}({m.sink.name})" if m.sink.call >= 0 else "")
+        f"{source_of(origin)} -> "
+        + (f"{flow.call_sites[m.sink.call].callee}({m.sink.name})" if m.sink.call >= 0 else "")
         + ({"return": "return", "field": f"self.{m.sink.name}"}.get(m.sink.kind, ""))
         for origin, found in flow.moves.items()
         for m in found

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellkept.codegraph.history.co_change import SIGNALS, WEIGHTS, CoChange, learned
+from wellkept.codegraph.history.co_change import SIGNALS, WEIGHTS, CoChange, train
 from wellkept.codegraph.history.commits import (
     ChangeStatus,
     CommitFile,
@@ -40,7 +40,7 @@ NOISE = [commit(f"noise/{i % 7}.py", f"noise/{(i + 3) % 7}.py") for i in range(3
 
 
 def test_a_file_that_always_changes_along_comes_first() -> None:
-    model = learned([*[commit("src/db.py", "docs/schema.md")] * 6, *NOISE])
+    model = train([*[commit("src/db.py", "docs/schema.md")] * 6, *NOISE])
     first = model.partners("src/db.py")[0]
     assert first.path == "docs/schema.md"
     assert first.together == 6
@@ -50,67 +50,67 @@ def test_a_file_that_always_changes_along_comes_first() -> None:
 
 def test_a_test_is_named_for_its_source_before_they_ever_changed_together() -> None:
     history = [commit("src/pool.py", "src/core.py"), commit("tests/test_pool.py", "tests/util.py")]
-    model = learned([*history, *NOISE])
+    model = train([*history, *NOISE])
     assert "tests/test_pool.py" in names(model, "src/pool.py", limit=3)
 
 
 def test_a_renamed_file_keeps_its_history() -> None:
     history = [*[commit("a/old.py", "a/friend.py")] * 5, renamed("a/old.py", "b/new.py"), *NOISE]
-    model = learned(history)
+    model = train(history)
     assert names(model, "b/new.py")[0] == "a/friend.py"
     assert "b/new.py" in names(model, "a/friend.py")
     assert "a/old.py" not in names(model, "a/friend.py", limit=50)
 
 
 def test_a_deleted_file_is_never_named() -> None:
-    model = learned([*[commit("a.py", "gone.py")] * 5, deleted("gone.py"), *NOISE])
+    model = train([*[commit("a.py", "gone.py")] * 5, deleted("gone.py"), *NOISE])
     assert "gone.py" not in names(model, "a.py", limit=50)
 
 
 def test_a_bulk_commit_ties_nothing_together() -> None:
     bulk = commit(*(f"all/{i}.py" for i in range(200)))
-    model = learned([bulk, *NOISE])
+    model = train([bulk, *NOISE])
     assert all(partner.together == 0 for partner in model.partners("all/1.py", limit=50))
 
 
 def test_what_changed_together_lately_outranks_what_did_long_ago() -> None:
     old, new = [commit("a.py", "then.py")] * 6, [commit("a.py", "now.py")] * 6
-    model = learned([*old, *NOISE * 20, *new])
+    model = train([*old, *NOISE * 20, *new])
     order = names(model, "a.py", limit=10)
     assert order.index("now.py") < order.index("then.py")
 
 
 def test_a_file_that_does_not_exist_yet_gets_the_habit_of_its_folder() -> None:
-    model = learned([*[commit("api/users.py", "api/routes.py")] * 5, *NOISE])
+    model = train([*[commit("api/users.py", "api/routes.py")] * 5, *NOISE])
     assert "api/routes.py" in names(model, "api/orders.py")
 
 
-def test_a_file_does_as_its_likes_in_parallel_folders_do() -> None:
+def test_files_with_similar_names_in_parallel_folders_predict_each_other() -> None:
     languages = ["de", "es", "fr", "ja"]
     pages = [commit(f"docs/{name}/async.md", f"docs/{name}/features.md") for name in languages]
     alone = [commit("docs/pt/async.md"), commit("docs/pt/features.md"), commit("docs/pt/other.md")]
-    model = learned([*alone, *NOISE, *pages, *NOISE])
+    model = train([*alone, *NOISE, *pages, *NOISE])
     named = {partner.path: partner for partner in model.partners("docs/pt/async.md")}
-    assert "as with files named alike" in named["docs/pt/features.md"].reasons
+    assert "like files with similar names" in named["docs/pt/features.md"].reasons
     assert "docs/pt/other.md" not in named
 
 
-def test_a_file_that_the_names_of_others_lead_to_expect_is_named_before_it_is_there() -> None:
+def test_a_file_expected_by_similar_names_is_named_before_it_exists() -> None:
     pairs = [commit(f"src/{name}.py", f"tests/test_{name}.py") for name in ("pool", "url", "auth")]
-    model = learned([*NOISE, *pairs])
-    expected = [p for p in model.partners("src/cookies.py", limit=9) if not p.is_there]
+    model = train([*NOISE, *pairs])
+    expected = [p for p in model.partners("src/cookies.py", limit=9) if not p.exists]
     assert [partner.path for partner in expected] == ["tests/test_cookies.py"]
 
 
 def test_a_file_that_was_deleted_is_not_expected_again() -> None:
     pairs = [commit(f"src/{name}.py", f"tests/test_{name}.py") for name in ("pool", "url", "auth")]
-    model = learned([commit("tests/test_cookies.py"), deleted("tests/test_cookies.py"), *pairs])
+    model = train([commit("tests/test_cookies.py"), deleted("tests/test_cookies.py"), *pairs])
     assert "tests/test_cookies.py" not in names(model, "src/cookies.py", limit=50)
 
 
 def test_a_name_is_written_as_the_file_that_is_asked_about_writes_it() -> None:
     pairs = [commit(f"main/{name}.java", f"test/{name}Test.java") for name in ("Pool", "UrlPart")]
-    model = learned([*pairs, *NOISE])
+    model = train([*pairs, *NOISE])
     assert "test/CookieJarTest.java" in names(model, "main/CookieJar.java", limit=20)
 
 
@@ -120,7 +120,7 @@ def test_an_empty_history_names_nothing() -> None:
 
 def test_the_answer_is_the_same_every_time() -> None:
     history = [*[commit("a.py", "b.py", "c.py")] * 4, *NOISE]
-    assert learned(history).partners("a.py") == learned(history).partners("a.py")
+    assert train(history).partners("a.py") == train(history).partners("a.py")
 
 
 def test_every_signal_has_a_weight() -> None:
@@ -144,16 +144,16 @@ def _commits(draw: st.DrawFn) -> list[PastCommit]:
 
 
 @given(_commits())
-def test_a_file_named_is_there_or_never_was_and_is_not_the_one_asked(
+def test_a_named_file_exists_or_never_existed_and_is_not_the_requested_one(
     commits: list[PastCommit],
 ) -> None:
-    model = learned(commits)
+    model = train(commits)
     for path in ("a.py", "d/e.md", "new.py"):
         named = model.partners(path, limit=50)
         assert path not in [partner.path for partner in named]
         for partner in named:
-            assert partner.is_there == (model.files.number(partner.path) is not None)
-            assert partner.is_there or not model.files.was_there(partner.path)
+            assert partner.exists == (model.files.number(partner.path) is not None)
+            assert partner.exists or not model.files.ever_existed(partner.path)
             assert 0 <= partner.likelihood <= 1
 
 
@@ -171,15 +171,15 @@ def test_names_and_files_agree_whatever_was_moved(commits: list[PastCommit]) -> 
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "text"),
     [
         ("Mend it\n\nSigned-off-by: A <a@example.org>\nCo-Authored-By: B", "Mend it"),
         ("Mend it\n\ngit-svn-id: https://example.org@1 2", "Mend it"),
         ("Mend drive-by: again\n\nNote: kept", "Mend drive-by: again\n\nNote: kept"),
     ],
 )
-def test_trailers_are_not_part_of_what_was_said(message: str, said: str) -> None:
-    assert PastCommit("0" * 40, message, ()).said.strip() == said
+def test_trailers_are_not_part_of_the_message_text(message: str, text: str) -> None:
+    assert PastCommit("0" * 40, message, ()).message_text.strip() == text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which files belong to a tree: ignore files read as git reads them, with git and without."""
+"""Which files belong to a tree: ignore files mean the same with git and without."""
 
 from __future__ import annotations
 
@@ -32,26 +32,61 @@ def _git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True)
 
 
+def _same_with_and_without_git(ignore_files: dict[str, str]) -> list[str]:
+    """The Python files that are not ignored; git itself is the oracle."""
+    root = Path(tempfile.mkdtemp())
+    try:
+        write(root, dict.fromkeys(_FILES, ""))
+        write(root, ignore_files)
+        _git(root, "init", "-q")
+        by_git = [f.path for f in list_files(root) if f.path.endswith(".py")]
+        shutil.rmtree(root / ".git")
+        found = [f.path for f in list_files(root) if f.path.endswith(".py")]
+        assert found == by_git
+        return found
+    finally:
+        shutil.rmtree(root)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     top=st.lists(st.sampled_from(_PATTERNS), max_size=5),
     inner=st.lists(st.sampled_from(_PATTERNS), max_size=3),
 )
 def test_without_git_the_same_files_are_found_as_with_it(top: list[str], inner: list[str]) -> None:
-    root = Path(tempfile.mkdtemp())
-    try:
-        write(root, dict.fromkeys(_FILES, ""))
-        write(root, {".gitignore": "\n".join(top), "x/.gitignore": "\n".join(inner)})
-        _git(root, "init", "-q")
-        by_git = [f.path for f in list_files(root) if f.path.endswith(".py")]
-        shutil.rmtree(root / ".git")
-        found = [f.path for f in list_files(root) if f.path.endswith(".py")]
-        assert found == by_git
-    finally:
-        shutil.rmtree(root)
+    _same_with_and_without_git({".gitignore": "\n".join(top), "x/.gitignore": "\n".join(inner)})
 
 
-def test_a_folder_that_only_wellkept_leaves_out_is_left_out_with_git_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("files", "ignored", "included"),
+    [
+        pytest.param({".gitignore": "a.py\n", "x/.gitignore": "!a.py\n"}, "a.py", "x/a.py",
+                     id="nested file overrides"),
+        pytest.param({"x/.gitignore": "y/a.py\n"}, "x/y/a.py", "y/a.py", id="nested is relative"),
+        pytest.param({".gitignore": "x/\n", "x/.gitignore": "!*\n"}, "x/a.py", "a.py",
+                     id="nothing returns from an ignored folder"),
+        pytest.param({".gitignore": "a.py\n!x\n"}, "x/a.py", "x/b.py",
+                     id="including a folder does not include its files"),
+        pytest.param({".gitignore": "*\n!*/\n!b.py\n"}, "x/a.py", "x/b.py",
+                     id="everything but one name"),
+        pytest.param({".gitignore": "!x\nx/\n"}, "x/a.py", "a.py", id="the last pattern wins"),
+        pytest.param({".gitignore": "**/y/**\n", "x/.gitignore": "!a.py\n"}, "x/y/b.log.py", "x/y/a.py",
+                     id="double star matches below, not the folder"),
+        pytest.param({".gitignore": "x/**/a.py\n"}, "x/y/a.py", "y/x/a.py", id="double star inside"),
+        pytest.param({".gitignore": "a.py  \n"}, "a.py", "b.py", id="trailing spaces"),
+        pytest.param({".gitignore": "a.py\\ \n"}, "", "a.py", id="escaped trailing space"),
+        pytest.param({".gitignore": "build/\nb.py/\n"}, "x/build/c.py", "b.py", id="directories only"),
+        pytest.param({".gitignore": "[[:alpha:]].py\n"}, "a.py", "[1].py", id="character class"),
+        pytest.param({".gitignore": "!\n\\\n[a\n//\n"}, "", "a.py", id="invalid patterns"),
+    ],
+)  # fmt: skip
+def test_rules_of_ignore_files(files: dict[str, str], ignored: str, included: str) -> None:
+    found = _same_with_and_without_git(files)
+    assert ignored not in found
+    assert included in found
+
+
+def test_wellkeptignore_counts_with_and_without_git(tmp_path: Path) -> None:
     write(tmp_path, {"big/x/a.py": "", "keep/b.py": "", "sub/c.py": "", "sub/d.py": ""})
     write(tmp_path, {".wellkeptignore": "big/\nsub/*\n!sub/d.py\n"})
     without = [f.path for f in list_files(tmp_path)]
