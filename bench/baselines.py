@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 from wellkept.core.text import STOP_WORDS
 
 _RRF_K = 60

@@ -288,7 +288,7 @@ def _told_twice(store: Store) -> tuple[str, ...]:
     }
     told: Counter[str] = Counter()
     after = 0
-    while page := store.news(after=after, project=None, limit=_NEWS_AT_ONCE):
+    while page := store.activity(after=after, project=None, limit=_NEWS_AT_ONCE):
         after = page[-1].number
         told.update(f"{n.kind} {n.memory_id or n.session_id}" for n in page if n.kind in once)
     return tuple(name for name, count in told.items() if count > 1)

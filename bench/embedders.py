@@ -21,7 +21,7 @@ from typing import cast
 
 from bench.report import finish, machine, parser, ratio, resident_mb, say, table, timed, timed_each
 from wellkept.core.codec import Json
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 
 _REFERENCE = "plain"
 _NAMES = (_REFERENCE, "static", "minilm")

@@ -27,7 +27,7 @@ from wellkept.core.clock import system_clock
 from wellkept.core.codec import Json
 from wellkept.core.graph import BuildReport, FileState, NodeKind
 from wellkept.core.ports.graph import GraphStore
-from wellkept.store import open_sqlite_graph
+from wellkept.store import open_graph
 
 _TREE = "bench"
 _C_LIKE = "\nvoid wellkept_bench(void) {}\n"
@@ -136,7 +136,7 @@ def measure(repo: Path, folder: Path, *, workers: int | None, count: int) -> dic
     files = copied(repo, folder / "tree") if repo.is_dir() else 0
     if not files:
         raise SystemExit(f"{repo} holds no source file that the graph reads: give another folder.")
-    store = open_sqlite_graph(folder / "graph.db")
+    store = open_graph(folder / "graph.db")
     say(f"building the graph of {files} files")
     made = build(store, folder / "tree", workers=workers)
     alone = parsers_alone(store, folder / "tree")

@@ -21,7 +21,7 @@ from bench.loading import load
 from bench.report import Timing, finish, machine, parser, resident_mb, room_bytes, say, table
 from bench.warm import Warm
 from wellkept.core.codec import Json
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 
 _FIRST_STEP = 1_000
 
@@ -64,7 +64,7 @@ def steps(rows: int) -> list[int]:
 def measure(database: Path, sizes: Sequence[int], *, queries: int, budget_s: float) -> list[Point]:
     """Grow one store through the sizes and ask at each of them."""
     corpus, points, start = Corpus(), list[Point](), 0
-    store = open_sqlite(database)
+    store = open_store(database)
     for rows in sizes:
         say(f"growth: {rows:,}")
         seconds = load(store, corpus, rows=rows, start=start)

@@ -30,7 +30,7 @@ from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.core.changes import Insert
 from wellkept.core.codec import Json
 from wellkept.memory.engine import Engine
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 
 HOOK = str(Path(hook.__file__))
 PYTHON = [sys.executable, "-I", "-S"]
@@ -83,7 +83,7 @@ def set_stage(folder: Path, memories: int, rounds: int) -> Stage:
     project = resolve_project(checkout).identity
     home.mkdir(mode=0o700)
     corpus = Corpus()
-    store = open_sqlite(home / "memory.db")
+    store = open_store(home / "memory.db")
     engine, row = Engine(store=store), 0
     for batch in corpus.batches(memories):
         part = [

@@ -24,7 +24,7 @@ from wellkept.codegraph.index.builder import Builder, Tree
 from wellkept.core.clock import system_clock
 from wellkept.core.codec import Json
 from wellkept.core.graph import EdgeKind, FileState
-from wellkept.store import open_sqlite_graph
+from wellkept.store import open_graph
 
 _TREE = "bench"
 _UNSEEN = (".vue", ".svelte")
@@ -48,7 +48,7 @@ class Drawing(NamedTuple):
 
 def drawn(repo: Path, folder: Path) -> Drawing:
     """Build the graph and take out what is to be compared."""
-    store = open_sqlite_graph(folder / "graph.db")
+    store = open_graph(folder / "graph.db")
     Builder(store, Tree(root=repo, name=_TREE), clock=system_clock).build()
     read = (FileState.ANALYSED, FileState.PARTLY)
     files = store.files(_TREE)

@@ -34,10 +34,10 @@ from wellkept.app.observer.ingest import drain_and_learn
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.wellkept import Wellkept
 from wellkept.core.clock import to_ms
+from wellkept.core.code_modules import module_of
 from wellkept.core.codec import Json
 from wellkept.core.events import Event
 from wellkept.core.memory import Memory
-from wellkept.core.module_names import module_of
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.sessions import SpoolEntry
 from wellkept.core.text import content_words, jaccard
@@ -140,7 +140,7 @@ def _found(wk: Wellkept, planted: Planted) -> dict[str, bool]:
 
 def _judge(wk: Wellkept, history: History, result: Measured) -> None:
     """What was promoted by rule, and which of it does not hold."""
-    why = wk.engine.store.explained(project=wk.project, limit=1_000)
+    why = wk.engine.store.latest_explanations(project=wk.project, limit=1_000)
     memories = [m for m in wk.engine.store.get([one.memory_id for one in why]) if m.is_open]
     result.promoted = len(memories)
     result.false_promotions = [

@@ -33,7 +33,7 @@ from bench.report import (
 )
 from bench.warm import JUDGED, LIMIT
 from wellkept.core.codec import Json
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def stored(rows: int, corpus: Corpus, folder: Path) -> dict[str, Any]:
     say(f"{rows:,}: loading")
     folder.mkdir(parents=True, exist_ok=True)
     plain = peers.PlainText(folder / "plain.db")
-    store = open_sqlite(folder / "memory.db")
+    store = open_store(folder / "memory.db")
     seconds = load(store, corpus, rows=rows, plain=plain)
     store.close()
     plain.close()

@@ -22,7 +22,7 @@ from bench.baselines import Baselines
 from bench.report import Target, finish, machine, parser, ratio, say, table, timed_each
 from bench.skills_data import SHIPPED, Prompt, SkillSet, load
 from wellkept.core.codec import Json
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 from wellkept.core.records import replace
 from wellkept.core.skills import Skill
 from wellkept.skills.selection import lexical

@@ -20,7 +20,8 @@ from bench.report import parser, resident_mb, timed, timed_each
 from wellkept.core.changes import Delete
 from wellkept.core.codec import Json
 from wellkept.core.memory import MemoryDraft
-from wellkept.core.ports.store import Embedder, Store, Vector
+from wellkept.core.ports.models import Embedder, Vector
+from wellkept.core.ports.store import Store
 from wellkept.core.query import Candidate, Filter, RetrieverHit
 from wellkept.core.text import query_terms
 from wellkept.memory.engine import Engine
@@ -29,7 +30,7 @@ from wellkept.memory.recall.requests import RecallRequest, SearchMode
 from wellkept.memory.recall.retrievers import ARM_CAP, SPAN, WITH_NEIGHBOURS
 from wellkept.memory.remember import remember
 from wellkept.providers.embedders.static import StaticEmbedder
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 
 WHERE = Filter(project=PROJECT)
 LIMIT = 10
@@ -106,7 +107,7 @@ class Warm:
 
         def around(query: Query) -> object:
             places = [c.place for c in best[query.about] if c.place]
-            return self.store.around(places, WHERE, span=SPAN)
+            return self.store.session_neighbours(places, WHERE, span=SPAN)
 
         parts = self.timings({"words_arm": self.by_words, "vectors_arm": self.by_vector})
         for name, action in (("around", around), ("hydrate", hydrate)):
@@ -115,7 +116,7 @@ class Warm:
 
     def by_words(self, query: Query) -> list[RetrieverHit]:
         """What the words arm finds."""
-        return self.store.search_words(query_terms(query.text), WHERE, limit=ARM_CAP)
+        return self.store.search_fulltext(query_terms(query.text), WHERE, limit=ARM_CAP)
 
     def by_vector(self, query: Query) -> list[RetrieverHit]:
         """What the vectors arm finds."""
@@ -169,7 +170,7 @@ def main(arguments: Sequence[str]) -> int:
     queries = corpus.queries(chosen.queries, rows=chosen.rows)
     resident_before = resident_mb()
     started = perf_counter()
-    store = open_sqlite(chosen.database)
+    store = open_store(chosen.database)
     warm = Warm(store, queries, budget_s=chosen.budget_s)
     opened = perf_counter() - started
     first = timed(lambda: warm.ask(queries[0]))

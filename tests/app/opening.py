@@ -8,7 +8,7 @@ from pathlib import Path
 import wellkept
 from wellkept.app.settings.model import Settings
 from wellkept.core.errors import ProviderError
-from wellkept.core.ports.store import Embedder, Vector
+from wellkept.core.ports.models import Embedder, Vector
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 

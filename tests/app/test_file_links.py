@@ -13,7 +13,7 @@ from tests.app.git_repositories import GitRepository
 from tests.app.opening import open_in
 from wellkept.app.graph.co_change import co_access, learn_prefetch, link_sessions
 from wellkept.core.changes import PutSignals
-from wellkept.core.module_names import module_of
+from wellkept.core.code_modules import module_of
 from wellkept.core.scratchpad import SessionSignal, SignalKind, pair_subject
 from wellkept.core.types import MemoryType, Phase
 from wellkept.testing.fakes import ManualClock

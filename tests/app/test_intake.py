@@ -16,7 +16,7 @@ from wellkept.core.types import EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.jsonl import whole
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 pytestmark = pytest.mark.feature("A1", "D5")
@@ -31,7 +31,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
-    store = open_sqlite(tmp_path / "memory.db", clock=clock)
+    store = open_store(tmp_path / "memory.db", clock=clock)
     yield Engine(store=store, embedder=WordEmbedder, clock=clock)
     store.close()
 

@@ -72,7 +72,7 @@ class Scene:
 
 
 def _told(wk: wellkept.Wellkept) -> list[str]:
-    return [news.kind.value for news in wk.engine.store.news(after=0, project=None, limit=999)]
+    return [news.kind.value for news in wk.engine.store.activity(after=0, project=None, limit=999)]
 
 
 def _until(done: Callable[[], bool]) -> None:
@@ -141,7 +141,7 @@ def test_it_runs_in_threads_and_stops(scene: Scene) -> None:
     with scene.live(), scene.open_in(scene.work) as wk:
         scene.catch("UserPromptSubmit", prompt="Seen by the thread")
         scene.catch("SessionEnd", reason="exit")
-        _until(lambda: wk.engine.store.news_span().newest > 0)
+        _until(lambda: wk.engine.store.activity_range().newest > 0)
         (session,) = wk.engine.store.sessions(project=None)
         assert session.prompt_count == 1
     assert scene.errors == []

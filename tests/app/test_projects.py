@@ -18,7 +18,7 @@ from wellkept.app.projects.resolver import (
     resolve_project,
 )
 from wellkept.core.errors import UsageError
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing import Samples
 
 pytestmark = pytest.mark.feature("A1")
@@ -275,7 +275,7 @@ def test_memories_of_a_folder_follow_it_when_it_gets_a_stronger_identity(
 ):
     samples = Samples(project=f"path:{repository.root.as_posix()}")
     other = Samples(seed=1, project="path:/somewhere/else")
-    with closing(open_sqlite(tmp_path / "memory.db")) as store:
+    with closing(open_store(tmp_path / "memory.db")) as store:
         store.apply([samples.insert("before git"), other.insert("not ours")])
         first = resolve_project(repository.root)
         assert adopt_earlier(store, first) == 1

@@ -30,7 +30,7 @@ def _here(project: str) -> Filter:
 
 def _models(folder: Path) -> dict[str, int]:
     with open_in(folder) as wk:
-        return {share.model_id: share.count for share in wk.engine.store.models()}
+        return {share.model_id: share.count for share in wk.engine.store.vector_models()}
 
 
 def test_a_store_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
@@ -121,12 +121,12 @@ def test_texts_of_another_index_version_are_made_anew(tmp_path: Path) -> None:
         memory = wk.remember("nothing telling", tags=["zebra"]).memory
         store = wk.engine.store
         vector = WordEmbedder().embed_query("nothing telling")
-        store.put_cards([(memory.id, IndexEntry("", "words-256", vector))])
+        store.put_index_entries([(memory.id, IndexEntry("", "words-256", vector))])
         store.put_value("index", "version", INDEX_VERSION + 7)
         assert wk.list(limit=1).total == 1
-        assert store.search_words(["zebra"], _here(wk.project), limit=5) == []
+        assert store.search_fulltext(["zebra"], _here(wk.project), limit=5) == []
         assert wk.reindex().indexed == 1
-        assert [h.id for h in store.search_words(["zebra"], _here(wk.project), limit=5)] == [
+        assert [h.id for h in store.search_fulltext(["zebra"], _here(wk.project), limit=5)] == [
             memory.id
         ]
         assert index_version(store) == INDEX_VERSION

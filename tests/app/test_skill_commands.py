@@ -305,13 +305,13 @@ def test_skills_that_a_project_calls_for_are_news_once(wk: wellkept.Wellkept) ->
     (wk.root / "deploy.toml").write_text("x")
     for _ in range(2):
         wk.skills.detect(refresh=True)
-    told = wk.engine.store.news(after=0, project=wk.project, limit=9)
+    told = wk.engine.store.activity(after=0, project=wk.project, limit=9)
     assert [(news.kind, news.subject) for news in told] == [
         (ActivityKind.SKILLS_DETECTED, "deploy")
     ]
     (wk.root / "deploy.toml").unlink()
     wk.skills.detect(refresh=True)
-    assert len(wk.engine.store.news(after=0, project=wk.project, limit=9)) == 1
+    assert len(wk.engine.store.activity(after=0, project=wk.project, limit=9)) == 1
 
 
 @pytest.mark.feature("F7")

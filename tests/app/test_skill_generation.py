@@ -89,7 +89,7 @@ def test_a_new_skill_is_listed_and_off_until_somebody_accepts_it(
     desk: Desk, wk: wellkept.Wellkept
 ) -> None:
     route_skill(desk, wk)
-    news = wk.engine.store.news(after=0, project=wk.project, limit=100)
+    news = wk.engine.store.activity(after=0, project=wk.project, limit=100)
     assert [one.subject for one in news if one.kind == "skill_generated"] == [NAME]
     waiting = wk.skills.get(NAME)
     assert (waiting.enabled, waiting.source.kind.value) == (False, "generated")
@@ -389,7 +389,7 @@ def test_a_session_that_ended_well_is_suggested_as_a_skill_by_itself(desk: Desk)
         report = desk.drain(wk)
         assert report.problems == ()
         assert not wk.skills.get(NAME).enabled
-        told = wk.engine.store.news(after=0, project=wk.project, limit=99)
+        told = wk.engine.store.activity(after=0, project=wk.project, limit=99)
         assert [n.subject for n in told if n.kind is ActivityKind.SKILL_GENERATED] == [NAME]
         desk.drain(wk)
         assert len(wk.skills.library.all()) == 1

@@ -236,7 +236,7 @@ def test_two_who_look_at_a_session_at_once_make_one_skill(desk: Desk) -> None:
         assert drafts[0].id == drafts[1].id
         assert one.skills.generate().made
         with pytest.raises(ConflictError):
-            other.engine.store.put_generated(drafts[1])
+            other.engine.store.put_generated_skill(drafts[1])
         assert other.skills.generate().made == ()
         assert len(other.skills.library.all()) == 1
 

@@ -345,14 +345,14 @@ def test_the_settings_choose_the_embedder_and_none_means_words_only(tmp_path: Pa
     with open_in(tmp_path, embedder=None, settings=settings) as wk:
         wk.remember("by words")
         assert wk.engine.embedder() is None
-        assert wk.engine.store.models() == []
+        assert wk.engine.store.vector_models() == []
 
 
 @pytest.mark.feature("B4")
 def test_the_bundled_model_works_offline_and_its_cut_offs_are_calibrated(tmp_path: Path) -> None:
     with open_in(tmp_path, embedder="static") as wk:
         wk.remember("We deploy to the staging cluster before production")
-        (share,) = wk.engine.store.models()
+        (share,) = wk.engine.store.vector_models()
         assert share.count == 1
         assert len(wk.recall("rolling out a release", mode="vectors")) == 1
         assert wk.engine.thresholds().duplicate < 0.85

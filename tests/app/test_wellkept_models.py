@@ -26,7 +26,7 @@ def test_a_configured_server_makes_the_vectors_and_the_store_keeps_its_name(
         open_in(tmp_path, embedder=None, settings=_ollama(server.url)) as wk,
     ):
         wk.remember("The deploy key is in the vault")
-        (share,) = wk.engine.store.models()
+        (share,) = wk.engine.store.vector_models()
         assert (share.model_id, share.dimension) == ("ollama:qwen3-embedding:4b@1024", 1024)
         assert "vectors" in wk.recall("where is the deploy key?")[0].arms
         assert wk.engine.store.get_value("calibration", share.model_id) is not None

@@ -12,7 +12,7 @@ from wellkept.app.settings.model import Settings
 from wellkept.clients.registry import translate
 from wellkept.core.events import Event
 from wellkept.core.generated_skills import GeneratedSkill
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 from wellkept.core.sessions import SpoolEntry
 from wellkept.observe.ingest.drain import DrainReport
 from wellkept.store import spool

@@ -22,7 +22,7 @@ from wellkept.codegraph.query.queries import GraphQueries
 from wellkept.core.clock import system_clock
 from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
 from wellkept.core.graph import BuildReport, FileState
-from wellkept.store import open_sqlite_graph
+from wellkept.store import open_graph
 
 pytestmark = pytest.mark.feature("E2")
 
@@ -207,7 +207,7 @@ def test_what_is_no_plain_file_is_passed_over(tmp_path: Path) -> None:
 def test_a_file_that_may_not_be_read_fails_alone_and_is_tried_again(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     write(root, {"a.py": "import b\n", "b.py": "x = 1\n"})
-    store = open_sqlite_graph(tmp_path / "graph.db")
+    store = open_graph(tmp_path / "graph.db")
     may_read = False
 
     def parse(paths: Sequence[str]) -> list[ParsedFile]:
@@ -226,7 +226,7 @@ def test_a_file_that_may_not_be_read_fails_alone_and_is_tried_again(tmp_path: Pa
 def test_files_that_change_or_go_during_a_build_are_caught_by_the_next(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     write(root, {"a.py": "import b\n", "b.py": "def old():\n    pass\n", "c.py": "x = 1\n"})
-    store = open_sqlite_graph(tmp_path / "graph.db")
+    store = open_graph(tmp_path / "graph.db")
 
     def meddle(paths: Sequence[str]) -> Iterator[ParsedFile]:
         for path in paths:
@@ -237,7 +237,7 @@ def test_files_that_change_or_go_during_a_build_are_caught_by_the_next(tmp_path:
 
     Builder(store, Tree(root=root, name=NAME), clock=system_clock, parse=meddle).build()
     rebuilt(store, root)
-    fresh = open_sqlite_graph(tmp_path / "fresh.db")
+    fresh = open_graph(tmp_path / "fresh.db")
     rebuilt(fresh, root)
     assert everything(store) == everything(fresh)
     assert "a.py imports b.py::new" in edges(store)
@@ -317,7 +317,7 @@ def test_a_submodule_is_left_to_itself(tmp_path: Path) -> None:
 def test_a_graph_that_may_only_be_read_is_asked_but_not_written(tmp_path: Path) -> None:
     built(tmp_path, {"a.py": "def f():\n    pass\n"}).close()
     before = (tmp_path / "graph.db").read_bytes()
-    store = open_sqlite_graph(tmp_path / "graph.db", read_only=True)
+    store = open_graph(tmp_path / "graph.db", read_only=True)
     assert [n.id for n in store.symbols(NAME, ["a.py"])] == ["a.py::f"]
     write(tmp_path / "tree", {"b.py": "x = 1\n"})
     with pytest.raises(StoreReadOnlyError):
@@ -325,7 +325,7 @@ def test_a_graph_that_may_only_be_read_is_asked_but_not_written(tmp_path: Path) 
     store.close()
     assert (tmp_path / "graph.db").read_bytes() == before
     with pytest.raises(StoreError, match="no database"):
-        open_sqlite_graph(tmp_path / "none.db", read_only=True)
+        open_graph(tmp_path / "none.db", read_only=True)
 
 
 def test_a_disk_that_fills_up_stops_a_build_and_the_next_one_goes_on(tmp_path: Path) -> None:
@@ -334,9 +334,9 @@ def test_a_disk_that_fills_up_stops_a_build_and_the_next_one_goes_on(tmp_path: P
     program = (
         "import resource, sys\nfrom pathlib import Path\n"
         "from wellkept.core.errors import WellkeptError\n"
-        "from wellkept.store import open_sqlite_graph\n"
+        "from wellkept.store import open_graph\n"
         "from tests.codegraph.trees import rebuilt\n"
-        "store = open_sqlite_graph(Path(sys.argv[1]) / 'graph.db')\n"
+        "store = open_graph(Path(sys.argv[1]) / 'graph.db')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))\n"
         "try:\n    rebuilt(store, Path(sys.argv[1]) / 'tree')\n"
         "except WellkeptError as error:\n    print(error)\n"
@@ -345,7 +345,7 @@ def test_a_disk_that_fills_up_stops_a_build_and_the_next_one_goes_on(tmp_path: P
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip()
-    store = open_sqlite_graph(tmp_path / "graph.db")
+    store = open_graph(tmp_path / "graph.db")
     rebuilt(store, tmp_path / "tree")
     assert len(store.files(NAME)) == 150
     assert store.status(NAME).unresolved == 0
@@ -379,7 +379,7 @@ def test_definitions_are_found_by_what_a_grammar_calls_them() -> None:
 def test_a_file_that_is_nested_thousands_of_times_is_traced_without_harm(tmp_path: Path) -> None:
     deep = "(\n" * 3000 + "a," + "),\n" * 2999 + ") = 1\n\n\ndef use(a):\n    take(a)\n"
     write(tmp_path / "tree", {"deep.py": deep + "\n\ndef take(b):\n    return b\n"})
-    store = open_sqlite_graph(tmp_path / "graph.db")
+    store = open_graph(tmp_path / "graph.db")
     rebuilt(store, tmp_path / "tree")
     found = GraphQueries(store, NAME, root=tmp_path / "tree").trace("deep.py::use", value="a")
     assert [step.node.id for path in found.paths for step in path] == ["deep.py::take"]

@@ -17,7 +17,7 @@ from wellkept.codegraph.search.embeddings import (
 from wellkept.codegraph.search.file_search import FileSearch
 from wellkept.core.clock import system_clock
 from wellkept.core.ports.code_search import CommitCount, CommitText, FileText, VectorKind
-from wellkept.core.ports.store import Vector
+from wellkept.core.ports.models import Vector
 from wellkept.providers.embedders.static import StaticEmbedder
 from wellkept.store.sqlite.graph.code_search import SqliteCodeSearch
 from wellkept.testing.fakes import WordEmbedder

@@ -20,7 +20,7 @@ from wellkept.core.clock import system_clock
 from wellkept.core.graph import BuildProgress, BuildStage
 from wellkept.core.ports.graph import AnalyzedFile
 from wellkept.core.records import replace
-from wellkept.store import open_sqlite_graph
+from wellkept.store import open_graph
 
 pytestmark = pytest.mark.feature("E2")
 
@@ -66,7 +66,7 @@ def test_updates_end_where_a_fresh_build_does(
     folder = Path(tempfile.mkdtemp())
     root = folder / "tree"
     root.mkdir()
-    store = open_sqlite_graph(folder / "updated.db")
+    store = open_graph(folder / "updated.db")
     try:
         for number, edits in enumerate(rounds):
             for path, content in edits:
@@ -78,7 +78,7 @@ def test_updates_end_where_a_fresh_build_does(
                 builder(store, root).update([path for path, _ in edits])
             else:
                 rebuilt(store, root)
-        fresh = open_sqlite_graph(folder / "fresh.db")
+        fresh = open_graph(folder / "fresh.db")
         rebuilt(fresh, root)
         assert everything(store) == everything(fresh)
         fresh.close()
@@ -129,7 +129,7 @@ def test_an_unchanged_file_is_read_again_when_it_may_read_otherwise(
 ) -> None:
     root = tmp_path / "tree"
     write(root, {"a.py": "def f():\n    pass\n"})
-    store = open_sqlite_graph(tmp_path / "graph.db")
+    store = open_graph(tmp_path / "graph.db")
     tree = Tree(root=root, name=NAME)
     Builder(store, tree, clock=system_clock, parse=lambda _: [before]).build()
     assert (rebuilt(store, root).reanalysed, rebuilt(store, root).reanalysed) == (1, 0)
@@ -149,7 +149,7 @@ def test_a_file_that_another_release_read_is_read_again(tmp_path: Path) -> None:
 def test_catching_up_leaves_a_file_that_failed_to_the_next_build(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     write(root, {"a.py": "def f():\n    pass\n", "b.py": "x = 1\n"})
-    store, asked = open_sqlite_graph(tmp_path / "graph.db"), list[str]()
+    store, asked = open_graph(tmp_path / "graph.db"), list[str]()
 
     def parse(paths: Sequence[str]) -> list[ParsedFile]:
         asked.extend(paths)
@@ -187,7 +187,7 @@ def test_a_build_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     files = {f"m{n}.py": f"from m{n + 1} import f\n\n\ndef f():\n    pass\n" for n in range(250)}
     write(root, files)
-    store = open_sqlite_graph(tmp_path / "stopped.db")
+    store = open_graph(tmp_path / "stopped.db")
     parsed: list[str] = []
 
     def parse(paths: Sequence[str]) -> Iterator[ParsedFile]:
@@ -212,7 +212,7 @@ def test_a_build_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(parsed) == 150 + 250 - kept
     assert store.status(NAME).unresolved > 0
     rebuilt(store, root)
-    fresh = open_sqlite_graph(tmp_path / "fresh.db")
+    fresh = open_graph(tmp_path / "fresh.db")
     rebuilt(fresh, root)
     assert everything(store) == everything(fresh)
 
@@ -221,7 +221,7 @@ def test_progress_names_the_modules(tmp_path: Path) -> None:
     write(tmp_path / "tree", {"src/app/core/a.py": "x = 1\n"})
     seen: list[BuildProgress] = []
     tree = Tree(root=tmp_path / "tree", name=NAME)
-    store = open_sqlite_graph(tmp_path / "graph.db")
+    store = open_graph(tmp_path / "graph.db")
     Builder(store, tree, clock=system_clock, progress=seen.append, workers=1).build()
     assert [(p.stage, p.done, p.total, p.module) for p in seen] == [
         (BuildStage.PARSE, 1, 1, "app.core"),
@@ -260,7 +260,7 @@ def test_a_file_from_the_future_is_read_by_its_content(tmp_path: Path) -> None:
     write(root, TREE)
     ahead = system_clock().timestamp() + 86_400
     _at(root / "b.py", ahead)
-    store = open_sqlite_graph(tmp_path / "graph.db")
+    store = open_graph(tmp_path / "graph.db")
     rebuilt(store, root)
     assert rebuilt(store, root).reanalysed == 0
     write(root, {"b.py": "def h():\n    return 1\n"})  # as long as before, at the same time

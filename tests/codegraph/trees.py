@@ -10,7 +10,7 @@ from wellkept.codegraph.index.parse_file import parse_file
 from wellkept.core.clock import system_clock
 from wellkept.core.graph import BuildReport
 from wellkept.core.ports.graph import GraphStore
-from wellkept.store import open_sqlite_graph
+from wellkept.store import open_graph
 
 NAME = "tree"
 
@@ -36,7 +36,7 @@ def builder(store: GraphStore, root: Path) -> Builder:
 def built(tmp_path: Path, files: Mapping[str, str | bytes]) -> GraphStore:
     """The graph of a tree with these files."""
     write(tmp_path / "tree", files)
-    store = open_sqlite_graph(tmp_path / "graph.db")
+    store = open_graph(tmp_path / "graph.db")
     builder(store, tmp_path / "tree").build()
     return store
 

@@ -100,4 +100,4 @@ def test_different_words_keep_different_stems() -> None:
     ],
 )
 def test_what_nobody_sees_is_taken_out_and_what_joins_letters_stays(given: str, seen: str) -> None:
-    assert text.visible(given) == seen
+    assert text.strip_invisible(given) == seen

@@ -17,7 +17,7 @@ from wellkept.app.processes import FOLDER_NAME, RunningProcess, announced
 from wellkept.app.settings.model import Settings
 from wellkept.core.errors import ConflictError, WellkeptError
 from wellkept.core.query import Filter, Validity
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 
 _THREADS = 8
 
@@ -40,18 +40,18 @@ def at_once(work: Callable[[int], None]) -> None:
 @pytest.mark.feature("C8")
 def test_processes_that_draw_on_one_budget_never_go_above_it(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    open_sqlite(path).close()
+    open_store(path).close()
     granted: list[int] = []
 
     def draw(number: int) -> None:
-        store = open_sqlite(path)
+        store = open_store(path)
         for _ in range(10):
-            if store.count_up("tokens", "today", 7, limit=100):
+            if store.try_increment("tokens", "today", 7, limit=100):
                 granted.append(number)
         store.close()
 
     at_once(draw)
-    store = open_sqlite(path)
+    store = open_store(path)
     assert store.get_value("tokens", "today") == 7 * len(granted) == 98
     store.close()
 
@@ -74,7 +74,7 @@ with wellkept.open(path, cwd=folder, embedder="none", settings=Settings()) as wk
 @pytest.mark.feature("A4")
 def test_processes_that_say_the_same_at_once_keep_it_once(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    open_sqlite(path).close()
+    open_store(path).close()
     command = [sys.executable, "-c", _REMEMBER, str(path), str(tmp_path), str(_SENTENCES)]
     speakers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -88,7 +88,7 @@ def test_processes_that_say_the_same_at_once_keep_it_once(tmp_path: Path) -> Non
         speaker.stdin.write("go\n")
         speaker.stdin.flush()
     assert [speaker.communicate()[0] or speaker.returncode for speaker in speakers] == [0, 0, 0]
-    store = open_sqlite(path)
+    store = open_store(path)
     kept = Counter(m.content for m in store.iterate(Filter(project=None, validity=Validity.ANY)))
     store.close()
     assert len(kept) == _SENTENCES

@@ -23,7 +23,7 @@ from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.model import Settings
 from wellkept.cli.commands.run.spool import events_of
 from wellkept.core.errors import ProviderError, StoreBusyError
-from wellkept.core.ports.store import Vector
+from wellkept.core.ports.models import Vector
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType

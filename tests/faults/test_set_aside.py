@@ -13,7 +13,7 @@ from wellkept.core.events import Event
 from wellkept.core.sessions import SpoolEntry
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, drain
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 
 pytestmark = pytest.mark.feature("C2")
 
@@ -23,7 +23,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.spooler = Spooler(folder / "spool")
-        self.engine = Engine(store=open_sqlite(folder / "memory.db"))
+        self.engine = Engine(store=open_store(folder / "memory.db"))
         self.say = Teller()
 
     def poison(self) -> Event:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.memory.keeping import Workshop, open_workshop
 from wellkept.memory.engine import Engine
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing import Samples
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
@@ -22,7 +22,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
     """An engine with vectors: texts are near each other when they share words."""
-    store = open_sqlite(tmp_path / "memory.db", clock=clock)
+    store = open_store(tmp_path / "memory.db", clock=clock)
     embedder = WordEmbedder()
     yield Engine(store=store, embedder=lambda: embedder, clock=clock)
     store.close()
@@ -31,7 +31,7 @@ def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
 @pytest.fixture
 def wordless(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
     """An engine without any embedder."""
-    store = open_sqlite(tmp_path / "words.db", clock=clock)
+    store = open_store(tmp_path / "words.db", clock=clock)
     yield Engine(store=store, clock=clock)
     store.close()
 
@@ -39,7 +39,7 @@ def wordless(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
 @pytest.fixture
 def other(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
     """A second store, as on another machine."""
-    store = open_sqlite(tmp_path / "other.db", clock=clock)
+    store = open_store(tmp_path / "other.db", clock=clock)
     yield Engine(store=store, embedder=WordEmbedder, clock=clock)
     store.close()
 

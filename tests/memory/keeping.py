@@ -13,11 +13,12 @@ from wellkept.core.changes import Insert
 from wellkept.core.clock import to_ms
 from wellkept.core.ids import IdSource
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Embedder, Store
+from wellkept.core.ports.models import Embedder
+from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Validity
 from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing.fakes import ManualClock
 
 PROJECT = "git:example.org/widget"
@@ -83,7 +84,7 @@ class Workshop:
 
     def beside(self) -> Engine:
         """The same store as another process would open it."""
-        return replace(self.engine, store=open_sqlite(self.path))
+        return replace(self.engine, store=open_store(self.path))
 
     def meddled(self, meddle: Callable[[], object]) -> Engine:
         """The same engine, but something happens after its first full read."""
@@ -96,6 +97,6 @@ def open_workshop(
     clock = ManualClock(START)
     path = folder / "memory.db"
     new_id = IdSource(lambda: to_ms(clock.now), random_bits=random.Random(7).getrandbits)
-    store = open_sqlite(path)
+    store = open_store(path)
     engine = Engine(store=store, embedder=embedder, clock=clock, new_id=new_id)
     return Workshop(engine, clock, path)

@@ -76,7 +76,7 @@ def test_tags_files_sessions_relations_and_uses_are_united(shop: Workshop) -> No
             Relation(RelationType.DERIVED_FROM, target_id=kept.id),
         ),
     )
-    shop.store.touch([kept.id, gone.id], at=START)
+    shop.store.record_access([kept.id, gone.id], at=START)
     shop.store.flush()
     compact(shop.engine, project=PROJECT)
     survivor = shop.read(kept)
@@ -108,7 +108,7 @@ def test_the_survivor_is_found_by_what_it_took_over(shop: Workshop) -> None:
     shop.keep(TEXT, confidence=0.5, tags=("kubernetes",))
     compact(shop.engine, project=PROJECT)
     where = Filter(project=PROJECT)
-    assert [h.id for h in shop.store.search_words(["kubernetes"], where, limit=5)] == [kept.id]
+    assert [h.id for h in shop.store.search_fulltext(["kubernetes"], where, limit=5)] == [kept.id]
     vector = WordEmbedder().embed_query(TEXT)
     hits = shop.store.search_vectors(vector, model_id="words-256", where=where, limit=5)
     assert [hit.id for hit in hits] == [kept.id]
@@ -284,7 +284,9 @@ def test_without_an_embedder_no_stored_vector_is_lost(shop: Workshop) -> None:
     shop.keep(TEXT)
     shop.keep(TEXT)
     compact(replace(shop.engine, embedder=lambda: None), project=PROJECT)
-    assert [(share.model_id, share.count) for share in shop.store.models()] == [("words-256", 2)]
+    assert [(share.model_id, share.count) for share in shop.store.vector_models()] == [
+        ("words-256", 2)
+    ]
 
 
 def test_a_group_that_changed_meanwhile_is_passed_over_and_told(shop: Workshop) -> None:

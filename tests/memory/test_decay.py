@@ -130,7 +130,7 @@ def test_daily_runs_add_up_to_one_late_run(shop: Workshop) -> None:
 def test_an_access_between_runs_starts_the_disuse_anew(shop: Workshop) -> None:
     memory = shop.keep("Deploys go through staging", importance=0.8)
     shop.clock.advance(days=6)
-    shop.store.touch([memory.id], at=shop.clock.now)
+    shop.store.record_access([memory.id], at=shop.clock.now)
     shop.clock.advance(days=7)
     decay(shop.engine, project=PROJECT)
     assert shop.read(memory).importance == pytest.approx(0.8 * 0.95)

@@ -114,7 +114,7 @@ def test_what_the_observer_saw_once_is_said_when_it_was_looked_up_twice(engine: 
     once = inferred(engine, "The lock must be held while writing", "s1")
     for _ in range(2):
         assert shown(engine) == []
-        engine.store.touch([once], at=engine.clock())
+        engine.store.record_access([once], at=engine.clock())
         engine.store.flush()
     assert shown(engine) == [once]
 

@@ -21,7 +21,7 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.jsonl import FORMAT, VERSION, export_jsonl_file, import_jsonl, whole
 from wellkept.memory.exchange.jsonl_lines import MAX_LINE_BYTES
 from wellkept.memory.exchange.memory_json import memory_from_json, memory_to_json
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing import ModelStore, Samples
 
 pytestmark = pytest.mark.feature("A11")
@@ -60,7 +60,7 @@ def test_the_sqlite_store_gives_the_same_bytes_too(
     folder = tmp_path_factory.mktemp("stores")
     model = Engine(store=ModelStore())
     put(model, *library)
-    store = open_sqlite(folder / "m.db")
+    store = open_store(folder / "m.db")
     import_jsonl(Engine(store=store), io.StringIO(exported(model)))
     assert exported(Engine(store=store)) == exported(model)
     store.close()
@@ -95,8 +95,8 @@ def test_imported_memories_are_embedded_again(engine: Engine, other: Engine, sam
     put(engine, samples.memory("The release train leaves on Tuesday."))
     assert "vector" not in exported(engine)
     import_jsonl(other, io.StringIO(exported(engine)))
-    assert [share.count for share in other.store.models()] == [1]
-    assert other.store.search_words(["tuesday"], whole(None), limit=5)
+    assert [share.count for share in other.store.vector_models()] == [1]
+    assert other.store.search_fulltext(["tuesday"], whole(None), limit=5)
 
 
 def test_an_export_file_appears_whole_or_not_at_all(

@@ -80,7 +80,7 @@ def test_doubtful_and_long_unused_lasting_memories_go(shop: Workshop, scope: Sco
     assert rules_of(shop) == {}
     shop.clock.advance(days=1)
     assert rules_of(shop) == {doubtful.id: PruneRule.LOW_CONFIDENCE}
-    shop.store.touch([doubtful.id], at=shop.clock.now)
+    shop.store.record_access([doubtful.id], at=shop.clock.now)
     assert rules_of(shop) == {}
     assert shop.has(sure)
 
@@ -239,7 +239,7 @@ def test_a_memory_used_or_edited_meanwhile_stays(shop: Workshop) -> None:
     used, pinned, doomed = (shop.keep(f"Hardly matters {n}", importance=0.01) for n in range(3))
 
     def meddle() -> None:
-        shop.store.touch([used.id], at=shop.clock.now)
+        shop.store.record_access([used.id], at=shop.clock.now)
         shop.store.flush()
         shop.store.apply([Replace(replace(pinned, pinned=True))])
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from wellkept.core.changes import Close, Mark
 from wellkept.core.errors import NotFoundError, ProviderError, UsageError
 from wellkept.core.memory import MemoryDraft
-from wellkept.core.ports.store import Vector
+from wellkept.core.ports.models import Vector
 from wellkept.core.query import FileLink, Filter, Validity
 from wellkept.core.types import MemoryType, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, RecallResult, SearchMode
 from wellkept.memory.remember import remember
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 
 pytestmark = pytest.mark.feature("B1")
@@ -167,7 +167,7 @@ def test_whatever_is_asked_recall_stays_inside_its_filter(
     query: str,
     type_wanted: MemoryType,
 ) -> None:
-    store = open_sqlite(tmp_path_factory.mktemp("scope") / "memory.db")
+    store = open_store(tmp_path_factory.mktemp("scope") / "memory.db")
     embedder = WordEmbedder()
     engine = Engine(store=store, embedder=lambda: embedder, clock=ManualClock())
     for number, (text, project, scope) in enumerate(rows):
@@ -457,7 +457,7 @@ def test_searching_by_words_never_asks_for_an_embedder(tmp_path: Path) -> None:
     def never() -> WordEmbedder:
         raise AssertionError("a search by words loads no model")
 
-    store = open_sqlite(tmp_path / "memory.db")
+    store = open_store(tmp_path / "memory.db")
     writer = Engine(store=store)
     wanted = keep(writer, "Deploys go through the blue cluster")
     assert found(replace(writer, embedder=never), "blue", mode=SearchMode.WORDS) == [wanted]

@@ -191,7 +191,7 @@ def test_what_follows_a_file_is_found_by_its_new_path(shop: Workshop) -> None:
     where = Filter(project=PROJECT)
     hits = shop.store.search_links(files=["src/fresh.py"], modules=[], where=where, limit=5)
     assert [hit.id for hit in hits] == [memory.id]
-    assert [hit.id for hit in shop.store.search_words(["fresh"], where, limit=5)] == [memory.id]
+    assert [hit.id for hit in shop.store.search_fulltext(["fresh"], where, limit=5)] == [memory.id]
 
 
 def test_following_a_file_without_an_embedder_costs_no_vector(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_following_a_file_without_an_embedder_costs_no_vector(tmp_path: Path) ->
     engine = replace(shop.engine, embedder=lambda: None)
     follow_rename(engine, project=PROJECT, old="src/old.py", new="src/new.py")
     assert shop.read(memory).files == ("src/new.py",)
-    assert [share.count for share in shop.store.models()] == [1]
+    assert [share.count for share in shop.store.vector_models()] == [1]
     shop.store.close()
 
 

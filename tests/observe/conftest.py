@@ -10,7 +10,7 @@ import pytest
 from tests.observe.spooling import Spooler
 from tests.observe.telling import START
 from wellkept.memory.engine import Engine
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing.fakes import ManualClock
 
 
@@ -21,7 +21,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def engine(tmp_path: Path, clock: ManualClock) -> Iterator[Engine]:
-    store = open_sqlite(tmp_path / "memory.db", clock=clock)
+    store = open_store(tmp_path / "memory.db", clock=clock)
     yield Engine(store=store, clock=clock)
     store.close()
 

@@ -101,9 +101,9 @@ def test_in_small_steps_or_at_once_the_same_is_kept(
     stepwise = contents(engine)
     other = Spooler(tmp_path / "other")
     other.catch(*events)
-    from wellkept.store import open_sqlite
+    from wellkept.store import open_store
 
-    fresh = Engine(store=open_sqlite(tmp_path / "other.db", clock=clock), clock=clock)
+    fresh = Engine(store=open_store(tmp_path / "other.db", clock=clock), clock=clock)
     drained(fresh, other)
     assert contents(fresh) == stepwise
     fresh.store.close()
@@ -226,7 +226,7 @@ def test_files_go_when_their_session_is_over_or_quiet_and_not_before(
     clock.advance(seconds=11 * 60)
     assert drained(engine, spooler).removed == 1
     assert spooler.spool.sources() == []
-    assert engine.store.reading_mark("test-client-open.spool") is None
+    assert engine.store.read_position("test-client-open.spool") is None
 
 
 def test_a_new_file_under_an_old_name_is_read_from_its_beginning(
@@ -306,7 +306,7 @@ def test_work_that_goes_on_is_written_again_in_its_place(engine: Engine, spooler
         ids.add(seen.id)
         assert name in seen.content
     assert len(ids) == 1
-    found = engine.store.search_words(["clear"], EVERYTHING, limit=9)
+    found = engine.store.search_fulltext(["clear"], EVERYTHING, limit=9)
     assert ids & {hit.id for hit in found}
 
 
@@ -316,7 +316,7 @@ def test_what_a_drain_brought_is_news_once(engine: Engine, spooler: Spooler) -> 
     spooler.catch(*some_work(say), say.end())
     for _ in range(2):
         drain(engine, spooler.spool, translate=translate, world=world())
-    told = [news.kind.value for news in engine.store.news(after=0, project=None, limit=99)]
+    told = [news.kind.value for news in engine.store.activity(after=0, project=None, limit=99)]
     assert told[0] == "session_started"
     assert told.count("observation_stored") == 1
     assert told[-1] == "session_ended"
@@ -345,7 +345,7 @@ def test_old_records_of_taken_events_are_let_go(
     late = new.prompt("Today")
     spooler.catch(replace(late, origin=replace(late.origin, at=clock.now)))
     drained(engine, spooler)
-    assert engine.store.taken_events([event.origin.event_id, late.origin.event_id]) == {
+    assert engine.store.processed_events([event.origin.event_id, late.origin.event_id]) == {
         late.origin.event_id
     }
 

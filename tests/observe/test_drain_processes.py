@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import drain
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from tests.observe.spooling import Spooler, translate
 from tests.observe.telling import world
 
@@ -38,7 +38,7 @@ def told(entry):
     return translate(entry)
 
 spool = Spooler(Path(sys.argv[2])).spool
-engine = Engine(store=open_sqlite(Path(sys.argv[1])))
+engine = Engine(store=open_store(Path(sys.argv[1])))
 with spool.draining() as mine:
     if mine:
         drain(engine, spool, translate=told, world=world())

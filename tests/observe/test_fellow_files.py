@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wellkept.core.code_modules import module_of
 from wellkept.core.codec import Json
-from wellkept.core.module_names import module_of
 from wellkept.core.payloads import PrefetchPattern
 from wellkept.core.query import FileLink
 from wellkept.core.scratchpad import (

@@ -28,7 +28,9 @@ def sheet_of(*events: Event) -> TaskScratchpad:
 
 
 def learned(engine: Engine, *, kind: MemoryType) -> list[str]:
-    found = [engine.store.get([e.memory_id]) for e in engine.store.explained(project=PROJECT)]
+    found = [
+        engine.store.get([e.memory_id]) for e in engine.store.latest_explanations(project=PROJECT)
+    ]
     return [m.content for (m,) in found if m.type is kind]
 
 

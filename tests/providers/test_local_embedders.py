@@ -14,7 +14,7 @@ import pytest
 from safetensors import numpy as safetensors_numpy
 
 from wellkept.core.errors import ProviderError
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 from wellkept.core.records import replace
 from wellkept.providers.embedders.bpe import BytePairTokenizer
 from wellkept.providers.embedders.bundled_models import MINILM, STATIC

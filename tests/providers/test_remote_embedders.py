@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from wellkept.core.errors import ProviderError, UsageError
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 from wellkept.providers.chat.openai import OpenAIChatModel
 from wellkept.providers.embedders.ollama import (
     OllamaEmbedder,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.server.http_serving import Served, served_in
 from tests.server.talking import memories_in
-from wellkept.core.activity import KEPT_NEWS
+from wellkept.core.activity import ACTIVITY_RETENTION
 from wellkept.core.changes import Mark, PutSession
 from wellkept.core.records import replace
 from wellkept.core.sessions import SessionRecord
@@ -82,11 +82,11 @@ def test_a_subscriber_that_was_away_too_long_is_told_of_the_gap(web: Served) -> 
     web.remember("The first")
     with web.memories.of("") as wk:
         (memory,) = wk.list().items
-        many = [Mark(memory.id, "stale", None)] * (KEPT_NEWS + 5)
+        many = [Mark(memory.id, "stale", None)] * (ACTIVITY_RETENTION + 5)
         wk.engine.store.apply(many)
     with web.events(headers={"Last-Event-ID": "1"}) as events:
         kind, number, told = events.next()
-        assert (kind, number) == ("gap", str(KEPT_NEWS + 6))
+        assert (kind, number) == ("gap", str(ACTIVITY_RETENTION + 6))
         assert told["oldest"] == 7
         web.remember("After the gap")
         assert events.next()[2]["title"] == "After the gap"

@@ -35,7 +35,7 @@ from wellkept.memory.index_text import extra_text
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest
 from wellkept.memory.remember import remember
-from wellkept.store import open_sqlite, restore_sqlite
+from wellkept.store import open_store, restore_store
 from wellkept.testing.conformance.fixtures import EVERYTHING
 from wellkept.testing.fakes import ManualClock, WordEmbedder
 from wellkept.testing.samples import START
@@ -178,7 +178,7 @@ def _restore(scene: Scene) -> None:
     """Put a backup in place while others have the file open."""
     backups = sorted(scene.path.parent.glob("backup-*.db"))
     if backups:
-        restore_sqlite(scene.chance.choice(backups), scene.path)
+        restore_store(scene.chance.choice(backups), scene.path)
 
 
 def _export(scene: Scene) -> None:
@@ -205,7 +205,9 @@ def _drop_vectors(scene: Scene) -> None:
 def _take_vectors_away(scene: Scene) -> None:
     """As an edit without an embedder does; nothing else of the memories changes."""
     chosen = [scene.known()[0] for _ in range(4)] if scene.known() else []
-    scene.store.put_cards([(memory.id, IndexEntry(extra_text(memory))) for memory in chosen])
+    scene.store.put_index_entries(
+        [(memory.id, IndexEntry(extra_text(memory))) for memory in chosen]
+    )
 
 
 def _vacuum(scene: Scene) -> None:
@@ -266,7 +268,7 @@ def perform(name: str, number: int, *, path: Path, store: Store) -> None:
 
 def perform_beside(name: str, number: int, *, path: Path) -> None:
     """Do one act as a process does that opens the store for it."""
-    with closing(open_sqlite(path)) as store:
+    with closing(open_store(path)) as store:
         perform(name, number, path=path, store=store)
 
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from wellkept.core.errors import StoreFullError
-from wellkept.store import restore_sqlite
+from wellkept.store import restore_store
 
 
 def main(source: Path, path: Path, fault: str, number: int) -> None:
@@ -24,7 +24,7 @@ def main(source: Path, path: Path, fault: str, number: int) -> None:
     if fault == "limit":
         resource.setrlimit(resource.RLIMIT_FSIZE, (number, number))
     try:
-        restore_sqlite(source, path, progress=tell)
+        restore_store(source, path, progress=tell)
     except StoreFullError:
         print("full")
 

@@ -152,12 +152,12 @@ class StoreMachine(RuleBasedStateMachine):
     def touch(self, numbers: list[int], at: object) -> None:
         touched = list(dict.fromkeys(self.known(number) for number in numbers))
         for store in (self.model, self.sqlite):
-            store.touch(touched, at=at)  # pyright: ignore[reportArgumentType]
+            store.record_access(touched, at=at)  # pyright: ignore[reportArgumentType]
             store.flush()
 
     @rule(number=st.integers(0, 99), card=cards)
     def put_card(self, number: int, card: IndexEntry) -> None:
-        self.both(lambda store: store.put_cards([(self.known(number), card)]))
+        self.both(lambda store: store.put_index_entries([(self.known(number), card)]))
 
     @rule(model_id=st.sampled_from(("m", "n")))
     def drop_vectors(self, model_id: str) -> None:
@@ -185,9 +185,9 @@ class StoreMachine(RuleBasedStateMachine):
     def same_hits(self, where: Filter, terms: list[str], vector: bytes) -> None:
         def found(store: Store) -> list[set[str]]:
             return [
-                {h.id for h in store.search_words(terms, where, limit=500)},
-                {h.id for h in store.search_fragments(terms, where, limit=500)},
-                {h.id for h in store.search_fragments(["a", "本", "o "], where, limit=500)},
+                {h.id for h in store.search_fulltext(terms, where, limit=500)},
+                {h.id for h in store.search_substrings(terms, where, limit=500)},
+                {h.id for h in store.search_substrings(["a", "本", "o "], where, limit=500)},
                 {h.id for h in store.search_vectors(vector, model_id="m", where=where, limit=500)},
                 {i for i, _ in store.vectors(model_id="n", where=where)},
                 {m.id for m in store.iterate(where)},
@@ -212,7 +212,7 @@ class StoreMachine(RuleBasedStateMachine):
             for m in memories
             if m.session_id and m.seq is not None
         ]
-        self.both(lambda store: sorted(store.around(asked, where, span=span)))
+        self.both(lambda store: sorted(store.session_neighbours(asked, where, span=span)))
 
     @rule(number=st.integers(0, 99), length=st.integers(3, 36))
     def same_names(self, number: int, length: int) -> None:
@@ -225,7 +225,7 @@ class StoreMachine(RuleBasedStateMachine):
         if hasattr(self, "sqlite"):
             assert list(self.model.iterate(EVERYTHING)) == list(self.sqlite.iterate(EVERYTHING))
             assert self.model.projects() == self.sqlite.projects()
-            assert set(self.model.models()) == set(self.sqlite.models())
+            assert set(self.model.vector_models()) == set(self.sqlite.vector_models())
 
     def teardown(self) -> None:
         if hasattr(self, "sqlite"):

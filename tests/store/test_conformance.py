@@ -9,7 +9,7 @@ import pytest
 
 from wellkept.core.clock import system_clock
 from wellkept.core.ports.store import Store
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.testing import ModelStore
@@ -24,7 +24,7 @@ class TestSqlite(StoreConformance):
 
     @pytest.fixture
     def open_at(self) -> Callable[[Path], Store]:
-        return open_sqlite
+        return open_store
 
 
 class TestWarmSqlite(SearchConformance, VectorConformance):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from wellkept.core.errors import StoreError
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.maintenance.backup import copy_database
 from wellkept.store.sqlite.migrations import STEPS, migrate
@@ -49,7 +49,7 @@ def test_two_copies_to_the_same_place_at_once_do_not_trip_each_other(
 def test_the_copy_before_a_migration_can_be_read_by_its_owner_alone(
     tmp_path: Path, database: Database
 ) -> None:
-    open_sqlite(database.path).close()
+    open_store(database.path).close()
     (copy,) = tmp_path.glob("store.db.before-*")
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
@@ -89,7 +89,7 @@ def test_a_killed_copy_beside_the_database_is_told_and_mended(
     tmp_path: Path, database: Database
 ) -> None:
     left = tmp_path / "store.db.abcdefgh.wellkept.partial"
-    with closing(open_sqlite(database.path)) as store:
+    with closing(open_store(database.path)) as store:
         left.write_bytes(b"half")
         os.utime(left, (1, 1))
         assert [finding.check for finding in store.check()] == ["copies"]

@@ -18,11 +18,11 @@ from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, SessionPosition
 from wellkept.core.records import replace
 from wellkept.core.types import Scope
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.connection import sql_functions
 from wellkept.store.sqlite.search.candidates import CandidateReader
-from wellkept.store.sqlite.search.fulltext import search_words
-from wellkept.store.sqlite.search.trigrams import search_fragments
+from wellkept.store.sqlite.search.fulltext import search_fulltext
+from wellkept.store.sqlite.search.trigrams import search_substrings
 from wellkept.store.sqlite.search.vectors import VectorSearch
 from wellkept.testing import Samples
 from wellkept.testing.samples import START
@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
-    opened = open_sqlite(path)
+    opened = open_store(path)
     yield opened
     opened.close()
 
@@ -90,7 +90,7 @@ class Life:
             return
         old = self._chance.choice(list(self.known.values()))
         self._store.apply([self._change(old)])
-        self._store.touch([old.id], at=START + timedelta(days=1))
+        self._store.record_access([old.id], at=START + timedelta(days=1))
         self._store.flush()
 
     def _change(self, old: Memory) -> Change:
@@ -155,7 +155,7 @@ def test_vectors_follow_every_change_of_another_process(
     for number in range(90):
         life.step()
         if number % 7 == 0:
-            store.put_cards([(each, IndexEntry()) for each in list(life.known)[:2]])
+            store.put_index_entries([(each, IndexEntry()) for each in list(life.known)[:2]])
         if number == 60:  # more than the list names
             db.execute(FORGET)
         said = [
@@ -222,7 +222,7 @@ def test_what_another_thread_learned_meanwhile_does_not_disturb_a_search(
         store.apply([Delete(added[0].memory.id), Close(added[1].memory.id, START)])
         assert len(facts.passing(db, [1, 2, 3], where)) == 1
         for found in (
-            search_fragments(earlier, ["lph"], where, limit=5, facts=facts),
-            search_words(earlier, ["beta"], where, limit=5, facts=facts),
+            search_substrings(earlier, ["lph"], where, limit=5, facts=facts),
+            search_fulltext(earlier, ["beta"], where, limit=5, facts=facts),
         ):
             assert [hit.id for hit in found] == [added[2].memory.id]

@@ -29,7 +29,7 @@ from wellkept.core.errors import (
 from wellkept.core.memory import Evidence, Memory, Relation, WorkUnitRef
 from wellkept.core.ports.store import Store
 from wellkept.core.types import EvidenceKind, RelationType
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing import Samples
 from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
@@ -57,7 +57,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
-    opened = open_sqlite(path, busy_timeout_ms=50)
+    opened = open_store(path, busy_timeout_ms=50)
     yield opened
     opened.close()
 
@@ -67,7 +67,7 @@ class TestSeveralAtOnce:
         writers = [start_writer(path, f"p{i}", 40) for i in range(3)]
         said = [writer.communicate(timeout=120)[0].split() for writer in writers]
         assert [writer.returncode for writer in writers] == [0, 0, 0]
-        store = open_sqlite(path)
+        store = open_store(path)
         ids = [full_id for lines in said for full_id in lines]
         assert len(ids) == len(store.get(ids)) == store.stats(EVERYTHING).total == 120
         assert store.check(deep=True) == []
@@ -84,10 +84,10 @@ class TestSeveralAtOnce:
                     added = samples.insert(f"word{i}", model_id="m", vector=vector)
                     store.apply([added])
                     where = replace(HERE, project=f"t{number}")
-                    assert len(store.search_words([f"word{i}"], where, limit=5)) == 1
+                    assert len(store.search_fulltext([f"word{i}"], where, limit=5)) == 1
                     nearest = store.search_vectors(vector, model_id="m", where=where, limit=1)
                     assert nearest[0].id == added.memory.id
-                    store.touch([added.memory.id], at=samples.now)
+                    store.record_access([added.memory.id], at=samples.now)
             except BaseException as error:
                 failures.append(error)
                 raise
@@ -129,21 +129,21 @@ class TestSuddenDeath:
             acknowledged += said_lines(writer, 15 + 7 * attempt)
             writer.kill()
             acknowledged += [line for line in writer.communicate()[0].split() if len(line) == 36]
-            store = open_sqlite(path)
+            store = open_store(path)
             assert len(store.get(acknowledged)) == len(acknowledged)
             assert store.check(deep=True) == []
             store.close()
         assert len(acknowledged) > 80
 
     def test_a_full_disk_refuses_the_write_and_keeps_the_rest(self, path: Path) -> None:
-        open_sqlite(path).close()
+        open_store(path).close()
         writer = start_writer(path, "filling", 5_000, 2_000_000)
         lines = writer.communicate(timeout=120)[0].splitlines()
         assert writer.returncode == 0
         assert lines[-1].startswith("full")
         assert "no room left" in lines[-1]
         kept = lines[:-1]
-        store = open_sqlite(path)
+        store = open_store(path)
         assert len(store.get(kept)) == len(kept) == store.stats(EVERYTHING).total > 10
         assert store.check(deep=True) == []
         store.apply([Samples().insert("there is room again")])
@@ -172,7 +172,7 @@ class TestLocked:
         store.apply([added])
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        assert len(store.search_words(["alpha"], HERE, limit=3)) == 1
+        assert len(store.search_fulltext(["alpha"], HERE, limit=3)) == 1
         assert store.get([added.memory.id]) == [added.memory]
         other.close()
 
@@ -182,7 +182,7 @@ class TestLocked:
         store.apply([added])
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        store.touch([added.memory.id], at=samples.now)
+        store.record_access([added.memory.id], at=samples.now)
         store.flush()
         with pytest.raises(StoreBusyError):
             store.apply([samples.insert("late")])
@@ -204,7 +204,7 @@ class TestReadOnly:
     @pytest.fixture
     def filled(self, folder: Path) -> Path:
         path = folder / "store.db"
-        store = open_sqlite(path)
+        store = open_store(path)
         samples = Samples()
         store.apply([samples.insert("alpha", model_id="m", vector=samples.vector())])
         store.search_vectors(samples.vector(), model_id="m", where=HERE, limit=1)
@@ -225,11 +225,11 @@ class TestReadOnly:
 
     def check_reading_only(self, store: Store) -> None:
         (memory,) = store.list(HERE).items
-        assert [h.id for h in store.search_words(["alpha"], HERE, limit=3)] == [memory.id]
-        assert [h.id for h in store.search_fragments(["lph", "al"], HERE, limit=3)] == [memory.id]
+        assert [h.id for h in store.search_fulltext(["alpha"], HERE, limit=3)] == [memory.id]
+        assert [h.id for h in store.search_substrings(["lph", "al"], HERE, limit=3)] == [memory.id]
         vector = Samples(seed=5).vector()
         assert store.search_vectors(vector, model_id="m", where=HERE, limit=1)[0].id == memory.id
-        store.touch([memory.id], at=memory.accessed_at)
+        store.record_access([memory.id], at=memory.accessed_at)
         store.flush()
         with pytest.raises(StoreReadOnlyError):
             store.apply([Samples(seed=1).insert()])
@@ -243,13 +243,13 @@ class TestReadOnly:
 
     def test_asked_for_it_reads_and_never_writes(self, filled: Path) -> None:
         before = filled.read_bytes()
-        self.check_reading_only(open_sqlite(filled, read_only=True))
+        self.check_reading_only(open_store(filled, read_only=True))
         assert filled.read_bytes() == before
 
     def test_a_file_and_folder_that_cannot_be_written_can_be_read(
         self, filled: Path, powerless: None
     ) -> None:
-        self.check_reading_only(open_sqlite(filled))
+        self.check_reading_only(open_store(filled))
 
     def test_a_writable_file_in_a_folder_that_is_not_can_be_read(
         self, filled: Path, powerless: None
@@ -259,19 +259,19 @@ class TestReadOnly:
         filled.parent.chmod(0o555)
         if os.getuid() == 0:
             os.seteuid(NOBODY)
-        self.check_reading_only(open_sqlite(filled))
+        self.check_reading_only(open_store(filled))
 
     def test_a_file_that_another_is_writing_can_be_read_without_permission(
         self, filled: Path
     ) -> None:
-        writer = open_sqlite(filled)
+        writer = open_store(filled)
         writer.apply([Samples(seed=9).insert("beta")])
         for file in filled.parent.iterdir():
             file.chmod(0o644)
         if os.geteuid() == 0:
             os.seteuid(NOBODY)
         try:
-            reader = open_sqlite(filled)
+            reader = open_store(filled)
             assert {m.content for m in reader.list(HERE).items} == {"alpha", "beta"}
             reader.close()
         finally:
@@ -283,13 +283,13 @@ class TestReadOnly:
         self, folder: Path, powerless: None
     ) -> None:
         with pytest.raises(StoreError, match="below"):
-            open_sqlite(folder / "below" / "store.db")
+            open_store(folder / "below" / "store.db")
         with pytest.raises(StoreError):
-            open_sqlite(folder / "new.db")
+            open_store(folder / "new.db")
 
     def test_nothing_to_read_is_an_error(self, folder: Path) -> None:
         with pytest.raises(StoreError, match="no database"):
-            open_sqlite(folder / "missing.db", read_only=True)
+            open_store(folder / "missing.db", read_only=True)
 
 
 class TestAnotherFileInItsPlace:
@@ -297,7 +297,7 @@ class TestAnotherFileInItsPlace:
 
     @pytest.fixture
     def other(self, tmp_path: Path) -> Path:
-        made = open_sqlite(tmp_path / "other.db")
+        made = open_store(tmp_path / "other.db")
         made.apply([Samples(seed=3).insert("of the other file")])
         made.close()
         return tmp_path / "other.db"
@@ -308,7 +308,7 @@ class TestAnotherFileInItsPlace:
     ) -> None:
         added = Samples().insert("alpha")
         store.apply([added])
-        store.touch([added.memory.id], at=added.memory.accessed_at)
+        store.record_access([added.memory.id], at=added.memory.accessed_at)
         if how == "replaced":
             other.replace(path)
         else:
@@ -316,7 +316,7 @@ class TestAnotherFileInItsPlace:
         for use in (
             lambda: store.apply([Samples(seed=1).insert("astray")]),
             lambda: store.get([added.memory.id]),
-            lambda: store.search_words(["alpha"], HERE, limit=3),
+            lambda: store.search_fulltext(["alpha"], HERE, limit=3),
         ):
             with pytest.raises(StoreError, match="replaced or removed while it was open"):
                 use()
@@ -329,7 +329,7 @@ class TestAnotherFileInItsPlace:
         for name in ("store.db-wal", "store.db-shm"):
             path.with_name(name).unlink()
         other.replace(path)
-        successor = open_sqlite(path)
+        successor = open_store(path)
         successor.apply([Samples(seed=4).insert("in the log only")])
         store.close()
         assert path.with_name("store.db-wal").exists()
@@ -343,7 +343,7 @@ class TestDamage:
     def test_a_file_that_is_no_database_is_refused_and_left_alone(self, path: Path) -> None:
         path.write_text("Dear diary, " * 1000)
         with pytest.raises(StoreCorruptError, match="not a Wellkept database"):
-            open_sqlite(path)
+            open_store(path)
         assert path.read_text().startswith("Dear diary")
 
     def test_a_database_of_someone_else_is_refused_and_left_alone(self, path: Path) -> None:
@@ -352,7 +352,7 @@ class TestDamage:
         other.commit()
         other.close()
         with pytest.raises(StoreCorruptError, match="not one of Wellkept's"):
-            open_sqlite(path)
+            open_store(path)
         other = sqlite3.connect(path)
         assert other.execute("SELECT name FROM sqlite_schema").fetchall() == [("bookmarks",)]
         other.close()
@@ -362,19 +362,19 @@ class TestDamage:
         self, path: Path, how: str
     ) -> None:
         samples = Samples()
-        store = open_sqlite(path)
+        store = open_store(path)
         store.apply([samples.insert(f"word{i} " * 50) for i in range(300)])
         store.close()
         path.write_bytes(_damaged(path.read_bytes(), how))
         told = 0
         try:
-            store = open_sqlite(path)
+            store = open_store(path)
         except StoreCorruptError:
             return
         for look in (
             lambda: list(store.iterate(EVERYTHING)),
-            lambda: store.search_words(["word7", "word250"], HERE, limit=500),
-            lambda: store.search_fragments(["word299"], HERE, limit=500),
+            lambda: store.search_fulltext(["word7", "word250"], HERE, limit=500),
+            lambda: store.search_substrings(["word299"], HERE, limit=500),
         ):
             try:
                 look()
@@ -396,7 +396,7 @@ class TestDamage:
         assert [f.check for f in store.check(deep=True)] == ["rows"]
 
     def test_a_newer_database_is_refused_untouched(self, path: Path) -> None:
-        open_sqlite(path).close()
+        open_store(path).close()
         raw = sqlite3.connect(path)
         raw.execute("INSERT INTO schema_steps VALUES (99, 'from the future', 0)")
         raw.commit()
@@ -405,7 +405,7 @@ class TestDamage:
         before = path.read_bytes()
         for read_only in (False, True):
             with pytest.raises(StoreVersionError, match="Upgrade Wellkept"):
-                open_sqlite(path, read_only=read_only)
+                open_store(path, read_only=read_only)
         assert path.read_bytes() == before
 
 
@@ -482,8 +482,8 @@ class TestHostileText:
         broken = "\ud800"
         assert store.list(replace(HERE, tags=(broken,))).total == 0
         assert store.list(replace(HERE, project=broken)).total == 0
-        assert store.search_words([broken], HERE, limit=3) == []
-        assert store.search_fragments([broken, broken * 4], HERE, limit=3) == []
+        assert store.search_fulltext([broken], HERE, limit=3) == []
+        assert store.search_substrings([broken, broken * 4], HERE, limit=3) == []
         assert store.resolve(broken * 8, project=None) == []
         assert store.get([broken]) == []
         assert store.linked_files(broken, [broken], min_weight=0.1, limit=3) == []
@@ -502,9 +502,9 @@ class TestHostileText:
     def test_a_limit_that_no_column_can_hold_is_refused_as_a_limit(self, store: Store) -> None:
         for ask in (
             lambda: store.list(HERE, limit=10**30),
-            lambda: store.search_words(["x"], HERE, limit=10**30),
+            lambda: store.search_fulltext(["x"], HERE, limit=10**30),
             lambda: store.sessions(project=None, limit=10**30),
-            lambda: store.news(after=0, project=None, limit=10**30),
+            lambda: store.activity(after=0, project=None, limit=10**30),
         ):
             with pytest.raises(UsageError, match=r"limit of 10+ is out of range"):
                 ask()

@@ -16,7 +16,7 @@ from wellkept.core.changes import Delete, IndexEntry, Insert, Replace
 from wellkept.core.memory import Memory
 from wellkept.core.ports.store import Store
 from wellkept.core.types import MemoryType
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.search.term_cache import TermCache
 
 pytestmark = pytest.mark.feature("B1")
@@ -53,7 +53,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
     chance = random.Random(5)
-    opened = open_sqlite(path)
+    opened = open_store(path)
     opened.apply([Insert(_memory(n, _text(chance)), IndexEntry()) for n in range(400)])
     yield opened
     opened.close()

@@ -8,7 +8,7 @@ import pytest
 
 from wellkept.core.errors import StoreCorruptError
 from wellkept.core.ports.graph import GraphStore
-from wellkept.store import open_sqlite, open_sqlite_graph
+from wellkept.store import open_graph, open_store
 from wellkept.testing.conformance.graph import GraphConformance
 from wellkept.testing.model_store.graph import ModelGraph
 
@@ -16,7 +16,7 @@ from wellkept.testing.model_store.graph import ModelGraph
 class TestSqliteGraph(GraphConformance):
     @pytest.fixture
     def store(self, tmp_path: Path) -> GraphStore:
-        return open_sqlite_graph(tmp_path / "graph.db")
+        return open_graph(tmp_path / "graph.db")
 
 
 class TestModelGraph(GraphConformance):
@@ -27,6 +27,6 @@ class TestModelGraph(GraphConformance):
 
 @pytest.mark.feature("E2")
 def test_a_file_of_memories_is_not_taken_for_a_graph(tmp_path: Path) -> None:
-    open_sqlite(tmp_path / "memory.db").close()
+    open_store(tmp_path / "memory.db").close()
     with pytest.raises(StoreCorruptError):
-        open_sqlite_graph(tmp_path / "memory.db")
+        open_graph(tmp_path / "memory.db")

@@ -31,11 +31,11 @@ from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 from wellkept.store.sqlite.search.candidates import CandidateReader
-from wellkept.store.sqlite.search.fulltext import SearchEffort, search_words
+from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.store import SqliteStore
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, to_row
@@ -102,12 +102,12 @@ def answers(store: Store) -> list[object]:
     ids = [memory.id for memory in store.iterate(EVERYTHING)]
     places = [SessionPosition(session, seq) for session in "stu" for seq in (0, 3, 7)]
     for where in FILTERS:
-        told.append(store.search_words(WORDS[:4], where, limit=50))
-        told.append(store.search_fragments(["lph", "k", "本語"], where, limit=50))
-        told.append(store.around(places, where, span=1))
+        told.append(store.search_fulltext(WORDS[:4], where, limit=50))
+        told.append(store.search_substrings(["lph", "k", "本語"], where, limit=50))
+        told.append(store.session_neighbours(places, where, span=1))
         for embedder in EMBEDDERS:
             vector = embedder.embed_query("alpha tango delta")
-            if embedder.model_id in {share.model_id for share in store.models()}:
+            if embedder.model_id in {share.model_id for share in store.vector_models()}:
                 told.append(
                     store.search_vectors(vector, model_id=embedder.model_id, where=where, limit=9)
                 )
@@ -127,7 +127,7 @@ def recalled(store: Store, question: str, mode: SearchMode) -> list[object]:
 
 
 def assert_as_fresh(path: Path, *kept: Store) -> None:
-    with closing(open_sqlite(path, clock=CLOCK)) as fresh:
+    with closing(open_store(path, clock=CLOCK)) as fresh:
         expected = answers(fresh)
     for store in kept:
         assert answers(store) == expected
@@ -141,15 +141,15 @@ class KeptWords:
         self._frequent = TermCache(from_rows=1)
 
     def assert_as_fresh(self, path: Path) -> None:
-        with closing(open_sqlite(path, clock=CLOCK)) as fresh:
+        with closing(open_store(path, clock=CLOCK)) as fresh:
             for where in FILTERS:
-                expected = fresh.search_words(WORDS, where, limit=50)
+                expected = fresh.search_fulltext(WORDS, where, limit=50)
                 assert _rounded(self._found(where)) == _rounded(expected)
 
     def _found(self, where: Filter) -> list[RetrieverHit]:
         self._db.execute("BEGIN")
         try:
-            return search_words(
+            return search_fulltext(
                 self._db, WORDS, where, limit=50, frequent=self._frequent, effort=NEVER_SMALL
             )
         finally:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from wellkept.core.errors import StoreError, StoreVersionError
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Connection, Database, require_sqlite
 from wellkept.store.sqlite.migrations import STEPS, Migration, migrate, pending, schema_version
 from wellkept.testing import Samples
@@ -88,7 +88,7 @@ def test_a_migrated_schema_equals_a_fresh_one(path: Path, tmp_path: Path) -> Non
 def test_a_copy_is_made_before_the_first_step_on_an_existing_file(
     path: Path, database: Database
 ) -> None:
-    store = open_sqlite(path)
+    store = open_store(path)
     samples = Samples()
     store.apply([samples.insert(f"n{i}") for i in range(20)])
     memories = list(store.iterate(EVERYTHING))
@@ -97,7 +97,7 @@ def test_a_copy_is_made_before_the_first_step_on_an_existing_file(
     migrate(database, clock=lambda: START, steps=LONGER)
     (copy,) = path.parent.glob("*.before-*")
     assert copy.name == f"store.db.before-v{NEXT}"
-    kept = open_sqlite(copy)
+    kept = open_store(copy)
     assert list(kept.iterate(EVERYTHING)) == memories
     assert kept.check(deep=True) == []
     kept.close()
@@ -136,13 +136,13 @@ def test_older_code_refuses_a_newer_file(path: Path, database: Database) -> None
     with database.reading() as db, pytest.raises(StoreVersionError):
         pending(db)
     with pytest.raises(StoreVersionError, match=f"version {NEXT}"):
-        open_sqlite(path)
+        open_store(path)
 
 
 def test_an_older_file_that_cannot_be_written_says_what_to_do(
     path: Path,
 ) -> None:
-    open_sqlite(path).close()
+    open_store(path).close()
     readable = Database(path, busy_timeout_ms=1_000, durability="normal", uri_query="?mode=ro")
     with readable.reading() as db:
         assert pending(db, LONGER) == [LONGER[-1]]

@@ -16,7 +16,7 @@ from wellkept.core.errors import (
     UsageError,
 )
 from wellkept.core.ports.store import Store
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.connection.errors import translate
 from wellkept.store.sqlite.tables.access_counts import AccessBuffer, AccessCount
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.feature("A1")
 
 def test_a_new_store_makes_its_folder_and_uses_a_write_ahead_log(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "down" / "store.db"
-    store: Store = open_sqlite(str(path))
+    store: Store = open_store(str(path))
     facts = store.describe()
     assert (facts["engine"], facts["journal"], facts["location"]) == ("SQLite", "wal", str(path))
     store.close()
@@ -45,7 +45,7 @@ def test_durability_is_what_was_asked_for(tmp_path: Path, durability: str, level
 
 
 def test_a_fully_durable_store_works_like_any_other(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "store.db", durability="full")
+    store = open_store(tmp_path / "store.db", durability="full")
     store.apply([Samples().insert()])
     assert store.stats(EVERYTHING).total == 1
     store.close()
@@ -53,18 +53,18 @@ def test_a_fully_durable_store_works_like_any_other(tmp_path: Path) -> None:
 
 def test_a_path_with_signs_that_mean_something_in_a_url_is_only_a_path(tmp_path: Path) -> None:
     path = tmp_path / "50% off?mode=memory#1 é.db"
-    store = open_sqlite(path)
+    store = open_store(path)
     store.apply([Samples().insert()])
     store.close()
     assert path.is_file()
-    again = open_sqlite(path, read_only=True)
+    again = open_store(path, read_only=True)
     assert again.stats(EVERYTHING).total == 1
     again.close()
 
 
 def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
-        open_sqlite(tmp_path)
+        open_store(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from wellkept.core.errors import (
     StoreVersionError,
     UsageError,
 )
-from wellkept.store import look_into_sqlite, open_sqlite, restore_sqlite, verify_sqlite_backup
+from wellkept.store import inspect_database, open_store, restore_store, verify_backup
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 from wellkept.testing import Samples
@@ -44,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 def backup(tmp_path: Path) -> Path:
     """A backup of 300 memories, some megabytes of them."""
     samples = Samples(seed=1, project="example")
-    with closing(open_sqlite(tmp_path / "origin" / "store.db")) as origin:
+    with closing(open_store(tmp_path / "origin" / "store.db")) as origin:
         origin.apply([samples.insert(f"restored {i}{FILLER}") for i in range(300)])
         origin.backup(tmp_path / "backup.db")
     return tmp_path / "backup.db"
@@ -54,13 +54,13 @@ def backup(tmp_path: Path) -> Path:
 def present(path: Path) -> Path:
     """A database of two memories that nobody has open."""
     samples = Samples(seed=2)
-    with closing(open_sqlite(path)) as store:
+    with closing(open_store(path)) as store:
         store.apply([samples.insert("present one"), samples.insert("present two")])
     return path
 
 
 def held(path: Path) -> int:
-    with closing(open_sqlite(path)) as store:
+    with closing(open_store(path)) as store:
         assert store.check(deep=True) == []
         return store.stats(EVERYTHING).total
 
@@ -78,33 +78,33 @@ def restored_by(
 
 class TestWhatIsThere:
     def test_it_is_replaced_and_kept_beside(self, present: Path, backup: Path) -> None:
-        done = restore_sqlite(backup, present, clock=lambda: START)
+        done = restore_store(backup, present, clock=lambda: START)
         kept = present.with_name(f"store.db.before-restore-{START:%Y%m%dT%H%M%SZ}")
         assert done == (kept, True)
         assert (held(present), held(kept)) == (300, 2)
 
     @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
     def test_the_copy_is_for_its_owner_alone(self, present: Path, backup: Path) -> None:
-        kept = restore_sqlite(backup, present).kept
+        kept = restore_store(backup, present).kept
         assert kept is not None
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
     def test_two_in_the_same_second_keep_two_copies(self, present: Path, backup: Path) -> None:
-        first = restore_sqlite(backup, present, clock=lambda: START).kept
-        second = restore_sqlite(backup, present, clock=lambda: START).kept
+        first = restore_store(backup, present, clock=lambda: START).kept
+        second = restore_store(backup, present, clock=lambda: START).kept
         assert first is not None
         assert second is not None
         assert first != second
         assert (held(first), held(second)) == (2, 300)
 
     def test_nothing_there_is_nothing_kept(self, path: Path, backup: Path) -> None:
-        assert restore_sqlite(backup, path).kept is None
+        assert restore_store(backup, path).kept is None
         assert held(path) == 300
 
     def test_a_log_of_a_database_that_is_gone_is_not_mixed_in(
         self, present: Path, backup: Path
     ) -> None:
-        store = open_sqlite(present)
+        store = open_store(present)
         store.apply([Samples(seed=5).insert("only in the log")])
         log = present.with_name("store.db-wal")
         aside = log.with_name("aside")
@@ -112,17 +112,17 @@ class TestWhatIsThere:
         store.close()
         present.unlink()
         aside.replace(log)
-        restore_sqlite(backup, present)
+        restore_store(backup, present)
         assert held(present) == 300
 
     def test_a_process_that_has_it_open_goes_on_with_what_was_restored(
         self, present: Path, backup: Path
     ) -> None:
-        with closing(open_sqlite(present)) as running:
-            assert len(running.search_words(["present"], HERE, limit=9)) == 2
-            restore_sqlite(backup, present)
-            assert running.search_words(["present"], HERE, limit=9) == []
-            assert len(running.search_words(["restored"], HERE, limit=9)) == 9
+        with closing(open_store(present)) as running:
+            assert len(running.search_fulltext(["present"], HERE, limit=9)) == 2
+            restore_store(backup, present)
+            assert running.search_fulltext(["present"], HERE, limit=9) == []
+            assert len(running.search_fulltext(["restored"], HERE, limit=9)) == 9
             running.apply([Samples(seed=7).insert("written afterwards")])
             assert running.stats(EVERYTHING).total == 301
         assert held(present) == 301
@@ -130,9 +130,9 @@ class TestWhatIsThere:
     def test_what_only_the_log_of_a_running_process_holds_is_kept_too(
         self, present: Path, backup: Path
     ) -> None:
-        with closing(open_sqlite(present)) as running:
+        with closing(open_store(present)) as running:
             running.apply([Samples(seed=7).insert("in the log")])
-            kept = restore_sqlite(backup, present).kept
+            kept = restore_store(backup, present).kept
         assert kept is not None
         assert held(kept) == 3
 
@@ -140,7 +140,7 @@ class TestWhatIsThere:
         self, present: Path, backup: Path
     ) -> None:
         refused: list[StoreBusyError] = []
-        with closing(open_sqlite(present, busy_timeout_ms=0)) as running:
+        with closing(open_store(present, busy_timeout_ms=0)) as running:
 
             def write_meanwhile(done: int, total: int) -> None:
                 if done < total:
@@ -149,7 +149,7 @@ class TestWhatIsThere:
                         running.apply([Samples(seed=7).insert("in between")])
                     refused.append(caught.value)
 
-            restore_sqlite(backup, present, progress=write_meanwhile)
+            restore_store(backup, present, progress=write_meanwhile)
         assert refused
         assert held(present) == 300
 
@@ -159,7 +159,7 @@ class TestWhatIsThere:
         with closing(sqlite3.connect(present, isolation_level=None)) as writer:
             writer.execute("BEGIN IMMEDIATE")
             with pytest.raises(StoreBusyError, match="locked"):
-                restore_sqlite(backup, present, busy_timeout_ms=50)
+                restore_store(backup, present, busy_timeout_ms=50)
         assert held(present) == 2
         assert kept_beside(present) == []
 
@@ -167,17 +167,17 @@ class TestWhatIsThere:
         with closing(sqlite3.connect(present)) as db, db:
             db.execute("INSERT INTO schema_steps VALUES (999, 'of tomorrow', 0)")
         with pytest.raises(StoreVersionError):
-            open_sqlite(present)
-        kept = restore_sqlite(backup, present).kept
+            open_store(present)
+        kept = restore_store(backup, present).kept
         assert held(present) == 300
         assert kept is not None
-        assert look_into_sqlite(kept).schema == 999
+        assert inspect_database(kept).schema == 999
 
     def test_a_database_of_another_program_is_left_alone(self, path: Path, backup: Path) -> None:
         with closing(sqlite3.connect(path)) as db, db:
             db.execute("CREATE TABLE recipes (name)")
         with pytest.raises(UsageError, match="another program"):
-            restore_sqlite(backup, path)
+            restore_store(backup, path)
         with closing(sqlite3.connect(path)) as db:
             assert db.execute("SELECT name FROM sqlite_schema").fetchall() == [("recipes",)]
 
@@ -189,17 +189,17 @@ class TestWhatIsThere:
             db.execute("PRAGMA page_size = 8192")
             db.execute("VACUUM")
         with pytest.raises(StoreError, match="8192"):
-            restore_sqlite(backup, present)
+            restore_store(backup, present)
         assert held(present) == 2
         present.unlink()
-        restore_sqlite(backup, present)
+        restore_store(backup, present)
         assert held(present) == 300
 
     @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
     def test_one_that_cannot_be_written_is_told(self, present: Path, backup: Path) -> None:
         present.chmod(0o400)
         with pytest.raises(StoreReadOnlyError):
-            restore_sqlite(backup, present)
+            restore_store(backup, present)
 
 
 class TestDamage:
@@ -211,7 +211,7 @@ class TestDamage:
     ) -> None:
         path.write_bytes(content)
         path.with_name("store.db-wal").write_bytes(b"its log")
-        done = restore_sqlite(backup, path)
+        done = restore_store(backup, path)
         assert held(path) == 300
         assert not done.in_place
         assert done.kept is not None
@@ -223,21 +223,21 @@ class TestDamage:
         content = bytearray(present.read_bytes())
         content[4096 : 4096 * 12] = b"\xab" * (4096 * 11)
         present.write_bytes(content)
-        done = restore_sqlite(backup, present)
+        done = restore_store(backup, present)
         assert held(present) == 300
         assert done.kept is not None
         assert done.kept.read_bytes()[4096 : 4096 * 12] == b"\xab" * (4096 * 11)
 
     def test_a_truncated_file_is_replaced(self, present: Path, backup: Path) -> None:
         os.truncate(present, present.stat().st_size // 2 + 100)
-        restore_sqlite(backup, present)
+        restore_store(backup, present)
         assert held(present) == 300
         assert kept_beside(present)
 
 
 class TestTheBackup:
     def test_it_is_told_by_what_it_holds(self, path: Path, backup: Path) -> None:
-        found = verify_sqlite_backup(backup, path)
+        found = verify_backup(backup, path)
         assert (found.memories, found.projects) == (300, (("example", 300),))
         assert found.oldest_at is not None
         assert found.newest_at is not None
@@ -246,32 +246,32 @@ class TestTheBackup:
 
     def test_it_is_only_read(self, present: Path, backup: Path) -> None:
         before = backup.read_bytes()
-        restore_sqlite(backup, present)
+        restore_store(backup, present)
         assert backup.read_bytes() == before
         assert sorted(p.name for p in backup.parent.glob("backup.db*")) == ["backup.db"]
 
     def test_a_store_in_use_serves_as_one_with_what_its_log_holds(
         self, tmp_path: Path, present: Path
     ) -> None:
-        with closing(open_sqlite(tmp_path / "live.db")) as live:
+        with closing(open_store(tmp_path / "live.db")) as live:
             live.apply([Samples(seed=8).insert("in the log only")])
-            restore_sqlite(tmp_path / "live.db", present)
+            restore_store(tmp_path / "live.db", present)
         assert held(present) == 1
 
     def test_an_older_one_is_migrated(self, tmp_path: Path, present: Path) -> None:
         old = Database(tmp_path / "old.db", busy_timeout_ms=1_000, durability="normal")
         migrate(old, clock=lambda: START, steps=STEPS[:1])
         old.close()
-        assert verify_sqlite_backup(tmp_path / "old.db", present).schema == 1
-        restore_sqlite(tmp_path / "old.db", present)
-        assert look_into_sqlite(present).schema == STEPS[-1].number
+        assert verify_backup(tmp_path / "old.db", present).schema == 1
+        restore_store(tmp_path / "old.db", present)
+        assert inspect_database(present).schema == STEPS[-1].number
         assert held(present) == 0
 
     def test_a_newer_one_is_refused(self, present: Path, backup: Path) -> None:
         with closing(sqlite3.connect(backup)) as db, db:
             db.execute("INSERT INTO schema_steps VALUES (999, 'of tomorrow', 0)")
         with pytest.raises(StoreVersionError, match="999"):
-            restore_sqlite(backup, present)
+            restore_store(backup, present)
         assert held(present) == 2
 
     def test_a_damaged_one_is_refused(self, present: Path, backup: Path) -> None:
@@ -280,9 +280,9 @@ class TestTheBackup:
         content[middle : middle + 4096] = b"\xab" * 4096
         backup.write_bytes(content)
         with pytest.raises(StoreCorruptError, match="no healthy backup"):
-            verify_sqlite_backup(backup, present)
+            verify_backup(backup, present)
         with pytest.raises(StoreCorruptError, match="no healthy backup"):
-            restore_sqlite(backup, present)
+            restore_store(backup, present)
         assert held(present) == 2
         assert kept_beside(present) == []
 
@@ -293,15 +293,15 @@ class TestTheBackup:
             db.execute("CREATE TABLE recipes (name)")
         for name in ("empty", "text", "foreign"):
             with pytest.raises(StoreCorruptError, match=name):
-                restore_sqlite(tmp_path / name, present)
+                restore_store(tmp_path / name, present)
             with pytest.raises(StoreCorruptError, match=name) as refused:
-                verify_sqlite_backup(tmp_path / name, present)
+                verify_backup(tmp_path / name, present)
             assert refused.value.hint == "Nothing was changed. Name another backup."
         for name in ("missing", "."):
             with pytest.raises(UsageError, match="no file"):
-                restore_sqlite(tmp_path / name, present)
+                restore_store(tmp_path / name, present)
         with pytest.raises(UsageError, match="the database itself"):
-            restore_sqlite(present, present)
+            restore_store(present, present)
         assert held(present) == 2
         assert kept_beside(present) == []
 
@@ -319,7 +319,7 @@ class TestFaults:
         assert held(present) == memories
         (kept,) = kept_beside(present)
         assert held(kept) == 2
-        restore_sqlite(backup, present)
+        restore_store(backup, present)
         assert held(present) == 300
 
     def test_a_killed_process_leaves_an_empty_database_where_none_was(

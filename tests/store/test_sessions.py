@@ -12,7 +12,7 @@ import pytest
 from wellkept.core.changes import PutSession, SaveReadPosition
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.sessions import ReadPosition
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
 from wellkept.testing import Samples
@@ -29,11 +29,11 @@ def test_a_file_from_before_sessions_gets_them_and_keeps_its_memories(tmp_path: 
     database.use_wal()
     migrate(database, clock=lambda: START, steps=STEPS[:1])
     database.close()
-    store = open_sqlite(path)
+    store = open_store(path)
     store.apply([Samples().insert("kept"), PutSession(session(), ("e1",))])
     store.close()
     assert (tmp_path / "old.db.before-v2").exists()
-    again = open_sqlite(path)
+    again = open_store(path)
     assert [m.content for m in again.iterate(EVERYTHING)] == ["kept"]
     assert again.get_session("session-1") is not None
     assert again.check(deep=True) == []
@@ -42,7 +42,7 @@ def test_a_file_from_before_sessions_gets_them_and_keeps_its_memories(tmp_path: 
 
 def test_events_go_with_their_session(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    store = open_sqlite(path)
+    store = open_store(path)
     store.apply([PutSession(session("a"), ("e1", "e2")), PutSession(session("b"), ("e3",))])
     store.close()
     with closing(sqlite3.connect(path)) as db:
@@ -53,7 +53,7 @@ def test_events_go_with_their_session(tmp_path: Path) -> None:
 
 
 def test_a_session_without_an_id_or_with_work_that_is_no_json_is_refused(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "store.db")
+    store = open_store(tmp_path / "store.db")
     with pytest.raises(UsageError):
         store.apply([PutSession(session(""))])
     with pytest.raises(UsageError):
@@ -63,15 +63,15 @@ def test_a_session_without_an_id_or_with_work_that_is_no_json_is_refused(tmp_pat
                 PutSession(replace(session(), work=float("nan"))),
             ]
         )
-    assert store.reading_mark("a") is None
+    assert store.read_position("a") is None
     store.close()
 
 
 def test_many_ids_are_looked_up_at_once(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "store.db")
+    store = open_store(tmp_path / "store.db")
     ids = [f"event-{n}" for n in range(2_500)]
     store.apply([PutSession(session(), tuple(ids[::2]))])
-    assert store.taken_events(ids) == set(ids[::2])
+    assert store.processed_events(ids) == set(ids[::2])
     with pytest.raises(ConflictError):
         store.apply([PutSession(session("other"), ("x", "x"))])
     store.close()

@@ -12,8 +12,8 @@ import pytest
 from wellkept.core.changes import Delete
 from wellkept.core.errors import StoreError, UsageError
 from wellkept.core.ports.store import Store
-from wellkept.core.query import Severity
-from wellkept.store import open_sqlite
+from wellkept.core.types import Severity
+from wellkept.store import open_store
 from wellkept.testing import Samples
 from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 
@@ -65,7 +65,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(path: Path) -> Iterator[Store]:
-    opened = open_sqlite(path)
+    opened = open_store(path)
     samples = Samples()
     opened.apply(
         [
@@ -99,8 +99,8 @@ def test_drift_is_found_and_mended(store: Store, path: Path, drift: str) -> None
     assert list(store.iterate(EVERYTHING)) == rows
     for memory in rows:
         first = memory.content.split()[0]
-        assert memory.id in {h.id for h in store.search_words([first], HERE, limit=9)}
-        assert memory.id in {h.id for h in store.search_fragments([first], HERE, limit=9)}
+        assert memory.id in {h.id for h in store.search_fulltext([first], HERE, limit=9)}
+        assert memory.id in {h.id for h in store.search_substrings([first], HERE, limit=9)}
 
 
 def test_a_quick_check_sees_missing_entries_too(store: Store, path: Path) -> None:
@@ -140,13 +140,13 @@ def test_a_backup_that_cannot_be_written_leaves_nothing_behind(
 def test_a_backup_runs_while_others_write(store: Store, path: Path, tmp_path: Path) -> None:
     samples = Samples(seed=7)
     store.apply([samples.insert("filler " * 400) for _ in range(1_500)])
-    other = open_sqlite(path)
+    other = open_store(path)
 
     def write_meanwhile(done: int, total: int) -> None:
         other.apply([samples.insert(f"meanwhile {done} of {total}")])
 
     store.backup(tmp_path / "copy.db", progress=write_meanwhile)
-    copy = open_sqlite(tmp_path / "copy.db")
+    copy = open_store(tmp_path / "copy.db")
     assert copy.stats(EVERYTHING).total == 1_508
     assert store.stats(EVERYTHING).total > 1_508
     assert copy.check(deep=True) == []

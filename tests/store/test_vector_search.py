@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.core.changes import Delete, Insert
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.store.sqlite.search.quantization import pack, unpack
 from wellkept.store.sqlite.search.vector_index import (
     RESCORED,
@@ -166,7 +166,7 @@ def test_the_opposite_of_every_sign_comes_last() -> None:
 
 
 def test_an_index_worn_by_deletions_still_answers_fully(tmp_path: Path) -> None:
-    store, samples = open_sqlite(tmp_path / "store.db"), Samples()
+    store, samples = open_store(tmp_path / "store.db"), Samples()
     changes = [samples.insert(f"n{i}", model_id="m", vector=samples.vector(8)) for i in range(900)]
     store.apply(changes)
     query = samples.vector(8)
@@ -176,7 +176,7 @@ def test_an_index_worn_by_deletions_still_answers_fully(tmp_path: Path) -> None:
     for _ in range(2):
         left = store.search_vectors(query, model_id="m", where=HERE, limit=50)
         assert len(left) == 40
-    fresh = Insert(samples.memory("late"), samples.insert(model_id="m", vector=query).card)
+    fresh = Insert(samples.memory("late"), samples.insert(model_id="m", vector=query).index_entry)
     store.apply([fresh])
     assert store.search_vectors(query, model_id="m", where=HERE, limit=1)[0].id == fresh.memory.id
     assert len(dict(store.vectors(model_id="m", where=EVERYTHING))) == 41
@@ -186,12 +186,12 @@ def test_an_index_worn_by_deletions_still_answers_fully(tmp_path: Path) -> None:
 def test_work_without_vectors_never_loads_numpy(tmp_path: Path) -> None:
     script = f"""
 import sys
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 assert "sqlite3" not in sys.modules
 from wellkept.core.query import Filter
-store = open_sqlite({str(tmp_path / "store.db")!r})
-store.search_words(["alpha"], Filter(project="p"), limit=3)
-store.search_fragments(["alpha"], Filter(project="p"), limit=3)
+store = open_store({str(tmp_path / "store.db")!r})
+store.search_fulltext(["alpha"], Filter(project="p"), limit=3)
+store.search_substrings(["alpha"], Filter(project="p"), limit=3)
 store.check()
 store.close()
 assert "numpy" not in sys.modules

@@ -15,8 +15,8 @@ from wellkept.core.query import RetrieverHit
 from wellkept.core.types import MemoryType
 from wellkept.store.sqlite.connection.database import Connection, Database
 from wellkept.store.sqlite.migrations import migrate
-from wellkept.store.sqlite.search.fulltext import SearchEffort, search_words
-from wellkept.store.sqlite.search.trigrams import search_fragments
+from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext
+from wellkept.store.sqlite.search.trigrams import search_substrings
 from wellkept.store.sqlite.tables.apply_changes import make_changes
 from wellkept.testing import Samples
 from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
@@ -73,8 +73,8 @@ def ids(hits: Sequence[RetrieverHit]) -> list[str]:
 def test_any_string_is_a_safe_term_and_fragment(database: Database, terms: list[str]) -> None:
     with database.snapshot() as db:
         for effort in (UNBOUNDED, FRUGAL):
-            search_words(db, terms, HERE, limit=5, effort=effort)
-        search_fragments(db, terms, HERE, limit=5)
+            search_fulltext(db, terms, HERE, limit=5, effort=effort)
+        search_substrings(db, terms, HERE, limit=5)
 
 
 @given(
@@ -89,11 +89,11 @@ def test_filtering_what_was_found_first_equals_searching_inside_the_filter(
     alone = replace(UNBOUNDED, small_project=1_000, scored_rows=1)
     with database.snapshot() as db:
         for where in (HERE, EVERYTHING, replace(HERE, types=(MemoryType.GOTCHA,))):
-            plain = search_words(db, terms, EVERYTHING, limit=600, effort=UNBOUNDED)
-            allowed = set(ids(search_words(db, terms, where, limit=600, effort=UNBOUNDED)))
+            plain = search_fulltext(db, terms, EVERYTHING, limit=600, effort=UNBOUNDED)
+            allowed = set(ids(search_fulltext(db, terms, where, limit=600, effort=UNBOUNDED)))
             expected = [hit for hit in plain if hit.id in allowed][:limit]
             for effort in (narrow, *([alone] if where.project else [])):
-                found = search_words(db, terms, where, limit=limit, effort=effort)
+                found = search_fulltext(db, terms, where, limit=limit, effort=effort)
                 assert ids(found) == ids(expected)
                 assert [h.score for h in found] == pytest.approx([h.score for h in expected])
 
@@ -109,9 +109,10 @@ def test_a_bounded_search_finds_enough_and_scores_them_as_the_plain_one(
         frugal = replace(FRUGAL, everywhere_rows=10_000)
         for where in (HERE, EVERYTHING):
             plain = {
-                h.id: h.score for h in search_words(db, terms, where, limit=600, effort=UNBOUNDED)
+                h.id: h.score
+                for h in search_fulltext(db, terms, where, limit=600, effort=UNBOUNDED)
             }
-            found = search_words(db, terms, where, limit=limit, effort=frugal)
+            found = search_fulltext(db, terms, where, limit=limit, effort=frugal)
             assert len(found) == min(limit, len(plain))
             assert [h.score for h in found] == pytest.approx([plain[h.id] for h in found])
             assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
@@ -123,21 +124,23 @@ def test_a_bounded_search_finds_ten_that_are_nearly_as_good_as_the_best(db: Conn
     for _ in range(60):
         terms = chance.sample(VOCABULARY[3:], 5)
         best += sum(
-            h.score for h in search_words(db, terms, EVERYTHING, limit=10, effort=UNBOUNDED)
+            h.score for h in search_fulltext(db, terms, EVERYTHING, limit=10, effort=UNBOUNDED)
         )
-        found += sum(h.score for h in search_words(db, terms, EVERYTHING, limit=10, effort=FRUGAL))
+        found += sum(
+            h.score for h in search_fulltext(db, terms, EVERYTHING, limit=10, effort=FRUGAL)
+        )
     assert found >= 0.95 * best
 
 
 def test_a_word_that_is_everywhere_still_finds_when_it_is_alone(db: Connection) -> None:
-    assert len(search_words(db, ["w0"], EVERYTHING, limit=500, effort=FRUGAL)) > 300
-    both = search_words(db, ["w0", "w190"], EVERYTHING, limit=500, effort=FRUGAL)
+    assert len(search_fulltext(db, ["w0"], EVERYTHING, limit=500, effort=FRUGAL)) > 300
+    both = search_fulltext(db, ["w0", "w190"], EVERYTHING, limit=500, effort=FRUGAL)
     assert len(both) > 300
 
 
 def test_a_fragment_that_is_everywhere_gives_the_newest(db: Connection) -> None:
-    hits = search_fragments(db, ["w"], EVERYTHING, limit=3)
-    everything = search_fragments(db, ["w"], EVERYTHING, limit=1_000)
+    hits = search_substrings(db, ["w"], EVERYTHING, limit=3)
+    everything = search_substrings(db, ["w"], EVERYTHING, limit=1_000)
     assert len(everything) == 600
     assert ids(hits) == ids(everything)[:3] == sorted(ids(hits), reverse=True)
 
@@ -154,6 +157,6 @@ def test_every_piece_of_every_content_is_found(
         holders = [
             i for i, c in db.execute("SELECT id, content FROM memories") if piece and piece in c
         ]
-        found = ids(search_fragments(db, [piece.upper()], EVERYTHING, limit=1_000))
+        found = ids(search_substrings(db, [piece.upper()], EVERYTHING, limit=1_000))
         assert sorted(found) == sorted(holders)
         assert (full_id in found) == bool(piece)

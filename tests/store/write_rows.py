@@ -19,12 +19,12 @@ from wellkept.core.errors import StoreFullError
 from wellkept.core.ids import IdSource
 from wellkept.core.memory import Memory
 from wellkept.core.types import MemoryType
-from wellkept.store import open_sqlite
+from wellkept.store import open_store
 from wellkept.testing import make_vector
 
 
 def main(path: Path, project: str, count: int, max_file_bytes: int) -> None:
-    store = open_sqlite(path, busy_timeout_ms=60_000)
+    store = open_store(path, busy_timeout_ms=60_000)
     ids = IdSource(lambda: time.time_ns() // 1_000_000)
     if max_file_bytes:
         resource.setrlimit(resource.RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wellkept.core.activity import KEPT_NEWS, Activity, ActivityRange
+from wellkept.core.activity import ACTIVITY_RETENTION, Activity, ActivityRange
 from wellkept.core.records import record
 from wellkept.core.text import first_line
 
@@ -30,7 +30,7 @@ class ActivityItem:
 
 def activity_range(wk: Wellkept) -> ActivityRange:
     """From which number to which the news are kept."""
-    return wk.engine.store.news_span()
+    return wk.engine.store.activity_range()
 
 
 def read_activity(
@@ -38,7 +38,7 @@ def read_activity(
 ) -> list[ActivityItem]:
     """The first news after a number that concern this project, in order."""
     store = wk.engine.store
-    found = store.news(after=after, project=None if all_projects else wk.project, limit=limit)
+    found = store.activity(after=after, project=None if all_projects else wk.project, limit=limit)
     memories = {m.id: m for m in store.get([n.memory_id for n in found if n.memory_id])}
     return [_item(wk, news, memories.get(news.memory_id or "")) for news in found]
 
@@ -46,7 +46,7 @@ def read_activity(
 def latest_activity(wk: Wellkept, *, limit: int, all_projects: bool = False) -> list[ActivityItem]:
     """The last news that concern this project, in order."""
     project = None if all_projects else wk.project
-    known = wk.engine.store.news(after=0, project=project, limit=KEPT_NEWS)[-limit:]
+    known = wk.engine.store.activity(after=0, project=project, limit=ACTIVITY_RETENTION)[-limit:]
     if not known:
         return []
     return read_activity(wk, after=known[0].number - 1, limit=limit, all_projects=all_projects)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from wellkept.app.projects.delete import DeletedCounts
     from wellkept.app.wiring.keyword_types import FilterArgs
     from wellkept.app.wiring.services import Services
-    from wellkept.core.ports.store import Progress
     from wellkept.core.query import Filter
+    from wellkept.core.types import Progress
     from wellkept.memory.exchange.jsonl import ImportReport
     from wellkept.memory.exchange.markdown_import import MarkdownReport
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wellkept.app.maintenance.reindex import ReindexReport
     from wellkept.app.wiring.services import Services
     from wellkept.core.memory import WorkUnitRef
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
     from wellkept.memory.lifecycle.pruning import Retention
     from wellkept.memory.lifecycle.report import MaintenanceReport
 

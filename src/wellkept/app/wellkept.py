@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from wellkept.app.skills.api import Skills
     from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs, MemoryArgs, Names
     from wellkept.core.memory import Memory, MemoryDraft
-    from wellkept.core.ports.store import Embedder, Progress
+    from wellkept.core.ports.models import Embedder
     from wellkept.core.query import Page, Stats
+    from wellkept.core.types import Progress
     from wellkept.memory.commands.execute import CommandResult
     from wellkept.memory.context.build import ContextRequest
     from wellkept.memory.context.packing import ContextPack, ExtraLine

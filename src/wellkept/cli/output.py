@@ -29,7 +29,7 @@ from wellkept.core.types import TYPE_RULES, MemoryType
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 _CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 _UNSEEN_IN_JSON = "[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"

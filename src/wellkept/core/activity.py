@@ -20,7 +20,7 @@ from wellkept.core.types import MemoryType
 if TYPE_CHECKING:
     from wellkept.core.sessions import SessionRecord
 
-KEPT_NEWS: Final = 10_000
+ACTIVITY_RETENTION: Final = 10_000
 """How many of the latest news a store keeps."""
 
 
@@ -63,7 +63,7 @@ class ActivityRange:
     newest: int
 
 
-def memory_news(change: Change) -> ActivityKind | None:
+def memory_activity(change: Change) -> ActivityKind | None:
     """What a change of a memory is called, if it is news."""
     match change:
         case Insert(memory):
@@ -79,7 +79,7 @@ def memory_news(change: Change) -> ActivityKind | None:
             return None
 
 
-def session_news(session: SessionRecord, *, was_open: bool) -> list[ActivityKind]:
+def session_activity(session: SessionRecord, *, was_open: bool) -> list[ActivityKind]:
     """What writing a session brings, by whether it was open before; a new one was not."""
     is_new = session.revision == 0
     began = not was_open and (is_new or session.is_open)
@@ -87,6 +87,6 @@ def session_news(session: SessionRecord, *, was_open: bool) -> list[ActivityKind
     return [ActivityKind.SESSION_STARTED] * began + [ActivityKind.SESSION_ENDED] * ended
 
 
-def place_in_write(kind: ActivityKind) -> int:
+def write_order(kind: ActivityKind) -> int:
     """Where news stand among those of one write: a session's start first, its end last."""
     return {ActivityKind.SESSION_STARTED: 0, ActivityKind.SESSION_ENDED: 2}.get(kind, 1)

@@ -1,6 +1,6 @@
-"""The steps of a write, as data: a list of changes is applied all or nothing.
+"""Changes of a store, as data: `MemoryStore.apply` makes a list of them all or nothing.
 
-Apart from the ports because whoever only reads need not load them.
+Not part of the ports, so code that only reads does not load it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
     from wellkept.core.activity import ActivityKind
     from wellkept.core.memory import Memory
-    from wellkept.core.ports.store import Vector
+    from wellkept.core.ports.models import Vector
     from wellkept.core.scratchpad import Explanation, Scratchpad, SessionSignal, SignalKind
     from wellkept.core.sessions import ReadPosition, SessionRecord
 
 
 @record
 class IndexEntry:
-    """What the derived indexes should hold for a memory besides its content.
+    """What the indexes hold for a memory besides its content.
 
-    `extra` is further text to find it by (dates, author, tags, split identifiers). A card without
-    a vector leaves the memory out of vector search until a re-index.
+    `extra` is additional searchable text (dates, author, tags, split identifiers). Without a
+    vector the memory is left out of vector search until a re-index.
     """
 
     extra: str = ""
@@ -36,34 +36,34 @@ class IndexEntry:
 class Insert:
     """Add a new memory.
 
-    With `unless_said_since`, the number of the latest news when the caller looked for what is
-    known, ConflictError when another open memory of the same reach came to say the same, word for
-    word, after that: then whoever looks again finds it.
+    `unless_duplicate_since` is the latest activity number at the caller's last read. ConflictError
+    when an open memory with the same text and reach was inserted after it; the caller then reads
+    again and finds it.
     """
 
     memory: Memory
-    card: IndexEntry
-    unless_said_since: int | None = None
+    index_entry: IndexEntry
+    unless_duplicate_since: int | None = None
 
 
 @record
 class Replace:
-    """Write a memory again under the same id.
+    """Overwrite a memory under the same id.
 
-    With `expected_updated_at`, a memory that was changed since raises ConflictError. A None card
-    leaves the derived indexes' extra text and vector as they are.
+    ConflictError when it was changed since `expected_updated_at`. Without an index entry, extra
+    text and vector stay.
     """
 
     memory: Memory
-    card: IndexEntry | None = None
+    index_entry: IndexEntry | None = None
     expected_updated_at: datetime | None = None
 
 
 @record
 class Close:
-    """End a memory's validity, naming its successor if there is one.
+    """End a memory's validity, optionally naming its successor.
 
-    With `expected_updated_at`, a memory that was changed or closed since raises ConflictError.
+    ConflictError when it was changed or closed since `expected_updated_at`.
     """
 
     id: str
@@ -74,7 +74,7 @@ class Close:
 
 @record
 class Rescore:
-    """Set importance or confidence without counting as an edit."""
+    """Set importance or confidence without changing `updated_at`."""
 
     id: str
     importance: float | None = None
@@ -83,7 +83,7 @@ class Rescore:
 
 @record
 class Mark:
-    """Set or clear (None) the moment since which a memory is stale or archived."""
+    """Set or clear (None) the time since which a memory is stale or archived."""
 
     id: str
     what: Literal["stale", "archived"]
@@ -92,41 +92,41 @@ class Mark:
 
 @record
 class Delete:
-    """Remove a memory for good, with its index entries, evidence and relations."""
+    """Delete a memory with its index entries, evidence and relations."""
 
     id: str
 
 
 @record
 class PutSession:
-    """Write a session whose revision is still the stored one, and count it up.
+    """Write a session whose revision is still the stored one, and increment the revision.
 
-    `taken` are the ids of the events that made the difference. A session that someone else wrote
-    meanwhile, or an event that was taken before, raises ConflictError.
+    `event_ids` are the events processed by this write. ConflictError when the stored revision
+    differs or an event was processed before.
     """
 
     session: SessionRecord
-    taken: tuple[str, ...] = ()
+    event_ids: tuple[str, ...] = ()
 
 
 @record
 class ForgetSessions:
-    """Remove the sessions of a project with what was noticed in them: which events they were made
-    of, scratchpads and sightings. Memories are not touched."""
+    """Delete the sessions of a project with their processed events, scratchpads and signals.
+    Memories stay."""
 
     project: str
 
 
 @record
 class SaveReadPosition:
-    """Note how far a file of events was taken in, together with what was made of them."""
+    """Record how far an event file was processed."""
 
-    mark: ReadPosition
+    position: ReadPosition
 
 
 @record
 class Announce:
-    """Tell those who follow that something else is new, such as skills; nothing else changes."""
+    """Log activity that is no change of a memory or session, such as detected skills."""
 
     kind: ActivityKind
     project: str
@@ -135,17 +135,17 @@ class Announce:
 
 @record
 class PutScratchpad:
-    """Write a scratchpad whose revision is still the stored one, and count it up; one that someone
-    else wrote meanwhile raises ConflictError."""
+    """Write a scratchpad whose revision is still the stored one, and increment the revision.
+    ConflictError when the stored revision differs."""
 
     pad: Scratchpad
 
 
 @record
 class PutSignals:
-    """Make these the sightings of a session, in place of those of the named kinds it had before.
+    """Replace a session's signals of the named kinds.
 
-    Of each subject the sightings of the latest `KEPT_SESSIONS` sessions are kept.
+    For each subject the signals of the latest `KEPT_SESSIONS` sessions are stored.
     """
 
     project: str
@@ -156,12 +156,12 @@ class PutSignals:
 
 @record
 class PutExplanation:
-    """Keep why a memory was promoted, in place of what was kept before; it goes with the memory."""
+    """Store why a memory was promoted. Replaces an earlier explanation; deleted with the memory."""
 
     explanation: Explanation
 
 
-Observed: TypeAlias = PutScratchpad | PutSignals | PutExplanation
+LearningChange: TypeAlias = PutScratchpad | PutSignals | PutExplanation
 Change: TypeAlias = (
     Insert
     | Replace
@@ -173,5 +173,5 @@ Change: TypeAlias = (
     | ForgetSessions
     | SaveReadPosition
     | Announce
-    | Observed
+    | LearningChange
 )

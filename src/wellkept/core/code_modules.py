@@ -1,17 +1,27 @@
-"""The modules of a source tree as records: what they hold, do and need, and how code is written.
+"""Modules of a source tree: the module of a file, module summaries, code conventions.
 
 A module is a folder of source files, named as the graph names folders ("src/app/", "./").
-Summaries and conventions say what they rest on. Knows nothing of where they are kept.
+Summaries and conventions name the files they were derived from. Knows nothing of storage.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from wellkept.core.records import record
+
+MODULE_DEPTH: Final = 3
+
+
+def module_of(path: str) -> str:
+    """The module a file is counted in: its folder, at most three levels deep; "." at the top."""
+    folders = path.replace("\\", "/").split("/")[:-1]
+    return "/".join(folders[:MODULE_DEPTH]) or "."
 
 
 @record
 class ModuleLink:
-    """Another module, and how many edges lead there or come from there."""
+    """Another module, and the number of edges to or from it."""
 
     folder: str
     edges: int
@@ -19,7 +29,7 @@ class ModuleLink:
 
 @record(kw_only=True)
 class CodeModule:
-    """One module. `purpose` is what its documents say of it, in their words."""
+    """One module. `purpose` is quoted from its documentation."""
 
     folder: str
     name: str
@@ -30,37 +40,37 @@ class CodeModule:
     depends_on: tuple[ModuleLink, ...] = ()
     used_by: tuple[ModuleLink, ...] = ()
     gives: tuple[str, ...] = ()
-    """Its symbols that others use, the most used first."""
+    """Symbols used by other modules, most used first."""
     entry_points: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
-    """Test files outside of it that use it directly."""
+    """Test files outside the module that use it directly."""
     purpose: str = ""
     read_from: tuple[str, ...] = ()
-    """The files that `purpose` was taken from."""
+    """The files `purpose` was quoted from."""
 
     @property
     def summary(self) -> str:
-        """One paragraph: what it is for, what it gives, what it stands on."""
-        said = [self.purpose.rstrip()] if self.purpose else []
-        if said and said[0][-1:] not in (".", "!", "?"):
-            said[0] += "."
+        """One paragraph: purpose, exports, dependencies."""
+        sentences = [self.purpose.rstrip()] if self.purpose else []
+        if sentences and sentences[0][-1:] not in (".", "!", "?"):
+            sentences[0] += "."
         parts = (
             ("Gives", self.gives),
             ("Starts at", self.entry_points[:3]),
             ("Depends on", tuple(link.folder for link in self.depends_on[:5])),
             ("Used by", tuple(link.folder for link in self.used_by[:5])),
         )
-        said += [f"{title} {', '.join(names)}." for title, names in parts if names]
+        sentences += [f"{title} {', '.join(names)}." for title, names in parts if names]
         plural = "s" * (len(self.files) != 1)
         holds = f"Holds {len(self.files)} file{plural} of {', '.join(self.languages)}."
-        return " ".join(said) or holds
+        return " ".join(sentences) or holds
 
 
 @record(kw_only=True)
 class Convention:
-    """How things are done in a tree. `key` names what it is about; one statement for each."""
+    """A coding convention of a tree. `key` names its subject; there is one per key."""
 
     key: str
     text: str
     evidence: tuple[str, ...]
-    """Paths that show it."""
+    """Paths of files that follow it."""

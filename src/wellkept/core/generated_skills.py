@@ -61,7 +61,7 @@ class GeneratedSkill:
 
 
 @record
-class SkillEdition:
+class SkillVersion:
     """What a skill said before it was written anew."""
 
     revision: int

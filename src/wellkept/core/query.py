@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
-from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.core.types import MemoryType, Scope, Severity, Source
 
 _Item = TypeVar("_Item")
 RAW_TYPES = (MemoryType.OBSERVATION, MemoryType.PROMPT, MemoryType.TIMELINE)
@@ -153,7 +153,7 @@ class Stats:
 
 
 @record
-class ModelShare:
+class VectorModelCount:
     """How many vectors of one embedding model the store holds."""
 
     model_id: str
@@ -169,13 +169,6 @@ class FileLink:
     file_b: str
     weight: float
     count: int = 1
-
-
-class Severity(StrEnum):
-    """How bad a finding is."""
-
-    ERROR = "error"
-    WARNING = "warning"
 
 
 @record

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from wellkept.core.records import field, record
 from wellkept.core.text import estimate_tokens
+from wellkept.core.types import Severity
 
 ID_HASH_CHARS = 12
 
@@ -80,17 +81,12 @@ class HookEvent(StrEnum):
     STOP = "Stop"
 
 
-class Severity(StrEnum):
-    """How bad a finding is: an error breaks a rule of the format, so that other readers may refuse
-    the document; a warning is probably not what was meant."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
 @record
 class SkillFinding:
     """One thing that is wrong with a skill document or its surroundings.
+
+    An error breaks a rule of the format, so other readers may refuse the document; a warning is
+    probably not what the author meant.
 
     `line` counts from 1 in the file `path`; `code` is stable and listed in docs/skills.md.
     """

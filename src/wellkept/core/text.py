@@ -61,7 +61,7 @@ def clean(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def visible(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """The text without characters that nobody sees: controls other than tab and line ends, marks
     that turn the direction of writing, and letters that are there for machines alone."""
     if text.isascii() and text.isprintable():
@@ -79,7 +79,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-def said(text: str) -> str:
+def comparison_key(text: str) -> str:
     """What a statement says, letter for letter: equal texts differ only in case, white space and
     the marks at their ends."""
     return "".join(fold(text).split()).strip(".!。！")

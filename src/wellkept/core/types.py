@@ -1,21 +1,24 @@
-"""The closed vocabularies of a memory: what kind it is, how far it reaches, who it came from.
+"""Enums and aliases shared by everything: memory types, scopes, sources, phases, severities.
 
-`TYPE_RULES` is the one place that says how a type behaves: its badge, its half-life, whether it
-is embedded, whether it warns, and which payload it carries. Nothing else switches on type names.
+`TYPE_RULES` is the only place that defines how a memory type behaves: badge, half-life, embedded or
+not, warning or not, payload class. Nothing else switches on type names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record
 
 if TYPE_CHECKING:
     from wellkept.core.codec import Payload
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (done, total) during long work."""
 
 
 class MemoryType(StrEnum):
@@ -99,6 +102,13 @@ class Phase(StrEnum):
     REFINE = "refine"
     EXPLORE = "explore"
     REFLECT = "reflect"
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
 
 
 @record

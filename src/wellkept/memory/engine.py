@@ -19,7 +19,8 @@ from wellkept.core.types import TYPE_RULES, Source
 if TYPE_CHECKING:
     from wellkept.core.changes import IndexEntry
     from wellkept.core.memory import Memory
-    from wellkept.core.ports.store import Embedder, Reranker, Store, TextModel, Vector
+    from wellkept.core.ports.models import Embedder, Reranker, TextModel, Vector
+    from wellkept.core.ports.store import Store
 
 
 @record
@@ -86,7 +87,7 @@ class Engine:
         None, which leaves the indexes as they are, where a fresh card would cost a memory its
         vector because no embedder is at hand; a re-index then brings the labels up to date.
         """
-        vectors_kept = bool(self.store.models())
+        vectors_kept = bool(self.store.vector_models())
         return [
             None if card.vector is None and vectors_kept and is_embedded(memory) else card
             for memory, card in zip(memories, self.cards(memories), strict=True)

@@ -16,11 +16,10 @@ from typing import TypeVar
 from wellkept.core.changes import Change, Close, IndexEntry, Insert, Replace
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Evidence, Memory, MemoryDraft, Relation
-from wellkept.core.ports.store import Progress
 from wellkept.core.query import Filter
 from wellkept.core.records import record, replace
 from wellkept.core.text import content_words
-from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.core.types import EvidenceKind, MemoryType, Progress, RelationType, Scope, Source
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
 from wellkept.memory.text.similarity import TextRelation, compare
@@ -148,7 +147,7 @@ def _keep_one(
     compared = merge_similar and is_mergeable(memory)
 
     def attempt() -> RememberResult:
-        since = engine.store.news_span().newest if compared else None
+        since = engine.store.activity_range().newest if compared else None
         decision = _decide(engine, memory, card, merge_similar=merge_similar)
         also = beside(decision.kept.memory) if beside is not None else ()
         engine.store.apply([*(_unless_said(c, since) for c in decision.changes), *also])
@@ -160,7 +159,7 @@ def _keep_one(
 def _unless_said(change: Change, since: int | None) -> Change:
     """What was decided on is what was known then: two who say the same at once must not both
     insert it."""
-    return replace(change, unless_said_since=since) if isinstance(change, Insert) else change
+    return replace(change, unless_duplicate_since=since) if isinstance(change, Insert) else change
 
 
 def retried(attempt: Callable[[], _Result]) -> _Result:
@@ -204,7 +203,7 @@ def _near(engine: Engine, memory: Memory, card: IndexEntry) -> list[tuple[Memory
     )
     if card.vector is None or card.model_id is None:
         terms = content_words(memory.content)[:24]
-        hits = engine.store.search_words(terms, where, limit=_NEIGHBOURS)
+        hits = engine.store.search_fulltext(terms, where, limit=_NEIGHBOURS)
         found = filter(is_mergeable, engine.store.get([hit.id for hit in hits]))
         return [(m, True) for m in found if compare(m.content, memory.content) is TextRelation.SAME]
     cuts = engine.thresholds()

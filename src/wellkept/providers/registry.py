@@ -25,7 +25,7 @@ from wellkept.providers.embedders.settings import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from wellkept.core.ports.store import Embedder, Vector
+    from wellkept.core.ports.models import Embedder, Vector
 
 
 @record

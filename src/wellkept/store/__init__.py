@@ -12,22 +12,23 @@ if TYPE_CHECKING:
     from wellkept.core.clock import Clock
     from wellkept.core.ports.code_search import CodeSearchStore
     from wellkept.core.ports.graph import GraphStore
-    from wellkept.core.ports.store import Progress, Store
+    from wellkept.core.ports.store import Store
     from wellkept.core.query import Finding, StoreContents
+    from wellkept.core.types import Progress
     from wellkept.store.sqlite.maintenance.restore import ReplacedFile
 
 __all__ = [
-    "look_into_sqlite",
-    "look_over_derived",
-    "open_sqlite",
-    "open_sqlite_code_texts",
-    "open_sqlite_graph",
-    "restore_sqlite",
-    "verify_sqlite_backup",
+    "check_derived_file",
+    "inspect_database",
+    "open_code_search",
+    "open_graph",
+    "open_store",
+    "restore_store",
+    "verify_backup",
 ]
 
 
-def open_sqlite(
+def open_store(
     path: "Path | str",
     *,
     busy_timeout_ms: int = 5_000,
@@ -58,7 +59,7 @@ def open_sqlite(
     )
 
 
-def open_sqlite_graph(
+def open_graph(
     path: "Path | str",
     *,
     busy_timeout_ms: int = 5_000,
@@ -79,7 +80,7 @@ def open_sqlite_graph(
     )
 
 
-def open_sqlite_code_texts(
+def open_code_search(
     path: "Path | str",
     *,
     busy_timeout_ms: int = 5_000,
@@ -100,7 +101,7 @@ def open_sqlite_code_texts(
     )
 
 
-def look_over_derived(path: "Path", *, deep: bool) -> "Finding | None":
+def check_derived_file(path: "Path", *, deep: bool) -> "Finding | None":
     """What is wrong with a file of code graphs (`.graph.db`) or of code words (`.words.db`), whose
     content can be made again from source; None when nothing is. Changes nothing."""
     from wellkept.store.sqlite.graph import code_search, schema
@@ -110,14 +111,14 @@ def look_over_derived(path: "Path", *, deep: bool) -> "Finding | None":
     return look_over(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)
 
 
-def look_into_sqlite(path: "Path") -> "StoreContents":
+def inspect_database(path: "Path") -> "StoreContents":
     """What a database file holds, whatever its schema. Changes nothing."""
     from wellkept.store.sqlite.maintenance.restore import look_into
 
     return look_into(path)
 
 
-def verify_sqlite_backup(source: "Path", path: "Path") -> "StoreContents":
+def verify_backup(source: "Path", path: "Path") -> "StoreContents":
     """What a backup for the database at a path holds. Changes nothing.
 
     StoreError when it is damaged, of another program or of a newer Wellkept.
@@ -127,7 +128,7 @@ def verify_sqlite_backup(source: "Path", path: "Path") -> "StoreContents":
     return verify(source, path)
 
 
-def restore_sqlite(
+def restore_store(
     source: "Path",
     path: "Path",
     *,

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from wellkept.core.ports.store import Vector
+from wellkept.core.ports.models import Vector
 from wellkept.core.text import content_words
 
 

@@ -12,7 +12,7 @@ from wellkept.core.changes import IndexEntry, Insert
 from wellkept.core.clock import to_ms
 from wellkept.core.ids import IdSource
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Vector
+from wellkept.core.ports.models import Vector
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType
 

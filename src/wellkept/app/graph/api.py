@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from wellkept.codegraph.query.queries import GraphQueries
     from wellkept.core.code_modules import CodeModule, Convention
     from wellkept.core.ports.graph import GraphStore
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 MOST_MODULES = 40
 """Default size of the module map."""
@@ -78,14 +78,14 @@ class GraphApi:
     def store(self) -> GraphStore:
         """The graph store, opened on first use."""
         from wellkept.app.wiring.services import make_private_file
-        from wellkept.store import open_sqlite_graph
+        from wellkept.store import open_graph
 
         if self._services.read_only and not self.path.exists():
             raise self._not_built()
         if not self._services.read_only:
             make_private_file(self.path)
         try:
-            return open_sqlite_graph(
+            return open_graph(
                 self.path,
                 busy_timeout_ms=self._services.settings.store_busy_timeout_ms,
                 read_only=self._services.read_only,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wellkept.app.graph.api import GraphApi
     from wellkept.app.wiring.services import Services
     from wellkept.core.ports.code_search import CodeSearchStore
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 MAX_COMMITS = 20_000
 
@@ -45,7 +45,7 @@ class CodeSearch:
     def texts(self) -> CodeSearchStore:
         """The term index store, opened on first use."""
         from wellkept.app.wiring.services import make_private_file
-        from wellkept.store import open_sqlite_code_texts
+        from wellkept.store import open_code_search
 
         if self._services.read_only:
             if not self.path.exists():
@@ -55,7 +55,7 @@ class CodeSearch:
                 )
         else:
             make_private_file(self.path)
-        return open_sqlite_code_texts(
+        return open_code_search(
             self.path,
             busy_timeout_ms=self._services.settings.store_busy_timeout_ms,
             read_only=self._services.read_only,

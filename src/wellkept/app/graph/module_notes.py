@@ -32,7 +32,7 @@ from wellkept.observe.model.session_summaries import spend_tokens
 
 if TYPE_CHECKING:
     from wellkept.core.memory import Memory
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
     from wellkept.memory.engine import Engine
 
 _NAMESPACE: Final = "module_notes"

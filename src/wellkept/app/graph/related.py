@@ -23,7 +23,8 @@ from wellkept.core.records import record
 if TYPE_CHECKING:
     from wellkept.codegraph.history.co_change import CoChange
     from wellkept.codegraph.query.queries import GraphQueries
-    from wellkept.core.ports.store import Progress, Store
+    from wellkept.core.ports.store import Store
+    from wellkept.core.types import Progress
 
 MAX_COMMITS: Final = 5_000
 MAX_BEHIND: Final = 20

@@ -23,7 +23,7 @@ from wellkept.memory.text.redaction import redact
 
 if TYPE_CHECKING:
     from wellkept.app.wellkept import Wellkept
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 # The same shelf as `init` uses: what it took in is not taken in again.
 _SHELF = "intake"

@@ -25,9 +25,9 @@ from wellkept.codegraph.history.commits import PastCommit
 from wellkept.core.changes import Close
 from wellkept.core.codec import Json
 from wellkept.core.errors import NotFoundError, UsageError
-from wellkept.core.ports.store import Progress
 from wellkept.core.query import FileLink
 from wellkept.core.records import field, record, replace
+from wellkept.core.types import Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.passages import Passage, fingerprint, keep_passages
 from wellkept.memory.remember import RememberOutcome

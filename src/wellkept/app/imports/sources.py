@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from wellkept.app.wellkept import Wellkept
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 MAX_COMMITS: Final = 5_000
 _INSTRUCTIONS: Final = (

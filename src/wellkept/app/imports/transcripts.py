@@ -29,7 +29,7 @@ from wellkept.observe.reading.environment import Environment
 
 if TYPE_CHECKING:
     from wellkept.app.wellkept import Wellkept
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 _KEPT_SOURCES = 32
 

@@ -14,14 +14,15 @@ from wellkept.app.maintenance.reindex import index_version, vector_coverage
 from wellkept.app.observer.spool_folder import SpoolFolder
 from wellkept.app.settings.sources import SettingSources, inspect_settings, unknown_variables
 from wellkept.core.errors import ProviderError, StoreCorruptError, StoreError, UsageError
-from wellkept.core.query import Finding, Severity
+from wellkept.core.query import Finding
 from wellkept.core.records import record, replace
+from wellkept.core.types import Severity
 from wellkept.memory.index_text import INDEX_VERSION
 from wellkept.store.spool import MAX_TOTAL_BYTES
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
     from wellkept.providers.embedders.settings import TierStatus
 
 
@@ -190,7 +191,7 @@ def _file_findings(services: Services) -> list[Finding]:
 
 def _code_findings(services: Services, *, deep: bool) -> list[Finding]:
     """What is wrong with the files of the code graph and of code search, and how to renew them."""
-    from wellkept.store import look_over_derived
+    from wellkept.store import check_derived_file
 
     cures = {
         ".graph.db": "delete it and run `wellkept graph build` (only notes in it would be lost)",
@@ -199,7 +200,7 @@ def _code_findings(services: Services, *, deep: bool) -> list[Finding]:
     found: list[Finding] = []
     for suffix, cure in cures.items():
         path = services.path.with_suffix(suffix)
-        finding = look_over_derived(path, deep=deep) if path.exists() else None
+        finding = check_derived_file(path, deep=deep) if path.exists() else None
         if finding is not None:
             found.append(replace(finding, message=f"{finding.message} To renew {path}: {cure}."))
     return found

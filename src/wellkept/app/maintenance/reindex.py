@@ -13,10 +13,10 @@ from itertools import islice
 from wellkept.core.codec import Json
 from wellkept.core.errors import ProviderError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Progress, Store
+from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Order, Page, Validity
 from wellkept.core.records import record, replace
-from wellkept.core.types import TYPE_RULES
+from wellkept.core.types import TYPE_RULES, Progress
 from wellkept.memory.engine import Engine, is_embedded
 from wellkept.memory.index_text import INDEX_VERSION
 
@@ -73,7 +73,9 @@ def reindex(
     strict = replace(engine, on_embedding_failure=_stop)
     embedder = strict.embedder()
     model_id = embedder.model_id if embedder is not None else None
-    former = [s.model_id for s in engine.store.models() if model_id and s.model_id != model_id]
+    former = [
+        s.model_id for s in engine.store.vector_models() if model_id and s.model_id != model_id
+    ]
     place = _kept_place(engine.store, model_id)
     outdated = index_version(engine.store) != INDEX_VERSION
     indexed = 0
@@ -93,7 +95,9 @@ def fill_vectors(engine: Engine, *, most: int) -> int:
     """Make some of the vectors that are missing, unless the store is between two models: to go over
     all of it is a person's decision. Returns how many were made."""
     embedder = engine.embedder()
-    if embedder is None or any(s.model_id != embedder.model_id for s in engine.store.models()):
+    if embedder is None or any(
+        s.model_id != embedder.model_id for s in engine.store.vector_models()
+    ):
         return 0
     strict = replace(engine, on_embedding_failure=_stop)
     return _fill(strict, islice(_lacking(engine.store, embedder.model_id), most), None)
@@ -175,7 +179,7 @@ def _fill(engine: Engine, lacking: Iterable[Memory], progress: Progress | None) 
 
 def _lacking(store: Store, model_id: str) -> Iterator[Memory]:
     after: str | None = None
-    while batch := store.missing_vectors(
+    while batch := store.memories_without_vector(
         model_id=model_id, skip_types=_NOT_EMBEDDED, after=after, limit=PAGE
     ):
         yield from batch
@@ -185,5 +189,5 @@ def _lacking(store: Store, model_id: str) -> Iterator[Memory]:
 def _make_cards(engine: Engine, memories: Sequence[Memory]) -> int:
     if memories:
         cards = engine.cards(list(memories))
-        engine.store.put_cards([(m.id, c) for m, c in zip(memories, cards, strict=True)])
+        engine.store.put_index_entries([(m.id, c) for m, c in zip(memories, cards, strict=True)])
     return len(memories)

@@ -14,7 +14,7 @@ from wellkept.core.records import record, replace
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 
 @record(kw_only=True)
@@ -37,7 +37,7 @@ def restore(
 ) -> RestoreReport:
     """Verify a backup, and unless it is only to be looked at, put it in place."""
     from wellkept.app.wiring.services import make_private_file
-    from wellkept.store import restore_sqlite, verify_sqlite_backup
+    from wellkept.store import restore_store, verify_backup
 
     if services.read_only:
         raise StoreReadOnlyError("This Wellkept was opened for reading only.")
@@ -45,14 +45,14 @@ def restore(
     found = RestoreReport(
         source=source,
         target=services.path,
-        backup=verify_sqlite_backup(source, services.path),
+        backup=verify_backup(source, services.path),
         present=present,
         problem=problem,
     )
     if dry_run:
         return found
     make_private_file(services.path)
-    done = restore_sqlite(
+    done = restore_store(
         source,
         services.path,
         busy_timeout_ms=services.settings.store_busy_timeout_ms,
@@ -65,11 +65,11 @@ def restore(
 
 
 def _present(path: Path) -> tuple[StoreContents | None, str | None]:
-    from wellkept.store import look_into_sqlite
+    from wellkept.store import inspect_database
 
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return None, None
     try:
-        return look_into_sqlite(path), None
+        return inspect_database(path), None
     except StoreError as error:
         return None, error.message

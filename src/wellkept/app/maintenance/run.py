@@ -21,7 +21,7 @@ from wellkept.memory.lifecycle.report import (
 
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 
 def maintain(

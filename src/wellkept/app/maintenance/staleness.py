@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wellkept.app.graph.api import GraphApi
     from wellkept.app.wiring.services import Services
     from wellkept.core.memory import Memory
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 
 def refresh_project(

@@ -245,7 +245,7 @@ class Observer:
         return ObserverStatus(
             sessions=tuple(map(self._observed, pads)),
             signals=tuple((kind.value, counts[kind]) for kind in SignalKind if kind in counts),
-            latest=tuple(store.explained(project=home, limit=limit)),
+            latest=tuple(store.latest_explanations(project=home, limit=limit)),
             rules=tuple(RULES.values()),
         )
 
@@ -253,7 +253,7 @@ class Observer:
         """Sessions that are over and that nobody has looked at."""
         engine, idle = self._services.engine, self._services.settings.capture_idle_minutes
         pads = engine.store.scratchpads(
-            project=None, states=(ScratchpadStatus.OPEN,), limit=_MOST_LEFT
+            project=None, statuses=(ScratchpadStatus.OPEN,), limit=_MOST_LEFT
         )
         sessions = map(engine.store.get_session, [pad.session_id for pad in pads])
         return [one.id for one in sessions if one and is_over(engine, one, idle_minutes=idle)]
@@ -263,7 +263,7 @@ class Observer:
         meanwhile."""
         since = self._services.clock() - timedelta(days=_WAITING_DAYS)
         pads = self._services.engine.store.scratchpads(
-            project=None, states=(ScratchpadStatus.WAITING,), limit=_MOST_WAITING
+            project=None, statuses=(ScratchpadStatus.WAITING,), limit=_MOST_WAITING
         )
         return [pad.session_id for pad in pads if pad.updated_at >= since]
 
@@ -306,7 +306,7 @@ class Observer:
         settled is waited for a little longer."""
         now, store = self._services.clock(), self._services.engine.store
         settled = (ScratchpadStatus.PROMOTED, ScratchpadStatus.FAILED)
-        store.drop_scratchpads(before=now - timedelta(days=SIGNAL_DAYS), states=settled)
+        store.drop_scratchpads(before=now - timedelta(days=SIGNAL_DAYS), statuses=settled)
         store.drop_scratchpads(before=now - timedelta(days=UNSETTLED_DAYS))
 
 

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TypeVar
 
 from wellkept.core.errors import ProviderError, WellkeptError
-from wellkept.core.ports.store import Embedder, Vector
+from wellkept.core.ports.models import Embedder, Vector
 
 _Answer = TypeVar("_Answer")
 

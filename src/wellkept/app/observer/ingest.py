@@ -20,7 +20,8 @@ from wellkept.app.projects.resolver import resolve_project
 from wellkept.app.settings.model import Settings
 from wellkept.app.settings.sources import SettingSources, inspect_settings
 from wellkept.core.errors import ProviderError
-from wellkept.core.ports.store import Embedder, Store
+from wellkept.core.ports.models import Embedder
+from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
 from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainReport, DrainRules, Translate, drain

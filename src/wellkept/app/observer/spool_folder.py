@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import UsageError
-from wellkept.core.ports.store import SessionStore
+from wellkept.core.ports.sessions import SessionStore
 from wellkept.core.records import record
 from wellkept.core.sessions import SpoolDamage, SpoolEntry
 from wellkept.store import spool, spool_reader
@@ -167,7 +167,7 @@ class SpoolFolder:
         )
 
     def _file_status(self, file: spool_reader.SpoolFile, book: SessionStore) -> SpoolFileStatus:
-        mark = book.reading_mark(file.path.name)
+        mark = book.read_position(file.path.name)
         first = next(self.read(file.path.name, offset=0), None) if mark else None
         same = isinstance(first, SpoolEntry) and mark is not None and first.event_id == mark.head
         taken = mark.offset if mark is not None and same else 0

@@ -29,5 +29,5 @@ def clear_project(store: Store, project: str, *, dry_run: bool) -> DeletedCounts
     if not dry_run:
         store.apply([*memories, ForgetSessions(project)])
         for skill in store.generated_skills(project=project):
-            store.remove_generated(skill.id)
+            store.delete_generated_skill(skill.id)
     return DeletedCounts(len(memories), len(sessions))

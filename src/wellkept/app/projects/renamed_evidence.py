@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from wellkept.app.graph.co_change import forget_links, move_history
 from wellkept.core.changes import PutExplanation, PutSignals, Replace
+from wellkept.core.code_modules import module_of
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.memory import Memory
-from wellkept.core.module_names import module_of
 from wellkept.core.query import Filter
 from wellkept.core.records import replace
 from wellkept.core.scratchpad import Explanation, SessionSignal, SignalKind

@@ -33,7 +33,7 @@ from wellkept.core.text import fold, shorten
 
 if TYPE_CHECKING:
     from wellkept.app.projects.remote_url import RemoteName
-    from wellkept.core.ports.store import ProjectStore
+    from wellkept.core.ports.memories import ProjectStore
 
 MAX_NAME_CHARS = 200
 _MAX_LOCAL_HOPS = 5

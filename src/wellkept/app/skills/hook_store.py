@@ -20,7 +20,7 @@ from wellkept.skills.hooks.trust import TrustFile
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
     from wellkept.core.clock import Clock
-    from wellkept.core.ports.store import KeyValueStore
+    from wellkept.core.ports.key_values import KeyValueStore
     from wellkept.core.skills import SkillIndex
 
 TRUST_FILE: Final = "hook-trust.json"

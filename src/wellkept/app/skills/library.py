@@ -13,10 +13,10 @@ from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.generated_skills import (
     FAILURES_TO_SWITCH_OFF,
     GeneratedSkill,
-    SkillEdition,
     SkillReview,
     SkillRun,
     SkillStats,
+    SkillVersion,
     skill_stats,
 )
 from wellkept.core.ports.skills import StoredSkill
@@ -41,7 +41,7 @@ class GeneratedSkillView:
 
     skill: GeneratedSkill
     record: SkillStats
-    editions: tuple[SkillEdition, ...] = ()
+    editions: tuple[SkillVersion, ...] = ()
 
 
 @record(kw_only=True)
@@ -80,7 +80,7 @@ class GeneratedSkills:
 
     def remove(self, name: str) -> bool:
         """Remove one for good, with its history."""
-        return self._services.store.remove_generated(self.get(name).id)
+        return self._services.store.delete_generated_skill(self.get(name).id)
 
     # -- Looking ----------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class GeneratedSkills:
         """One kept skill with its record and its earlier texts."""
         skill = self.get(name)
         return GeneratedSkillView(
-            skill, self.track(skill), tuple(self._services.store.skill_editions(skill.id))
+            skill, self.track(skill), tuple(self._services.store.skill_versions(skill.id))
         )
 
     def views(
@@ -184,7 +184,7 @@ class GeneratedSkills:
     def put(self, skill: GeneratedSkill) -> GeneratedSkill:
         """Write a kept skill as of now."""
         now = max(self._services.clock(), skill.updated_at)
-        self._services.store.put_generated(replace(skill, updated_at=now))
+        self._services.store.put_generated_skill(replace(skill, updated_at=now))
         return self.get(skill.name)
 
     def _checked(self, skill: GeneratedSkill, text: str) -> GeneratedSkill:

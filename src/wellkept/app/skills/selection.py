@@ -24,7 +24,8 @@ from wellkept.core.text import estimate_tokens, shorten
 from wellkept.core.types import parse_choice
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Embedder, Store
+    from wellkept.core.ports.models import Embedder
+    from wellkept.core.ports.store import Store
     from wellkept.skills.selection.detection import DetectedSkill
     from wellkept.skills.selection.injection import SkillPack
     from wellkept.skills.selection.scoring import SkillSearch

@@ -16,7 +16,7 @@ from wellkept.skills.sources.remote_copies import RemoteCopies, RemoteScanner
 from wellkept.skills.sources.scanner import FolderScanner
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import KeyValueStore
+    from wellkept.core.ports.key_values import KeyValueStore
     from wellkept.skills.sources.catalog import Scanner
 
 

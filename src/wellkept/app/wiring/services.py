@@ -31,7 +31,8 @@ from wellkept.memory.engine import Engine, Thresholds
 if TYPE_CHECKING:
     from wellkept.app.projects.resolver import ProjectIdentity
     from wellkept.app.settings.model import Settings
-    from wellkept.core.ports.store import Embedder, Reranker, Store, TextModel
+    from wellkept.core.ports.models import Embedder, Reranker, TextModel
+    from wellkept.core.ports.store import Store
     from wellkept.providers.embedders.settings import EmbeddingChoice
     from wellkept.providers.http.client import Endpoint
 
@@ -78,12 +79,12 @@ class Services:
     @cached_property
     def store(self) -> Store:
         """The store, opened on first use."""
-        from wellkept.store import open_sqlite
+        from wellkept.store import open_store
 
         if self._closed:
             raise StoreError("This Wellkept is closed.", hint="Open it again.")
         is_new = not self.read_only and make_private_file(self.path)
-        store = open_sqlite(
+        store = open_store(
             self.path,
             busy_timeout_ms=self.settings.store_busy_timeout_ms,
             durability="full" if self.settings.store_durability == "full" else "normal",
@@ -194,7 +195,7 @@ class Services:
     @cached_property
     def stored_model_id(self) -> str | None:
         """The model that most of the store's vectors come from."""
-        shares = self.store.models()
+        shares = self.store.vector_models()
         return shares[0].model_id if shares else None
 
     @cached_property

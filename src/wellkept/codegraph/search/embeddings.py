@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wellkept.core.ports.code_search import CodeSearchStore, CommitCount, FileVectors, VectorKind
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 from wellkept.core.records import record
 
 MAX_PIECES: Final = 48

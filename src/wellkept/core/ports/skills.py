@@ -1,8 +1,4 @@
-"""What skills need from outside: switches, kept documents, prompts of servers, and one fetch.
-
-Each port is small and plain, so that tests and other stores can stand in. Nothing here says where
-anything is kept. All of it is synchronous.
-"""
+"""Ports of skills: usage counts and generated skills of an engine, other sources of skills."""
 
 from __future__ import annotations
 
@@ -15,12 +11,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
+
 
 @record(kw_only=True)
 class StoredSkill:
-    """A skill that lives in a store and not in a file: its whole SKILL.md text.
+    """A skill kept in a store instead of a file: its whole SKILL.md text.
 
-    `enabled` is its own switch: a generated skill stays off until somebody looked at it.
+    `enabled` is its own switch: a generated skill stays off until it was reviewed.
     """
 
     name: str
@@ -41,7 +39,7 @@ class PromptArgument:
 
 @record(kw_only=True)
 class PromptDefinition:
-    """A prompt as an MCP server lists it; its text comes when it is asked for."""
+    """A prompt as an MCP server lists it; its text is fetched on use."""
 
     server: str
     name: str
@@ -51,73 +49,124 @@ class PromptDefinition:
 
 @record
 class SkillUse:
-    """How often a command was used in a project, and when last. `key` is `Skill.key`, or that of
-    a command of Wellkept's own."""
+    """How often a command was used in a project, and when last. `key` is `Skill.key` or the key
+    of a built-in command."""
 
     key: str
     count: int
     last_used_at: datetime
 
 
+# -- Parts of a storage engine --------------------------------------------------------------------
+
+
+class SkillUseStore(Protocol):
+    """Usage counts of commands, by project."""
+
+    def record_skill_use(self, key: str, *, project: str, at: datetime) -> None:
+        """Count one use; a use reported late does not move `last_used_at` back."""
+        ...
+
+    def skill_uses(self, *, project: str) -> dict[str, SkillUse]:
+        """Every command ever used in a project, by key."""
+        ...
+
+
+class GeneratedSkillStore(Protocol):
+    """Skills generated from sessions, with earlier versions and the sessions that used them."""
+
+    def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
+        """Skills of one project, or of all, oldest first."""
+        ...
+
+    def put_generated_skill(self, skill: GeneratedSkill) -> None:
+        """Write a skill whose revision is still the stored one, and increment the revision. The
+        former text becomes a version; a new skill is logged as activity. ConflictError when the
+        stored revision differs."""
+        ...
+
+    def delete_generated_skill(self, skill_id: str) -> bool:
+        """Delete a skill with its versions and runs; returns whether it existed."""
+        ...
+
+    def skill_versions(self, skill_id: str) -> list[SkillVersion]:
+        """Earlier texts of a skill, latest first."""
+        ...
+
+    def put_skill_run(self, run: SkillRun) -> None:
+        """Record that a session used a skill; a repeated call updates only the outcome.
+        NotFoundError for an unknown skill."""
+        ...
+
+    def skill_runs(
+        self, *, skill_ids: Sequence[str] | None = None, session_id: str | None = None
+    ) -> list[SkillRun]:
+        """Runs by time; None means every skill and every session."""
+        ...
+
+
+# -- Outside sources ------------------------------------------------------------------------------
+
+
 class SkillSwitches(Protocol):
-    """Which skills somebody switched on or off, by `Skill.key`."""
+    """Skills switched on or off by a person, by `Skill.key`."""
 
     def switched(self) -> Mapping[str, bool]:
         """Every switch that was set."""
         ...
 
     def switch(self, key: str, *, on: bool | None) -> None:
-        """Set a switch; None forgets it."""
+        """Set a switch; None removes it."""
         ...
 
 
 class StoredSkills(Protocol):
-    """Skills in a store, such as those made from sessions."""
+    """Skills in a store, such as those generated from sessions."""
 
     def documents(self) -> Sequence[StoredSkill]:
         """All of this project's."""
         ...
 
     def remove(self, name: str) -> bool:
-        """Remove one for good; tells whether it was there."""
+        """Delete one; returns whether it existed."""
         ...
 
 
 class PromptSource(Protocol):
-    """Prompts of the MCP servers that are connected."""
+    """Prompts of connected MCP servers."""
 
     def prompts(self) -> Sequence[PromptDefinition]:
-        """All of them, without talking to a server."""
+        """All of them, without contacting a server."""
         ...
 
 
 class SkillFetcher(Protocol):
-    """Gets a document from the network, once, because somebody said yes."""
+    """Downloads a document once, after a person agreed."""
 
     def fetch(self, url: str, *, limit_bytes: int) -> bytes:
-        """The document. ProviderError when it cannot be had or is larger than the limit."""
+        """The document. ProviderError when it is unavailable or larger than the limit."""
         ...
 
 
 class HookTrust(Protocol):
-    """Which hooks a person allowed to run, on this machine and for this person alone.
+    """Hooks that a person allowed to run, on this machine and for this person only.
 
-    A yes holds for one folder, one skill and one state of its files; `fingerprint` changes with
+    Consent covers one folder, one skill and one state of its files; `fingerprint` changes with
     any of them.
     """
 
     def trusted(self, root: Path) -> Mapping[str, str]:
-        """Skill key -> the fingerprint that was agreed to, for a project's folder."""
+        """Skill key -> approved fingerprint, for a project's folder."""
         ...
 
     def trust(self, root: Path, key: str, fingerprint: str | None) -> None:
-        """Note a yes; None takes it back."""
+        """Record consent; None withdraws it."""
         ...
 
 
 class HookRunLog(Protocol):
-    """Which hooks that run once already ran in a session."""
+    """Run-once hooks that already ran in a session."""
 
     def claim(self, session: str, hook: str) -> bool:
-        """Note that a hook runs now; False when it ran before."""
+        """Record that a hook runs now; False when it ran before."""
         ...

@@ -109,7 +109,7 @@ def build_context(
         extras=extras,
     )
     if request.count_access and pack.items:
-        engine.store.touch([item.memory.id for item in pack.items], at=engine.clock())
+        engine.store.record_access([item.memory.id for item in pack.items], at=engine.clock())
     return pack
 
 

@@ -151,7 +151,7 @@ def prefetch(
         min_confidence=MIN_PREFETCH_CONFIDENCE,
     )
     if files:
-        from wellkept.core.module_names import module_of
+        from wellkept.core.code_modules import module_of
 
         modules = tuple(dict.fromkeys(module_of(path) for path in files))
         hits = engine.store.search_links(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from wellkept.core.memory import Memory
 from wellkept.core.records import record, replace
-from wellkept.core.text import shorten, visible
+from wellkept.core.text import shorten, strip_invisible
 from wellkept.core.types import TYPE_RULES
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.progressive import IndexRow, index_row
@@ -188,7 +188,7 @@ def render_context(pack: ContextPack) -> str:
 def quoted(text: str) -> str:
     """Memory text as one line that can be seen whole, that cannot close the frame it stands in and
     that does not look like a frame of the client's."""
-    return _FRAME_TAG.sub("", " ".join(visible(text).split()))
+    return _FRAME_TAG.sub("", " ".join(strip_invisible(text).split()))
 
 
 def _table_row(item: ContextItem) -> str:

@@ -22,9 +22,9 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Progress
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import field, record, replace
+from wellkept.core.types import Progress
 from wellkept.memory.draft import checked_payload
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.atomic_file import new_file
@@ -197,7 +197,7 @@ class _Import:
         if any(known.id == skill.id for known in store.generated_skills(project=None)):
             return ImportOutcome.SKIPPED
         if not self.dry_run:
-            store.put_generated(replace(skill, project=home))
+            store.put_generated_skill(replace(skill, project=home))
         return ImportOutcome.NEW
 
     def _without_known(self, told: list[_Told]) -> list[_Told]:

@@ -15,11 +15,10 @@ from pathlib import Path
 
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Progress
 from wellkept.core.query import Filter
 from wellkept.core.records import record
 from wellkept.core.text import first_line
-from wellkept.core.types import MemoryType
+from wellkept.core.types import MemoryType, Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.atomic_file import write_text
 from wellkept.memory.exchange.markdown_memory import entry_path, read_entry, write_entry

@@ -20,9 +20,8 @@ from wellkept.core.clock import parse_moment
 from wellkept.core.codec import Json
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.memory import Memory, MemoryDraft, MemoryPatch
-from wellkept.core.ports.store import Progress
 from wellkept.core.records import field, record, replace
-from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.core.types import MemoryType, Progress, Scope, Source
 from wellkept.memory.edit import forget, revise
 from wellkept.memory.engine import Engine
 from wellkept.memory.exchange.markdown_document import split_sections

@@ -10,9 +10,8 @@ import hashlib
 from collections.abc import Sequence
 
 from wellkept.core.memory import Evidence, Memory, MemoryDraft
-from wellkept.core.ports.store import Progress
 from wellkept.core.records import record, replace
-from wellkept.core.types import EvidenceKind, Scope
+from wellkept.core.types import EvidenceKind, Progress, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import RememberOutcome, remember_many
 

@@ -22,11 +22,11 @@ from typing import NamedTuple
 from wellkept.core.changes import Change, Close, IndexEntry, Replace
 from wellkept.core.errors import ConflictError, NotFoundError
 from wellkept.core.memory import Memory, WorkUnitRef
-from wellkept.core.ports.store import Progress, Vector
+from wellkept.core.ports.models import Vector
 from wellkept.core.query import Filter
 from wellkept.core.records import field, record, replace
 from wellkept.core.text import fold
-from wellkept.core.types import MemoryType, Scope
+from wellkept.core.types import MemoryType, Progress, Scope
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.merge_plan import (
     Merge,

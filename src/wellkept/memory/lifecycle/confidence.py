@@ -21,7 +21,7 @@ from types import MappingProxyType
 from wellkept.core.changes import Rescore
 from wellkept.core.errors import NotFoundError, UsageError
 from wellkept.core.memory import Memory, Relation
-from wellkept.core.ports.store import MemoryStore
+from wellkept.core.ports.memories import MemoryStore
 from wellkept.core.records import record
 from wellkept.core.types import RelationType
 from wellkept.memory.engine import Engine

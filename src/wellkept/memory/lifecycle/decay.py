@@ -18,8 +18,7 @@ from datetime import datetime
 from wellkept.core.changes import Rescore
 from wellkept.core.clock import days_between
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Progress
-from wellkept.core.types import TYPE_RULES
+from wellkept.core.types import TYPE_RULES, Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.lifecycle.report import (
     JobRun,

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from wellkept.core.clock import days_between
-from wellkept.core.ports.store import Progress
+from wellkept.core.types import Progress
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below
 from wellkept.memory.lifecycle.decay import decay

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from wellkept.core.ports.store import Progress, Vector
+from wellkept.core.ports.models import Vector
+from wellkept.core.types import Progress
 
 if TYPE_CHECKING:
     import numpy as np

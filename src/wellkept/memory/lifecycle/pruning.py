@@ -20,10 +20,9 @@ from wellkept.core.changes import Delete, Mark
 from wellkept.core.clock import days_between
 from wellkept.core.memory import Memory, WorkUnitRef
 from wellkept.core.payloads import ContextCost
-from wellkept.core.ports.store import Progress
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import field, record, replace
-from wellkept.core.types import MemoryType, Scope, Source
+from wellkept.core.types import MemoryType, Progress, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists
 from wellkept.memory.lifecycle.report import (

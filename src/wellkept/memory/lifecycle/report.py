@@ -18,10 +18,12 @@ from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.codec import Json
 from wellkept.core.errors import NotFoundError
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import KeyValueStore, Progress, Store
+from wellkept.core.ports.key_values import KeyValueStore
+from wellkept.core.ports.store import Store
 from wellkept.core.query import Filter, Validity
 from wellkept.core.records import record
 from wellkept.core.text import first_line
+from wellkept.core.types import Progress
 
 Figure: TypeAlias = float | str | None
 """One cell of a report: a number, a word, or nothing."""

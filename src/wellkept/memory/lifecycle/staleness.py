@@ -21,9 +21,8 @@ from wellkept.core.codec import Json, payload_from_json, payload_to_json
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.memory import Memory, Relation
 from wellkept.core.payloads import WorkflowRecipe
-from wellkept.core.ports.store import Progress
 from wellkept.core.records import replace
-from wellkept.core.types import MemoryType, Source
+from wellkept.core.types import MemoryType, Progress, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.file_presence import Exists, exists_below, project_path
 from wellkept.memory.lifecycle.report import (

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Embedder, TextModel, Vector
+    from wellkept.core.ports.models import Embedder, TextModel, Vector
 
 ENOUGH_HITS = 3
 CLEAR_SCORE = 0.5

@@ -26,7 +26,8 @@ from wellkept.memory.recall.retrievers import ARM_CAP, CandidateSet, Embed, Quer
 from wellkept.memory.recall.time_modes import narrowed
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Embedder, Store
+    from wellkept.core.ports.models import Embedder
+    from wellkept.core.ports.store import Store
 
 MAX_LIMIT = 1_000
 MAX_OFFSET = 1_000_000
@@ -158,7 +159,7 @@ def _say_if_unembedded(
     """Vectors found nothing at all: say so if that is because they are of another model."""
     if embedder is None or pool.meaning is not None or notes:
         return
-    models = [share.model_id for share in engine.store.models()]
+    models = [share.model_id for share in engine.store.vector_models()]
     if models and embedder.model_id not in models:
         notes.append(
             f"The stored vectors are of {models[0]}, not {embedder.model_id}: searched by words."
@@ -213,7 +214,7 @@ def _answer(
     page = ranking.order[request.offset : end]
     hits = _hydrated(search, pool, ranking, page)
     if request.count_access and hits:
-        search.engine.store.touch([hit.memory.id for hit in hits], at=search.engine.clock())
+        search.engine.store.record_access([hit.memory.id for hit in hits], at=search.engine.clock())
     if window is not None:
         notes.append(
             f"Read a time into the question: {window.since:%Y-%m-%d %H:%M} to"
@@ -260,7 +261,7 @@ def _around(
     places = [
         SessionPosition(m.session_id, m.seq) for m in memories if m.session_id and m.seq is not None
     ]
-    rows = store.around(places, search.where, span=span)
+    rows = store.session_neighbours(places, search.where, span=span)
     near = sorted(store.get([row.id for row in rows]), key=lambda m: (m.seq or 0, m.id))
     found: dict[tuple[str, bool], tuple[Memory, ...]] = {}
     for memory in memories:
@@ -280,7 +281,7 @@ def _browse(engine: Engine, request: RecallRequest, where: Filter) -> RecallResu
     listing = engine.store.list(where, order=Order.EVENT_LATEST, limit=wanted)
     page = listing.items[request.offset :]
     if request.count_access and page:
-        engine.store.touch([memory.id for memory in page], at=engine.clock())
+        engine.store.record_access([memory.id for memory in page], at=engine.clock())
     return RecallResult(
         hits=tuple(
             RecallHit(memory=m, score=0.0, arms=("time",), stale=m.stale_at is not None)

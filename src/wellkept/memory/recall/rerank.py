@@ -13,7 +13,7 @@ from wellkept.memory.recall.ranking import Contents, Ranked, RankedCandidates
 from wellkept.memory.recall.requests import ScorePart
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Reranker
+    from wellkept.core.ports.models import Reranker
 
 RERANKED = 30
 _SHARE = 0.5

@@ -14,7 +14,8 @@ from wellkept.core.records import record, replace
 from wellkept.core.types import MemoryType
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Store, Vector
+    from wellkept.core.ports.models import Vector
+    from wellkept.core.ports.store import Store
     from wellkept.core.query import Candidate, Filter, RetrieverHit
     from wellkept.memory.recall.query_plan import QueryPlan
 
@@ -93,7 +94,7 @@ def gather(
     only where the question may hold a name.
     """
     wanted = plan.terms if use_words or plan.may_name else ()
-    by_words = store.search_words(wanted, where, limit=cap) if wanted else []
+    by_words = store.search_fulltext(wanted, where, limit=cap) if wanted else []
     found: dict[str, Candidate] = {}
     _add_best(found, by_words, store, where)
     plan = plan.knowing({c.author for c in found.values() if c.author})
@@ -135,7 +136,7 @@ def _fragments(
     """Substrings are looked for when the question holds code or unspaced text, and as the last
     resort when no whole word was found."""
     wanted = plan.fragments or (() if by_words else plan.terms)
-    return store.search_fragments(wanted, where, limit=cap) if wanted else []
+    return store.search_substrings(wanted, where, limit=cap) if wanted else []
 
 
 def _causal(store: Store, files: Sequence[str], where: Filter) -> list[RetrieverHit]:
@@ -157,7 +158,7 @@ def _add_best(
     """Add the best of these hits, and what stands around those that were not found before."""
     best = [c for c, _ in hits[:WITH_NEIGHBOURS] if c.id not in found]
     places = [place for place in (c.place for c in best) if place is not None]
-    around = store.around(places, where, span=SPAN) if places else []
+    around = store.session_neighbours(places, where, span=SPAN) if places else []
     for candidate in (*best, *around):
         found[candidate.id] = candidate
 

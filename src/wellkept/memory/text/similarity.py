@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import pairwise
 
-from wellkept.core.text import STOP_WORDS, said, stem, words
+from wellkept.core.text import STOP_WORDS, comparison_key, stem, words
 
 _NUMBER = re.compile(r"\d+")
 _NEGATIONS = frozenset(
@@ -58,7 +58,9 @@ class TextRelation(StrEnum):
 def compare(old: str, new: str) -> TextRelation:
     """Judge a new statement that is known to be close in meaning to an old one."""
     old_words, new_words = words(old), words(new)
-    if old_words == new_words and said(old) == said(new):  # `a.b` and `a b` have equal words
+    if old_words == new_words and comparison_key(old) == comparison_key(
+        new
+    ):  # `a.b` and `a b` have equal words
         return TextRelation.SAME
     old_set, new_set = _telling(old_words), _telling(new_words)
     if _numbers(old_words) != _numbers(new_words) or (

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from wellkept.core.changes import SaveReadPosition
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.events import Event
-from wellkept.core.ports.store import Spool
+from wellkept.core.ports.spool import Spool
 from wellkept.core.records import field, record, replace
 from wellkept.core.sessions import ReadPosition, SpoolDamage, SpoolEntry
 from wellkept.memory.engine import Engine
@@ -119,7 +119,7 @@ class _Drain:
         self._rest_idle_sessions()
         if self.report.entries:
             before = self.engine.clock() - timedelta(days=self.rules.taken_days)
-            self.engine.store.forget_taken(before=before)
+            self.engine.store.prune_processed_events(before=before)
         due = tuple(self.taker.due)
         model = summarize_sessions(self.engine, due, daily_tokens=self.rules.daily_model_tokens)
         counts = self.taker.counts
@@ -156,7 +156,7 @@ class _Drain:
         if first is None:
             return None
         head = first.event_id if isinstance(first, SpoolEntry) else f"damage-{first.end}"
-        known = self.engine.store.reading_mark(source)
+        known = self.engine.store.read_position(source)
         return known if known and known.head == head else ReadPosition(source, head, 0)
 
     def _take(self, mark: ReadPosition, batch: list[SpoolEntry | SpoolDamage]) -> ReadPosition:
@@ -195,7 +195,7 @@ class _Drain:
         if (ended or self._is_quiet(mark.source)) and self.spool.remove(
             mark.source, offset=mark.offset
         ):
-            self.engine.store.drop_mark(mark)
+            self.engine.store.delete_read_position(mark)
             self._add(removed=self.report.removed + 1)
 
     def _remove_if_empty(self, source: str) -> None:

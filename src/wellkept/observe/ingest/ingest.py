@@ -134,7 +134,7 @@ class EventIngester:
     def not_taken(self, events: Sequence[Event]) -> list[Event]:
         """Those of the events that were not taken before, once each."""
         once = {event.origin.event_id: event for event in reversed(events)}
-        known = self.engine.store.taken_events(list(once))
+        known = self.engine.store.processed_events(list(once))
         return [event for key, event in reversed(once.items()) if key not in known]
 
     def _apply_commands(self, result: SessionUpdate) -> None:

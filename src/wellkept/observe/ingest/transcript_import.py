@@ -107,7 +107,7 @@ class _Take:
 
     def _mark(self, part: TranscriptFile) -> ReadPosition:
         source = _source(self.transcript, part)
-        known = self.taker.engine.store.reading_mark(source)
+        known = self.taker.engine.store.read_position(source)
         mark = known if known and known.head == part.head else ReadPosition(source, part.head, 0)
         self._marks[source] = mark
         return mark

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from wellkept.core.code_modules import module_of
 from wellkept.core.codec import Json
-from wellkept.core.module_names import module_of
 from wellkept.core.scratchpad import (
     AbandonedApproach,
     CoAccess,

@@ -12,9 +12,9 @@ from datetime import datetime
 from hashlib import blake2b
 from pathlib import PurePosixPath
 
+from wellkept.core.code_modules import module_of
 from wellkept.core.codec import Payload
 from wellkept.core.memory import Relation
-from wellkept.core.module_names import module_of
 from wellkept.core.payloads import CausalDependency, DeadEnd, ErrorPattern
 from wellkept.core.records import record
 from wellkept.core.scratchpad import SessionSignal, SignalKind

@@ -127,7 +127,7 @@ def _adjusted(similarity: float, memory: Memory, conclusion: Conclusion) -> floa
 def _by_words(engine: Engine, conclusion: Conclusion, where: Filter) -> list[tuple[Memory, float]]:
     """Similarity by shared words, when there is no embedder."""
     mine = content_words(conclusion.content)
-    hits = engine.store.search_words(mine[:24], where, limit=_NEIGHBOURS)
+    hits = engine.store.search_fulltext(mine[:24], where, limit=_NEIGHBOURS)
     found = engine.store.get([hit.id for hit in hits])
     return [
         (memory, _adjusted(jaccard(mine, content_words(memory.content)), memory, conclusion))

@@ -16,7 +16,7 @@ from wellkept.core.changes import PutSession
 from wellkept.core.errors import ConflictError, ProviderError, UsageError
 from wellkept.core.memory import Memory
 from wellkept.core.payloads import Json, Observation, SessionSummary
-from wellkept.core.ports.store import TextModel
+from wellkept.core.ports.models import TextModel
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record, replace
 from wellkept.core.sessions import SessionRecord
@@ -83,7 +83,7 @@ def tokens_used_today(engine: Engine) -> int:
 
 def spend_tokens(engine: Engine, cost: int, *, daily_tokens: int) -> bool:
     """Take from what a model may cost today; False when that is not there any more."""
-    return engine.store.count_up(_METER, _today(engine), cost, limit=daily_tokens)
+    return engine.store.try_increment(_METER, _today(engine), cost, limit=daily_tokens)
 
 
 def session_memories(engine: Engine, session: SessionRecord) -> list[Memory]:

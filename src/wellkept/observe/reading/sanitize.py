@@ -19,7 +19,7 @@ from wellkept.core.events import (
     TurnEnded,
 )
 from wellkept.core.records import replace
-from wellkept.core.text import clean, visible
+from wellkept.core.text import clean, strip_invisible
 from wellkept.memory.context.packing import FRAME
 from wellkept.memory.text.redaction import redact
 
@@ -65,7 +65,7 @@ def safe_text(text: str, *, limit: int = MAX_OUTPUT_CHARS) -> str:
         kept = _OWN_FRAME.sub("", kept)
     kept = _without_control(kept)
     if not kept.isascii() or "\x1b" in kept:
-        kept = visible(kept)
+        kept = strip_invisible(kept)
     shown = redact(kept).text
     if len(shown) < _MAX_LINE_CHARS:
         return shown
@@ -76,7 +76,7 @@ def safe_path(path: str) -> str:
     """A file's name that may be kept; nothing for one that takes several lines or hides letters:
     no honest file is called so, and such a name would be read as something else."""
     kept = safe_text(path, limit=1_000)
-    is_plain = visible(path) == path and not _LINE_ENDS.search(path)
+    is_plain = strip_invisible(path) == path and not _LINE_ENDS.search(path)
     return kept if is_plain else ""
 
 

@@ -32,7 +32,7 @@ from wellkept.core.records import fields, record
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from wellkept.core.ports.store import Embedder
+    from wellkept.core.ports.models import Embedder
 
 Label = Literal["duplicate", "near_miss", "related", "unrelated"]
 Split = Literal["fit", "held_out"]

@@ -17,9 +17,9 @@ from wellkept.app.wiring.keyword_types import EditArgs, FilterArgs
 from wellkept.core.activity import ActivityKind
 from wellkept.core.codec import Payload, payload_to_json
 from wellkept.core.memory import Memory
-from wellkept.core.query import Order, Page, Severity, Validity
+from wellkept.core.query import Order, Page, Validity
 from wellkept.core.sessions import SessionRecord
-from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Source
+from wellkept.core.types import EvidenceKind, MemoryType, RelationType, Scope, Severity, Source
 from wellkept.server.operations.inputs import MAX_ROWS, FilteredInput, Model, Texts
 
 MAX_OFFSET = 10_000

@@ -10,7 +10,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from wellkept.core.skills import Severity, SkillFinding
+from wellkept.core.skills import SkillFinding
+from wellkept.core.types import Severity
 
 _E, _W = Severity.ERROR, Severity.WARNING
 

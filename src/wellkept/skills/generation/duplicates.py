@@ -17,7 +17,7 @@ from wellkept.core.skills import Skill
 from wellkept.core.text import content_words, jaccard, stem
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Embedder, Vector
+    from wellkept.core.ports.models import Embedder, Vector
 
 WORDS_CUTOFF: Final = 0.5
 _HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 from wellkept.core.skills import Skill
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from wellkept.core.errors import UsageError
-from wellkept.core.ports.store import Embedder
+from wellkept.core.ports.models import Embedder
 from wellkept.core.records import record
 from wellkept.core.skills import Skill
 from wellkept.skills.globs import matching_glob

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from wellkept.core.clock import Clock
 from wellkept.core.errors import StoreBusyError, StoreError, StoreReadOnlyError, StoreVersionError
-from wellkept.core.query import Finding, Severity
+from wellkept.core.query import Finding
+from wellkept.core.types import Severity
 from wellkept.store.sqlite.connection.database import Database, Durability, require_sqlite
 from wellkept.store.sqlite.migrations import APPLICATION_ID, STEPS, Migration, migrate, pending
 

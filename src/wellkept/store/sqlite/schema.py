@@ -1,7 +1,7 @@
 """The tables as the migrations make them; what a step made is never changed here afterwards.
 
 Canonical: `memories` (all columns but `extra`), `project_aliases`, `shelf`, `file_links`,
-`sessions`, `taken_events`, `reading_marks`, `news`.
+`sessions`, `processed_events`, `reading_marks`, `news`.
 Derived and rebuildable: `labels`, `words`, `fragments`, `vectors`, `text_edits`, and the
 columns `short` and `extra`. `row` is the integer that joins them and never leaves the engine.
 """

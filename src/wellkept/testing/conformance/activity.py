@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wellkept.core.activity import KEPT_NEWS, Activity, ActivityKind, ActivityRange
+from wellkept.core.activity import ACTIVITY_RETENTION, Activity, ActivityKind, ActivityRange
 from wellkept.core.changes import (
     Announce,
     Close,
@@ -36,7 +36,7 @@ _SESSION = SessionRecord(
 
 
 def _all(store: Store, *, project: str | None = None) -> list[Activity]:
-    return store.news(after=0, project=project, limit=2 * KEPT_NEWS)
+    return store.activity(after=0, project=project, limit=2 * ACTIVITY_RETENTION)
 
 
 def _kinds(store: Store) -> list[str]:
@@ -49,7 +49,7 @@ class ActivityConformance(ConformanceFixture):
     @pytest.mark.feature("C6")
     def test_a_new_store_has_no_news(self, store: Store) -> None:
         assert _all(store) == []
-        assert store.news_span() == ActivityRange(0, 0)
+        assert store.activity_range() == ActivityRange(0, 0)
 
     @pytest.mark.feature("C6")
     def test_every_change_of_a_memory_is_told_once_to_every_handle(
@@ -142,13 +142,13 @@ class ActivityConformance(ConformanceFixture):
     def test_a_statement_is_refused_when_the_same_was_said_since_its_writer_looked(
         self, store: Store, other: Store, samples: Samples
     ) -> None:
-        looked = store.news_span().newest
+        looked = store.activity_range().newest
         other.apply([samples.insert("Deploy on Mondays")])
         again = samples.memory("deploy  on Mondays.")
         with pytest.raises(ConflictError):
-            store.apply([Insert(again, _CARD, unless_said_since=looked)])
+            store.apply([Insert(again, _CARD, unless_duplicate_since=looked)])
         assert store.get([again.id]) == []
-        store.apply([Insert(again, _CARD, unless_said_since=store.news_span().newest)])
+        store.apply([Insert(again, _CARD, unless_duplicate_since=store.activity_range().newest)])
         assert store.get([again.id]) == [again]
 
     @pytest.mark.feature("A4")
@@ -167,19 +167,19 @@ class ActivityConformance(ConformanceFixture):
             ]
         )
         new = samples.memory(words)
-        store.apply([Insert(new, _CARD, unless_said_since=0)])
+        store.apply([Insert(new, _CARD, unless_duplicate_since=0)])
         assert store.get([new.id]) == [new]
 
     @pytest.mark.feature("C6")
     def test_news_are_read_on_from_a_number_in_pages(self, store: Store, samples: Samples) -> None:
         store.apply([Insert(samples.memory(), _CARD) for _ in range(5)])
-        first = store.news(after=0, project=None, limit=2)
-        rest = store.news(after=first[-1].number, project=None, limit=9)
+        first = store.activity(after=0, project=None, limit=2)
+        rest = store.activity(after=first[-1].number, project=None, limit=9)
         assert [news.number for news in (*first, *rest)] == [1, 2, 3, 4, 5]
-        assert store.news(after=5, project=None, limit=9) == []
-        assert store.news(after=0, project=None, limit=0) == []
+        assert store.activity(after=5, project=None, limit=9) == []
+        assert store.activity(after=0, project=None, limit=0) == []
         with pytest.raises(UsageError):
-            store.news(after=0, project=None, limit=-1)
+            store.activity(after=0, project=None, limit=-1)
 
     @pytest.mark.feature("C6")
     def test_only_the_latest_are_kept_and_numbers_go_on(
@@ -187,11 +187,11 @@ class ActivityConformance(ConformanceFixture):
     ) -> None:
         memory = samples.memory()
         store.apply([Insert(memory, _CARD)])
-        many = [Mark(memory.id, "stale", None)] * (KEPT_NEWS + 2)
+        many = [Mark(memory.id, "stale", None)] * (ACTIVITY_RETENTION + 2)
         store.apply(many)
-        assert store.news_span() == ActivityRange(4, KEPT_NEWS + 3)
+        assert store.activity_range() == ActivityRange(4, ACTIVITY_RETENTION + 3)
         store.apply([Delete(memory.id)])
-        assert store.news_span() == ActivityRange(5, KEPT_NEWS + 4)
+        assert store.activity_range() == ActivityRange(5, ACTIVITY_RETENTION + 4)
 
     @pytest.mark.feature("C6")
     def test_news_move_with_a_merged_project_and_into_a_copy(

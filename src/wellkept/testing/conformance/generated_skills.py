@@ -12,10 +12,10 @@ from wellkept.core.activity import ActivityKind
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
 from wellkept.core.generated_skills import (
     GeneratedSkill,
-    SkillEdition,
     SkillOrigin,
     SkillReview,
     SkillRun,
+    SkillVersion,
 )
 from wellkept.core.ports.store import Store
 from wellkept.core.records import replace
@@ -45,9 +45,9 @@ class GeneratedSkillConformance(ConformanceFixture):
         self, store: Store, other: Store
     ) -> None:
         assert store.generated_skills(project=None) == []
-        store.put_generated(_SKILL)
+        store.put_generated_skill(_SKILL)
         elsewhere = replace(_SKILL, id="skill-2", project="elsewhere")
-        other.put_generated(elsewhere)
+        other.put_generated_skill(elsewhere)
         assert other.generated_skills(project="example") == [_WRITTEN]
         assert store.generated_skills(project="elsewhere") == [replace(elsewhere, revision=1)]
         assert store.generated_skills(project="nowhere") == []
@@ -55,7 +55,7 @@ class GeneratedSkillConformance(ConformanceFixture):
 
     @pytest.mark.feature("F9")
     def test_every_field_survives_being_written_again(self, store: Store) -> None:
-        store.put_generated(_SKILL)
+        store.put_generated_skill(_SKILL)
         changed = replace(
             _WRITTEN,
             name="other",
@@ -70,46 +70,48 @@ class GeneratedSkillConformance(ConformanceFixture):
             observation_ids=("o1", "o2"),
             commit_sha=None,
         )
-        store.put_generated(changed)
+        store.put_generated_skill(changed)
         assert store.generated_skills(project="example") == [replace(changed, revision=2)]
-        assert store.skill_editions("skill-1") == []
+        assert store.skill_versions("skill-1") == []
 
     @pytest.mark.feature("F9")
     def test_a_new_text_leaves_the_old_one_as_an_edition(self, store: Store) -> None:
-        store.put_generated(_SKILL)
+        store.put_generated_skill(_SKILL)
         later, latest = START + timedelta(days=1), START + timedelta(days=2)
-        store.put_generated(replace(_WRITTEN, text="second", updated_at=later, made_by="model"))
-        store.put_generated(replace(_WRITTEN, text="third", updated_at=latest, revision=2))
-        assert store.skill_editions("skill-1") == [
-            SkillEdition(2, "second", "model", latest),
-            SkillEdition(1, _SKILL.text, "rules", later),
+        store.put_generated_skill(
+            replace(_WRITTEN, text="second", updated_at=later, made_by="model")
+        )
+        store.put_generated_skill(replace(_WRITTEN, text="third", updated_at=latest, revision=2))
+        assert store.skill_versions("skill-1") == [
+            SkillVersion(2, "second", "model", latest),
+            SkillVersion(1, _SKILL.text, "rules", later),
         ]
 
     @pytest.mark.feature("F9")
     def test_of_two_who_write_at_once_the_second_is_told(self, store: Store, other: Store) -> None:
-        store.put_generated(_SKILL)
-        other.put_generated(replace(_WRITTEN, note="first"))
+        store.put_generated_skill(_SKILL)
+        other.put_generated_skill(replace(_WRITTEN, note="first"))
         with pytest.raises(ConflictError):
-            store.put_generated(replace(_WRITTEN, note="second"))
+            store.put_generated_skill(replace(_WRITTEN, note="second"))
         with pytest.raises(ConflictError):
-            store.put_generated(_SKILL)
+            store.put_generated_skill(_SKILL)
         assert store.generated_skills(project="example")[0].note == "first"
 
     @pytest.mark.feature("F9")
     def test_what_is_no_skill_and_no_run_is_refused(self, store: Store) -> None:
         for gap in ("id", "project", "name", "text"):
             with pytest.raises(UsageError):
-                store.put_generated(replace(_SKILL, **{gap: ""}))
+                store.put_generated_skill(replace(_SKILL, **{gap: ""}))
         with pytest.raises(NotFoundError):
             store.put_skill_run(_RUN)
-        store.put_generated(_SKILL)
+        store.put_generated_skill(_SKILL)
         with pytest.raises(UsageError):
             store.put_skill_run(replace(_RUN, session_id=""))
         assert store.skill_runs() == []
 
     @pytest.mark.feature("F9")
     def test_a_session_counts_as_one_run_and_is_judged_later(self, store: Store) -> None:
-        store.put_generated(_SKILL)
+        store.put_generated_skill(_SKILL)
         store.put_skill_run(_RUN)
         store.put_skill_run(replace(_RUN, succeeded=False, at=START + timedelta(hours=1)))
         store.put_skill_run(_RUN)
@@ -123,29 +125,29 @@ class GeneratedSkillConformance(ConformanceFixture):
 
     @pytest.mark.feature("F9")
     def test_removing_takes_editions_and_runs_along(self, store: Store) -> None:
-        store.put_generated(_SKILL)
-        store.put_generated(replace(_WRITTEN, text="second"))
+        store.put_generated_skill(_SKILL)
+        store.put_generated_skill(replace(_WRITTEN, text="second"))
         store.put_skill_run(_RUN)
-        assert store.remove_generated("skill-1")
-        assert not store.remove_generated("skill-1")
+        assert store.delete_generated_skill("skill-1")
+        assert not store.delete_generated_skill("skill-1")
         assert store.generated_skills(project=None) == []
-        assert store.skill_editions("skill-1") == []
+        assert store.skill_versions("skill-1") == []
         assert store.skill_runs() == []
 
     @pytest.mark.feature("F9")
     def test_only_a_new_skill_is_news(self, store: Store) -> None:
-        store.put_generated(_SKILL)
-        store.put_generated(replace(_WRITTEN, note="Changed."))
-        (news,) = store.news(after=0, project="example", limit=9)
+        store.put_generated_skill(_SKILL)
+        store.put_generated_skill(replace(_WRITTEN, note="Changed."))
+        (news,) = store.activity(after=0, project="example", limit=9)
         assert (news.kind, news.subject) == (ActivityKind.SKILL_GENERATED, "add-a-route")
-        assert store.news(after=0, project="elsewhere", limit=9) == []
+        assert store.activity(after=0, project="elsewhere", limit=9) == []
 
     @pytest.mark.feature("F9")
     def test_kept_skills_move_with_a_merged_project_and_into_a_copy(
         self, store: Store, open_at: Callable[[Path], Store], tmp_path: Path
     ) -> None:
-        store.put_generated(replace(_SKILL, project="old"))
-        store.put_generated(replace(_SKILL, id="skill-2"))
+        store.put_generated_skill(replace(_SKILL, project="old"))
+        store.put_generated_skill(replace(_SKILL, id="skill-2"))
         store.put_skill_run(_RUN)
         store.merge_projects("old", into="example")
         moved = store.generated_skills(project="example")

@@ -149,8 +149,8 @@ class MemoryConformance(ConformanceFixture):
         with pytest.raises(NotFoundError):
             store.apply([good, Delete(samples.memory().id)])
         assert store.get([good.memory.id]) == []
-        assert store.search_words(["good"], HERE, limit=5) == []
-        assert store.models() == []
+        assert store.search_fulltext(["good"], HERE, limit=5) == []
+        assert store.vector_models() == []
         store.apply([good])
         assert store.get([good.memory.id]) == [good.memory]
 
@@ -289,8 +289,8 @@ class MemoryConformance(ConformanceFixture):
         store.apply([gone, heir])
         store.apply([Delete(gone.memory.id)])
         assert store.get([gone.memory.id]) == []
-        assert store.search_words(["secret"], EVERYTHING, limit=5) == []
-        assert store.search_fragments(["secret"], EVERYTHING, limit=5) == []
+        assert store.search_fulltext(["secret"], EVERYTHING, limit=5) == []
+        assert store.search_substrings(["secret"], EVERYTHING, limit=5) == []
         assert store.search_vectors(vector, model_id="m", where=EVERYTHING, limit=5) == []
         assert store.search_links(files=["f.py"], modules=[], where=EVERYTHING, limit=5) == []
         assert store.resolve(gone.memory.short, project=None) == []
@@ -408,13 +408,13 @@ class MemoryConformance(ConformanceFixture):
         memory = samples.memory()
         store.apply([Insert(memory, IndexEntry())])
         later = memory.accessed_at + HOUR
-        store.touch([memory.id, "unknown"], at=later)
-        store.touch([memory.id], at=later - 2 * HOUR)
+        store.record_access([memory.id, "unknown"], at=later)
+        store.record_access([memory.id], at=later - 2 * HOUR)
         store.flush()
         store.flush()
         expected = replace(memory, access_count=2, accessed_at=later)
         assert other.get([memory.id]) == [expected]
-        store.touch([memory.id], at=later)
+        store.record_access([memory.id], at=later)
         store.apply([Rescore(memory.id, importance=0.1)])
         assert other.get([memory.id])[0].access_count == 3
 
@@ -435,7 +435,7 @@ class MemoryConformance(ConformanceFixture):
             (store if i % 2 else other).apply([samples.insert(f"word{i}")])
         other.close()
         assert store.stats(HERE).total == 10
-        assert all(store.search_words([f"word{i}"], HERE, limit=3) for i in range(10))
+        assert all(store.search_fulltext([f"word{i}"], HERE, limit=3) for i in range(10))
 
     @pytest.mark.feature("B6")
     def test_the_past_can_be_asked_what_it_believed(self, store: Store, samples: Samples) -> None:

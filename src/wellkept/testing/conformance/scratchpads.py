@@ -164,13 +164,13 @@ class ScratchpadConformance(ConformanceFixture):
 
         assert ids(project=None) == ["cccc", "bbbb", "aaaa"]
         assert ids(project="example") == ["bbbb", "aaaa"]
-        assert ids(project=None, states=(ScratchpadStatus.FAILED,)) == ["bbbb"]
+        assert ids(project=None, statuses=(ScratchpadStatus.FAILED,)) == ["bbbb"]
         assert ids(project=None, before=START + timedelta(minutes=2)) == ["aaaa"]
         assert ids(project=None, limit=1) == ["cccc"]
         with pytest.raises(UsageError):
             ids(project=None, limit=-1)
         late = START + timedelta(minutes=3)
-        assert store.drop_scratchpads(before=late, states=(ScratchpadStatus.FAILED,)) == 1
+        assert store.drop_scratchpads(before=late, statuses=(ScratchpadStatus.FAILED,)) == 1
         assert store.drop_scratchpads(before=late) == 1
         assert ids(project=None) == ["cccc"]
 
@@ -232,7 +232,7 @@ class ScratchpadConformance(ConformanceFixture):
         store.apply([PutExplanation(explanation(two.memory.id)), PutExplanation(later)])
         found = other.explanations([one.memory.id, two.memory.id, "unknown"])
         assert found == {one.memory.id: explanation(one.memory.id), two.memory.id: later}
-        latest = other.explained(project="example")
+        latest = other.latest_explanations(project="example")
         assert [why.memory_id for why in latest] == [two.memory.id, one.memory.id]
         store.apply([Delete(one.memory.id)])
         assert other.explanations([one.memory.id]) == {}
@@ -249,11 +249,11 @@ class ScratchpadConformance(ConformanceFixture):
         store.apply([PutScratchpad(pad("session-2", project="there"))])
         store.apply([ForgetSessions("example")])
         assert [s.id for s in other.sessions(project=None)] == ["session-2"]
-        assert other.taken_events(["event-1", "event-2"]) == {"event-2"}
+        assert other.processed_events(["event-1", "event-2"]) == {"event-2"}
         assert [p.session_id for p in other.scratchpads(project=None)] == ["session-2"]
         assert other.signals(project="example", kinds=()) == []
         store.apply([PutSession(session(), ("event-1",))])
-        assert other.taken_events(["event-1"]) == {"event-1"}
+        assert other.processed_events(["event-1"]) == {"event-1"}
 
     @pytest.mark.feature("D3", "A3")
     def test_what_was_noticed_moves_with_its_project_and_into_a_backup(

@@ -42,20 +42,20 @@ class SearchConformance(ConformanceFixture):
         b = samples.insert("beta gamma")
         c = samples.insert("delta")
         store.apply([a, b, c])
-        assert ids(store.search_words(["beta"], HERE, limit=9)) == {a.memory.id, b.memory.id}
-        assert ids(store.search_words(["gem", "delta"], HERE, limit=9)) == {
+        assert ids(store.search_fulltext(["beta"], HERE, limit=9)) == {a.memory.id, b.memory.id}
+        assert ids(store.search_fulltext(["gem", "delta"], HERE, limit=9)) == {
             a.memory.id,
             c.memory.id,
         }
-        assert store.search_words(["omega"], HERE, limit=9) == []
-        assert store.search_words([], HERE, limit=9) == []
+        assert store.search_fulltext(["omega"], HERE, limit=9) == []
+        assert store.search_fulltext([], HERE, limit=9) == []
 
     @pytest.mark.feature("B1")
     def test_case_accents_and_endings_do_not_matter(self, store: Store, samples: Samples) -> None:
         memory = samples.insert("The café Deploys nightly")
         store.apply([memory])
         for term in ("CAFE", "Café", "deploy", "deploying", "deployed"):
-            assert ids(store.search_words([term], HERE, limit=3)) == {memory.memory.id}
+            assert ids(store.search_fulltext([term], HERE, limit=3)) == {memory.memory.id}
 
     @pytest.mark.feature("B1")
     def test_a_term_with_a_space_is_a_phrase(self, store: Store, samples: Samples) -> None:
@@ -63,7 +63,7 @@ class SearchConformance(ConformanceFixture):
         far = samples.insert("a whale that is blue")
         split = samples.insert("ends with blue", extra="whale begins")
         store.apply([near, far, split])
-        assert ids(store.search_words(["blue whale"], HERE, limit=9)) == {near.memory.id}
+        assert ids(store.search_fulltext(["blue whale"], HERE, limit=9)) == {near.memory.id}
 
     @pytest.mark.feature("B1")
     def test_better_matches_come_first_with_larger_scores(
@@ -73,10 +73,10 @@ class SearchConformance(ConformanceFixture):
         one = samples.insert("alpha something")
         both = samples.insert("alpha beta")
         store.apply([one, both])
-        hits = store.search_words(["alpha", "beta"], HERE, limit=9)
+        hits = store.search_fulltext(["alpha", "beta"], HERE, limit=9)
         assert [h.id for h in hits] == [both.memory.id, one.memory.id]
         assert hits[0].score > hits[1].score > 0
-        assert store.search_words(["alpha", "beta"], HERE, limit=1) == hits[:1]
+        assert store.search_fulltext(["alpha", "beta"], HERE, limit=1) == hits[:1]
 
     @pytest.mark.feature("B1")
     @pytest.mark.parametrize("term", HOSTILE)
@@ -85,10 +85,12 @@ class SearchConformance(ConformanceFixture):
     ) -> None:
         alpha, other = samples.insert("alpha"), samples.insert("beta content near not and or")
         store.apply([alpha, other])
-        found = ids(store.search_words([term, "alpha"], HERE, limit=9))
+        found = ids(store.search_fulltext([term, "alpha"], HERE, limit=9))
         assert alpha.memory.id in found
-        assert alpha.memory.id in ids(store.search_fragments([term, "alp"], HERE, limit=9))
-        assert alpha.memory.id not in ids(store.search_words(["beta", "NOT alpha"], HERE, limit=9))
+        assert alpha.memory.id in ids(store.search_substrings([term, "alp"], HERE, limit=9))
+        assert alpha.memory.id not in ids(
+            store.search_fulltext(["beta", "NOT alpha"], HERE, limit=9)
+        )
         store.search_links(files=[term], modules=[term], where=HERE, limit=9)
 
     @pytest.mark.feature("B1")
@@ -101,7 +103,7 @@ class SearchConformance(ConformanceFixture):
         store.apply([code, cjk, percent])
 
         def found(*fragments: str) -> set[str]:
-            return ids(store.search_fragments(fragments, HERE, limit=9))
+            return ids(store.search_substrings(fragments, HERE, limit=9))
 
         assert found("username") == found("MODELS.PY") == found("()") == {code.memory.id}
         assert found("运行测试") == found("先运") == found("测") == {cjk.memory.id}
@@ -116,17 +118,17 @@ class SearchConformance(ConformanceFixture):
         texts = ("only parse here", "parse_config and tokens", "config alone", "parse it again")
         added = [samples.insert(text) for text in texts]
         store.apply(added)
-        hits = store.search_fragments(["parse", "config", "parse"], HERE, limit=9)
+        hits = store.search_substrings(["parse", "config", "parse"], HERE, limit=9)
         wanted = [(1, 11.0), (2, 6.0), (3, 5.0), (0, 5.0)]
         assert [(hit.id, hit.score) for hit in hits] == [
             (added[number].memory.id, score) for number, score in wanted
         ]
-        assert store.search_fragments(["parse", "config"], HERE, limit=2) == hits[:2]
+        assert store.search_substrings(["parse", "config"], HERE, limit=2) == hits[:2]
 
     @pytest.mark.feature("B1")
     def test_fragments_look_at_content_only(self, store: Store, samples: Samples) -> None:
         store.apply([samples.insert("plain", extra="hidden")])
-        assert store.search_fragments(["hidden", "id"], HERE, limit=9) == []
+        assert store.search_substrings(["hidden", "id"], HERE, limit=9) == []
 
     @pytest.mark.feature("B1")
     def test_indexes_follow_every_edit(self, store: Store, other: Store, samples: Samples) -> None:
@@ -134,14 +136,14 @@ class SearchConformance(ConformanceFixture):
         store.apply([before])
         after = replace(before.memory, content="newword", files=("new.py",))
         other.apply([Replace(after)])
-        assert ids(store.search_words(["newword"], HERE, limit=3)) == {after.id}
-        assert ids(store.search_words(["oldextra"], HERE, limit=3)) == {after.id}
-        assert store.search_words(["oldword"], HERE, limit=3) == []
-        assert store.search_fragments(["oldw"], HERE, limit=3) == []
+        assert ids(store.search_fulltext(["newword"], HERE, limit=3)) == {after.id}
+        assert ids(store.search_fulltext(["oldextra"], HERE, limit=3)) == {after.id}
+        assert store.search_fulltext(["oldword"], HERE, limit=3) == []
+        assert store.search_substrings(["oldw"], HERE, limit=3) == []
         assert store.search_links(files=["old.py"], modules=[], where=HERE, limit=3) == []
         other.apply([Replace(after, IndexEntry(extra="fresh"))])
-        assert store.search_words(["oldextra"], HERE, limit=3) == []
-        assert ids(store.search_words(["fresh"], HERE, limit=3)) == {after.id}
+        assert store.search_fulltext(["oldextra"], HERE, limit=3) == []
+        assert ids(store.search_fulltext(["fresh"], HERE, limit=3)) == {after.id}
 
     @pytest.mark.feature("B1")
     def test_links_count_the_ties(self, store: Store, samples: Samples) -> None:
@@ -158,16 +160,16 @@ class SearchConformance(ConformanceFixture):
         self, store: Store, samples: Samples
     ) -> None:
         store.apply([samples.insert("alpha")])
-        assert store.search_words(["alpha"], HERE, limit=0) == []
-        assert store.search_fragments(["alp"], HERE, limit=0) == []
+        assert store.search_fulltext(["alpha"], HERE, limit=0) == []
+        assert store.search_substrings(["alp"], HERE, limit=0) == []
         with pytest.raises(UsageError):
-            store.search_words(["alpha"], HERE, limit=-1)
+            store.search_fulltext(["alpha"], HERE, limit=-1)
         with pytest.raises(UsageError):
-            store.search_fragments(["alpha"], HERE, limit=-1)
+            store.search_substrings(["alpha"], HERE, limit=-1)
         with pytest.raises(UsageError):
             store.search_links(files=["a"], modules=[], where=HERE, limit=-1)
         with pytest.raises(UsageError):
-            store.around([], HERE, span=-1)
+            store.session_neighbours([], HERE, span=-1)
 
     @pytest.mark.feature("B1")
     def test_every_filter_means_the_same_in_every_arm(self, store: Store, samples: Samples) -> None:
@@ -178,14 +180,14 @@ class SearchConformance(ConformanceFixture):
             expected = {m.id for m in memories if passes(m, where)}
             assert {m.id for m in store.list(where, limit=500).items} == expected, where
             assert {m.id for m in store.iterate(where)} == expected
-            assert ids(store.search_words(["shared"], where, limit=500)) == expected
-            assert ids(store.search_fragments(["hared"], where, limit=500)) == expected
-            assert ids(store.search_fragments(["sh"], where, limit=500)) == expected
+            assert ids(store.search_fulltext(["shared"], where, limit=500)) == expected
+            assert ids(store.search_substrings(["hared"], where, limit=500)) == expected
+            assert ids(store.search_substrings(["sh"], where, limit=500)) == expected
             near = store.search_vectors(vector, model_id="m", where=where, limit=500)
             assert ids(near) == expected
             linked = store.search_links(files=["all.py"], modules=[], where=where, limit=500)
             assert ids(linked) == expected
-            slim = store.around(
+            slim = store.session_neighbours(
                 [SessionPosition("s1", 0), SessionPosition("s2", 47)], where, span=47
             )
             assert {c.id for c in slim} == {m.id for m in memories if m.session_id} & expected
@@ -198,8 +200,8 @@ class SearchConformance(ConformanceFixture):
         mine = [samples.insert(f"needle in a long and winding hay {i}") for i in range(3)]
         store.apply([*crowd, *mine])
         expected = {change.memory.id for change in mine}
-        assert ids(store.search_words(["needle"], HERE, limit=5)) == expected
-        assert ids(store.search_fragments(["eedl"], HERE, limit=5)) == expected
+        assert ids(store.search_fulltext(["needle"], HERE, limit=5)) == expected
+        assert ids(store.search_substrings(["eedl"], HERE, limit=5)) == expected
 
     @pytest.mark.feature("B5")
     def test_every_arm_tells_what_ranking_needs_to_know(
@@ -210,14 +212,14 @@ class SearchConformance(ConformanceFixture):
         )
         vector = samples.vector()
         store.apply([Insert(memory, IndexEntry("", "m", vector))])
-        (slim,) = store.around([SessionPosition("s", 3)], HERE, span=0)
+        (slim,) = store.session_neighbours([SessionPosition("s", 3)], HERE, span=0)
         assert (slim.id, slim.type, slim.place) == (memory.id, "fact", ("s", 3))
         assert (slim.author, slim.content_chars, slim.access_count) == ("robin", 4, 0)
         assert (slim.stale, slim.closed, slim.needs_review) == (True, False, False)
         assert slim.valid_from_ms == slim.accessed_ms
         for hits in (
-            store.search_words(["four"], HERE, limit=1),
-            store.search_fragments(["ou"], HERE, limit=1),
+            store.search_fulltext(["four"], HERE, limit=1),
+            store.search_substrings(["ou"], HERE, limit=1),
             store.search_vectors(vector, model_id="m", where=HERE, limit=1),
             store.search_links(files=["f.py"], modules=[], where=HERE, limit=1),
         ):
@@ -235,10 +237,12 @@ class SearchConformance(ConformanceFixture):
             """What all arms say of the one memory, if they agree."""
             near = store.search_vectors(vector, model_id="m", where=HERE, limit=9)
             answers = [
-                [hit.candidate for hit in store.search_words(["alpha"], HERE, limit=9)],
-                [hit.candidate for hit in store.search_fragments(["lph"], HERE, limit=9)],
+                [hit.candidate for hit in store.search_fulltext(["alpha"], HERE, limit=9)],
+                [hit.candidate for hit in store.search_substrings(["lph"], HERE, limit=9)],
                 [hit.candidate for hit in near],
-                store.around([SessionPosition("s", 1), SessionPosition("t", 1)], HERE, span=1),
+                store.session_neighbours(
+                    [SessionPosition("s", 1), SessionPosition("t", 1)], HERE, span=1
+                ),
                 [
                     hit.candidate
                     for hit in store.search_links(files=["f.py"], modules=[], where=HERE, limit=9)
@@ -253,7 +257,7 @@ class SearchConformance(ConformanceFixture):
         other.apply([Rescore(memory.id, importance=0.125, confidence=0.75)])
         slim = slim._replace(importance=0.125, confidence=0.75)
         assert told() == [slim]
-        other.touch([memory.id], at=START + timedelta(days=400))
+        other.record_access([memory.id], at=START + timedelta(days=400))
         other.flush()
         at_ms = to_ms(START + timedelta(days=400))
         slim = slim._replace(access_count=1, accessed_ms=at_ms)
@@ -288,7 +292,9 @@ class SearchConformance(ConformanceFixture):
         store.apply([Insert(m, IndexEntry()) for m in (*turns, *other)])
 
         def around(*seqs: int, span: int) -> list[int]:
-            found = store.around([SessionPosition("s", seq) for seq in seqs], HERE, span=span)
+            found = store.session_neighbours(
+                [SessionPosition("s", seq) for seq in seqs], HERE, span=span
+            )
             assert all(c.session_id == "s" for c in found)
             return sorted(c.seq for c in found if c.seq is not None)
 
@@ -302,7 +308,9 @@ class SearchConformance(ConformanceFixture):
     def test_several_memories_may_stand_at_one_place(self, store: Store, samples: Samples) -> None:
         pair = [samples.memory(f"said {i}", session_id="o'\u00e9\"s", seq=1) for i in range(2)]
         store.apply([Insert(m, IndexEntry()) for m in pair])
-        found = store.around([SessionPosition(pair[0].session_id or "", 2)], HERE, span=1)
+        found = store.session_neighbours(
+            [SessionPosition(pair[0].session_id or "", 2)], HERE, span=1
+        )
         assert sorted(c.id for c in found) == sorted(m.id for m in pair)
 
 

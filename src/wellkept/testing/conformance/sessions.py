@@ -74,7 +74,7 @@ class SessionsConformance(ConformanceFixture):
         store.apply(
             [samples.insert("kept"), PutSession(session(), ("e1", "e2")), SaveReadPosition(mark)]
         )
-        assert other.taken_events(["e1", "e2", "e3"]) == {"e1", "e2"}
+        assert other.processed_events(["e1", "e2", "e3"]) == {"e1", "e2"}
         again = other.get_session("session-1")
         assert again is not None
         with pytest.raises(ConflictError):
@@ -85,8 +85,8 @@ class SessionsConformance(ConformanceFixture):
                     PutSession(again, ("e3", "e2")),
                 ]
             )
-        assert store.taken_events(["e3"]) == set()
-        assert store.reading_mark("a.spool") == mark
+        assert store.processed_events(["e3"]) == set()
+        assert store.read_position("a.spool") == mark
         assert [m.content for m in store.list(HERE).items] == ["kept"]
         assert store.get_session("session-1") == again
 
@@ -124,10 +124,10 @@ class SessionsConformance(ConformanceFixture):
         first, later = ReadPosition("a", "e1", 5), ReadPosition("a", "e1", 9)
         store.apply([SaveReadPosition(first)])
         other.apply([SaveReadPosition(later)])
-        store.drop_mark(first)
-        assert store.reading_mark("a") == later
-        store.drop_mark(later)
-        assert other.reading_mark("a") is None
+        store.delete_read_position(first)
+        assert store.read_position("a") == later
+        store.delete_read_position(later)
+        assert other.read_position("a") is None
         with pytest.raises(UsageError):
             store.apply([SaveReadPosition(ReadPosition("a", "e1", -1))])
 
@@ -135,8 +135,8 @@ class SessionsConformance(ConformanceFixture):
     def test_the_record_of_events_goes_with_old_sessions_only(self, store: Store) -> None:
         store.apply([PutSession(session("old"), ("e1", "e2"))])
         store.apply([PutSession(session("new", minute=9), ("e3",))])
-        assert store.forget_taken(before=START + timedelta(minutes=9)) == 2
-        assert store.taken_events(["e1", "e2", "e3"]) == {"e3"}
+        assert store.prune_processed_events(before=START + timedelta(minutes=9)) == 2
+        assert store.processed_events(["e1", "e2", "e3"]) == {"e3"}
         assert store.get_session("old") is not None
 
     @pytest.mark.feature("C1", "A3")

@@ -25,10 +25,10 @@ class SkillUsesConformance(ConformanceFixture):
         self, store: Store, other: Store
     ) -> None:
         later = START + timedelta(days=1)
-        store.count_skill_use(_KEY, project="example", at=START)
-        other.count_skill_use(_KEY, project="example", at=later)
-        store.count_skill_use("it's; --", project="example", at=START)
-        store.count_skill_use(_KEY, project="elsewhere", at=START)
+        store.record_skill_use(_KEY, project="example", at=START)
+        other.record_skill_use(_KEY, project="example", at=later)
+        store.record_skill_use("it's; --", project="example", at=START)
+        store.record_skill_use(_KEY, project="elsewhere", at=START)
         assert other.skill_uses(project="example") == {
             _KEY: SkillUse(_KEY, 2, later),
             "it's; --": SkillUse("it's; --", 1, START),
@@ -38,24 +38,24 @@ class SkillUsesConformance(ConformanceFixture):
 
     @pytest.mark.feature("F7")
     def test_a_use_that_is_told_late_counts_and_moves_nothing_back(self, store: Store) -> None:
-        store.count_skill_use(_KEY, project="example", at=START)
-        store.count_skill_use(_KEY, project="example", at=START - timedelta(days=3))
+        store.record_skill_use(_KEY, project="example", at=START)
+        store.record_skill_use(_KEY, project="example", at=START - timedelta(days=3))
         assert store.skill_uses(project="example")[_KEY] == SkillUse(_KEY, 2, START)
 
     @pytest.mark.feature("F7")
     def test_a_use_of_nothing_is_refused(self, store: Store) -> None:
         for key, project in (("", "example"), (_KEY, "")):
             with pytest.raises(UsageError):
-                store.count_skill_use(key, project=project, at=START)
+                store.record_skill_use(key, project=project, at=START)
 
     @pytest.mark.feature("F7")
     def test_uses_of_merged_projects_count_together_and_go_into_a_copy(
         self, store: Store, open_at: Callable[[Path], Store], tmp_path: Path
     ) -> None:
         later = START + timedelta(days=1)
-        store.count_skill_use(_KEY, project="old", at=later)
-        store.count_skill_use("only-old", project="old", at=START)
-        store.count_skill_use(_KEY, project="example", at=START)
+        store.record_skill_use(_KEY, project="old", at=later)
+        store.record_skill_use("only-old", project="old", at=START)
+        store.record_skill_use(_KEY, project="example", at=START)
         store.merge_projects("old", into="example")
         assert store.skill_uses(project="old") == {}
         together = store.skill_uses(project="example")

@@ -100,12 +100,12 @@ class TableConformance(ConformanceFixture):
     def test_a_number_is_counted_up_to_its_limit_and_no_further(
         self, store: Store, other: Store
     ) -> None:
-        assert store.count_up("a", "k", 3, limit=5)
-        assert not other.count_up("a", "k", 3, limit=5)
-        assert other.count_up("a", "k", 2, limit=5)
+        assert store.try_increment("a", "k", 3, limit=5)
+        assert not other.try_increment("a", "k", 3, limit=5)
+        assert other.try_increment("a", "k", 2, limit=5)
         assert (store.get_value("a", "k"), store.get_value("b", "k")) == (5, None)
         store.put_value("a", "k", "no number")
-        assert store.count_up("a", "k", 1, limit=5)
+        assert store.try_increment("a", "k", 1, limit=5)
         assert other.get_value("a", "k") == 1
 
     @pytest.mark.feature("A9")
@@ -160,7 +160,7 @@ class TableConformance(ConformanceFixture):
         store.apply([samples.insert("later")])
         copy = open_at(target)
         assert list(copy.iterate(EVERYTHING)) == list(store.iterate(EVERYTHING))[:50]
-        assert len(copy.search_words(["word7"], HERE, limit=3)) == 1
+        assert len(copy.search_fulltext(["word7"], HERE, limit=3)) == 1
         assert len(copy.search_vectors(vector, model_id="m", where=HERE, limit=99)) == 50
         assert (copy.get_value("a", "k"), copy.canonical_project("old")) == (1, "example")
         assert copy.check(deep=True) == []

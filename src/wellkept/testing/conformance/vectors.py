@@ -9,7 +9,7 @@ import pytest
 from wellkept.core.changes import Close, Delete, IndexEntry, Replace
 from wellkept.core.errors import UsageError
 from wellkept.core.ports.store import Store
-from wellkept.core.query import Filter, ModelShare
+from wellkept.core.query import Filter, VectorModelCount
 from wellkept.core.records import replace
 from wellkept.core.types import MemoryType, Scope
 from wellkept.testing.conformance.fixtures import EVERYTHING, HERE, ConformanceFixture
@@ -62,7 +62,10 @@ class VectorConformance(ConformanceFixture):
         hits = store.search_vectors(small, model_id="small", where=HERE, limit=9)
         assert [h.id for h in hits] == [b.memory.id]
         assert store.search_vectors(vector, model_id="unknown", where=HERE, limit=9) == []
-        assert store.models() == [ModelShare("large", 64, 2), ModelShare("small", 8, 1)]
+        assert store.vector_models() == [
+            VectorModelCount("large", 64, 2),
+            VectorModelCount("small", 8, 1),
+        ]
 
     @pytest.mark.feature("B4")
     def test_a_vector_of_another_dimension_is_refused(self, store: Store, samples: Samples) -> None:
@@ -72,7 +75,7 @@ class VectorConformance(ConformanceFixture):
         with pytest.raises(UsageError):
             store.apply([samples.insert("b", model_id="m", vector=short)])
         with pytest.raises(UsageError):
-            store.put_cards([(kept.memory.id, IndexEntry("", "m", short))])
+            store.put_index_entries([(kept.memory.id, IndexEntry("", "m", short))])
         with pytest.raises(UsageError):
             store.search_vectors(short, model_id="m", where=HERE, limit=3)
         with pytest.raises(UsageError):
@@ -175,13 +178,16 @@ class VectorConformance(ConformanceFixture):
         store.apply([done, *waiting, closed, skipped, Close(closed.memory.id, START)])
         seen: list[str] = []
         after: str | None = None
-        while page := store.missing_vectors(
+        while page := store.memories_without_vector(
             model_id="new", skip_types=("timeline",), after=after, limit=2
         ):
             seen += [m.content for m in page]
             after = page[-1].id
         assert seen == [f"w{i}" for i in range(5)]
-        assert len(store.missing_vectors(model_id="x", skip_types=(), after=None, limit=99)) == 7
+        assert (
+            len(store.memories_without_vector(model_id="x", skip_types=(), after=None, limit=99))
+            == 7
+        )
 
     @pytest.mark.feature("B4")
     def test_cards_fill_a_new_model_while_the_old_one_still_serves(
@@ -191,16 +197,18 @@ class VectorConformance(ConformanceFixture):
         memory = samples.insert("a", extra="before", model_id="old", vector=old)
         store.apply([memory])
         full_id = memory.memory.id
-        store.put_cards([(full_id, IndexEntry("after", "new", new)), ("gone", IndexEntry("x"))])
+        store.put_index_entries(
+            [(full_id, IndexEntry("after", "new", new)), ("gone", IndexEntry("x"))]
+        )
         assert store.get([full_id]) == [memory.memory]
-        assert [h.id for h in store.search_words(["after"], HERE, limit=3)] == [full_id]
-        assert store.search_words(["before"], HERE, limit=3) == []
+        assert [h.id for h in store.search_fulltext(["after"], HERE, limit=3)] == [full_id]
+        assert store.search_fulltext(["before"], HERE, limit=3) == []
         for model, vector in (("old", old), ("new", new)):
             hits = store.search_vectors(vector, model_id=model, where=HERE, limit=3)
             assert [h.id for h in hits] == [full_id]
         assert store.drop_vectors(model_id="old") == 1
         assert store.drop_vectors(model_id="old") == 0
-        assert [share.model_id for share in store.models()] == ["new"]
+        assert [share.model_id for share in store.vector_models()] == ["new"]
 
     @pytest.mark.feature("B4")
     def test_after_dropping_a_model_its_name_may_take_another_dimension(
@@ -211,7 +219,7 @@ class VectorConformance(ConformanceFixture):
         store.search_vectors(samples.vector(8), model_id="m", where=HERE, limit=1)
         store.drop_vectors(model_id="m")
         vector = samples.vector()
-        store.put_cards([(memory.memory.id, IndexEntry("", "m", vector))])
+        store.put_index_entries([(memory.memory.id, IndexEntry("", "m", vector))])
         (hit,) = store.search_vectors(vector, model_id="m", where=HERE, limit=1)
         assert hit.id == memory.memory.id
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from wellkept.core.activity import (
-    KEPT_NEWS,
+    ACTIVITY_RETENTION,
     Activity,
     ActivityKind,
     ActivityRange,
-    memory_news,
-    place_in_write,
-    session_news,
+    memory_activity,
+    session_activity,
+    write_order,
 )
 from wellkept.core.changes import Announce, Change, Close, Delete, Insert, Mark, PutSession, Replace
 from wellkept.core.errors import UsageError
@@ -29,7 +29,7 @@ class ModelActivityLog(ABC):
     @abstractmethod
     def _data(self) -> ModelData: ...
 
-    def news(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
+    def activity(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
         if limit < 0:
             raise UsageError(f"limit must be at least 0, not {limit}.")
         seen = (
@@ -37,7 +37,7 @@ class ModelActivityLog(ABC):
         )
         return [n for n in seen if n.number > after][:limit]
 
-    def news_span(self) -> ActivityRange:
+    def activity_range(self) -> ActivityRange:
         kept = self._data.news
         return ActivityRange(kept[0].number, kept[-1].number) if kept else ActivityRange(0, 0)
 
@@ -48,16 +48,16 @@ def make_changes(data: ModelData, changes: Sequence[Change], *, at: datetime) ->
     for change in changes:
         told += _news_of(data, change, at)
         make_change(data, change)
-    told.sort(key=lambda news: place_in_write(news.kind))
+    told.sort(key=lambda news: write_order(news.kind))
     last = data.news[-1].number if data.news else 0
     numbered = [replace(news, number=last + nth) for nth, news in enumerate(told, start=1)]
-    data.news = [*data.news, *numbered][-KEPT_NEWS:]
+    data.news = [*data.news, *numbered][-ACTIVITY_RETENTION:]
 
 
 def _news_of(data: ModelData, change: Change, at: datetime) -> list[Activity]:
     if isinstance(change, PutSession):
         before = data.sessions.get(change.session.id)
-        kinds = session_news(change.session, was_open=before is not None and before.is_open)
+        kinds = session_activity(change.session, was_open=before is not None and before.is_open)
         about = change.session
         return [
             Activity(number=0, kind=kind, at=at, project=about.project, session_id=about.id)
@@ -66,7 +66,7 @@ def _news_of(data: ModelData, change: Change, at: datetime) -> list[Activity]:
     if isinstance(change, Announce):
         about, kind = change.subject, change.kind
         return [Activity(number=0, kind=kind, at=at, project=change.project, subject=about)]
-    kind = memory_news(change)
+    kind = memory_activity(change)
     return [] if kind is None else _of_memory(data, change, kind, at)
 
 

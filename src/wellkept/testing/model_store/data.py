@@ -14,8 +14,8 @@ from wellkept.core.changes import (
     ForgetSessions,
     IndexEntry,
     Insert,
+    LearningChange,
     Mark,
-    Observed,
     PutScratchpad,
     PutSession,
     PutSignals,
@@ -24,11 +24,11 @@ from wellkept.core.changes import (
     SaveReadPosition,
 )
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.generated_skills import GeneratedSkill, SkillEdition, SkillRun
+from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
 from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
+from wellkept.core.ports.models import Vector
 from wellkept.core.ports.skills import SkillUse
-from wellkept.core.ports.store import Vector
 from wellkept.core.records import field, record, replace
 from wellkept.core.scratchpad import (
     MAX_SESSIONS_PER_SUBJECT,
@@ -37,7 +37,7 @@ from wellkept.core.scratchpad import (
     SessionSignal,
 )
 from wellkept.core.sessions import ReadPosition, SessionRecord
-from wellkept.core.text import said
+from wellkept.core.text import comparison_key
 from wellkept.core.types import Scope
 
 
@@ -49,7 +49,7 @@ class ModelData:
     extras: dict[str, str] = field(default_factory=dict[str, str])
     vectors: dict[tuple[str, str], Vector] = field(default_factory=dict[tuple[str, str], Vector])
     aliases: dict[str, str] = field(default_factory=dict[str, str])
-    shelf: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    values: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     links: dict[tuple[str, str, str], tuple[float, int]] = field(
         default_factory=dict[tuple[str, str, str], tuple[float, int]]
     )
@@ -58,7 +58,7 @@ class ModelData:
     marks: dict[str, ReadPosition] = field(default_factory=dict[str, ReadPosition])
     uses: dict[tuple[str, str], SkillUse] = field(default_factory=dict[tuple[str, str], SkillUse])
     library: dict[str, GeneratedSkill] = field(default_factory=dict[str, GeneratedSkill])
-    editions: dict[str, list[SkillEdition]] = field(default_factory=dict[str, list[SkillEdition]])
+    editions: dict[str, list[SkillVersion]] = field(default_factory=dict[str, list[SkillVersion]])
     runs: dict[tuple[str, str], SkillRun] = field(default_factory=dict[tuple[str, str], SkillRun])
     news: list[Activity] = field(default_factory=list[Activity])
     pads: dict[str, Scratchpad] = field(default_factory=dict[str, Scratchpad])
@@ -70,11 +70,11 @@ class ModelData:
 
 def make_change(data: ModelData, change: Change) -> None:
     match change:
-        case Insert(memory, card, since):
+        case Insert(memory, index_entry, since):
             _require_new(data, memory)
             _require_unsaid(data, memory, since)
             _put(data, memory)
-            put_card(data, memory.id, card)
+            put_index_entry(data, memory.id, index_entry)
         case Replace():
             _replace(data, change)
         case Close():
@@ -98,7 +98,7 @@ def make_change(data: ModelData, change: Change) -> None:
         case Announce():
             _require_subject(change)
         case _:
-            _put_observed(data, change)
+            _put_learning_change(data, change)
 
 
 def _require_unsaid(data: ModelData, memory: Memory, since: int | None) -> None:
@@ -106,7 +106,11 @@ def _require_unsaid(data: ModelData, memory: Memory, since: int | None) -> None:
         return
     later = [news for news in data.news if news.number > since]
     named = (data.memories.get(news.memory_id or "") for news in later)
-    same = [m for m in named if m and m.is_open and said(m.content) == said(memory.content)]
+    same = [
+        m
+        for m in named
+        if m and m.is_open and comparison_key(m.content) == comparison_key(memory.content)
+    ]
     missing = bool(data.news) and data.news[0].number > since + 1
     if missing or any(_reach(m) == _reach(memory) for m in same):
         raise ConflictError("Someone else has just written the same.")
@@ -122,9 +126,9 @@ def _replace(data: ModelData, change: Replace) -> None:
     if expected is not None and before.updated_at != expected:
         raise ConflictError(f"The memory {memory.id} was changed meanwhile.")
     _put(data, memory)
-    if change.card is not None:
+    if change.index_entry is not None:
         _drop_vectors_of(data, memory.id)
-        put_card(data, memory.id, change.card)
+        put_index_entry(data, memory.id, change.index_entry)
 
 
 def _forget_sessions(data: ModelData, project: str) -> None:
@@ -148,7 +152,7 @@ def _put_mark(data: ModelData, mark: ReadPosition) -> None:
     data.marks[mark.source] = mark
 
 
-def _put_observed(data: ModelData, change: Observed) -> None:
+def _put_learning_change(data: ModelData, change: LearningChange) -> None:
     if isinstance(change, PutScratchpad):
         _put_scratchpad(data, change.pad)
     elif isinstance(change, PutSignals):
@@ -224,15 +228,15 @@ def _put(data: ModelData, memory: Memory) -> None:
     data.memories[memory.id] = memory
 
 
-def put_card(data: ModelData, memory_id: str, card: IndexEntry) -> None:
-    data.extras[memory_id] = card.extra
-    if card.vector is None:
+def put_index_entry(data: ModelData, memory_id: str, index_entry: IndexEntry) -> None:
+    data.extras[memory_id] = index_entry.extra
+    if index_entry.vector is None:
         _drop_vectors_of(data, memory_id)
         return
-    if card.model_id is None:
+    if index_entry.model_id is None:
         raise UsageError("A vector needs the id of the model that made it.")
-    require_vector(data, card.model_id, card.vector)
-    data.vectors[memory_id, card.model_id] = card.vector
+    require_vector(data, index_entry.model_id, index_entry.vector)
+    data.vectors[memory_id, index_entry.model_id] = index_entry.vector
 
 
 def _drop_vectors_of(data: ModelData, memory_id: str) -> None:

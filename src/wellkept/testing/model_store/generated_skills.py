@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from wellkept.core.activity import ActivityKind
 from wellkept.core.changes import Announce, Change
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.core.generated_skills import GeneratedSkill, SkillEdition, SkillRun
+from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
 from wellkept.core.records import replace
 from wellkept.testing.model_store.data import ModelData
 
@@ -27,26 +27,26 @@ class ModelGeneratedSkills(ABC):
         found = [s for s in self._data.library.values() if project in (None, s.project)]
         return sorted(found, key=lambda skill: (skill.created_at, skill.id))
 
-    def put_generated(self, skill: GeneratedSkill) -> None:
+    def put_generated_skill(self, skill: GeneratedSkill) -> None:
         if not (skill.id and skill.project and skill.name and skill.text):
             raise UsageError("A kept skill needs an id, a project, a name and a text.")
         before = self._data.library.get(skill.id)
         if (before.revision if before else 0) != skill.revision:
             raise ConflictError(f"The skill {skill.name!r} was changed meanwhile.")
         if before is not None and before.text != skill.text:
-            edition = SkillEdition(before.revision, before.text, before.made_by, skill.updated_at)
+            edition = SkillVersion(before.revision, before.text, before.made_by, skill.updated_at)
             self._data.editions.setdefault(skill.id, []).append(edition)
         self._data.library[skill.id] = replace(skill, revision=skill.revision + 1)
         if before is None:
             self.apply([Announce(ActivityKind.SKILL_GENERATED, skill.project, skill.name)])
 
-    def remove_generated(self, skill_id: str) -> bool:
+    def delete_generated_skill(self, skill_id: str) -> bool:
         self._data.editions.pop(skill_id, None)
         for key in [key for key in self._data.runs if key[0] == skill_id]:
             del self._data.runs[key]
         return self._data.library.pop(skill_id, None) is not None
 
-    def skill_editions(self, skill_id: str) -> list[SkillEdition]:
+    def skill_versions(self, skill_id: str) -> list[SkillVersion]:
         return self._data.editions.get(skill_id, [])[::-1]
 
     def put_skill_run(self, run: SkillRun) -> None:

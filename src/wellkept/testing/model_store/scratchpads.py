@@ -33,7 +33,7 @@ class ModelScratchpads(ABC):
         self,
         *,
         project: str | None,
-        states: Sequence[ScratchpadStatus] = (),
+        statuses: Sequence[ScratchpadStatus] = (),
         before: datetime | None = None,
         limit: int = 50,
     ) -> list[Scratchpad]:
@@ -42,7 +42,7 @@ class ModelScratchpads(ABC):
             pad
             for pad in self._data.pads.values()
             if (project is None or pad.project == project)
-            and (not states or pad.state in states)
+            and (not statuses or pad.state in statuses)
             and (before is None or pad.updated_at < before)
         ]
         return sorted(found, key=lambda p: (p.updated_at, p.session_id), reverse=True)[:limit]
@@ -78,16 +78,18 @@ class ModelScratchpads(ABC):
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
         return {i: self._data.reasons[i] for i in memory_ids if i in self._data.reasons}
 
-    def explained(self, *, project: str, limit: int = 50) -> list[Explanation]:
+    def latest_explanations(self, *, project: str, limit: int = 50) -> list[Explanation]:
         _require_limit(limit)
         found = [why for why in self._data.reasons.values() if why.project == project]
         return sorted(found, key=lambda why: (why.at, why.memory_id), reverse=True)[:limit]
 
-    def drop_scratchpads(self, *, before: datetime, states: Sequence[ScratchpadStatus] = ()) -> int:
+    def drop_scratchpads(
+        self, *, before: datetime, statuses: Sequence[ScratchpadStatus] = ()
+    ) -> int:
         old = [
             key
             for key, pad in self._data.pads.items()
-            if pad.updated_at < before and (not states or pad.state in states)
+            if pad.updated_at < before and (not statuses or pad.state in statuses)
         ]
         for key in old:
             del self._data.pads[key]

@@ -49,19 +49,19 @@ class ModelSessions(ABC):
         begun = sorted(i for i in self._data.sessions if i.startswith(wanted))
         return begun[:10] if len(wanted) >= 4 else []
 
-    def taken_events(self, event_ids: Sequence[str]) -> set[str]:
+    def processed_events(self, event_ids: Sequence[str]) -> set[str]:
         return self._data.taken.keys() & set(event_ids)
 
-    def forget_taken(self, *, before: datetime) -> int:
+    def prune_processed_events(self, *, before: datetime) -> int:
         old = {i for i, s in self._data.sessions.items() if s.last_event_at < before}
         dropped = [event for event, session in self._data.taken.items() if session in old]
         for event in dropped:
             del self._data.taken[event]
         return len(dropped)
 
-    def reading_mark(self, source: str) -> ReadPosition | None:
+    def read_position(self, source: str) -> ReadPosition | None:
         return self._data.marks.get(source)
 
-    def drop_mark(self, mark: ReadPosition) -> None:
-        if self._data.marks.get(mark.source) == mark:
-            del self._data.marks[mark.source]
+    def delete_read_position(self, position: ReadPosition) -> None:
+        if self._data.marks.get(position.source) == position:
+            del self._data.marks[position.source]

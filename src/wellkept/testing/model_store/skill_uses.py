@@ -17,7 +17,7 @@ class ModelSkillUses(ABC):
     @abstractmethod
     def _data(self) -> ModelData: ...
 
-    def count_skill_use(self, key: str, *, project: str, at: datetime) -> None:
+    def record_skill_use(self, key: str, *, project: str, at: datetime) -> None:
         if not (key and project):
             raise UsageError("A use of a command needs the command and a project.")
         _add(self._data, project, SkillUse(key, 1, at))

@@ -23,23 +23,23 @@ from wellkept.core.codec import Json
 from wellkept.core.errors import StoreError, UsageError
 from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
-from wellkept.core.ports.store import Progress, Vector
+from wellkept.core.ports.models import Vector
 from wellkept.core.query import (
     Candidate,
     FileLink,
     Filter,
     Finding,
-    ModelShare,
     Order,
     Page,
     RetrieverHit,
     SessionPosition,
     Stats,
+    VectorModelCount,
 )
 from wellkept.core.records import replace
-from wellkept.core.types import Scope
+from wellkept.core.types import Progress, Scope
 from wellkept.testing.model_store.activity import ModelActivityLog, make_changes
-from wellkept.testing.model_store.data import ModelData, open_key, put_card, require_vector
+from wellkept.testing.model_store.data import ModelData, open_key, put_index_entry, require_vector
 from wellkept.testing.model_store.filter import holds_phrase, passes, stems
 from wellkept.testing.model_store.generated_skills import ModelGeneratedSkills, move_generated
 from wellkept.testing.model_store.scratchpads import ModelScratchpads, move_observed
@@ -149,7 +149,7 @@ class ModelStore(
             newest=max((m.created_at for m in seen), default=None),
         )
 
-    def touch(self, ids: Sequence[str], *, at: datetime) -> None:
+    def record_access(self, ids: Sequence[str], *, at: datetime) -> None:
         with self._lock:
             for m in self.get(ids):
                 self._data.memories[m.id] = replace(
@@ -161,7 +161,7 @@ class ModelStore(
 
     # -- Search ---------------------------------------------------------------------------------
 
-    def search_words(
+    def search_fulltext(
         self, terms: Sequence[str], where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
         phrases = [stems(term) for term in dict.fromkeys(terms)]
@@ -172,10 +172,10 @@ class ModelStore(
 
         return self._best(score, where, limit)
 
-    def search_fragments(
-        self, fragments: Sequence[str], where: Filter, *, limit: int
+    def search_substrings(
+        self, substrings: Sequence[str], where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
-        wanted = list(dict.fromkeys(f.lower() for f in fragments if f))
+        wanted = list(dict.fromkeys(f.lower() for f in substrings if f))
         return self._best(
             lambda m: sum(len(f) for f in wanted if f in m.content.lower()), where, limit
         )
@@ -206,26 +206,27 @@ class ModelStore(
             limit,
         )
 
-    def around(
-        self, places: Sequence[SessionPosition], where: Filter, *, span: int
+    def session_neighbours(
+        self, positions: Sequence[SessionPosition], where: Filter, *, span: int
     ) -> list[Candidate]:
         _require_limit(span)
         return [
             _candidate(m)
             for m in self._passing(where)
-            if any(_beside(m, place, span=span) for place in places)
+            if any(_beside(m, place, span=span) for place in positions)
         ]
 
     # -- Vectors --------------------------------------------------------------------------------
 
-    def models(self) -> list[ModelShare]:
+    def vector_models(self) -> list[VectorModelCount]:
         counts = _tally([model for _, model in self._data.vectors])
         sizes = {model: len(v) // 4 for (_, model), v in self._data.vectors.items()}
         return [
-            ModelShare(m, sizes[m], counts[m]) for m in sorted(counts, key=lambda m: -counts[m])
+            VectorModelCount(m, sizes[m], counts[m])
+            for m in sorted(counts, key=lambda m: -counts[m])
         ]
 
-    def missing_vectors(
+    def memories_without_vector(
         self, *, model_id: str, skip_types: Sequence[str], after: str | None, limit: int
     ) -> list[Memory]:
         missing = [
@@ -235,10 +236,10 @@ class ModelStore(
         ]
         return [m for m in missing if (m.id, model_id) not in self._data.vectors][:limit]
 
-    def put_cards(self, cards: Sequence[tuple[str, IndexEntry]]) -> None:
-        for memory_id, card in cards:
+    def put_index_entries(self, entries: Sequence[tuple[str, IndexEntry]]) -> None:
+        for memory_id, index_entry in entries:
             if memory_id in self._data.memories:
-                put_card(self._data, memory_id, card)
+                put_index_entry(self._data, memory_id, index_entry)
 
     def vectors(self, *, model_id: str, where: Filter) -> Iterator[tuple[str, Vector]]:
         for m in self._passing(where):
@@ -309,28 +310,30 @@ class ModelStore(
                 before = self._data.links.get((target, a, b), (0.0, 0))
                 self._data.links[target, a, b] = (max(weight, before[0]), count + before[1])
 
-    def get_value(self, space: str, key: str) -> Json:
-        text = self._data.shelf.get((space, key))
+    def get_value(self, namespace: str, key: str) -> Json:
+        text = self._data.values.get((namespace, key))
         return None if text is None else json.loads(text)
 
-    def put_value(self, space: str, key: str, value: Json) -> None:
+    def put_value(self, namespace: str, key: str, value: Json) -> None:
         if value is None:
-            self._data.shelf.pop((space, key), None)
+            self._data.values.pop((namespace, key), None)
             return
         try:
-            self._data.shelf[space, key] = json.dumps(value, allow_nan=False)
+            self._data.values[namespace, key] = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise UsageError(f"A value cannot be kept as JSON: {error}.") from error
 
-    def count_up(self, space: str, key: str, by: int, *, limit: int) -> bool:
-        known = self.get_value(space, key)
+    def try_increment(self, namespace: str, key: str, by: int, *, limit: int) -> bool:
+        known = self.get_value(namespace, key)
         count = (known if isinstance(known, int) else 0) + by
         if count <= limit:
-            self.put_value(space, key, count)
+            self.put_value(namespace, key, count)
         return count <= limit
 
-    def values(self, space: str) -> dict[str, Json]:
-        return {k: json.loads(v) for (s, k), v in sorted(self._data.shelf.items()) if s == space}
+    def values(self, namespace: str) -> dict[str, Json]:
+        return {
+            k: json.loads(v) for (s, k), v in sorted(self._data.values.items()) if s == namespace
+        }
 
     def put_file_links(self, project: str, links: Sequence[FileLink]) -> None:
         for link in links:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from wellkept.core.errors import StoreCorruptError
-from wellkept.core.query import Finding, Severity
+from wellkept.core.query import Finding
+from wellkept.core.types import Severity
 from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.search.fulltext import quote
 from wellkept.store.sqlite.tables.memory_rows import SELECTED, to_memory

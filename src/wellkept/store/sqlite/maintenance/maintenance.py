@@ -17,8 +17,8 @@ from wellkept.store.sqlite.maintenance.backup import copy_database, remove_unfin
 from wellkept.store.sqlite.migrations import schema_version
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Progress
     from wellkept.core.query import Finding
+    from wellkept.core.types import Progress
     from wellkept.store.sqlite.search.vectors import VectorSearch
 
 

@@ -28,7 +28,7 @@ from wellkept.store.sqlite.migrations import APPLICATION_ID, pending, schema_ver
 from wellkept.store.sqlite.opening import open_file
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Progress
+    from wellkept.core.types import Progress
 
 _PAGES = 2_048
 _LOGS = ("-wal", "-journal")

@@ -73,7 +73,7 @@ def quote(term: str) -> str:
     return '"' + clean(term).replace('"', '""') + '"'
 
 
-def search_words(
+def search_fulltext(
     db: Connection,
     terms: Sequence[str],
     where: Filter,

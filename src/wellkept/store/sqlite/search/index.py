@@ -14,7 +14,7 @@ from wellkept.store.sqlite.tables.filters import condition
 from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Vector
+    from wellkept.core.ports.models import Vector
     from wellkept.store.sqlite.search.candidates import CandidateReader
     from wellkept.store.sqlite.search.term_cache import TermCache
     from wellkept.store.sqlite.search.vectors import VectorSearch
@@ -28,12 +28,12 @@ class SqliteSearch(Component):
     _sizes: fulltext.ProjectSizes
     _vector_search: VectorSearch
 
-    def search_words(
+    def search_fulltext(
         self, terms: Sequence[str], where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.snapshot() as db:
-            return fulltext.search_words(
+            return fulltext.search_fulltext(
                 db,
                 terms,
                 where,
@@ -43,12 +43,12 @@ class SqliteSearch(Component):
                 sizes=self._sizes,
             )
 
-    def search_fragments(
-        self, fragments: Sequence[str], where: Filter, *, limit: int
+    def search_substrings(
+        self, substrings: Sequence[str], where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.snapshot() as db:
-            return trigrams.search_fragments(db, fragments, where, limit=limit, facts=self._facts)
+            return trigrams.search_substrings(db, substrings, where, limit=limit, facts=self._facts)
 
     def search_vectors(
         self, vector: Vector, *, model_id: str, where: Filter, limit: int
@@ -87,10 +87,10 @@ class SqliteSearch(Component):
             ).fetchall()
         return [RetrieverHit(to_candidate(row), float(row[-1])) for row in rows]
 
-    def around(
-        self, places: Sequence[SessionPosition], where: Filter, *, span: int
+    def session_neighbours(
+        self, positions: Sequence[SessionPosition], where: Filter, *, span: int
     ) -> list[Candidate]:
         if span < 0:
             raise UsageError(f"span must be at least 0, not {span}.")
         with self._database.snapshot() as db:
-            return self._facts.around(db, places, where, span=span)
+            return self._facts.around(db, positions, where, span=span)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from wellkept.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Vector
+    from wellkept.core.ports.models import Vector
 
 _STEPS = 127
 _WHOLE = 1.5 * 2**23

@@ -23,9 +23,9 @@ _MOST_CONTINUATIONS = 1_000
 _MOST_HOLDERS = 2_000
 
 
-def search_fragments(
+def search_substrings(
     db: Connection,
-    fragments: Sequence[str],
+    substrings: Sequence[str],
     where: Filter,
     *,
     limit: int,
@@ -40,7 +40,7 @@ def search_fragments(
         return []
     fits = condition(where)
     scores: dict[int, float] = {}
-    for fragment in dict.fromkeys(clean(f).lower() for f in fragments if f):
+    for fragment in dict.fromkeys(clean(f).lower() for f in substrings if f):
         for row in _holders(db, fragment, fits, most=max(limit, _MOST_HOLDERS)):
             scores[row] = scores.get(row, 0.0) + len(fragment)
     best = sorted(scores, key=lambda row: (-scores[row], -row))[:limit]

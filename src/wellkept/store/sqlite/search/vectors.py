@@ -20,7 +20,7 @@ from wellkept.store.sqlite.search import quantization
 from wellkept.store.sqlite.tables.filters import Condition, condition
 
 if TYPE_CHECKING:
-    from wellkept.core.ports.store import Vector
+    from wellkept.core.ports.models import Vector
     from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
     from wellkept.store.sqlite.search.invalidation import RowChanges
     from wellkept.store.sqlite.search.vector_index import Floats, Here, VectorIndex, VectorSnapshot

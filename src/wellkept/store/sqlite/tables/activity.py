@@ -34,7 +34,7 @@ _SPAN = (
 class SqliteActivityLog(Component):
     """The `NewsBook` port."""
 
-    def news(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
+    def activity(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
         require_limit(limit)
         seen, values = ("1", ()) if project is None else ("(project = ? OR everywhere)", (project,))
         with self._database.reading() as db:
@@ -45,7 +45,7 @@ class SqliteActivityLog(Component):
             ).fetchall()
         return [_to_news(row) for row in rows]
 
-    def news_span(self) -> ActivityRange:
+    def activity_range(self) -> ActivityRange:
         from wellkept.core.activity import ActivityRange
 
         with self._database.reading() as db:
@@ -54,7 +54,7 @@ class SqliteActivityLog(Component):
 
 def news_of(db: Connection, change: Change) -> list[Told]:
     """What a change that is about to be made will have brought."""
-    from wellkept.core.activity import memory_news
+    from wellkept.core.activity import memory_activity
     from wellkept.core.changes import Announce, Insert, PutSession, Replace
     from wellkept.core.types import Scope
 
@@ -62,7 +62,7 @@ def news_of(db: Connection, change: Change) -> list[Told]:
         return _of_session(db, change)
     if isinstance(change, Announce):
         return [(change.kind, change.project, False, None, None, change.subject)]
-    kind = memory_news(change)
+    kind = memory_activity(change)
     if kind is None:
         return []
     if isinstance(change, (Insert, Replace)):
@@ -73,23 +73,25 @@ def news_of(db: Connection, change: Change) -> list[Told]:
 
 def write_news(db: Connection, told: Sequence[Told], *, at_ms: int) -> None:
     """Write the news of one transaction, and let go of the oldest."""
-    from wellkept.core.activity import KEPT_NEWS, place_in_write
+    from wellkept.core.activity import ACTIVITY_RETENTION, write_order
 
     if not told:
         return
-    ordered = sorted(told, key=lambda one: place_in_write(one[0]))
+    ordered = sorted(told, key=lambda one: write_order(one[0]))
     db.executemany(_INSERT, [(at_ms, kind.value, *about) for kind, *about in ordered])
-    db.execute("DELETE FROM news WHERE number <= (SELECT max(number) FROM news) - ?", (KEPT_NEWS,))
+    db.execute(
+        "DELETE FROM news WHERE number <= (SELECT max(number) FROM news) - ?", (ACTIVITY_RETENTION,)
+    )
 
 
 def _of_session(db: Connection, change: PutSession) -> list[Told]:
-    from wellkept.core.activity import session_news
+    from wellkept.core.activity import session_activity
 
     session = change.session
     was_open = db.execute(
         "SELECT 1 FROM sessions WHERE id = ? AND ended_ms IS NULL", (session.id,)
     ).fetchone()
-    kinds = session_news(session, was_open=was_open is not None)
+    kinds = session_activity(session, was_open=was_open is not None)
     return [(kind, session.project, False, None, session.id, None) for kind in kinds]
 
 

@@ -32,14 +32,14 @@ from wellkept.core.changes import (
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import ConflictError, NotFoundError, StoreError, UsageError
 from wellkept.core.memory import Memory
-from wellkept.core.text import said
+from wellkept.core.text import comparison_key
 from wellkept.core.types import Scope
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
 from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
 from wellkept.store.sqlite.search import quantization
 from wellkept.store.sqlite.tables.activity import news_of, write_news
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, require_unit, to_row
-from wellkept.store.sqlite.tables.scratchpad_rows import put_observed
+from wellkept.store.sqlite.tables.scratchpad_rows import put_learning_change
 from wellkept.store.sqlite.tables.session_rows import drop_sessions, put_mark, put_session
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ _REPLACE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in COLUMNS)} 
 def make_change(db: Connection, change: Change) -> None:
     """Make one change."""
     match change:
-        case Insert(memory, card, since):
-            _insert(db, memory, card, since)
-        case Replace(memory, card, expected):
-            _replace(db, memory, card, expected)
+        case Insert(memory, index_entry, since):
+            _insert(db, memory, index_entry, since)
+        case Replace(memory, index_entry, expected):
+            _replace(db, memory, index_entry, expected)
         case Close():
             _close(db, change)
         case Rescore(id, importance, confidence):
@@ -75,34 +75,34 @@ def make_change(db: Connection, change: Change) -> None:
         case SaveReadPosition(mark):
             put_mark(db, mark)
         case PutScratchpad() | PutSignals() | PutExplanation():
-            put_observed(db, change)
+            put_learning_change(db, change)
         case Announce(kind, project, subject):
             if not (project and subject):
                 raise UsageError(f"News of {kind.value} need a project and a subject.")
 
 
-def put_card(db: Connection, row: int, card: IndexEntry) -> None:
+def put_index_entry(db: Connection, row: int, index_entry: IndexEntry) -> None:
     """Set the extra text and the vector of a memory; a card without a vector takes all away.
 
     Vectors of other models stay: a re-index fills a new model while the old one still serves.
     """
     db.execute(
         "UPDATE memories SET extra = :extra WHERE row = :row AND extra IS NOT :extra",
-        {"extra": card.extra, "row": row},
+        {"extra": index_entry.extra, "row": row},
     )
-    if card.vector is None:
+    if index_entry.vector is None:
         db.execute("DELETE FROM vectors WHERE memory = ?", (row,))
     else:
-        put_vector(db, row, card)
+        put_vector(db, row, index_entry)
 
 
-def put_vector(db: Connection, row: int, card: IndexEntry) -> None:
+def put_vector(db: Connection, row: int, index_entry: IndexEntry) -> None:
     """Set the vector of a memory for the card's model."""
-    if card.vector is None or card.model_id is None:
+    if index_entry.vector is None or index_entry.model_id is None:
         raise UsageError("A vector needs the id of the model that made it.")
-    quantization.require_packed(card.vector)
-    model = _model(db, card.model_id, dimension=len(card.vector) // 4)
-    scale, packed = quantization.pack(card.vector)
+    quantization.require_packed(index_entry.vector)
+    model = _model(db, index_entry.model_id, dimension=len(index_entry.vector) // 4)
+    scale, packed = quantization.pack(index_entry.vector)
     db.execute(
         "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
         " SELECT row, ?, home, ?, ? FROM memories WHERE row = ?",
@@ -128,30 +128,32 @@ def _require_unsaid(db: Connection, memory: Memory, since: int) -> None:
         " AND m.home = ? AND m.scope = ? AND m.valid_to_ms IS NULL",
         (since, home, memory.scope.value),
     )
-    if oldest > since + 1 or any(said(row[0]) == said(memory.content) for row in news):
+    if oldest > since + 1 or any(
+        comparison_key(row[0]) == comparison_key(memory.content) for row in news
+    ):
         raise ConflictError(
             "Someone else has just written the same.", hint="Look at what is known, and try again."
         )
 
 
-def _insert(db: Connection, memory: Memory, card: IndexEntry, since: int | None) -> None:
+def _insert(db: Connection, memory: Memory, index_entry: IndexEntry, since: int | None) -> None:
     if since is not None:
         _require_unsaid(db, memory, since)
     try:
-        row = db.execute(_INSERT, (*to_row(memory), card.extra)).lastrowid
+        row = db.execute(_INSERT, (*to_row(memory), index_entry.extra)).lastrowid
     except sqlite3.IntegrityError as error:
         raise _refusal(error, memory) from error
     if row is None:
         raise StoreError(f"The memory {memory.id} was not written.")
-    db.execute(INDEX_WORDS, (row, memory.content, card.extra))
+    db.execute(INDEX_WORDS, (row, memory.content, index_entry.extra))
     db.execute(INDEX_FRAGMENTS, (row, memory.content))
     put_labels(db, row, memory)
-    if card.vector is not None:
-        put_vector(db, row, card)
+    if index_entry.vector is not None:
+        put_vector(db, row, index_entry)
 
 
 def _replace(
-    db: Connection, memory: Memory, card: IndexEntry | None, expected: datetime | None
+    db: Connection, memory: Memory, index_entry: IndexEntry | None, expected: datetime | None
 ) -> None:
     row = find_row(db, memory.id)
     if expected is not None:
@@ -162,10 +164,10 @@ def _replace(
         raise _refusal(error, memory) from error
     db.execute("DELETE FROM labels WHERE memory = ?", (row,))
     put_labels(db, row, memory)
-    if card is not None:
+    if index_entry is not None:
         # Another model's vector was made of the old content.
         db.execute("DELETE FROM vectors WHERE memory = ?", (row,))
-        put_card(db, row, card)
+        put_index_entry(db, row, index_entry)
 
 
 def _close(db: Connection, change: Close) -> None:

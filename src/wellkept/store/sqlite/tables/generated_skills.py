@@ -12,7 +12,7 @@ from wellkept.store.sqlite.connection.component import Component
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wellkept.core.generated_skills import GeneratedSkill, SkillEdition, SkillRun
+    from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
 
 _COLUMNS: Final = (
@@ -33,7 +33,7 @@ class SqliteGeneratedSkills(Component):
             ).fetchall()
         return [_to_skill(row) for row in rows]
 
-    def put_generated(self, skill: GeneratedSkill) -> None:
+    def put_generated_skill(self, skill: GeneratedSkill) -> None:
         from wellkept.core.activity import ActivityKind
         from wellkept.core.changes import Announce
         from wellkept.store.sqlite.tables.activity import news_of, write_news
@@ -54,12 +54,12 @@ class SqliteGeneratedSkills(Component):
                 told = Announce(ActivityKind.SKILL_GENERATED, skill.project, skill.name)
                 write_news(db, news_of(db, told), at_ms=to_ms(self._clock()))
 
-    def remove_generated(self, skill_id: str) -> bool:
+    def delete_generated_skill(self, skill_id: str) -> bool:
         with self._database.writing() as db:
             return db.execute("DELETE FROM skill_library WHERE id = ?", (skill_id,)).rowcount > 0
 
-    def skill_editions(self, skill_id: str) -> list[SkillEdition]:
-        from wellkept.core.generated_skills import SkillEdition
+    def skill_versions(self, skill_id: str) -> list[SkillVersion]:
+        from wellkept.core.generated_skills import SkillVersion
 
         with self._database.reading() as db:
             rows = db.execute(
@@ -67,7 +67,7 @@ class SqliteGeneratedSkills(Component):
                 " ORDER BY revision DESC",
                 (skill_id,),
             ).fetchall()
-        return [SkillEdition(n, text, made_by, from_ms(ms)) for n, text, made_by, ms in rows]
+        return [SkillVersion(n, text, made_by, from_ms(ms)) for n, text, made_by, ms in rows]
 
     def put_skill_run(self, run: SkillRun) -> None:
         if not (run.session_id and run.used_by):

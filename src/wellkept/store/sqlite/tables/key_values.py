@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.clock import to_ms
 from wellkept.core.errors import UsageError
-from wellkept.core.query import FileLink, Filter, ModelShare
+from wellkept.core.query import FileLink, Filter, VectorModelCount
 from wellkept.store.sqlite.connection.component import Component, require_limit
 from wellkept.store.sqlite.connection.database import Connection, bindable, placeholders
 from wellkept.store.sqlite.search import quantization
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wellkept.core.changes import IndexEntry
     from wellkept.core.codec import Json
     from wellkept.core.memory import Memory
-    from wellkept.core.ports.store import Vector
+    from wellkept.core.ports.models import Vector
 
 _STREAM_ROWS = 1_000
 
@@ -31,15 +31,15 @@ _STREAM_ROWS = 1_000
 class SqliteVectors(Component):
     """The `VectorShelf` port."""
 
-    def models(self) -> list[ModelShare]:
+    def vector_models(self) -> list[VectorModelCount]:
         with self._database.reading() as db:
             rows = db.execute(
                 "SELECT d.model_id, d.dimension, count(*) AS n FROM models d"
                 " JOIN vectors v ON v.model = d.model GROUP BY d.model ORDER BY n DESC, d.model_id"
             ).fetchall()
-        return [ModelShare(*row) for row in rows]
+        return [VectorModelCount(*row) for row in rows]
 
-    def missing_vectors(
+    def memories_without_vector(
         self, *, model_id: str, skip_types: Sequence[str], after: str | None, limit: int
     ) -> list[Memory]:
         require_limit(limit)
@@ -53,14 +53,14 @@ class SqliteVectors(Component):
             ).fetchall()
         return list(map(to_memory, rows))
 
-    def put_cards(self, cards: Sequence[tuple[str, IndexEntry]]) -> None:
-        from wellkept.store.sqlite.tables.apply_changes import put_card
+    def put_index_entries(self, entries: Sequence[tuple[str, IndexEntry]]) -> None:
+        from wellkept.store.sqlite.tables.apply_changes import put_index_entry
 
         with self._database.writing() as db:
-            for full_id, card in cards:
+            for full_id, entry in entries:
                 found = db.execute("SELECT row FROM memories WHERE id = ?", (full_id,)).fetchone()
                 if found is not None:
-                    put_card(db, found[0], card)
+                    put_index_entry(db, found[0], entry)
 
     def vectors(self, *, model_id: str, where: Filter) -> Iterator[tuple[str, Vector]]:
         fits = condition(where)
@@ -170,37 +170,39 @@ def _move_file_links(db: Connection, alias: str, target: str) -> None:
 class SqliteKeyValues(Component):
     """The `Shelf` port."""
 
-    def get_value(self, space: str, key: str) -> Json:
+    def get_value(self, namespace: str, key: str) -> Json:
         with self._database.reading() as db:
             row = db.execute(
-                "SELECT value FROM shelf WHERE space = ? AND key = ?", (space, key)
+                "SELECT value FROM shelf WHERE space = ? AND key = ?", (namespace, key)
             ).fetchone()
         return None if row is None else json.loads(row[0])
 
-    def put_value(self, space: str, key: str, value: Json) -> None:
+    def put_value(self, namespace: str, key: str, value: Json) -> None:
         text = dump(value)
         with self._database.writing() as db:
             if value is None:
-                db.execute("DELETE FROM shelf WHERE space = ? AND key = ?", (space, key))
+                db.execute("DELETE FROM shelf WHERE space = ? AND key = ?", (namespace, key))
             else:
-                db.execute("INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)", (space, key, text))
+                db.execute("INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)", (namespace, key, text))
 
-    def count_up(self, space: str, key: str, by: int, *, limit: int) -> bool:
+    def try_increment(self, namespace: str, key: str, by: int, *, limit: int) -> bool:
         with self._database.writing() as db:
             row = db.execute(
-                "SELECT value FROM shelf WHERE space = ? AND key = ?", (space, key)
+                "SELECT value FROM shelf WHERE space = ? AND key = ?", (namespace, key)
             ).fetchone()
             known: object = 0 if row is None else json.loads(row[0])
             count = (known if isinstance(known, int) else 0) + by
             if count > limit:
                 return False
-            db.execute("INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)", (space, key, dump(count)))
+            db.execute(
+                "INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)", (namespace, key, dump(count))
+            )
             return True
 
-    def values(self, space: str) -> dict[str, Json]:
+    def values(self, namespace: str) -> dict[str, Json]:
         with self._database.reading() as db:
             rows = db.execute(
-                "SELECT key, value FROM shelf WHERE space = ? ORDER BY key", (space,)
+                "SELECT key, value FROM shelf WHERE space = ? ORDER BY key", (namespace,)
             ).fetchall()
         return {key: json.loads(value) for key, value in rows}
 

@@ -144,7 +144,7 @@ class SqliteMemories(Component):
             newest=from_ms(max(g[10] for g in groups)) if groups else None,
         )
 
-    def touch(self, ids: Sequence[str], *, at: datetime) -> None:
+    def record_access(self, ids: Sequence[str], *, at: datetime) -> None:
         access = AccessCount(1, to_ms(at))
         self._accesses.add((full_id, access) for full_id in ids)
 

@@ -18,7 +18,7 @@ from wellkept.store.sqlite.connection.database import Connection, SqlValue, plac
 from wellkept.store.sqlite.tables.memory_rows import Row, dump
 
 if TYPE_CHECKING:
-    from wellkept.core.changes import Observed, PutSignals
+    from wellkept.core.changes import LearningChange, PutSignals
     from wellkept.core.codec import Json
     from wellkept.core.scratchpad import Explanation, Scratchpad, SessionSignal
 
@@ -44,7 +44,7 @@ class _Reasons:
     threshold: float = 0.0
 
 
-def put_observed(db: Connection, change: Observed) -> None:
+def put_learning_change(db: Connection, change: LearningChange) -> None:
     """Make one change to what the observer keeps."""
     from wellkept.core.changes import PutScratchpad, PutSignals
 

@@ -45,7 +45,7 @@ class SqliteScratchpads(Component):
         self,
         *,
         project: str | None,
-        states: Sequence[ScratchpadStatus] = (),
+        statuses: Sequence[ScratchpadStatus] = (),
         before: datetime | None = None,
         limit: int = 50,
     ) -> list[Scratchpad]:
@@ -54,9 +54,9 @@ class SqliteScratchpads(Component):
         if project is not None:
             conditions.append("project = ?")
             values.append(project)
-        if states:
-            conditions.append(f"state IN ({placeholders(states)})")
-            values += [state.value for state in states]
+        if statuses:
+            conditions.append(f"state IN ({placeholders(statuses)})")
+            values += [state.value for state in statuses]
         if before is not None:
             conditions.append("updated_ms < ?")
             values.append(to_ms(before))
@@ -125,7 +125,7 @@ class SqliteScratchpads(Component):
                 found |= {row[0]: to_explanation(row) for row in rows}
         return found
 
-    def explained(self, *, project: str, limit: int = 50) -> list[Explanation]:
+    def latest_explanations(self, *, project: str, limit: int = 50) -> list[Explanation]:
         require_limit(limit)
         with self._database.reading() as db:
             rows = db.execute(
@@ -135,12 +135,14 @@ class SqliteScratchpads(Component):
             ).fetchall()
         return list(map(to_explanation, rows))
 
-    def drop_scratchpads(self, *, before: datetime, states: Sequence[ScratchpadStatus] = ()) -> int:
-        some = f" AND state IN ({placeholders(states)})" if states else ""
+    def drop_scratchpads(
+        self, *, before: datetime, statuses: Sequence[ScratchpadStatus] = ()
+    ) -> int:
+        some = f" AND state IN ({placeholders(statuses)})" if statuses else ""
         with self._database.writing() as db:
             return db.execute(
                 f"DELETE FROM scratchpads WHERE updated_ms < ?{some}",
-                (to_ms(before), *(state.value for state in states)),
+                (to_ms(before), *(state.value for state in statuses)),
             ).rowcount
 
 

@@ -70,7 +70,7 @@ class SqliteSessions(Component):
             ).fetchall()
         return [row[0] for row in rows]
 
-    def taken_events(self, event_ids: Sequence[str]) -> set[str]:
+    def processed_events(self, event_ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
         with self._database.reading() as db:
             for start in range(0, len(event_ids), _MOST_IDS):
@@ -82,7 +82,7 @@ class SqliteSessions(Component):
                 found.update(row[0] for row in rows)
         return found
 
-    def forget_taken(self, *, before: datetime) -> int:
+    def prune_processed_events(self, *, before: datetime) -> int:
         with self._database.writing() as db:
             return db.execute(
                 "DELETE FROM taken_events WHERE session IN"
@@ -90,7 +90,7 @@ class SqliteSessions(Component):
                 (to_ms(before),),
             ).rowcount
 
-    def reading_mark(self, source: str) -> ReadPosition | None:
+    def read_position(self, source: str) -> ReadPosition | None:
         from wellkept.core.sessions import ReadPosition
 
         with self._database.reading() as db:
@@ -99,9 +99,9 @@ class SqliteSessions(Component):
             ).fetchone()
         return None if row is None else ReadPosition(*row)
 
-    def drop_mark(self, mark: ReadPosition) -> None:
+    def delete_read_position(self, position: ReadPosition) -> None:
         with self._database.writing() as db:
             db.execute(
                 "DELETE FROM reading_marks WHERE source = ? AND head = ? AND offset = ?",
-                (mark.source, mark.head, mark.offset),
+                (position.source, position.head, position.offset),
             )

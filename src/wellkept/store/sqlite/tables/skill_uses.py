@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class SqliteSkillUses(Component):
     """The `SkillUses` port."""
 
-    def count_skill_use(self, key: str, *, project: str, at: datetime) -> None:
+    def record_skill_use(self, key: str, *, project: str, at: datetime) -> None:
         if not (key and project):
             raise UsageError("A use of a command needs the command and a project.")
         with self._database.writing() as db:

@@ -1,7 +1,6 @@
-"""What the observer needs from a storage engine: scratchpads, sightings, explanations.
+"""Learning data of an engine: scratchpads, session signals, explanations.
 
-All three are written through `apply` (`PutScratchpad`, `PutSightings`, `PutExplanation`), together
-with what they belong to. Nothing here says how an engine keeps them.
+Written through `apply` (`PutScratchpad`, `PutSignals`, `PutExplanation`).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ScratchpadStore(Protocol):
-    """What was noticed, and why things were concluded from it."""
+    """Scratchpads, signals and explanations of promoted memories."""
 
     def scratchpad(self, session_id: str) -> Scratchpad | None:
         """The scratchpad of a session."""
@@ -32,12 +31,12 @@ class ScratchpadStore(Protocol):
         self,
         *,
         project: str | None,
-        states: Sequence[ScratchpadStatus] = (),
+        statuses: Sequence[ScratchpadStatus] = (),
         before: datetime | None = None,
         limit: int = 50,
     ) -> list[Scratchpad]:
-        """Scratchpads, the latest written first; None means every project. With `before` only
-        those last written before that moment."""
+        """Scratchpads, latest written first; None means every project. `before` keeps those last
+        written before that moment."""
         ...
 
     def signals(
@@ -51,21 +50,23 @@ class ScratchpadStore(Protocol):
         since: datetime | None = None,
         limit: int = 1_000,
     ) -> list[SessionSignal]:
-        """Sightings, the latest first, then by session, kind and subject. Empty means "any"."""
+        """Signals, latest first, then by session, kind and subject. Empty means "any"."""
         ...
 
     def count_signals(self, *, project: str) -> dict[SignalKind, int]:
-        """How many sightings of each kind a project has; kinds without any are left out."""
+        """Number of signals by kind; kinds without any are left out."""
         ...
 
     def explanations(self, memory_ids: Sequence[str]) -> dict[str, Explanation]:
-        """Why memories were promoted, by memory id; those without an explanation are left out."""
+        """Why memories were promoted, by memory id; memories without one are left out."""
         ...
 
-    def explained(self, *, project: str, limit: int = 50) -> list[Explanation]:
-        """The latest explanations of a project, latest first."""
+    def latest_explanations(self, *, project: str, limit: int = 50) -> list[Explanation]:
+        """Explanations of a project, latest first."""
         ...
 
-    def drop_scratchpads(self, *, before: datetime, states: Sequence[ScratchpadStatus] = ()) -> int:
-        """Remove scratchpads last written before a moment; returns how many there were."""
+    def drop_scratchpads(
+        self, *, before: datetime, statuses: Sequence[ScratchpadStatus] = ()
+    ) -> int:
+        """Delete scratchpads last written before a moment; returns how many there were."""
         ...
