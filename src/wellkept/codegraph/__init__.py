@@ -1,1 +1,12 @@
-"""Source tree -> symbols, edges, impact. Knows no memory records, no SQL and no models."""
+"""The code graph: source tree -> symbols, edges, queries; file search; co-change prediction.
+
+index/      builds and updates the graph (open `builder.py` first)
+parse/      one file -> facts; languages/ has one module per language
+resolve/    facts -> edges
+query/      impact, dependencies, data flow, coverage
+search/     files for a request
+history/    files that change together
+modules/    module map and conventions
+
+May import `core` only. Does not know memory records, SQL or models.
+"""

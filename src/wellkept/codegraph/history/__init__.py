@@ -1,0 +1,4 @@
+"""Learns from commits which files change together. Open `co_change.py` first.
+
+Imports nothing else of `codegraph`.
+"""

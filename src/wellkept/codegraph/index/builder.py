@@ -27,7 +27,7 @@ from wellkept.codegraph.parse.tree_index import (
     TreeIndex,
     changed_keys,
     containers,
-    key,
+    lookup_key,
     module_by_folder,
 )
 from wellkept.codegraph.resolve.edges import EdgeBuilder
@@ -188,7 +188,7 @@ class Builder:
         if plan.gone:
             self._store.drop_files(name, plan.gone)
         if plan.skip:
-            self._store.mark_pending(name, lookups={key("names", f.path) for f in plan.skip})
+            self._store.mark_pending(name, lookups={lookup_key("names", f.path) for f in plan.skip})
             self._store.put_files(name, [AnalyzedFile(file=f) for f in plan.skip])
         return after
 
@@ -260,8 +260,10 @@ class Builder:
             path, file = item.file.path, item.file
             old = after.files[path]
             if before.get(path) != item.names or old.module != file.module:
-                keys.add(key("names", path))
-                keys.update(key("package", f.language, f.module) for f in (old, file) if f.module)
+                keys.add(lookup_key("names", path))
+                keys.update(
+                    lookup_key("package", f.language, f.module) for f in (old, file) if f.module
+                )
         if keys:
             self._store.mark_pending(self._tree.name, lookups=keys)
 

@@ -1,4 +1,8 @@
-"""The languages there are, found by a file's extension. Loading one loads no grammar."""
+"""Language support: one module per language, found by file extension.
+
+Each module defines `LANGUAGES`, records of `codegraph.parse.language.Language` (open that first).
+May import `codegraph.parse`. Loading a language loads no grammar.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ _CONFIGURATION: Final = re.compile(
     r"(?:^|/)(?:[tj]sconfig(?:[.-][\w.-]+)?\.json|package\.json|go\.mod|Cargo\.toml|composer\.json"
     r"|[^/]*(?:tsconfig|ts-config|typescript-config)[^/]*/[\w.-]+\.json)$"
 )
-"""Files that say what imports mean; they are kept whole."""
+"""Files that configure imports. They are stored whole."""
 
 EXTENSIONS: Final = frozenset(_MODULES)
 
@@ -63,7 +67,7 @@ def _by_name(name: str) -> Language | None:
 
 
 def language_name(path: str) -> str:
-    """What a file is called by in the graph, which may be what says where imports lead."""
+    """The language of a file in the graph, or "configuration"."""
     language = language_of(path)
     return language.name if language is not None else "configuration"
 
@@ -75,5 +79,5 @@ def extension_of(path: str) -> str:
 
 
 def is_configuration(path: str) -> bool:
-    """Whether a file says what imports mean."""
+    """Whether a file configures imports."""
     return _CONFIGURATION.search(path) is not None

@@ -1,4 +1,4 @@
-"""C and C++: includes, headers with the sources beside them, members defined out of line."""
+"""C and C++: includes, headers and their sources, members defined out of line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wellkept.codegraph.languages.preprocessing import without_macros
 from wellkept.codegraph.parse.file_facts import STAR, Import
 from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
 from wellkept.codegraph.parse.resolver_context import stem
-from wellkept.codegraph.parse.tree_index import joined
+from wellkept.codegraph.parse.tree_index import join
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -24,7 +24,7 @@ _NAMED = ("identifier", "field_identifier", "qualified_identifier", "type_identi
           "destructor_name", "operator_name", "operator_cast")  # fmt: skip
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*("[^"\n]+"|<[^>\n]+>)', re.MULTILINE)
 _TESTS = frozenset({"TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P"})
-"""Macros that define a test: the names of the group and of the test are their arguments."""
+"""Macros that define a test; their arguments name the suite and the test."""
 _ARGUMENTS = re.compile(r"\w+\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 
 
@@ -41,15 +41,15 @@ def _included(written: str, line: int) -> Import:
 
 
 def stray_imports(source: bytes) -> Iterable[Import]:
-    """Includes wherever they stand: between the values of an array or an enum, too."""
+    """Includes anywhere in the text, even inside an array or enum."""
     line, start = 1, 0
     for found in _INCLUDE.finditer(source):
         line, start = line + source.count(b"\n", start, found.start(1)), found.start(1)
         yield _included(found[1].decode("utf-8", "replace"), line)
 
 
-def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
-    """The header, by folder or by the end of its path, and the sources that define it."""
+def resolve_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
+    """The header, by folder or by path suffix, and the sources that implement it."""
     header = _header(item, path, context)
     if header is None:
         return NOTHING
@@ -58,10 +58,10 @@ def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedIm
 
 
 def _header(item: Import, path: str, context: ResolverContext) -> str | None:
-    beside = normpath(joined(dirname(path), item.module))
+    beside = normpath(join(dirname(path), item.module))
     if item.form == "include" and context.has(beside):
         return beside
-    ends = [p for p in context.named(basename(item.module))
+    ends = [p for p in context.files_named(basename(item.module))
             if p == item.module or p.endswith(f"/{item.module}")]  # fmt: skip
     if not ends or (item.form == "system" and "/" not in item.module and len(ends) > 1):
         return None
@@ -74,9 +74,9 @@ def _shared(path: str, other: str) -> int:
 
 
 def companions(path: str, context: ResolverContext) -> tuple[str, ...]:
-    """Sources called like a header, or the headers of a source."""
+    """Sources with the name of a header, or headers with the name of a source."""
     endings = _SOURCES if path.endswith(_HEADERS) else _HEADERS
-    found = [p for ending in endings for p in context.named(f"{stem(path)}{ending}")]
+    found = [p for ending in endings for p in context.files_named(f"{stem(path)}{ending}")]
     near = max((_shared(p, path) for p in found), default=0)
     return tuple(p for p in found if _shared(p, path) == near)
 
@@ -109,11 +109,11 @@ def is_exported(node: Node, _: str, text: Text) -> bool:
 
 _SHARED: dict[str, Any] = {
     "read_import": read_import,
-    "find_import": find_import,
+    "resolve_import": resolve_import,
     "stray_imports": stray_imports,
     "name_of": name_of,
     "is_exported": is_exported,
-    "spread": companions,
+    "companion_files": companions,
     "simplified": without_macros,
     "skips_namespaces": True,
     "details": {"struct_specifier": "struct", "enum_specifier": "enum",
@@ -148,7 +148,7 @@ _ONLY_IN_CPP = re.compile(
 
 
 def in_cpp(source: bytes) -> Language | None:
-    """C++ for a header that says what C cannot."""
+    """C++ if a header has syntax that C lacks."""
     return _CPP if _ONLY_IN_CPP.search(source) else None
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-from wellkept.codegraph.languages.packages import Packages
-from wellkept.codegraph.languages.preprocessing import without_conditions
+from wellkept.codegraph.languages.packages import PackageResolver
+from wellkept.codegraph.languages.preprocessing import without_conditionals
 from wellkept.codegraph.parse.file_facts import STAR, ExportedNames, Import
 from wellkept.codegraph.parse.language import (
     NOTHING,
@@ -18,7 +18,7 @@ from wellkept.codegraph.parse.language import (
     Text,
     package_target,
 )
-from wellkept.codegraph.parse.tree_index import holds
+from wellkept.codegraph.parse.tree_index import contains
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _CSHARP = "csharp"
-_PACKAGES = Packages(_CSHARP)
+_PACKAGES = PackageResolver(_CSHARP)
 _USING = re.compile(r"(global\s+)?using\s+(static\s+)?(?:(\w+)\s*=\s*)?([\w.]+)")
 _GLOBAL_FILES = ("GlobalUsings.cs", "GlobalUsing.cs", "Usings.cs")
-"""Files that by custom say what every file of a project uses."""
+"""Files that by convention hold the global usings of a project."""
 _FEW, _BY_NAMESPACE = 3, 0.3
-"""A using directive names a namespace. Of many files behind it, few are meant: calls say which."""
+"""A using directive names a namespace. If that has many files, the link to each is uncertain."""
 _NAMESPACES = ("namespace_declaration", "file_scoped_namespace_declaration")
 
 
@@ -50,7 +50,7 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(written, ((STAR, ""),), form=form, line=line)
 
 
-def find_import(item: Import, _: str, context: ResolverContext) -> ResolvedImport:
+def resolve_import(item: Import, _: str, context: ResolverContext) -> ResolvedImport:
     """Every file of a namespace, or the file of one class."""
     name, here = item.names[0]
     if name == STAR and item.form != "static":
@@ -63,7 +63,7 @@ def find_import(item: Import, _: str, context: ResolverContext) -> ResolvedImpor
         here = ""
     else:
         package = item.module
-    path = _PACKAGES.home_of(package, name, context)
+    path = _PACKAGES.defining_file(package, name, context)
     return (
         NOTHING if path is None else ResolvedImport((path,), ((here, (ImportTarget(path, name),)),))
     )
@@ -78,26 +78,28 @@ def package_of(root: Node, text: Text) -> str:
     return ""
 
 
-def scope_of(path: str, names: ExportedNames, context: ResolverContext) -> tuple[ImportTarget, ...]:
-    """A file sees its own namespace, those around it, and what its project uses everywhere."""
+def implicit_scope(
+    path: str, names: ExportedNames, context: ResolverContext
+) -> tuple[ImportTarget, ...]:
+    """A file sees its own namespace, the enclosing ones, and global usings."""
     parts = names.package.split(".") if names.package else []
     own = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
     folder = dirname(path)
-    spot = ("global usings", folder)
-    used = context.remembered(spot, lambda: _global_usings(folder, context), ())
+    location = ("global usings", folder)
+    used = context.cached(location, lambda: _global_usings(folder, context), ())
     return tuple(package_target(_CSHARP, name) for name in dict.fromkeys((*own, *used)))
 
 
 def _global_usings(folder: str, context: ResolverContext) -> tuple[str, ...]:
-    """The namespaces that files in a folder use without saying so."""
-    named = (path for name in _GLOBAL_FILES for path in context.named(name))
-    files = [context.names(path) for path in named if holds(dirname(path), f"{folder}/")]
+    """The global usings that apply to a folder."""
+    named = (path for name in _GLOBAL_FILES for path in context.files_named(name))
+    files = [context.names(path) for path in named if contains(dirname(path), f"{folder}/")]
     imports = (item for names in files if names is not None for item in names.imports)
     return tuple(item.module for item in imports if item.form == "global")
 
 
 def is_exported(node: Node, _: str, text: Text) -> bool:
-    """What is not private can be used by others."""
+    """Everything that is not private."""
     words = {text(child) for child in node.children if child.type == "modifier"}
     return "private" not in words
 
@@ -109,13 +111,13 @@ LANGUAGES = (
         grammar=("tree_sitter_c_sharp", "language"),
         query="csharp.scm",
         read_import=read_import,
-        find_import=find_import,
+        resolve_import=resolve_import,
         package_of=package_of,
         is_exported=is_exported,
-        simplified=without_conditions,
-        scope_of=scope_of,
-        files_of=_PACKAGES.files_of,
-        spread=_PACKAGES.spread,
+        simplified=without_conditionals,
+        implicit_scope=implicit_scope,
+        package_files=_PACKAGES.package_files,
+        companion_files=_PACKAGES.companion_files,
         details={"method_declaration": "method", "struct_declaration": "struct",
                  "constructor_declaration": "constructor", "record_declaration": "record"},
         binding_fields={

@@ -16,7 +16,7 @@ from wellkept.codegraph.parse.language import (
     Text,
     package_target,
 )
-from wellkept.codegraph.parse.tree_index import joined
+from wellkept.codegraph.parse.tree_index import join
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -48,7 +48,7 @@ def _last(module: str) -> str:
     return parts[-1].removeprefix("go-").replace("-", "_") if parts else module
 
 
-def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
+def resolve_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
     """The folder of a package inside one of the modules of the tree."""
     for manifest in _nearest_first(path, context):
         module = context.document(manifest, _module_name)
@@ -56,7 +56,7 @@ def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedIm
             continue
         if item.module != module and not item.module.startswith(f"{module}/"):
             continue
-        folder = joined(dirname(manifest), item.module[len(module) + 1 :]).rstrip("/")
+        folder = join(dirname(manifest), item.module[len(module) + 1 :]).rstrip("/")
         files = [p for p in context.folder(folder, language=_GO) if not p.endswith("_test.go")]
         if files:
             target = package_target(_GO, folder)
@@ -77,7 +77,7 @@ def _module_name(data: bytes) -> object:
 
 
 def name_of(node: Node, text: Text) -> str:
-    """A method is named after its receiver's type as well."""
+    """The name; for a method, with its receiver's type."""
     name = node.child_by_field_name("name")
     receiver = node.child_by_field_name("receiver")
     own = text(name) if name is not None else ""
@@ -88,22 +88,22 @@ def name_of(node: Node, text: Text) -> str:
 
 
 def is_exported(_: Node, name: str, __: Text) -> bool:
-    """A capital letter gives a name away."""
+    """Names with a capital letter are exported."""
     return name.rpartition(".")[2][:1].isupper()
 
 
-def scope_of(path: str, _: ExportedNames, __: ResolverContext) -> tuple[ImportTarget, ...]:
-    """A file sees what its folder has."""
+def implicit_scope(path: str, _: ExportedNames, __: ResolverContext) -> tuple[ImportTarget, ...]:
+    """A file sees its own folder."""
     return (package_target(_GO, dirname(path)),)
 
 
-def files_of(target: ImportTarget, context: ResolverContext) -> tuple[str, ...]:
-    """The files of a package are those of its folder."""
+def package_files(target: ImportTarget, context: ResolverContext) -> tuple[str, ...]:
+    """The files of a package: those of its folder."""
     return context.folder(target.package, language=_GO)
 
 
-def spread(path: str, context: ResolverContext) -> tuple[str, ...]:
-    """Methods may stand in any file of the folder."""
+def companion_files(path: str, context: ResolverContext) -> tuple[str, ...]:
+    """Other files of the folder: methods of a type may be in any of them."""
     return tuple(p for p in context.folder(dirname(path), language=_GO) if p != path)
 
 
@@ -114,12 +114,12 @@ LANGUAGES = (
         grammar=("tree_sitter_go", "language"),
         query="go.scm",
         read_import=read_import,
-        find_import=find_import,
+        resolve_import=resolve_import,
         name_of=name_of,
         is_exported=is_exported,
-        scope_of=scope_of,
-        files_of=files_of,
-        spread=spread,
+        implicit_scope=implicit_scope,
+        package_files=package_files,
+        companion_files=companion_files,
         details={"method_declaration": "method", "type_spec": "type", "type_alias": "type"},
         binding_fields={
             "short_var_declaration": ("left", "right"),

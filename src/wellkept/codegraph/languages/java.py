@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from wellkept.codegraph.languages.packages import Packages
+from wellkept.codegraph.languages.packages import PackageResolver
 from wellkept.codegraph.parse.file_facts import STAR, Import
 from wellkept.codegraph.parse.language import (
     NOTHING,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _JAVA = "java"
-_PACKAGES = Packages(_JAVA)
+_PACKAGES = PackageResolver(_JAVA)
 _IMPORT = re.compile(r"import\s+(static\s+)?([\w.]+?)(\.\*)?\s*;")
 
 
@@ -41,7 +41,7 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(module, ((name, name),), form=form, line=line)
 
 
-def find_import(item: Import, _: str, context: ResolverContext) -> ResolvedImport:
+def resolve_import(item: Import, _: str, context: ResolverContext) -> ResolvedImport:
     """The file of a class by its package, or every file of a package."""
     name, here = item.names[0]
     if name == STAR:
@@ -55,10 +55,10 @@ def find_import(item: Import, _: str, context: ResolverContext) -> ResolvedImpor
 
 
 def _class_home(full: str, context: ResolverContext) -> ImportTarget | None:
-    """The class or member of a full name: the package is its longest beginning that is one."""
+    """The class or member of a full name. The package is the longest prefix that is one."""
     parts = full.split(".")
     for cut in range(len(parts) - 1, 0, -1):
-        path = _PACKAGES.home_of(".".join(parts[:cut]), parts[cut], context)
+        path = _PACKAGES.defining_file(".".join(parts[:cut]), parts[cut], context)
         if path is not None:
             return ImportTarget(path, ".".join(parts[cut:]))
     return None
@@ -73,7 +73,7 @@ def package_of(root: Node, text: Text) -> str:
 
 
 def is_exported(node: Node, _: str, text: Text) -> bool:
-    """What is not private can be used by others."""
+    """Everything that is not private."""
     first = node.child(0)
     return first is None or first.type != "modifiers" or "private" not in text(first)
 
@@ -85,11 +85,11 @@ LANGUAGES = (
         grammar=("tree_sitter_java", "language"),
         query="java.scm",
         read_import=read_import,
-        find_import=find_import,
+        resolve_import=resolve_import,
         package_of=package_of,
         is_exported=is_exported,
-        scope_of=_PACKAGES.scope_of,
-        files_of=_PACKAGES.files_of,
+        implicit_scope=_PACKAGES.implicit_scope,
+        package_files=_PACKAGES.package_files,
         details={
             "method_declaration": "method",
             "constructor_declaration": "constructor",

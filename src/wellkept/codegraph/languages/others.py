@@ -1,7 +1,7 @@
-"""Languages that are known by their files and symbols only, where their grammar is installed.
+"""Languages with definitions only, if their grammar is installed. No imports, no calls.
 
-What is looked for is found in the grammar itself: kinds of syntax nodes that are called like
-definitions. Without the grammar a file is in the graph with that reason. No imports, no calls.
+Definitions are found by the names of the grammar's node kinds. Without the grammar, the file is in
+the graph as skipped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMES: Final = ("identifier", "simple_identifier", "type_identifier", "word", "
 
 
 def name_of(node: Node, text: Text) -> str:
-    """The name of a definition: its field, else the first identifier directly in it."""
+    """The name field of a definition, else its first identifier."""
     child = node.child_by_field_name("name")
     if child is None:
         child = next((c for c in node.named_children if c.type in _NAMES), None)
@@ -55,14 +55,14 @@ def _nothing(_: Import, __: str, ___: ResolverContext) -> ResolvedImport:
 
 
 def known_by_symbols(name: str, extensions: tuple[str, ...], grammar: tuple[str, str]) -> Language:
-    """A language of which only the definitions are read."""
+    """A language of which only definitions are read."""
     return Language(
         name=name,
         extensions=extensions,
         grammar=grammar,
         query=BY_NODE_KINDS,
         read_import=_no_imports,
-        find_import=_nothing,
+        resolve_import=_nothing,
         name_of=name_of,
     )
 

@@ -1,4 +1,4 @@
-"""What languages with declared packages share: names by package, and packages as wholes."""
+"""Resolution shared by languages with declared packages."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ if TYPE_CHECKING:
     from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 
-class Packages:
-    """The packages of one language."""
+class PackageResolver:
+    """Resolves packages of one language."""
 
     def __init__(self, language: str) -> None:
         self._language = language
 
-    def files_of(self, target: ImportTarget, context: ResolverContext) -> tuple[str, ...]:
+    def package_files(self, target: ImportTarget, context: ResolverContext) -> tuple[str, ...]:
         """The files of a package."""
         return context.package(self._language, target.package)
 
-    def scope_of(
+    def implicit_scope(
         self, path: str, names: ExportedNames, context: ResolverContext
     ) -> tuple[ImportTarget, ...]:
-        """A file sees what its own package has."""
+        """A file sees its own package."""
         del path, context
         return (package_target(self._language, names.package),) if names.package else ()
 
-    def spread(self, path: str, context: ResolverContext) -> tuple[str, ...]:
-        """Classes may go on in other files of the package."""
+    def companion_files(self, path: str, context: ResolverContext) -> tuple[str, ...]:
+        """Other files of the package, where classes may continue."""
         file = context.tree_index.files.get(path)
         if file is None or not file.module:
             return ()
         return tuple(p for p in context.package(self._language, file.module) if p != path)
 
-    def home_of(self, package: str, name: str, context: ResolverContext) -> str | None:
-        """The file of a package that defines a name; the one called like it first."""
+    def defining_file(self, package: str, name: str, context: ResolverContext) -> str | None:
+        """The file of a package that defines a name; a file of that name first."""
         files = context.package(self._language, package)
         for path in sorted(files, key=lambda p: (stem(p) != name, p)):
             names = context.names(path)

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Any, cast
 
-from wellkept.codegraph.languages.packages import Packages
+from wellkept.codegraph.languages.packages import PackageResolver
 from wellkept.codegraph.parse.file_facts import STAR, Import
 from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
-from wellkept.codegraph.parse.tree_index import joined
+from wellkept.codegraph.parse.tree_index import join
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wellkept.codegraph.parse.resolver_context import ResolverContext
 
 _PHP = "php"
-_PACKAGES = Packages(_PHP)
+_PACKAGES = PackageResolver(_PHP)
 _USE = re.compile(r"^use\s+(function\s+|const\s+)?(.*?);?$", re.DOTALL)
 _GROUP = re.compile(r"^(.*?)\\?\{(.*)\}$", re.DOTALL)
 _STRING = re.compile(r"""["']([^"']+)["']""")
@@ -47,14 +47,14 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
             yield Import(module, ((name, alias.strip() or name),), form="from", line=line)
 
 
-def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
-    """The file that defines a class: by namespace, else by the folders of composer.json."""
+def resolve_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
+    """The file that defines a class, by namespace, else by the folders of composer.json."""
     name, here = item.names[0]
     if item.form == "include":
-        spots = (normpath(joined(dirname(path), item.module)), item.module)
-        file = next((spot for spot in spots if context.has(spot)), None)
+        locations = (normpath(join(dirname(path), item.module)), item.module)
+        file = next((location for location in locations if context.has(location)), None)
         return NOTHING if file is None else ResolvedImport((file,), stars=(ImportTarget(file),))
-    home = _PACKAGES.home_of(item.module, name, context)
+    home = _PACKAGES.defining_file(item.module, name, context)
     if home is None:
         home = next((p for p in _by_folders(f"{item.module}.{name}", context)
                      if context.has(p)), None)  # fmt: skip
@@ -64,13 +64,13 @@ def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedIm
 
 
 def _by_folders(full: str, context: ResolverContext) -> Iterable[str]:
-    """Places of a class by PSR-4."""
+    """Possible files of a class by PSR-4."""
     for manifest in context.tree_index.basenames.get("composer.json", ()):
         document = context.document(manifest, _folders)
         for prefix, folder in cast("dict[str, str]", document or {}).items():
             if full.startswith(prefix):
                 below = full[len(prefix) :].replace(".", "/")
-                yield normpath(joined(dirname(manifest), f"{folder}/{below}.php"))
+                yield normpath(join(dirname(manifest), f"{folder}/{below}.php"))
 
 
 def _folders(data: bytes) -> object:
@@ -104,10 +104,10 @@ LANGUAGES = (
         grammar=("tree_sitter_php", "language_php"),
         query="php.scm",
         read_import=read_import,
-        find_import=find_import,
+        resolve_import=resolve_import,
         package_of=package_of,
-        scope_of=_PACKAGES.scope_of,
-        files_of=_PACKAGES.files_of,
+        implicit_scope=_PACKAGES.implicit_scope,
+        package_files=_PACKAGES.package_files,
         details={"method_declaration": "method", "trait_declaration": "trait",
                  "enum_declaration": "enum"},
         call_fields={
@@ -124,7 +124,7 @@ LANGUAGES = (
         rewrites=((re.compile(r"\s+"), ""), (re.compile(r"^\\"), ""), (re.compile(r"\$"), ""),
                   (re.compile(r"->|\?->|::|\\"), ".")),
         return_field="return_type",
-        promoting=frozenset({"visibility_modifier", "readonly_modifier"}),
+        promotion_modifiers=frozenset({"visibility_modifier", "readonly_modifier"}),
         self_names=frozenset({"this", "self", "static"}),
         super_names=frozenset({"parent"}),
         test_path=re.compile(r"(?:^|/)[Tt]ests?/|Test\.php$"),

@@ -1,8 +1,7 @@
-"""Source as a grammar that knows no preprocessor can read it, with every byte in its old place.
+"""Blanks out preprocessor code, so that grammars can parse the rest. Keeps every byte position.
 
-A parser sees both branches of `#if`, and macros where keywords are expected, and then finds no
-function where one is. Blanks are written over what stands in the way; includes stay. It guesses by
-spelling, so it is only worth trying on a file that cannot be understood as it is.
+A grammar sees both branches of `#if`, and macros where it expects keywords, so it misses functions.
+The rules guess by spelling, so they are tried only on files with syntax errors. Includes stay.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ _TEXT = re.compile(rb"[^\n]")
 
 
 def without_macros(source: bytes) -> bytes:
-    """One branch of each condition, and no macros where a declaration begins or ends."""
-    text = without_conditions(source)
+    """One branch of each conditional, and no macros at the start or end of declarations."""
+    text = without_conditionals(source)
     for pattern in _MACROS:
         text = pattern.sub(_blanked, text)
     return text
 
 
-def without_conditions(source: bytes) -> bytes:
-    """One branch of each condition: the first that is not ruled out by its own words."""
+def without_conditionals(source: bytes) -> bytes:
+    """One branch of each conditional: the first that is not obviously false."""
     return b"".join(_one_branch(source.splitlines(keepends=True)))
 
 
 def _one_branch(lines: list[bytes]) -> Iterator[bytes]:
     taken: list[bool] = []
-    """For each open condition, whether its branch is being read."""
+    """For each open conditional, whether the current branch is kept."""
     goes_on = False
     for line in lines:
         if goes_on:
@@ -64,7 +63,7 @@ def _one_branch(lines: list[bytes]) -> Iterator[bytes]:
             taken.append(word == b"ifndef" or _NEVER.match(found[2]) is None)
         elif word == b"endif" and taken:
             taken.pop()
-        elif taken:  # of several other branches the last is read as well: they are rarely there
+        elif taken:  # if the first branch is false, the `else` branch is kept
             taken[-1] = word == b"else" and not taken[-1]
         goes_on = line.rstrip().endswith(b"\\")
         yield _blank(line)

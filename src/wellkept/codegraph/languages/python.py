@@ -17,7 +17,7 @@ from wellkept.codegraph.parse.language import (
     Text,
     package_target,
 )
-from wellkept.codegraph.parse.tree_index import PYTHON, SOURCES, ancestors, holds, joined
+from wellkept.codegraph.parse.tree_index import PYTHON, SOURCES, ancestors, contains, join
 from wellkept.core.graph import NodeKind
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _WRAPPERS = frozenset(
     " Iterator AsyncIterator Generator AsyncGenerator AbstractContextManager ContextManager"
     " AbstractAsyncContextManager AsyncContextManager None".split()
 )
-"""`Iterator` and `Generator` for the sake of context managers, which give what they yield."""
+"""`Iterator` and `Generator`: a context manager returns what it yields."""
 _QUOTED = re.compile(r"""["']([^"']+)["']""")
 
 
@@ -55,7 +55,7 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
 
 
 def _form(alias: str) -> str:
-    """`import a.b` gives the name `a`, `import a.b as c` gives a.b under the name `c`."""
+    """`import a.b` binds `a`; `import a.b as c` binds a.b to `c`."""
     return "module" if alias else "top"
 
 
@@ -79,30 +79,34 @@ def read_exports(node: Node, text: Text) -> Iterable[tuple[str, str]]:
 
 
 def is_exported(_: Node, name: str, __: Text) -> bool:
-    """A leading underscore keeps a name at home."""
+    """Names without a leading underscore."""
     return not name.startswith("_")
 
 
 def kind_of(kind: NodeKind, bases: tuple[str, ...]) -> NodeKind:
-    """A class that is a protocol or abstract is an interface."""
+    """Protocols and abstract classes are interfaces."""
     if kind is NodeKind.CLASS and any(b.rpartition(".")[2] in _INTERFACES for b in bases):
         return NodeKind.INTERFACE
     return kind
 
 
-# -- Finding --------------------------------------------------------------------------------------
+# -- Resolving ------------------------------------------------------------------------------------
 
 
-def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
-    """The files of a module, and what it gives to the names of the importer."""
-    spots, confidence = _spots(item.module, path, context)
-    met = ((spot, found) for spot in spots if (found := _module_at(spot, context)) is not None)
-    spot, module = next(met, ("", None))
-    if module is None or (_is_beside(spot, item, path, context)
+def resolve_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
+    """The files of a module, and the targets of the imported names."""
+    locations, confidence = _locations(item.module, path, context)
+    met = (
+        (location, found)
+        for location in locations
+        if (found := _module_at(location, context)) is not None
+    )
+    location, module = next(met, ("", None))
+    if module is None or (_is_beside(location, item, path, context)
                           and not _has_wanted(module, item, context)):  # fmt: skip
         return NOTHING
     if item.form == "top":
-        return _top(item, module, spot, context)
+        return _top(item, module, location, context)
     files = [] if module.is_package else [module.path]
     if not item.names:
         return ResolvedImport(tuple(files), ((item.alias, (module,)),), confidence=confidence)
@@ -120,24 +124,26 @@ def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedIm
     return ResolvedImport(tuple(files), tuple(binds), confidence=confidence)
 
 
-def _is_beside(spot: str, item: Import, path: str, context: ResolverContext) -> bool:
-    """Whether a module was found beside a file of a package, which Python itself does only when
-    that file is run as a script."""
+def _is_beside(location: str, item: Import, path: str, context: ResolverContext) -> bool:
+    """Whether a module is next to a file of a package. Python finds it there only if that file runs
+    as a script."""
     folder = dirname(path)
-    is_there = spot == joined(folder, item.module.replace(".", "/"))
-    return is_there and context.has(joined(folder, "__init__.py"))
+    is_there = location == join(folder, item.module.replace(".", "/"))
+    return is_there and context.has(join(folder, "__init__.py"))
 
 
 def _has_wanted(module: ImportTarget, item: Import, context: ResolverContext) -> bool:
-    """Whether a module has what is asked of it, and is not just called like another package."""
+    """Whether a module has an imported name, and does not just share its name with a package."""
     names = context.names(module.path)
-    return names is not None and any(name in names.heads for name, _ in item.names)
+    return names is not None and any(name in names.visible_names for name, _ in item.names)
 
 
-def _top(item: Import, module: ImportTarget, spot: str, context: ResolverContext) -> ResolvedImport:
-    """`import a.b.c` reaches a.b.c and names `a`."""
+def _top(
+    item: Import, module: ImportTarget, location: str, context: ResolverContext
+) -> ResolvedImport:
+    """`import a.b.c` imports a.b.c and binds `a`."""
     up = item.module.count(".")
-    folder = spot
+    folder = location
     for _ in range(up):
         folder = dirname(folder)
     first = _module_at(folder, context) or module
@@ -145,33 +151,33 @@ def _top(item: Import, module: ImportTarget, spot: str, context: ResolverContext
     return ResolvedImport(files, ((item.alias, (first,)),))
 
 
-def _spots(module: str, path: str, context: ResolverContext) -> tuple[list[str], float]:
-    """Places, without extension, where a module may be."""
+def _locations(module: str, path: str, context: ResolverContext) -> tuple[list[str], float]:
+    """Possible locations of a module, without extension, and the confidence."""
     if module.startswith("."):
         rest = module.lstrip(".")
         folder = dirname(path)
         for _ in range(len(module) - len(rest) - 1):
             folder = dirname(folder)
-        return [joined(folder, rest.replace(".", "/")) if rest else folder], 1.0
+        return [join(folder, rest.replace(".", "/")) if rest else folder], 1.0
     below = module.replace(".", "/")
     top, _, rest = module.partition(".")
     if top == context.root_name and context.has("__init__.py"):
         return [rest.replace(".", "/")], 1.0
     home = dirname(path)
-    own = context.remembered(("own root", home), lambda: _own_root(home, context), "")
+    own = context.cached(("own root", home), lambda: _own_root(home, context), "")
     roots = context.python_top(top)
     if top in _STANDARD:
         roots = tuple(r for r in roots if r == own)
-    near = sorted(roots, key=lambda root: (root != own, not holds(root, path), len(root), root))
-    spots = [joined(root, below) for root in near]
+    near = sorted(roots, key=lambda root: (root != own, not contains(root, path), len(root), root))
+    locations = [join(root, below) for root in near]
     if top not in _STANDARD and home not in roots:
-        spots.append(joined(home, below))  # a script beside its helpers
-    return spots, 1.0 if own in roots or len(roots) == 1 else 0.8
+        locations.append(join(home, below))  # a script next to its helpers
+    return locations, 1.0 if own in roots or len(roots) == 1 else 0.8
 
 
 def _own_root(home: str, context: ResolverContext) -> str:
-    """The folder that the outermost package of a folder stands in: `src` is one in any case,
-    since a package in it need not have an `__init__`."""
+    """The source root of a folder: the parent of its outermost package. `src` always counts,
+    because a package in it need not have an `__init__`."""
     folder = home
     while folder and context.has(f"{folder}/__init__.py"):
         folder = dirname(folder)
@@ -179,28 +185,28 @@ def _own_root(home: str, context: ResolverContext) -> str:
     return next((f for f in above if not context.has(f"{f}/__init__.py")), folder)
 
 
-def _module_at(spot: str, context: ResolverContext) -> ImportTarget | None:
-    """The module at a place: a package, a file, or a folder without `__init__`."""
+def _module_at(location: str, context: ResolverContext) -> ImportTarget | None:
+    """The module at a location: a package, a file, or a folder without `__init__`."""
     for ending in ("/__init__.py", ".py", "/__init__.pyi", ".pyi"):
-        candidate = f"{spot}{ending}" if spot else ending.removeprefix("/")
+        candidate = f"{location}{ending}" if location else ending.removeprefix("/")
         if context.has(candidate):
             return ImportTarget(candidate)
-    return package_target(PYTHON, spot) if spot and context.has_folder(spot) else None
+    return package_target(PYTHON, location) if location and context.has_folder(location) else None
 
 
 def submodule(module: ImportTarget, name: str, context: ResolverContext) -> ImportTarget | None:
     """A module below a package or a folder."""
     if module.is_package:
-        return _module_at(joined(module.package, name), context)
+        return _module_at(join(module.package, name), context)
     if basename(module.path) in ("__init__.py", "__init__.pyi"):
-        return _module_at(joined(dirname(module.path), name), context)
+        return _module_at(join(dirname(module.path), name), context)
     return None
 
 
 def _gives(module: ImportTarget, name: str, path: str, context: ResolverContext) -> bool:
-    """Whether a package gives something of its own under a name, which then hides a submodule.
+    """Whether a package defines a name itself, which then hides a submodule.
 
-    For the package's own `from . import name` it is the submodule that is meant.
+    In the package's own `from . import name`, the submodule is meant.
     """
     if module.is_package or module.path == path:
         return False
@@ -209,7 +215,9 @@ def _gives(module: ImportTarget, name: str, path: str, context: ResolverContext)
         return names is not None and name in names.symbols
     item = names.imports[names.imported[name]]
     passes_on = item.form == "from" and (name, name) in item.names
-    return not (passes_on and dirname(module.path) in _spots(item.module, module.path, context)[0])
+    return not (
+        passes_on and dirname(module.path) in _locations(item.module, module.path, context)[0]
+    )
 
 
 _PYTHON = Language(
@@ -218,7 +226,7 @@ _PYTHON = Language(
     grammar=("tree_sitter_python", "language"),
     query="python.scm",
     read_import=read_import,
-    find_import=find_import,
+    resolve_import=resolve_import,
     read_exports=read_exports,
     is_exported=is_exported,
     kind_of=kind_of,

@@ -1,4 +1,4 @@
-"""Ruby: require, require_relative, and constants that are loaded by their names."""
+"""Ruby: require, require_relative, and constants that are autoloaded by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.codegraph.parse.file_facts import STAR, Import
 from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
-from wellkept.codegraph.parse.tree_index import joined
+from wellkept.codegraph.parse.tree_index import join
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -33,22 +33,22 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
         yield Import(text(first).strip("\"'"), ((STAR, ""),), form=form, line=line)
 
 
-def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
-    """The file of a feature: beside the file, or below a folder that Ruby is told to look in."""
+def resolve_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
+    """The required file: next to the file, or below a folder of the load path."""
     name = item.module if item.module.endswith(".rb") else f"{item.module}.rb"
-    beside = normpath(joined(dirname(path), name))
+    beside = normpath(join(dirname(path), name))
     if item.form == "relative" or item.module.startswith("."):
-        spots = [beside]
+        locations = [beside]
     else:
-        ends = context.named(name.rpartition("/")[2])
+        ends = context.files_named(name.rpartition("/")[2])
         near = sorted(ends, key=lambda p: (not p.startswith("lib/"), len(p), p))
-        spots = [p for p in near if _is_looked_in(p.removesuffix(name), path)]
-    found = next((spot for spot in spots if context.has(spot)), None)
+        locations = [p for p in near if _is_looked_in(p.removesuffix(name), path)]
+    found = next((location for location in locations if context.has(location)), None)
     return NOTHING if found is None else ResolvedImport((found,), stars=(ImportTarget(found),))
 
 
 def _is_looked_in(folder: str, path: str) -> bool:
-    """Whether a feature below a folder is found: the root, any `lib`, and for tests their own."""
+    """Whether a folder is on the load path: the root, any `lib`, and for tests their own."""
     last = f"/{folder}".split("/")[-2] if folder.endswith("/") else ""
     return not folder or last == "lib" or (last in _TESTS and path.startswith(folder))
 
@@ -57,7 +57,7 @@ def autoload(name: str, path: str, context: ResolverContext) -> tuple[ImportTarg
     """`UserMailer` is expected in `user_mailer.rb`."""
     if not name[:1].isupper():
         return ()
-    files = context.named(f"{_HUMP.sub('_', name).lower()}.rb")
+    files = context.files_named(f"{_HUMP.sub('_', name).lower()}.rb")
     found: list[ImportTarget] = []
     for file in files:
         names = context.names(file) if file != path else None
@@ -69,7 +69,7 @@ def autoload(name: str, path: str, context: ResolverContext) -> tuple[ImportTarg
 
 
 def name_of(node: Node, text: Text) -> str:
-    """The name of a definition; `class A::B` stands in A."""
+    """The name of a definition; `class A::B` is in A."""
     name = node.child_by_field_name("name")
     return text(name).replace("::", ".").lstrip(".") if name is not None else ""
 
@@ -81,7 +81,7 @@ LANGUAGES = (
         grammar=("tree_sitter_ruby", "language"),
         query="ruby.scm",
         read_import=read_import,
-        find_import=find_import,
+        resolve_import=resolve_import,
         autoload=autoload,
         name_of=name_of,
         call_fields={"call": ("receiver", "method")},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from wellkept.codegraph.parse.file_facts import STAR, Import
 from wellkept.codegraph.parse.language import NOTHING, ImportTarget, Language, ResolvedImport, Text
 from wellkept.codegraph.parse.resolver_context import stem
-from wellkept.codegraph.parse.tree_index import ancestors, joined
+from wellkept.codegraph.parse.tree_index import ancestors, join
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ROOTS = ("lib.rs", "main.rs")
 _TARGET = re.compile(r"(?:src/bin|tests|examples|benches)/[^/]+\.rs|build\.rs")
-"""Files that begin a crate by where they are."""
+"""Locations of crate roots by convention."""
 _PATH = re.compile(r"""path\s*=\s*"([^"]+)\"""")
 _INNER = re.compile(r"^(.*?)\{(.*)\}$", re.DOTALL)
 _ALIAS = re.compile(r"^(.*?)\s+as\s+(\w+)$")
@@ -53,7 +53,7 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
 
 
 def _modules_around(node: Node, text: Text) -> list[str]:
-    """The modules of the same file that something stands in, the outermost first."""
+    """The enclosing modules in the same file, outermost first."""
     found: list[str] = []
     while node.parent is not None:
         node = node.parent
@@ -64,7 +64,7 @@ def _modules_around(node: Node, text: Text) -> list[str]:
 
 
 def _from_file(path: str, around: list[str]) -> str:
-    """A path that is meant from inside modules of a file, as it would be written at its top."""
+    """A path used inside modules of a file, as it would be written at the top level."""
     head, _, rest = path.partition(".")
     if not around or head not in ("self", "super"):
         return path
@@ -75,7 +75,7 @@ def _from_file(path: str, around: list[str]) -> str:
 
 
 def _path_of(node: Node, text: Text) -> str:
-    """The file that `#[path = "…"]` before a module names."""
+    """The file in `#[path = "…"]` before a module."""
     before = node.prev_named_sibling
     while before is not None and before.type == "attribute_item":
         found = _PATH.search(text(before))
@@ -105,7 +105,7 @@ def _leaves(written: str, before: str) -> Iterable[tuple[str, str]]:
 
 
 def _split(text: str) -> Iterable[str]:
-    """The parts between commas that are in no inner braces."""
+    """Split at commas outside of braces."""
     depth, start = 0, 0
     for place, character in enumerate(text):
         depth += (character == "{") - (character == "}")
@@ -116,10 +116,10 @@ def _split(text: str) -> Iterable[str]:
         yield text[start:].strip()
 
 
-def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
-    """The file of a module path, and what it gives."""
+def resolve_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
+    """The file of a module path, and the target of the imported name."""
     if item.form == "path":
-        file = normpath(joined(dirname(path), item.module))
+        file = normpath(join(dirname(path), item.module))
         return (
             ResolvedImport((file,), ((item.alias, (ImportTarget(file),)),))
             if context.has(file)
@@ -142,7 +142,7 @@ def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedIm
 
 
 def _find(parts: list[str], path: str, context: ResolverContext) -> ImportTarget | None:
-    """Follow a module path file by file; what is left of it is a symbol."""
+    """Follow a module path file by file; the rest is a symbol."""
     head, rest = parts[0], parts[1:]
     if head == "crate":
         start = _crate_root(path, context)
@@ -167,14 +167,14 @@ def _find(parts: list[str], path: str, context: ResolverContext) -> ImportTarget
 
 
 def _children(path: str, context: ResolverContext) -> str:
-    """The folder that the modules below a file are in."""
+    """The folder of a file's submodules."""
     if basename(path) == "mod.rs" or _is_root(path, context):
         return dirname(path)
-    return joined(dirname(path), stem(path))
+    return join(dirname(path), stem(path))
 
 
 def _is_root(path: str, context: ResolverContext) -> bool:
-    """Whether a file is the first of a crate: a library, a program, a test, an example."""
+    """Whether a file is a crate root: of a library, program, test or example."""
     manifest = context.nearest(path, "Cargo.toml")
     if basename(path) in _ROOTS or manifest is None:
         return basename(path) in _ROOTS
@@ -185,7 +185,7 @@ def _is_root(path: str, context: ResolverContext) -> bool:
 def submodule_file(path: str, name: str, context: ResolverContext) -> str | None:
     """The file of a module below another."""
     folder = _children(path, context)
-    for candidate in (joined(folder, f"{name}.rs"), joined(folder, f"{name}/mod.rs")):
+    for candidate in (join(folder, f"{name}.rs"), join(folder, f"{name}/mod.rs")):
         if context.has(candidate) and candidate != path:
             return candidate
     return None
@@ -198,23 +198,23 @@ def submodule(target: ImportTarget, name: str, context: ResolverContext) -> Impo
 
 
 def _parent(path: str, context: ResolverContext) -> str | None:
-    """The file of the module that a file's module stands in."""
+    """The file of the parent module."""
     folder = dirname(path)
     if basename(path) == "mod.rs":
         folder = dirname(folder)
-    names = [f"{folder}.rs", *(joined(folder, name) for name in ("mod.rs", *_ROOTS))]
+    names = [f"{folder}.rs", *(join(folder, name) for name in ("mod.rs", *_ROOTS))]
     return next((n for n in names if n != path and context.has(n)), None)
 
 
 def _crate_root(path: str, context: ResolverContext) -> str | None:
-    """The file that `crate` means: the file itself, the nearest root above, or the package's."""
+    """The file of `crate`: the file itself, the nearest root above, or the package's root."""
     manifest = context.nearest(path, "Cargo.toml")
     if manifest is None or _is_root(path, context):
         return path if manifest is not None else None
     home = dirname(manifest)
-    targets = [joined(home, target) for target in _crate(manifest, context).targets]
+    targets = [join(home, target) for target in _crate(manifest, context).targets]
     for folder in ancestors(path):
-        names = [joined(folder, name) for name in _ROOTS]
+        names = [join(folder, name) for name in _ROOTS]
         names += [target for target in targets if dirname(target) == folder]
         found = next((name for name in names if context.has(name)), None)
         if found is not None or folder == home:
@@ -225,12 +225,12 @@ def _crate_root(path: str, context: ResolverContext) -> str | None:
 def _root_of(manifest: str, context: ResolverContext) -> str | None:
     """The library of a package, else its program."""
     crate, folder = _crate(manifest, context), dirname(manifest)
-    spots = (*crate.library, *(f"src/{name}" for name in _ROOTS), *crate.targets)
-    return next((p for spot in spots if context.has(p := joined(folder, spot))), None)
+    locations = (*crate.library, *(f"src/{name}" for name in _ROOTS), *crate.targets)
+    return next((p for location in locations if context.has(p := join(folder, location))), None)
 
 
 def _named_crate(name: str, context: ResolverContext) -> str | None:
-    known = context.remembered(("crates",), lambda: _manifests(context), {})
+    known = context.cached(("crates",), lambda: _manifests(context), {})
     return _root_of(known[name], context) if name in known else None
 
 
@@ -243,8 +243,8 @@ def _manifests(context: ResolverContext) -> dict[str, str]:
 
 
 class _Crate(NamedTuple):
-    """What a manifest says: the name to import it by, the file of its library if that is not
-    where it is expected, and all files that it says begin a crate."""
+    """A manifest: the import name, the library file if configured, and all configured crate
+    roots."""
 
     name: str = ""
     library: tuple[str, ...] = ()
@@ -293,7 +293,7 @@ def name_of(node: Node, text: Text) -> str:
 
 
 def is_exported(node: Node, _: str, text: Text) -> bool:
-    """`pub` gives an item away."""
+    """Items with `pub`."""
     first = node.child(0)
     return first is not None and first.type == "visibility_modifier" and text(first) != "pub(self)"
 
@@ -305,7 +305,7 @@ LANGUAGES = (
         grammar=("tree_sitter_rust", "language"),
         query="rust.scm",
         read_import=read_import,
-        find_import=find_import,
+        resolve_import=resolve_import,
         name_of=name_of,
         is_exported=is_exported,
         submodule=submodule,

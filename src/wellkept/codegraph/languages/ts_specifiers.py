@@ -1,8 +1,8 @@
-"""Which file a module specifier of TypeScript or JavaScript means, as the compiler finds it.
+"""Resolves module specifiers of TypeScript and JavaScript to files, like the compiler.
 
-Relative paths, `paths` and `baseUrl` of the nearest tsconfig with what it extends, `imports` of the
-nearest package.json, and packages of the same tree by name and `exports`. A package whose `exports`
-point at what a build would make is followed to its sources. Nothing outside the tree is known.
+Supports relative paths, `paths` and `baseUrl` of the nearest tsconfig and those it extends,
+`imports` of the nearest package.json, and packages of the same tree by name and `exports`. If
+`exports` points at build output, the sources are used. Does not know files outside the tree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from wellkept.codegraph.parse.tree_index import holds, joined
+from wellkept.codegraph.parse.tree_index import contains, join
 
 if TYPE_CHECKING:
     from wellkept.codegraph.parse.resolver_context import ResolverContext
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TYPED = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts")
 _UNTYPED = (".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte")
 _PASSES = (_TYPED, _UNTYPED)
-"""The compiler looks for types everywhere before it looks for JavaScript anywhere."""
+"""The compiler searches all locations for types first, then for JavaScript."""
 _WRITTEN = {
     ".js": (".ts", ".tsx", ".d.ts", ".js", ".jsx"),
     ".jsx": (".tsx", ".ts", ".d.ts", ".jsx"),
@@ -34,12 +34,12 @@ _ASIDE = re.compile(r"(?:^|/)(?:[\w-]*(?:tests?|fixtures?)[\w-]*|examples?|playg
                     r"demos?)(?=/|$)")  # fmt: skip
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING = re.compile(r",(\s*[}\]])")
-_FARTHEST = 8
-"""Steps of `extends` after which a tsconfig is given up."""
+_MAX_STEPS = 8
+"""Limit for chains of `extends`."""
 
 
 class _Mapping(NamedTuple):
-    """`baseUrl` and `paths` as a tsconfig and those above it say, and the folder of `paths`."""
+    """Effective `baseUrl` and `paths` of a tsconfig, and the folder of `paths`."""
 
     base: str | None = None
     paths: Mapping[str, list[str]] | None = None
@@ -47,20 +47,20 @@ class _Mapping(NamedTuple):
 
 
 def resolve_specifier(module: str, path: str, context: ResolverContext) -> str | None:
-    """The file that a module specifier means for a file, if it is in the tree."""
+    """The file of a module specifier in a file, if it is in the tree."""
     if module.startswith("."):
-        return _file_at(normpath(joined(dirname(path), module)), context)
+        return _file_at(normpath(join(dirname(path), module)), context)
     if module.startswith("/"):
         return None
-    for spot in _spots(module, path, context):
-        found = _file_at(spot, context)
+    for location in _locations(module, path, context):
+        found = _file_at(location, context)
         if found is not None:
             return found
     return None
 
 
-def _spots(module: str, path: str, context: ResolverContext) -> Iterator[str]:
-    """Places that a specifier may mean that is no relative path."""
+def _locations(module: str, path: str, context: ResolverContext) -> Iterator[str]:
+    """Possible locations of a specifier that is not relative."""
     if module.startswith("#"):
         manifest = context.nearest(path, "package.json")
         if manifest is not None:
@@ -74,58 +74,58 @@ def _spots(module: str, path: str, context: ResolverContext) -> Iterator[str]:
 # -- Files ----------------------------------------------------------------------------------------
 
 
-def _file_at(spot: str, context: ResolverContext) -> str | None:
-    """The file for a path without or with its extension, or the index of a folder."""
-    if spot.startswith("../"):
+def _file_at(location: str, context: ResolverContext) -> str | None:
+    """The file for a path with or without extension, or the index file of a folder."""
+    if location.startswith("../"):
         return None
-    spot = "" if spot == "." else spot
-    if spot:
+    location = "" if location == "." else location
+    if location:
         for written, instead in _WRITTEN.items():
-            if spot.endswith(written):
-                found = _with_ending(spot[: -len(written)], instead, context)
+            if location.endswith(written):
+                found = _with_ending(location[: -len(written)], instead, context)
                 if found is not None:
                     return found
     for endings in _PASSES:
-        found = _with_ending(spot, endings, context) if spot else None
-        found = found or _index_of(spot, endings, context)
+        found = _with_ending(location, endings, context) if location else None
+        found = found or _index_of(location, endings, context)
         if found is not None:
             return found
-    return spot if spot and context.has(spot) else None
+    return location if location and context.has(location) else None
 
 
-def _with_ending(spot: str, endings: Iterable[str], context: ResolverContext) -> str | None:
-    return next((p for ending in endings if context.has(p := f"{spot}{ending}")), None)
+def _with_ending(location: str, endings: Iterable[str], context: ResolverContext) -> str | None:
+    return next((p for ending in endings if context.has(p := f"{location}{ending}")), None)
 
 
 def _index_of(folder: str, endings: tuple[str, ...], context: ResolverContext) -> str | None:
     if folder and not context.has_folder(folder):
         return None
-    manifest = _document(joined(folder, "package.json"), context) if folder else {}
+    manifest = _document(join(folder, "package.json"), context) if folder else {}
     for field in ("typings", "types", "main", "module", "source"):
         entry = manifest.get(field)
         if isinstance(entry, str):
-            spot = normpath(joined(folder, entry))
-            found = next((p for p in _spellings(spot, endings) if context.has(p)), None)
+            location = normpath(join(folder, entry))
+            found = next((p for p in _spellings(location, endings) if context.has(p)), None)
             if found is not None:
                 return found
-    return _with_ending(joined(folder, "index"), endings, context)
+    return _with_ending(join(folder, "index"), endings, context)
 
 
-def _spellings(spot: str, endings: tuple[str, ...]) -> Iterator[str]:
-    if spot.endswith(endings):
-        yield spot
+def _spellings(location: str, endings: tuple[str, ...]) -> Iterator[str]:
+    if location.endswith(endings):
+        yield location
     for written, instead in _WRITTEN.items():
-        if spot.endswith(written):
-            yield from (f"{spot[: -len(written)]}{e}" for e in instead if e in endings)
-    yield from (f"{spot}{ending}" for ending in endings)
-    yield from (f"{spot}/index{ending}" for ending in endings)
+        if location.endswith(written):
+            yield from (f"{location[: -len(written)]}{e}" for e in instead if e in endings)
+    yield from (f"{location}{ending}" for ending in endings)
+    yield from (f"{location}/index{ending}" for ending in endings)
 
 
 # -- tsconfig -------------------------------------------------------------------------------------
 
 
 def _by_paths(module: str, path: str, context: ResolverContext) -> Iterator[str]:
-    """Places by `paths` and `baseUrl` of the nearest tsconfig; the best pattern alone counts."""
+    """Locations by `paths` (best pattern only) and `baseUrl` of the nearest tsconfig."""
     for name in ("tsconfig.json", "jsconfig.json"):
         config = context.nearest(path, name)
         if config is None:
@@ -133,42 +133,42 @@ def _by_paths(module: str, path: str, context: ResolverContext) -> Iterator[str]
         base, paths, folder = _effective(config, context)
         start = base if base is not None else folder
         for target in _best(paths or {}, module):
-            yield normpath(joined(start, target.replace("${configDir}", dirname(config) or ".")))
+            yield normpath(join(start, target.replace("${configDir}", dirname(config) or ".")))
         if base is not None:
-            yield normpath(joined(base, module))
+            yield normpath(join(base, module))
 
 
 def _effective(config: str, context: ResolverContext) -> _Mapping:
-    """What a tsconfig says; one that only refers to others says what the first of them does."""
+    """The mapping of a tsconfig, else of the first project it references in the same folder."""
     found = _mapping(config, context, 0)
     if found.base is not None or found.paths:
         return found
     for item in _listed(_document(config, context).get("references")):
         written = cast("dict[str, object]", item).get("path") if isinstance(item, dict) else None
-        for spot in _configs(written, config, context) if isinstance(written, str) else ():
-            # A reference to another folder is another project, with files of its own.
-            if dirname(spot) == dirname(config):
-                inner = _mapping(spot, context, 0)
+        for location in _configs(written, config, context) if isinstance(written, str) else ():
+            # A reference to another folder is another project.
+            if dirname(location) == dirname(config):
+                inner = _mapping(location, context, 0)
                 if inner.base is not None or inner.paths:
                     return inner
     return found
 
 
 def _mapping(config: str, context: ResolverContext, steps: int) -> _Mapping:
-    """`baseUrl` and `paths` of a tsconfig, else of what it extends, of which the last counts."""
+    """`baseUrl` and `paths` of a tsconfig, else of those it extends; the last one wins."""
     document = _document(config, context)
     folder = dirname(config)
     found = _Mapping()
-    for extended in _listed(document.get("extends")) if steps < _FARTHEST else ():
-        spots = _configs(extended, config, context) if isinstance(extended, str) else ()
-        for above in (_mapping(spot, context, steps + 1) for spot in spots):
+    for extended in _listed(document.get("extends")) if steps < _MAX_STEPS else ():
+        locations = _configs(extended, config, context) if isinstance(extended, str) else ()
+        for above in (_mapping(location, context, steps + 1) for location in locations):
             base = above.base if above.base is not None else found.base
             found = above._replace(base=base) if above.paths else found._replace(base=base)
     options = document.get("compilerOptions")
     options = cast("dict[str, object]", options) if isinstance(options, dict) else {}
     written, paths = options.get("baseUrl"), options.get("paths")
     if isinstance(written, str):
-        base = normpath(joined(folder, written.replace("${configDir}/", "")))
+        base = normpath(join(folder, written.replace("${configDir}/", "")))
         found = found._replace(base="" if base == "." else base)
     if isinstance(paths, dict):
         kept = {k: [t for t in _listed(v) if isinstance(t, str)]
@@ -178,21 +178,21 @@ def _mapping(config: str, context: ResolverContext, steps: int) -> _Mapping:
 
 
 def _configs(written: str, config: str, context: ResolverContext) -> Iterator[str]:
-    """The tsconfig that another names: by path, or in a package of the tree."""
+    """The tsconfig that another one names, by path or in a package of the tree."""
     if written.startswith("."):
-        spots = [normpath(joined(dirname(config), written))]
+        locations = [normpath(join(dirname(config), written))]
     else:
         name, rest = _package_name(written)
-        spots = [joined(dirname(m), rest) for m in _manifests(name, config, context)]
-    for spot in spots:
-        for candidate in (spot, f"{spot}.json", joined(spot, "tsconfig.json")):
+        locations = [join(dirname(m), rest) for m in _manifests(name, config, context)]
+    for location in locations:
+        for candidate in (location, f"{location}.json", join(location, "tsconfig.json")):
             if candidate in context.tree_index and candidate.endswith(".json"):
                 yield candidate
                 return
 
 
 def _best(patterns: Mapping[str, list[str]], module: str) -> Iterator[str]:
-    """The targets of the exact pattern, else of that with the longest beginning."""
+    """The targets of the exact pattern, else of the one with the longest prefix."""
     if module in patterns:
         yield from patterns[module]
         return
@@ -214,7 +214,7 @@ def _fits(pattern: str, module: str) -> bool:
 
 
 def _by_package(module: str, path: str, context: ResolverContext) -> Iterator[str]:
-    """Places by the name of a package of the same tree."""
+    """Locations by the name of a package in the tree."""
     name, rest = _package_name(module)
     for manifest in _manifests(name, path, context):
         folder = dirname(manifest)
@@ -224,26 +224,26 @@ def _by_package(module: str, path: str, context: ResolverContext) -> Iterator[st
             table = {".": cast("object", exports)}
         yield from _mapped(table, f"./{rest}" if rest else ".", folder)
         if rest:
-            yield joined(folder, rest)
-            yield joined(folder, f"src/{rest}")
+            yield join(folder, rest)
+            yield join(folder, f"src/{rest}")
         else:
             yield folder or "."
-            yield joined(folder, "src")
+            yield join(folder, "src")
 
 
 def _package_name(module: str) -> tuple[str, str]:
-    """The name of a package and what is asked of it."""
+    """The package name and the rest of a specifier."""
     parts = module.split("/")
     name = "/".join(parts[:2]) if module.startswith("@") else parts[0]
     return name, module[len(name) + 1 :]
 
 
 def _manifests(name: str, path: str, context: ResolverContext) -> list[str]:
-    """Manifests of packages of that name, the nearest first. What stands in a folder of examples
-    or fixtures is a package for that folder only."""
-    known = context.remembered(("manifests",), lambda: _all_manifests(context), {})
+    """Manifests of packages of that name, nearest first. A package in a folder of examples or
+    fixtures is visible only there."""
+    known = context.cached(("manifests",), lambda: _all_manifests(context), {})
     found = [manifest for manifest in known.get(name, ()) if _is_open(manifest, path)]
-    return sorted(found, key=lambda m: (not holds(dirname(m), path), len(m), m))
+    return sorted(found, key=lambda m: (not contains(dirname(m), path), len(m), m))
 
 
 def _all_manifests(context: ResolverContext) -> dict[str, list[str]]:
@@ -257,25 +257,25 @@ def _all_manifests(context: ResolverContext) -> dict[str, list[str]]:
 
 
 def _is_open(manifest: str, path: str) -> bool:
-    """Whether a file may use a package: those aside are only for what stands beside them."""
+    """Whether a package is visible to a file, see `_manifests`."""
     aside = _ASIDE.finditer(dirname(manifest))
     return all(path.startswith(f"{manifest[: found.end()]}/") for found in aside)
 
 
 def _mapped(table: Mapping[str, object], asked: str, folder: str) -> Iterator[str]:
-    """Places by a table of `exports` or `imports`, sources in place of what is built from them."""
+    """Locations by a table of `exports` or `imports`; also the sources of build output."""
     patterns = {key: list(_flat(value)) for key, value in table.items()}
     for target in _best(patterns, asked):
         inner = normpath(target)
-        yield joined(folder, inner)
+        yield join(folder, inner)
         source = _BUILT.sub("src/", inner)
         if source != inner:
-            yield joined(folder, source)
-            yield joined(folder, re.sub(r"(?:\.d)?\.[cm]?[jt]s$", "", source))
+            yield join(folder, source)
+            yield join(folder, re.sub(r"(?:\.d)?\.[cm]?[jt]s$", "", source))
 
 
 def _flat(value: object) -> Iterator[str]:
-    """The paths of an entry, those under conditions that the compiler knows first."""
+    """The paths of an entry; conditions that the compiler knows come first."""
     if isinstance(value, str):
         if value.startswith("."):
             yield value
@@ -303,7 +303,7 @@ def _document(path: str, context: ResolverContext) -> dict[str, Any]:
 
 
 def _parsed(data: bytes) -> object:
-    """JSON with comments and trailing commas; None for what is neither."""
+    """JSON with comments and trailing commas; None if it is invalid."""
     text = data.decode("utf-8-sig", "replace")
     try:
         return json.loads(text)

@@ -1,6 +1,6 @@
-"""TypeScript and JavaScript: ES modules, CommonJS, what a file gives away.
+"""TypeScript and JavaScript: ES modules, CommonJS, exports.
 
-`specifiers` knows which file a module specifier means.
+`ts_specifiers` resolves module specifiers to files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COMPONENT_SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL |
 _NOT_LINE_END = re.compile(rb"[^\r\n]")
 _STRINGS = ("string", "template_string")
 _DEFAULT, _WHOLE = "default", "*as"
-"""In place of a name: what a file gives by default, and all that it gives as one object."""
+"""Special names: the default export, and the whole module as an object."""
 _TESTS = r"(?:^|/)(?:tests?|__tests__|e2e|cypress)/|[._-](?:test|spec)\.[cm]?[jt]sx?$"
 
 
@@ -31,7 +31,7 @@ _TESTS = r"(?:^|/)(?:tests?|__tests__|e2e|cypress)/|[._-](?:test|spec)\.[cm]?[jt
 
 def read_import(node: Node, text: Text) -> Iterable[Import]:
     """`import … from`, `export … from`, `require(…)`, `import(…)`, `import a = require(…)`, and
-    `declare module "…"`, which adds to another file."""
+    `declare module "…"`, which augments another file."""
     line = node.start_point.row + 1
     if node.type == "module":
         name = node.child_by_field_name("name")
@@ -58,7 +58,7 @@ def read_import(node: Node, text: Text) -> Iterable[Import]:
 
 
 def _is_module(node: Node) -> bool:
-    """Whether a file imports or exports; otherwise `declare module` declares a new one."""
+    """Whether a file imports or exports. Otherwise `declare module` declares a new module."""
     while node.parent is not None:
         node = node.parent
     return any(c.type in ("import_statement", "export_statement") for c in node.children)
@@ -100,7 +100,7 @@ def _pattern(node: Node, text: Text) -> Iterable[tuple[str, str]]:
 
 
 def _clause(node: Node, text: Text) -> tuple[tuple[tuple[str, str], ...], str]:
-    """The pairs of names of an import, and the name for the whole module."""
+    """The imported names as pairs, and the name of the whole module."""
     pairs: list[tuple[str, str]] = []
     alias = ""
     clause = next((c for c in node.children if c.type == "import_clause"), None)
@@ -133,7 +133,7 @@ def _reexported(node: Node, text: Text) -> tuple[tuple[str, str], ...]:
 
 
 def read_exports(node: Node, text: Text) -> Iterable[tuple[str, str]]:
-    """What a file gives away: `export …`, `export default …`, `module.exports = …`."""
+    """Exports: `export …`, `export default …`, `module.exports = …`."""
     if node.type == "assignment_expression":
         yield from _common_exports(node, text)
         return
@@ -190,7 +190,7 @@ def _declared(node: Node, text: Text) -> Iterable[str]:
 
 
 def name_of(node: Node, text: Text) -> str:
-    """The name of a definition; of an assignment, the last part of what is assigned to."""
+    """The name of a definition; for an assignment, the last part of its target."""
     if node.type == "assignment_expression":
         left = node.child_by_field_name("left")
         written = text(left) if left is not None else ""
@@ -200,18 +200,18 @@ def name_of(node: Node, text: Text) -> str:
 
 
 def is_exported(node: Node, _: str, __: Text) -> bool:
-    """Whether a definition stands in an export statement."""
+    """Whether a definition is in an export statement."""
     parent = node.parent
     if parent is not None and parent.type in ("lexical_declaration", "variable_declaration"):
         parent = parent.parent
     return parent is not None and parent.type == "export_statement"
 
 
-# -- Finding --------------------------------------------------------------------------------------
+# -- Resolving ------------------------------------------------------------------------------------
 
 
-def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
-    """The file of a module specifier, and what it gives."""
+def resolve_import(item: Import, path: str, context: ResolverContext) -> ResolvedImport:
+    """The file of a module specifier, and the targets of the imported names."""
     file = resolve_specifier(item.module, path, context)
     if file is None:
         return NOTHING
@@ -231,7 +231,7 @@ def find_import(item: Import, path: str, context: ResolverContext) -> ResolvedIm
 
 _SHARED: dict[str, Any] = {
     "read_import": read_import,
-    "find_import": find_import,
+    "resolve_import": resolve_import,
     "read_exports": read_exports,
     "is_exported": is_exported,
     "name_of": name_of,
@@ -247,7 +247,7 @@ _SHARED: dict[str, Any] = {
     "return_field": "return_type",
     "type_wrappers": frozenset("Promise PromiseLike Readonly Partial Required NonNullable Awaited"
                                " readonly typeof null undefined".split()),
-    "promoting": frozenset({"accessibility_modifier", "readonly", "override_modifier"}),
+    "promotion_modifiers": frozenset({"accessibility_modifier", "readonly", "override_modifier"}),
     "rewrites": ((re.compile(r"\s+"), ""), (re.compile(r"\?\.|!\."), "."),
                  (re.compile(r"<[^()]*>$"), ""), (re.compile(r"#"), "")),
     "self_names": frozenset({"this"}),
@@ -258,7 +258,7 @@ _SHARED: dict[str, Any] = {
 
 
 def only_scripts(source: bytes) -> bytes:
-    """The scripts of a component, blanks for its template and styles."""
+    """The scripts of a component, with blanks for template and styles."""
     kept, end = list[bytes](), 0
     for script in _COMPONENT_SCRIPT.finditer(source):
         kept += (_NOT_LINE_END.sub(b" ", source[end : script.start(1)]), script[1])

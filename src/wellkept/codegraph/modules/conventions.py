@@ -1,7 +1,7 @@
-"""How code is written in a tree: what its configuration files demand and what its files show.
+"""Detects coding conventions of a tree, from configuration files and from the files themselves.
 
-A statement is made only where a file says it or where nearly all of the files agree, and names
-the files it rests on. A configuration file that cannot be read says nothing. No parser is needed.
+A convention is stated only if a configuration file says it or nearly all files agree. Each names
+its evidence. Needs no parser.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from wellkept.core.graph import FileState, SourceFile
 
 SAMPLE_FILES: Final = 200
 _HEAD_BYTES: Final = 32_768
-_FEWEST_FILES: Final = 5
-"""Fewer files show no habit."""
-_FEWEST_TESTS: Final = 3
-_AGREED: Final = 0.9
-_SHOWN: Final = 3
+_MIN_FILES: Final = 5
+"""Fewer files show no convention."""
+_MIN_TESTS: Final = 3
+_MIN_AGREEMENT: Final = 0.9
+_MAX_EVIDENCE: Final = 3
 
 _RELATIVE: Final = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 _ABSOLUTE: Final = re.compile(r"^\s*from\s+(\w+)", re.MULTILINE)
@@ -52,18 +52,18 @@ class _Sample(NamedTuple):
 
 
 def conventions_of(root: Path, files: Sequence[SourceFile]) -> tuple[Convention, ...]:
-    """The conventions of a tree, by key; what is configured stands before what is merely usual."""
+    """The conventions of a tree, by key. Configuration overrides what files show."""
     known = [f for f in files if f.state is not FileState.SKIPPED and f.line_count]
-    said = {c.key: c for c in (*_shown(root, known), *configured_conventions(root))}
-    return tuple(said[key] for key in sorted(said))
+    found = {c.key: c for c in (*_observed(root, known), *configured_conventions(root))}
+    return tuple(found[key] for key in sorted(found))
 
 
-def _shown(root: Path, files: Sequence[SourceFile]) -> Iterator[Convention]:
-    """What the files themselves have in common, language by language."""
-    yield from _test_places(files)
+def _observed(root: Path, files: Sequence[SourceFile]) -> Iterator[Convention]:
+    """What the files have in common, per language."""
+    yield from _test_locations(files)
     languages = Counter(f.language for f in files if f.language != "configuration")
     for language, count in languages.most_common(3):
-        if count < _FEWEST_FILES:
+        if count < _MIN_FILES:
             continue
         own = sorted((f for f in files if f.language == language), key=lambda f: f.path)
         yield from _file_names(language, [f.path for f in own])
@@ -73,14 +73,14 @@ def _shown(root: Path, files: Sequence[SourceFile]) -> Iterator[Convention]:
             yield from _python(samples)
 
 
-def _test_places(files: Sequence[SourceFile]) -> Iterator[Convention]:
-    """Where tests are, judged by files that are called like tests."""
+def _test_locations(files: Sequence[SourceFile]) -> Iterator[Convention]:
+    """Where tests are, judged by files named like tests."""
     shaped = [(shape, f.path) for f in files if f.is_test and (shape := _shape(f.path))]
-    if len(shaped) < _FEWEST_TESTS:
+    if len(shaped) < _MIN_TESTS:
         return
     tops = Counter(_test_folder(path) for _, path in shaped)
     folder, count = tops.most_common(1)[0]
-    if count < _AGREED * len(shaped):
+    if count < _MIN_AGREEMENT * len(shaped):
         return
     text = (
         f"Tests are in {folder}/, apart from the code they test."
@@ -89,12 +89,12 @@ def _test_places(files: Sequence[SourceFile]) -> Iterator[Convention]:
     )
     if shape := _agreed([shape for shape, _ in shaped]):
         text += f" A test file is called {shape}."
-    shown = tuple(path for _, path in shaped)[:_SHOWN]
+    shown = tuple(path for _, path in shaped)[:_MAX_EVIDENCE]
     yield Convention(key="tests", text=text, evidence=shown)
 
 
 def _test_folder(path: str) -> str:
-    """The topmost folder that is there for tests; empty when a test lies among other code."""
+    """The topmost test folder of a path; empty if the test is next to other code."""
     parts = dirname(path).split("/")
     for end, part in enumerate(parts, 1):
         if part and is_test(part):
@@ -118,14 +118,14 @@ def _shape(path: str) -> str:
 
 
 def _file_names(language: str, paths: Sequence[str]) -> Iterator[Convention]:
-    """How files are named, judged by those whose names have several words."""
+    """How files are named, judged by names of several words."""
     stems = [(splitext(basename(path))[0].split(".")[0], path) for path in paths]
     styled = [(style, path) for stem, path in stems if (style := _style(stem))]
-    if len(styled) < _FEWEST_FILES:
+    if len(styled) < _MIN_FILES:
         return
     if style := _agreed([style for style, _ in styled]):
-        shown = tuple(path for found, path in styled if found == style)[:_SHOWN]
-        text = f"Names of {_called(language)} files are in {style}."
+        shown = tuple(path for found, path in styled if found == style)[:_MAX_EVIDENCE]
+        text = f"Names of {_language_name(language)} files are in {style}."
         yield Convention(key=f"file names {language}", text=text, evidence=shown)
 
 
@@ -135,16 +135,16 @@ def _style(stem: str) -> str:
 
 def _indentation(language: str, samples: Sequence[_Sample]) -> Iterator[Convention]:
     widths = [(width, s.path) for s in samples if (width := _indent(s.text))]
-    if len(widths) >= _FEWEST_FILES and (width := _agreed([w for w, _ in widths])):
+    if len(widths) >= _MIN_FILES and (width := _agreed([w for w, _ in widths])):
         yield Convention(
             key=f"indentation {language}",
-            text=f"{_called(language)} files are indented with {width}.",
-            evidence=tuple(path for found, path in widths if found == width)[:_SHOWN],
+            text=f"{_language_name(language)} files are indented with {width}.",
+            evidence=tuple(path for found, path in widths if found == width)[:_MAX_EVIDENCE],
         )
 
 
 def _indent(text: str) -> str:
-    """What most likely is one step of indentation in a file."""
+    """The likely indentation step of a file."""
     found = [m[1] for m in _INDENT.finditer(text)]
     if not found:
         return ""
@@ -157,7 +157,7 @@ def _indent(text: str) -> str:
 
 def _python(samples: Sequence[_Sample]) -> Iterator[Convention]:
     long = [s for s in samples if len(s.text) > 200]
-    if len(long) < _FEWEST_FILES:
+    if len(long) < _MIN_FILES:
         return
     checks: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
         ("docstrings python", "Python modules begin with a docstring.", _begins_with_docstring),
@@ -165,8 +165,8 @@ def _python(samples: Sequence[_Sample]) -> Iterator[Convention]:
     )
     for key, text, holds in checks:
         agreeing = [s.path for s in long if holds(s.text)]
-        if len(agreeing) >= _AGREED * len(long):
-            yield Convention(key=key, text=text, evidence=tuple(agreeing[:_SHOWN]))
+        if len(agreeing) >= _MIN_AGREEMENT * len(long):
+            yield Convention(key=key, text=text, evidence=tuple(agreeing[:_MAX_EVIDENCE]))
     yield from _python_imports(long)
 
 
@@ -175,16 +175,16 @@ def _begins_with_docstring(text: str) -> bool:
 
 
 def _python_imports(samples: Sequence[_Sample]) -> Iterator[Convention]:
-    """Whether a project's own packages are imported by full or by relative name."""
+    """Whether own packages are imported by absolute or relative name."""
     tops = {part for s in samples for part in dirname(s.path).split("/")}
     relative = {s.path: len(_RELATIVE.findall(s.text)) for s in samples}
     absolute = {s.path: sum(m in tops for m in _ABSOLUTE.findall(s.text)) for s in samples}
     near, far = sum(relative.values()), sum(absolute.values())
-    if near + far < 4 * _FEWEST_FILES:
+    if near + far < 4 * _MIN_FILES:
         return
     for count, counts, word in ((far, absolute, "absolute"), (near, relative, "relative")):
-        if count >= _AGREED * (near + far):
-            most = sorted(counts, key=lambda path: (-counts[path], path))[:_SHOWN]
+        if count >= _MIN_AGREEMENT * (near + far):
+            most = sorted(counts, key=lambda path: (-counts[path], path))[:_MAX_EVIDENCE]
             text = f"Python imports of the project's own modules are {word}."
             yield Convention(key="imports python", text=text, evidence=tuple(most))
 
@@ -192,20 +192,20 @@ def _python_imports(samples: Sequence[_Sample]) -> Iterator[Convention]:
 # -- Inside ---------------------------------------------------------------------------------------
 
 
-def _called(language: str) -> str:
+def _language_name(language: str) -> str:
     return _LANGUAGES.get(language, language.capitalize())
 
 
 def _agreed(values: Sequence[str]) -> str:
-    """The value that nearly all have; empty when there is none."""
+    """The value that nearly all share; empty if there is none."""
     if not values:
         return ""
     value, count = Counter(values).most_common(1)[0]
-    return value if count >= _AGREED * len(values) else ""
+    return value if count >= _MIN_AGREEMENT * len(values) else ""
 
 
 def _read(root: Path, files: Sequence[SourceFile]) -> Iterator[_Sample]:
-    """The beginnings of files, evenly spread over the tree."""
+    """The beginnings of a sample of files, evenly spread over the tree."""
     step = max(1, -(-len(files) // SAMPLE_FILES))
     for file in files[::step]:
         if stat_file(root, file.path) is None:

@@ -1,7 +1,6 @@
-"""What the configuration files in the root of a tree demand of its code.
+"""Reads coding conventions from the configuration files in the root of a tree.
 
-Each reader takes one file and says what follows from it. Malformed files say nothing: whoever
-uses them will hear about it from the tool that they are for.
+One reader per file. Malformed files are ignored: their own tool reports them.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from wellkept.codegraph.index.source_files import stat_file
 from wellkept.core.code_modules import Convention
 from wellkept.core.text import clean
 
-_LARGEST_BYTES: Final = 1_000_000
-_MOST_CHARS: Final = 80
+_MAX_BYTES: Final = 1_000_000
+_MAX_CHARS: Final = 80
 _SCRIPTS: Final = ("test", "build", "lint", "format", "typecheck", "dev", "start")
 _RUNNERS: Final = ("vitest", "jest", "mocha", "ava", "jasmine", "@playwright/test", "cypress")
 _LOCKS: Final = {
@@ -29,32 +28,31 @@ _LOCKS: Final = {
 _TARGET: Final = re.compile(r"^([A-Za-z][\w-]*):(?!=)", re.MULTILINE)
 _TARGETS: Final = frozenset({"test", "check", "lint", "format", "fmt", "build", "docs", "bench"})
 
-_Said = Iterator[tuple[str, str]]
-"""What a convention is about, and the statement."""
+_Findings = Iterator[tuple[str, str]]
+"""Key and text of conventions."""
 
 
 def configured_conventions(root: Path) -> tuple[Convention, ...]:
-    """Every convention that the configuration files of a root state."""
+    """All conventions in the configuration files of a root."""
     found: dict[str, Convention] = {}
     for name, read in _READERS.items():
         text = _text(root, name)
-        for key, said in read(text) if text else ():
-            earlier = found.get(key)
-            if earlier is None:
-                found[key] = Convention(key=key, text=said, evidence=(name,))
+        for key, statement in read(text) if text else ():
+            if key not in found:
+                found[key] = Convention(key=key, text=statement, evidence=(name,))
     managers = [(name, tool) for name, tool in _LOCKS.items() if stat_file(root, name) is not None]
     if managers:
         tools = " and ".join(dict.fromkeys(tool for _, tool in managers))
-        said = f"Dependencies are locked with {tools}."
+        statement = f"Dependencies are locked with {tools}."
         names = tuple(name for name, _ in managers)
-        found["dependencies"] = Convention(key="dependencies", text=said, evidence=names)
+        found["dependencies"] = Convention(key="dependencies", text=statement, evidence=names)
     return tuple(found.values())
 
 
 # -- Readers --------------------------------------------------------------------------------------
 
 
-def _pyproject(text: str) -> _Said:
+def _pyproject(text: str) -> _Findings:
     document = _toml(text)
     needs = _at(document, "project", "requires-python")
     if isinstance(needs, str):
@@ -84,14 +82,14 @@ def _pyproject(text: str) -> _Said:
         yield "test runner python", "Python tests run with pytest."
 
 
-def _python_ini(text: str) -> _Said:
+def _python_ini(text: str) -> _Findings:
     if re.search(r"^\[(?:tool:)?pytest\]", text, re.MULTILINE):
         yield "test runner python", "Python tests run with pytest."
     if width := re.search(r"^max[-_]line[-_]length\s*=\s*(\d+)", text, re.MULTILINE):
         yield "line length python", f"Python lines have at most {width[1]} characters."
 
 
-def _package(text: str) -> _Said:
+def _package(text: str) -> _Findings:
     document = _json(text)
     scripts = _at(document, "scripts")
     named = [s for s in _SCRIPTS if isinstance(scripts, Mapping) and s in scripts]
@@ -118,12 +116,12 @@ def _package(text: str) -> _Said:
         yield "node version", f"Node {_short(node)} is required."
 
 
-def _tsconfig(text: str) -> _Said:
+def _tsconfig(text: str) -> _Findings:
     if re.search(r'"strict"\s*:\s*true', text):
         yield "types typescript", "TypeScript is compiled in strict mode."
 
 
-def _prettier(text: str) -> _Said:
+def _prettier(text: str) -> _Findings:
     document = _json(text)
     parts = [
         f"{label} {_short(str(value))}"
@@ -139,12 +137,12 @@ def _prettier(text: str) -> _Said:
         yield "format javascript", f"Prettier formats with {', '.join(parts)}."
 
 
-def _go_mod(text: str) -> _Said:
+def _go_mod(text: str) -> _Findings:
     if version := re.search(r"^go (\S+)", text, re.MULTILINE):
         yield "go version", f"Go {_short(version[1])} is the language version."
 
 
-def _cargo(text: str) -> _Said:
+def _cargo(text: str) -> _Findings:
     document = _toml(text)
     edition = _at(document, "package", "edition") or _at(
         document, "workspace", "package", "edition"
@@ -153,13 +151,13 @@ def _cargo(text: str) -> _Said:
         yield "rust edition", f"Rust edition {_short(edition)} is used."
 
 
-def _makefile(text: str) -> _Said:
+def _makefile(text: str) -> _Findings:
     named = [name for name in dict.fromkeys(_TARGET.findall(text)) if name in _TARGETS]
     if named:
         yield "commands make", f"`make` knows: {', '.join(named)}."
 
 
-def _pre_commit(text: str) -> _Said:
+def _pre_commit(text: str) -> _Findings:
     hooks = re.findall(r"^\s*-\s*id:\s*([\w-]+)", text, re.MULTILINE)
     if hooks:
         yield (
@@ -168,7 +166,7 @@ def _pre_commit(text: str) -> _Said:
         )
 
 
-_READERS: Final[Mapping[str, Callable[[str], _Said]]] = {
+_READERS: Final[Mapping[str, Callable[[str], _Findings]]] = {
     "pyproject.toml": _pyproject,
     "setup.cfg": _python_ini,
     "tox.ini": _python_ini,
@@ -189,7 +187,7 @@ _READERS: Final[Mapping[str, Callable[[str], _Said]]] = {
 
 def _text(root: Path, name: str) -> str:
     found = stat_file(root, name)
-    if found is None or found.size_bytes > _LARGEST_BYTES:
+    if found is None or found.size_bytes > _MAX_BYTES:
         return ""
     try:
         return clean((root / name).read_text("utf-8", errors="replace"))
@@ -212,7 +210,7 @@ def _json(text: str) -> object:
 
 
 def _at(document: object, *path: str) -> object:
-    """The value at a path of a document; None where there is none."""
+    """The value at a path of a document, or None."""
     for name in path:
         if not isinstance(document, dict):
             return None
@@ -221,5 +219,5 @@ def _at(document: object, *path: str) -> object:
 
 
 def _short(text: str) -> str:
-    """A value that somebody wrote, as part of a sentence."""
-    return " ".join(text.split())[:_MOST_CHARS]
+    """A configured value, shortened for use in a sentence."""
+    return " ".join(text.split())[:_MAX_CHARS]

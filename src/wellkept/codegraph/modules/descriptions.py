@@ -1,7 +1,7 @@
-"""What a module is for, in the words of its own files: README, package comment, file comments.
+"""Reads the purpose of a module from its README, package comment or file comments.
 
-Only the first paragraph counts, without badges, headings, licences and markup. Reads at most the
-first part of a few files; what cannot be read says nothing.
+Takes the first paragraph, without badges, headings, licences and markup. Reads only the beginning
+of a few files.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from wellkept.codegraph.index.source_files import stat_file
 from wellkept.core.text import clean, shorten
 
 _HEAD_BYTES: Final = 16_384
-_MOST_CHARS: Final = 400
-_LEAST_CHARS: Final = 15
-_LOOKED_AT_FILES: Final = 8
-_SPEAKING_FILES: Final = 3
+_MAX_CHARS: Final = 400
+_MIN_CHARS: Final = 15
+_MAX_READ_FILES: Final = 8
+_MAX_QUOTED_FILES: Final = 3
 _README: Final = re.compile(r"readme(?:\.(?:md|markdown|rst|txt|adoc))?", re.IGNORECASE)
-_SPEAKS_FOR_ALL: Final = re.compile(
+_PACKAGE_FILE: Final = re.compile(
     r"^(?:__init__\.pyi?|mod\.rs|lib\.rs|doc\.go|package-info\.java|index\.[cm]?[jt]sx?)$"
 )
 _NOT_PROSE: Final = re.compile(
@@ -46,31 +46,31 @@ _MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|</?\w[^>]*>|`{1,2}|\*\*|\{
 def purpose_of(
     root: Path, folder: str, files: Sequence[str], *, is_main: bool = False
 ) -> tuple[str, tuple[str, ...]]:
-    """What a folder is for, and the files that say so. `files` come most important first.
+    """The purpose of a folder, and the files it was read from. `files` are most important first.
 
-    The root's README speaks for the main folder too, where that says nothing itself. Where nothing
-    speaks for the whole, the first sentences of its main files do.
+    The main folder falls back to the README of the root. Without a description of the whole, the
+    first sentences of its main files are used.
     """
     direct = [path for path in files if path.rpartition("/")[0] == folder]
-    whole = [*_readmes(root, folder), *(p for p in direct if _SPEAKS_FOR_ALL.match(basename(p)))]
+    whole = [*_readmes(root, folder), *(p for p in direct if _PACKAGE_FILE.match(basename(p)))]
     for path in [*whole, *(_readmes(root, "") if is_main else ())]:
-        if said := lead(_head(root, path), path):
-            return said, (path,)
-    several = [
-        (path, _sentence(said))
-        for path in files[:_LOOKED_AT_FILES]
-        if (said := lead(_head(root, path), path))
-    ][:_SPEAKING_FILES]
-    text = " ".join(f"{basename(path)}: {said}" for path, said in several)
-    return shorten(text, limit=_MOST_CHARS), tuple(path for path, _ in several)
+        if text := lead(_head(root, path), path):
+            return text, (path,)
+    sentences = [
+        (path, _sentence(text))
+        for path in files[:_MAX_READ_FILES]
+        if (text := lead(_head(root, path), path))
+    ][:_MAX_QUOTED_FILES]
+    joined = " ".join(f"{basename(path)}: {text}" for path, text in sentences)
+    return shorten(joined, limit=_MAX_CHARS), tuple(path for path, _ in sentences)
 
 
 def lead(text: str, path: str) -> str:
-    """The first paragraph of a document, or of the comment that a source file begins with."""
+    """The first paragraph of a document, or of the first comment of a source file."""
     if _README.fullmatch(basename(path)):
         return _first_paragraph(text.split("\n"))
     found = (_first_paragraph(lines) for lines in _comments(text))
-    return next((said for said in found if said), "")
+    return next((paragraph for paragraph in found if paragraph), "")
 
 
 # -- Inside ---------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def _head(root: Path, path: str) -> str:
 
 
 def _comments(text: str) -> Iterator[list[str]]:
-    """The lines of each comment that stands before any code."""
+    """The lines of each comment before any code."""
     if found := _DOCSTRING.match(text):
         yield found[2].split("\n")
         return
@@ -108,21 +108,21 @@ def _comments(text: str) -> Iterator[list[str]]:
 
 
 def _first_paragraph(lines: Iterable[str]) -> str:
-    """The first that is prose; else the first that only leads on to a list."""
+    """The first prose paragraph; else the first one that introduces a list."""
     leading = ""
     for paragraph in _paragraphs(lines):
         text = " ".join(_MARKUP.sub(r"\1\2", " ".join(paragraph)).split()).strip("*_")
-        is_prose = len(text) >= _LEAST_CHARS and " " in text
+        is_prose = len(text) >= _MIN_CHARS and " " in text
         if not is_prose or _LEGAL.search(text) or _CODE.search(text):
             continue
         if not text.endswith(":"):
-            return shorten(text, limit=_MOST_CHARS)
+            return shorten(text, limit=_MAX_CHARS)
         leading = leading or f"{text[:-1]}."
-    return shorten(leading, limit=_MOST_CHARS)
+    return shorten(leading, limit=_MAX_CHARS)
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Runs of lines that are prose: no heading, list, table, badge or block of code."""
+    """Paragraphs of prose: no headings, lists, tables, badges or code blocks."""
     here: list[str] = []
     is_code = False
     for line in lines:

@@ -1,8 +1,7 @@
-"""The module map of a tree: which folders are its modules, and how they stand to each other.
+"""Builds the module map of a tree: its modules (folders), their dependencies, tests and purposes.
 
-Large folders are split into their subfolders until the map is readable: the largest first, never
-beyond a limit. A file belongs to the deepest chosen folder above it, so every file is in exactly
-one module. Counts come from the graph as arrays; purposes are read by `prose`.
+Folders are split into subfolders, largest first, up to a limit. A file belongs to the deepest
+chosen folder above it, so every file is in exactly one module.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from wellkept.codegraph.query.traversal import Ints
 
 _SPLIT_SHARE: Final = 0.04
-"""A folder with less than this share of all lines stays whole."""
-_MOST_GIVEN: Final = 8
-_MOST_TESTS: Final = 20
+"""A folder with less than this share of all lines is not split."""
+_MAX_EXPORTS: Final = 8
+_MAX_TESTS: Final = 20
 _ENTRY_NAMES: Final = re.compile(
     r"^(?:__main__\.py|manage\.py|wsgi\.py|asgi\.py|(?:main|cli|server)\.\w+|"
     r"index\.[cm]?[jt]sx?|Program\.cs|Main\.java|config\.ru)$"
@@ -45,17 +44,17 @@ def modules_of(store: GraphStore, tree: str, *, root: Path, limit: int) -> tuple
     chosen = module_folders(files, limit=limit)
     grouped: dict[str, list[SourceFile]] = defaultdict(list)
     for file in files:
-        grouped[_home(file.path, chosen)].append(file)
-    counted = _Counted(store, tree, {f.path: _home(f.path, chosen) for f in files})
+        grouped[_module_of(file.path, chosen)].append(file)
+    edges = _ModuleEdges(store, tree, {f.path: _module_of(f.path, chosen) for f in files})
     main = _main(grouped)
     return tuple(
-        _module(folder, inside, counted, root=root, is_main=folder == main)
+        _module(folder, inside, edges, root=root, is_main=folder == main)
         for folder, inside in sorted(grouped.items())
     )
 
 
 def _main(grouped: Mapping[str, Sequence[SourceFile]]) -> str:
-    """The outermost module that holds most of the code, unless the root is one itself."""
+    """The outermost module with most of the code."""
     lines: Counter[str] = Counter()
     for folder, files in grouped.items():
         outermost = [above for above in (folder, *ancestors(folder)) if above in grouped][-1]
@@ -65,10 +64,10 @@ def _main(grouped: Mapping[str, Sequence[SourceFile]]) -> str:
 
 
 def _module(
-    folder: str, files: Sequence[SourceFile], counted: _Counted, *, root: Path, is_main: bool
+    folder: str, files: Sequence[SourceFile], edges: _ModuleEdges, *, root: Path, is_main: bool
 ) -> CodeModule:
     paths = tuple(sorted(file.path for file in files))
-    used = counted.used_files(folder)
+    used = edges.used_files(folder)
     by_use = sorted(paths, key=lambda p: (-used[p], p))
     purpose, read_from = purpose_of(root, folder, by_use, is_main=is_main)
     languages = Counter(file.language for file in files)
@@ -79,11 +78,11 @@ def _module(
         files=paths,
         lines=sum(file.line_count for file in files),
         is_test=is_test(folder) or all(file.is_test for file in files),
-        depends_on=counted.links(folder, leaving=True),
-        used_by=counted.links(folder, leaving=False),
-        gives=counted.given(folder),
-        entry_points=tuple(p for p in paths if _ENTRY_NAMES.match(basename(p)))[:_MOST_GIVEN],
-        tests=counted.tests(folder),
+        depends_on=edges.links(folder, leaving=True),
+        used_by=edges.links(folder, leaving=False),
+        gives=edges.exports(folder),
+        entry_points=tuple(p for p in paths if _ENTRY_NAMES.match(basename(p)))[:_MAX_EXPORTS],
+        tests=edges.tests(folder),
         purpose=purpose,
         read_from=read_from,
     )
@@ -93,7 +92,7 @@ def _module(
 
 
 class _Folder(NamedTuple):
-    """What is in a folder: lines in all, whether files lie directly in it, its subfolders."""
+    """Total lines of a folder, whether it has files of its own, and its subfolders."""
 
     lines: int
     has_files: bool
@@ -101,7 +100,7 @@ class _Folder(NamedTuple):
 
 
 def module_folders(files: Iterable[SourceFile], *, limit: int) -> frozenset[str]:
-    """The folders that a map shows as modules; the root is the empty text."""
+    """The folders that become modules; the root is the empty string."""
     folders = _folders(files)
     enough = folders[""].lines * _SPLIT_SHARE if "" in folders else 0
     chosen = {""} & folders.keys()
@@ -139,7 +138,7 @@ def _folders(files: Iterable[SourceFile]) -> dict[str, _Folder]:
     }
 
 
-def _home(path: str, chosen: frozenset[str]) -> str:
+def _module_of(path: str, chosen: frozenset[str]) -> str:
     """The module that a file belongs to."""
     return next((folder for folder in ancestors(path) if folder in chosen), "")
 
@@ -151,30 +150,32 @@ def _name(folder: str) -> str:
     return ".".join(parts) or "."
 
 
-# -- What leads where -----------------------------------------------------------------------------
+# -- Dependencies ---------------------------------------------------------------------------------
 
 
-class _Counted:
-    """The edges between modules, counted once for all of them."""
+class _ModuleEdges:
+    """Edges between modules, counted once for all."""
 
-    def __init__(self, store: GraphStore, tree: str, homes: Mapping[str, str]) -> None:
+    def __init__(self, store: GraphStore, tree: str, modules: Mapping[str, str]) -> None:
         self._store = store
         self._tree = tree
         snapshot = GraphSnapshot(store.edge_table(tree), store.node_table(tree))
         self._snapshot = snapshot
-        self._folders = sorted(set(homes.values()))
+        self._folders = sorted(set(modules.values()))
         self._indices = {folder: index for index, folder in enumerate(self._folders)}
-        of_file = [self._indices.get(homes.get(path, ""), -1) if path in homes else -1
+        of_file = [self._indices.get(modules.get(path, ""), -1) if path in modules else -1
                    for path in snapshot.paths]  # fmt: skip
-        # The last entry stands for nodes without a file, whose place is -1.
-        home = np.array([*of_file, -1], dtype=np.int64)[snapshot.files]
+        # The last entry is for nodes without a file, whose index is -1.
+        module = np.array([*of_file, -1], dtype=np.int64)[snapshot.files]
         sources, targets = snapshot.edges()
-        crossing = (home[sources] != home[targets]) & (home[sources] >= 0) & (home[targets] >= 0)
+        crossing = (
+            (module[sources] != module[targets]) & (module[sources] >= 0) & (module[targets] >= 0)
+        )
         self._sources, self._targets = sources[crossing], targets[crossing]
-        self._from, self._to = home[self._sources], home[self._targets]
+        self._from, self._to = module[self._sources], module[self._targets]
 
     def links(self, folder: str, *, leaving: bool) -> tuple[ModuleLink, ...]:
-        """The other modules that one leads to, or that lead to it, the most edges first."""
+        """Modules that a module depends on, or that depend on it, most edges first."""
         own, other = (self._from, self._to) if leaving else (self._to, self._from)
         found, counts = np.unique(other[own == self._indices[folder]], return_counts=True)
         named = [
@@ -184,14 +185,14 @@ class _Counted:
         return tuple(sorted(named, key=lambda link: (-link.edges, link.folder)))
 
     def used_files(self, folder: str) -> Counter[str]:
-        """How often each file of a module is used from outside."""
+        """How often other modules use each file of a module."""
         files = self._snapshot.files[self._targets[self._to == self._indices[folder]]]
         return Counter(self._snapshot.paths[int(index)] for index in files if index >= 0)
 
-    def given(self, folder: str) -> tuple[str, ...]:
-        """The names of a module's symbols that others use, the most used first."""
+    def exports(self, folder: str) -> tuple[str, ...]:
+        """Names of symbols that other modules use, most used first."""
         targets = self._targets[self._to == self._indices[folder]]
-        symbols = self._most(targets, 4 * _MOST_GIVEN)
+        symbols = self._most(targets, 4 * _MAX_EXPORTS)
         nodes = self._store.nodes_by_number(
             self._tree, [int(self._snapshot.numbers[p]) for p in symbols]
         )
@@ -199,13 +200,13 @@ class _Counted:
         kinds = (NodeKind.CLASS, NodeKind.INTERFACE, NodeKind.FUNCTION)
         names = [n.qualname for n in named if n.kind in kinds and not n.is_test]
         outer = (name for name in names if "." not in name and not name.startswith("_"))
-        return tuple(dict.fromkeys(outer))[:_MOST_GIVEN]
+        return tuple(dict.fromkeys(outer))[:_MAX_EXPORTS]
 
     def tests(self, folder: str) -> tuple[str, ...]:
-        """Test files outside of a module that use it directly."""
+        """Test files outside a module that use it directly."""
         files = np.unique(self._snapshot.files[self._sources[self._to == self._indices[folder]]])
         paths = [self._snapshot.paths[int(index)] for index in files if index >= 0]
-        return tuple(path for path in paths if self._snapshot.is_test_file(path))[:_MOST_TESTS]
+        return tuple(path for path in paths if self._snapshot.is_test_file(path))[:_MAX_TESTS]
 
     @staticmethod
     def _most(indices: Ints, limit: int) -> list[int]:

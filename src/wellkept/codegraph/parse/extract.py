@@ -1,8 +1,7 @@
-"""Source text -> facts, by the language's query and tables.
+"""Extracts facts from source text, with the query and tables of its language.
 
-The query finds definitions, imports, calls, bases and variables in one pass; everything else is
-ranges: what stands inside what. A function inside a function is no symbol of its own, its calls
-are those of the outer one.
+The query finds definitions, imports, calls, bases and variables in one pass. Nesting follows from
+byte ranges. A function inside a function is not a symbol; its calls belong to the outer one.
 """
 
 from __future__ import annotations
@@ -41,21 +40,21 @@ _KINDS = {
     "module": NodeKind.MODULE,
 }
 _OWNER = "owner"
-_LONGEST_SIGNATURE = 160
+_MAX_SIGNATURE = 160
 _START = attrgetter("start_byte")
 
 
 @dataclass(slots=True)
 class _Frame:
-    """A definition or an owner with the range it covers."""
+    """A definition or an owner, with its byte range."""
 
     start: int
     end: int
     qualname: str
     kind: NodeKind | None
     parent: int
-    place: int = -1
-    """Among the symbols; -1 for an owner and for a function inside a function."""
+    symbol: int = -1
+    """Index of its symbol; -1 for none."""
 
 
 def extract(source: bytes, language: Language) -> FileFacts:
@@ -65,7 +64,8 @@ def extract(source: bytes, language: Language) -> FileFacts:
 
 
 def _root(source: bytes, language: Language) -> Node:
-    """The syntax of a file; with errors, that of its text in an easier form if it has fewer."""
+    """The syntax tree of a file; if it has errors, that of the simplified text if that has
+    fewer."""
     loaded = grammar(language)
     if language.embedded is not None:
         source = language.embedded(source)
@@ -77,8 +77,8 @@ def _root(source: bytes, language: Language) -> Node:
 
 
 class ParsedSyntax(NamedTuple):
-    """A file as its parser sees it: its functions by qualified name, and what is called as
-    written, by the syntax node of the callee, or of the call where no one node spans the callee."""
+    """Syntax tree of a file, its functions by qualified name, and callees as written by node id (of
+    the callee, or of the call if no single node spans the callee)."""
 
     root: Node
     functions: dict[str, Node]
@@ -86,7 +86,7 @@ class ParsedSyntax(NamedTuple):
 
 
 def parse_syntax(source: bytes, language: Language) -> ParsedSyntax:
-    """The functions and calls of a file, to be looked into."""
+    """Parse a file for data flow analysis."""
     root = _root(source, language)
     return _Reader(source, language, grammar(language).captures(root)).syntax(root)
 
@@ -97,24 +97,24 @@ class _Reader:
     def __init__(self, source: bytes, language: Language, captures: Captures) -> None:
         self._source = source
         self._language = language
-        self._words = NameReader(source, language)
+        self._reader = NameReader(source, language)
         self._captures = captures
         self._frames: list[_Frame] = []
         self._starts: list[int] = []
         self._symbols: list[Symbol] = []
-        self._hidden: list[Binding] = []
+        self._nested: list[Binding] = []
         self._returned: list[Binding] = []
 
     def facts(self, root: Node) -> FileFacts:
-        """Everything, in the order in which later parts need earlier ones."""
+        """All facts. Later parts need earlier ones."""
         self._define()
         imports = self._imports(root)
         bases = self._bases()
-        self._see_kinds_again(bases)
+        self._refine_kinds(bases)
         calls = self._calls()
         exports = self._exports()
         names = ExportedNames(
-            package=self._language.package_of(root, self._words.text),
+            package=self._language.package_of(root, self._reader.text),
             symbols={s.qualname: s.kind for s in self._symbols},
             imports=tuple(imports),
             bases=tuple(dict.fromkeys(bases)),
@@ -131,18 +131,18 @@ class _Reader:
         )
 
     def syntax(self, root: Node) -> ParsedSyntax:
-        """The functions and calls themselves."""
+        """The functions and calls as syntax nodes."""
         self._define()
         functions: dict[str, Node] = {}
         for node in self._in_order("function"):
-            frame = self._around(node.start_byte)
+            frame = self._enclosing(node.start_byte)
             if frame is not None and frame.kind is NodeKind.FUNCTION:
                 functions.setdefault(frame.qualname, node)
-        written = ((node.id, self._words.dotted(node)) for node in self._captures.get("call", ()))
+        written = ((node.id, self._reader.dotted(node)) for node in self._captures.get("call", ()))
         return ParsedSyntax(root, functions, {id_: callee for id_, callee in written if callee})
 
     def _in_order(self, capture: str) -> list[Node]:
-        """Captured nodes as they stand in the text; the query gives them in any order."""
+        """Captured nodes in text order; the query returns them in any order."""
         return sorted(self._captures.get(capture, ()), key=_START)
 
     # -- Definitions ------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class _Reader:
         open_: list[int] = []
         last = (-1, -1)
         for start, minus_end, node, capture in found:
-            if (start, minus_end) == last:  # two patterns found the same node; the first counts
+            if (start, minus_end) == last:  # matched by two patterns; the first counts
                 continue
             last = (start, minus_end)
             while open_ and self._frames[open_[-1]].end <= start:
@@ -168,25 +168,25 @@ class _Reader:
             open_.append(len(self._frames) - 1)
 
     def _frame(self, node: Node, capture: str, parent: int, seen: dict[str, int]) -> _Frame:
-        name = self._language.name_of(node, self._words.text)
+        name = self._language.name_of(node, self._reader.text)
         above = self._frames[parent] if parent >= 0 else None
         qualname = f"{above.qualname}.{name}" if above and above.qualname else name
         kind = _KINDS.get(capture)
         frame = _Frame(node.start_byte, node.end_byte, qualname, kind, parent)
         if not name or kind is None:
             frame.qualname = qualname if name else (above.qualname if above else "")
-            frame.place = above.place if above else -1
+            frame.symbol = above.symbol if above else -1
             return frame
         if kind is NodeKind.FUNCTION and self._inside_function(parent):
             assert above is not None
-            self._hidden.append(Binding(above.qualname, name, ""))
-            frame.qualname, frame.place = above.qualname, above.place
+            self._nested.append(Binding(above.qualname, name, ""))
+            frame.qualname, frame.symbol = above.qualname, above.symbol
             return frame
-        frame.place = self._symbol(node, frame, name, seen)
+        frame.symbol = self._symbol(node, frame, name, seen)
         return frame
 
     def _inside_function(self, parent: int) -> bool:
-        """Whether the nearest definition around is a function."""
+        """Whether the nearest enclosing definition is a function."""
         while parent >= 0:
             kind = self._frames[parent].kind
             if kind is not None:
@@ -195,7 +195,7 @@ class _Reader:
         return False
 
     def _symbol(self, node: Node, frame: _Frame, name: str, seen: dict[str, int]) -> int:
-        """The place of a symbol; a second definition of the same name is the same symbol."""
+        """The index of a symbol; a second definition of a name is the same symbol."""
         if frame.qualname in seen:
             return seen[frame.qualname]
         language, kind = self._language, frame.kind
@@ -204,7 +204,7 @@ class _Reader:
         inside = frame.parent >= 0 and self._frames[frame.parent].kind is not None
         detail = language.details.get(node.type, kind.value)
         method = kind is NodeKind.FUNCTION and "." in frame.qualname
-        if kind is NodeKind.FUNCTION and (returned := self._words.returned(node)):
+        if kind is NodeKind.FUNCTION and (returned := self._reader.returned(node)):
             self._returned.append(Binding(frame.qualname, RETURNED, returned))
         place = seen[frame.qualname] = len(self._symbols)
         self._symbols.append(
@@ -214,7 +214,7 @@ class _Reader:
                 detail="method" if method and detail == "function" else detail,
                 line=node.start_point.row + 1,
                 end_line=node.end_point.row + 1,
-                is_exported=not inside and language.is_exported(node, name, self._words.text),
+                is_exported=not inside and language.is_exported(node, name, self._reader.text),
                 is_test=is_test,
                 signature=self._signature(node),
             )
@@ -222,20 +222,20 @@ class _Reader:
         return place
 
     def _signature(self, node: Node) -> str:
-        end = self._source.find(b"\n", node.start_byte, node.start_byte + _LONGEST_SIGNATURE)
-        stop = end if end >= 0 else min(node.end_byte, node.start_byte + _LONGEST_SIGNATURE)
+        end = self._source.find(b"\n", node.start_byte, node.start_byte + _MAX_SIGNATURE)
+        stop = end if end >= 0 else min(node.end_byte, node.start_byte + _MAX_SIGNATURE)
         line = self._source[node.start_byte : min(stop, node.end_byte)]
         return line.decode("utf-8", "replace").rstrip(" {:\r").replace("\ufffd", "")
 
-    def _around(self, position: int) -> _Frame | None:
-        """The innermost definition that holds a position."""
+    def _enclosing(self, position: int) -> _Frame | None:
+        """The innermost definition at a position."""
         place = bisect_right(self._starts, position) - 1
         while place >= 0 and self._frames[place].end <= position:
             place = self._frames[place].parent
         return self._frames[place] if place >= 0 else None
 
     def _scope(self, position: int) -> str:
-        frame = self._around(position)
+        frame = self._enclosing(position)
         return frame.qualname if frame is not None else ""
 
     # -- Imports, bases, exports ------------------------------------------------------------------
@@ -243,7 +243,7 @@ class _Reader:
     def _imports(self, root: Node) -> list[Import]:
         found: list[Import] = []
         for node in self._in_order("import"):
-            found.extend(self._language.read_import(node, self._words.text))
+            found.extend(self._language.read_import(node, self._reader.text))
         stray = self._language.stray_imports
         if root.has_error and stray is not None:
             seen = {item.line for item in found}
@@ -254,12 +254,12 @@ class _Reader:
         found: list[Base] = []
         for capture in ("extends", "implements"):
             for node in self._in_order(capture):
-                owner, name = self._scope(node.start_byte), self._words.dotted(node)
+                owner, name = self._scope(node.start_byte), self._reader.dotted(node)
                 if owner and name and not name.startswith(UNKNOWN):
                     found.append(Base(owner, name, capture == "implements"))
         return found
 
-    def _see_kinds_again(self, bases: Sequence[Base]) -> None:
+    def _refine_kinds(self, bases: Sequence[Base]) -> None:
         decide = self._language.kind_of
         if decide is None:
             return
@@ -275,18 +275,18 @@ class _Reader:
         read = self._language.read_exports
         if read is None:
             return []
-        return [pair for node in self._in_order("export") for pair in read(node, self._words.text)]
+        return [pair for node in self._in_order("export") for pair in read(node, self._reader.text)]
 
     # -- Calls and variables ----------------------------------------------------------------------
 
     def _calls(self) -> list[CallFact]:
-        """Each callee once for each caller, where it is called first."""
+        """Each callee once per caller, at its first call."""
         found: dict[tuple[int, str], Node] = {}
         for node in self._in_order("call"):
-            callee = self._words.dotted(node)
+            callee = self._reader.dotted(node)
             if callee:
-                frame = self._around(node.start_byte)
-                found.setdefault((frame.place if frame is not None else -1, callee), node)
+                frame = self._enclosing(node.start_byte)
+                found.setdefault((frame.symbol if frame is not None else -1, callee), node)
         return [
             CallFact(caller, callee, node.start_point.row + 1)
             for (caller, callee), node in sorted(found.items(), key=itemgetter(0))
@@ -295,14 +295,14 @@ class _Reader:
     def _bindings(
         self, names: ExportedNames, callees: Iterable[str]
     ) -> tuple[list[Binding], list[Binding]]:
-        """Variables that a call starts from, or that hide a name; and the fields of classes."""
+        """Variables that are receivers of calls or shadow a name; and the fields of classes."""
         heads = {callee.partition(".")[0] for callee in callees}
-        taken = heads & (names.symbols.keys() | names.imported.keys())
-        locals_ = [b for b in self._hidden if b.name in taken]
+        shadowed = heads & (names.symbols.keys() | names.imported.keys())
+        locals_ = [b for b in self._nested if b.name in shadowed]
         attributes = self._returned
-        said: dict[tuple[str, str], str] = {}
+        types: dict[tuple[str, str], str] = {}
         for node in self._in_order("bind"):
-            name, type_ = self._words.variable(node)
+            name, type_ = self._reader.variable(node)
             scope = self._scope(node.start_byte)
             head, _, attribute = name.partition(".")
             inside = names.symbols.get(scope) in (NodeKind.CLASS, NodeKind.INTERFACE)
@@ -315,28 +315,28 @@ class _Reader:
                 attributes.append(Binding(scope, name, type_))
             elif self._is_promoted(node):
                 attributes.append(Binding(scope.rpartition(".")[0], name, type_))
-            said[(scope, name)] = type_
+            types[(scope, name)] = type_
             if not inside and name in heads and (scope or type_):
                 locals_.append(Binding(scope, name, type_))
-        attributes += self._aliases(said)
-        for node in self._in_order("local") if taken else ():
-            name = self._words.text(node)
-            if name in taken and (scope := self._scope(node.start_byte)):
+        attributes += self._aliases(types)
+        for node in self._in_order("local") if shadowed else ():
+            name = self._reader.text(node)
+            if name in shadowed and (scope := self._scope(node.start_byte)):
                 locals_.append(Binding(scope, name, ""))
         return locals_, [a for a in attributes if a.type]
 
-    def _aliases(self, said: Mapping[tuple[str, str], str]) -> Iterator[Binding]:
-        """Fields that are given a variable: `self.cart = cart` has the type of the parameter."""
+    def _aliases(self, types: Mapping[tuple[str, str], str]) -> Iterator[Binding]:
+        """Fields assigned from a variable: `self.cart = cart` has the type of the parameter."""
         for node in self._in_order("alias"):
             left, right = (node.child_by_field_name(name) for name in ("left", "right"))
             scope = self._scope(node.start_byte)
             if left is not None and right is not None:
-                head, _, name = self._words.dotted(left).partition(".")
-                type_ = said.get((scope, self._words.text(right)), "")
+                head, _, name = self._reader.dotted(left).partition(".")
+                type_ = types.get((scope, self._reader.text(right)), "")
                 if head in self._language.self_names and type_:
                     yield Binding(scope.rpartition(".")[0], name, type_)
 
     def _is_promoted(self, parameter: Node) -> bool:
-        """Whether a parameter of a constructor is a field as well."""
-        marks = self._language.promoting
-        return bool(marks) and any(child.type in marks for child in parameter.children[:3])
+        """Whether a constructor parameter is also a field."""
+        modifiers = self._language.promotion_modifiers
+        return bool(modifiers) and any(child.type in modifiers for child in parameter.children[:3])

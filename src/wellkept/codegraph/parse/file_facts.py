@@ -1,9 +1,8 @@
-"""What a file says by itself, before anything is known of the other files.
+"""Facts extracted from one file, without knowledge of other files.
 
-Facts depend on the content of one file only, so they are kept by content hash and never go wrong
-by a change elsewhere. `ExportedNames` is the part that other files' edges can depend on: it has no
-line numbers, so an edit that moves things or changes only bodies leaves it equal.
-"""
+Facts depend on the content of one file only, so a change elsewhere never invalidates them.
+`ExportedNames` is the part that edges of other files can depend on. It has no line numbers, so
+edits that only move code or change function bodies leave it equal."""
 
 from __future__ import annotations
 
@@ -17,15 +16,13 @@ from wellkept.core.graph import NodeKind
 
 STAR = "*"
 UNKNOWN = "?"
-"""The head of a dotted name whose receiver is an expression: `?.close`."""
-
-
+"""Start of a dotted name whose receiver is an expression: `?.close`."""
 RETURNED = "()"
-"""In place of a field's name: the type of what a function returns."""
+"""Instead of a field name: the return type of a function."""
 
 
 class Symbol(NamedTuple):
-    """A definition. `detail` is what the language calls it."""
+    """A definition. `detail` is the language's own term."""
 
     qualname: str
     kind: NodeKind
@@ -40,7 +37,7 @@ class Symbol(NamedTuple):
 class Import(NamedTuple):
     """One import as written. `names` are (name there, name here); `alias` names the module here.
 
-    `form` tells apart what a language writes differently: "from", "module", "include", "export".
+    `form` is the syntax used, such as "from", "module", "include" or "export".
     """
 
     module: str
@@ -51,7 +48,7 @@ class Import(NamedTuple):
 
 
 class CallFact(NamedTuple):
-    """Somebody calls something: the place of the caller among the symbols (-1: the file)."""
+    """A call. `caller` is an index into the symbols; -1 means the file's top level."""
 
     caller: int
     callee: str
@@ -59,7 +56,7 @@ class CallFact(NamedTuple):
 
 
 class Base(NamedTuple):
-    """A class and what it says to extend or implement."""
+    """A class and one of its declared bases."""
 
     owner: str
     name: str
@@ -67,9 +64,9 @@ class Base(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """A variable in a scope (a qualified name, "" for the file) and its type as written.
+    """A variable in a scope (qualified name, "" for the file) and its type as written.
 
-    An empty type means that nothing is known but that the name is taken there.
+    An empty type means that the name is bound there to something unknown.
     """
 
     scope: str
@@ -79,17 +76,17 @@ class Binding(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportedNames:
-    """What other files can see of a file."""
+    """The names of a file that other files can see."""
 
     package: str = ""
     symbols: dict[str, NodeKind] = field(default_factory=dict[str, NodeKind])
     imports: tuple[Import, ...] = ()
     bases: tuple[Base, ...] = ()
     attributes: tuple[Binding, ...] = ()
-    """Types of fields, of what functions return, and of variables of the file: the scope is the
-    class, the function, or "" for the file."""
+    """Types of fields, function results and file variables. The scope is the class, the function,
+    or "" for the file."""
     exports: tuple[tuple[str, str], ...] = ()
-    """(name outside, name inside) where a file says itself what it gives away."""
+    """Explicit exports as (exported name, local name)."""
 
     @cached_property
     def bases_of(self) -> dict[str, list[str]]:
@@ -101,19 +98,19 @@ class ExportedNames:
 
     @cached_property
     def attribute_types(self) -> dict[tuple[str, str], str]:
-        """Type of a field by class and name; the first that is said counts."""
+        """Type of a field by class and name; the first one counts."""
         found: dict[tuple[str, str], str] = {}
         for owner, name, type_ in self.attributes:
             found.setdefault((owner, name), type_)
         return found
 
-    def gives(self, name: str) -> bool:
-        """Whether a symbol, or a variable whose type is known, has that name."""
+    def defines(self, name: str) -> bool:
+        """Whether a symbol, or a variable of known type, has that name."""
         return name in self.symbols or ("", name) in self.attribute_types
 
     @cached_property
-    def heads(self) -> frozenset[str]:
-        """Names under which a file may give anything: its own and what it passes on."""
+    def visible_names(self) -> frozenset[str]:
+        """All names that a file may export: its own, and imported ones."""
         own = {qualname for qualname in self.symbols if "." not in qualname}
         own |= {name for scope, name, _ in self.attributes if not scope}
         passed = {here for item in self.imports for _, here in item.names if here}
@@ -121,29 +118,29 @@ class ExportedNames:
 
     @cached_property
     def imported(self) -> dict[str, int]:
-        """Place of the import that gives a name, by that name; the last one counts."""
+        """Index of the import that binds each name; the last one counts."""
         found: dict[str, int] = {}
-        for place, item in enumerate(self.imports):
+        for index, item in enumerate(self.imports):
             if item.form == "export":
                 continue
             if item.alias:
-                found[item.alias] = place
-            found.update((here, place) for _, here in item.names if here)
+                found[item.alias] = index
+            found.update((here, index) for _, here in item.names if here)
         return found
 
     @cached_property
-    def last_names(self) -> frozenset[str]:
-        """The names of all symbols without what they are in."""
+    def simple_names(self) -> frozenset[str]:
+        """Unqualified names of all symbols."""
         return frozenset(qualname.rpartition(".")[2] for qualname in self.symbols)
 
     @cached_property
     def exported(self) -> dict[str, str]:
-        """Inner name by outer name."""
+        """Local name by exported name."""
         return dict(self.exports)
 
     @cached_property
     def methods_of(self) -> dict[str, list[str]]:
-        """Names of methods by class."""
+        """Method names by class."""
         found: dict[str, list[str]] = {}
         for name, owners in self.members.items():
             for owner in owners:
@@ -152,7 +149,7 @@ class ExportedNames:
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
-        """Names of methods -> the classes of this file that have one."""
+        """Classes of this file by method name."""
         found: dict[str, list[str]] = {}
         for qualname, kind in self.symbols.items():
             owner, _, name = qualname.rpartition(".")
@@ -163,7 +160,7 @@ class ExportedNames:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """Everything a file says."""
+    """All facts of a file."""
 
     names: ExportedNames
     symbols: tuple[Symbol, ...] = ()
@@ -174,7 +171,7 @@ class FileFacts:
 
 
 def names_to_bytes(names: ExportedNames) -> bytes:
-    """The names as they are kept; equal bytes mean equal names."""
+    """Serialise names; equal bytes mean equal names."""
     value = [
         names.package,
         [[qualname, kind.value] for qualname, kind in names.symbols.items()],
@@ -187,7 +184,7 @@ def names_to_bytes(names: ExportedNames) -> bytes:
 
 
 def names_from_bytes(data: bytes) -> ExportedNames:
-    """The names as they were."""
+    """Deserialise names."""
     package, symbols, imports, bases, attributes, exports = _unpacked(data)
     return ExportedNames(
         package=package,
@@ -203,14 +200,14 @@ def names_from_bytes(data: bytes) -> ExportedNames:
 
 
 def uses_to_bytes(facts: FileFacts) -> bytes:
-    """What only the file itself needs to draw its edges; the names are kept apart."""
+    """Serialise what only the file's own edges need. Names are stored separately."""
     callers = [symbol.qualname for symbol in facts.symbols]
     return _packed([callers, facts.calls, facts.bindings, facts.import_lines])
 
 
 @dataclass(frozen=True, slots=True)
 class FileUses:
-    """The other half of the facts, as the drawing of edges wants it."""
+    """The facts that only the file's own edges need."""
 
     callers: tuple[str, ...]
     calls: tuple[CallFact, ...]
@@ -219,12 +216,12 @@ class FileUses:
 
 
 def uses_from_bytes(data: bytes) -> FileUses:
-    """The uses as they were."""
+    """Deserialise uses."""
     callers, calls, bindings, lines = _unpacked(data)
     types: dict[tuple[str, str], str] = {}
     for scope, name, type_ in bindings:
         before = types.setdefault((scope, name), type_)
-        if before != type_:  # several are kept, since they may mean the same; none is unknown
+        if before != type_:  # keep all: they may resolve to the same class
             types[(scope, name)] = f"{before}|{type_}" if before and type_ else ""
     return FileUses(tuple(callers), tuple(CallFact(*row) for row in calls), types, tuple(lines))
 

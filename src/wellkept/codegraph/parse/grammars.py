@@ -1,6 +1,6 @@
-"""Loading grammars, and saying what to do when they are not installed.
+"""Loads tree-sitter grammars, and explains what to install if they are missing.
 
-The only module of the code graph that imports tree-sitter. Grammars come inside installed packages;
+The only module of the code graph that imports tree-sitter. Grammars come from installed packages;
 nothing is downloaded at run time.
 """
 
@@ -34,7 +34,7 @@ _DEFINITION: Final = re.compile(
 
 @record
 class Grammar:
-    """A parser and the query for what is looked for."""
+    """A parser, the query for definitions and uses, and the query for syntax errors."""
 
     parser: tree_sitter.Parser
     query: tree_sitter.Query
@@ -47,7 +47,7 @@ class Grammar:
         return tree_sitter.QueryCursor(self.query).captures(root)
 
     def error_bytes(self, root: tree_sitter.Node) -> int:
-        """How much of the text fits nowhere in the grammar."""
+        """Number of bytes with syntax errors."""
         import tree_sitter
 
         found = tree_sitter.QueryCursor(self.errors).captures(root).get("error", ())
@@ -67,13 +67,13 @@ def require_grammars() -> None:
 
 
 def is_installed(language: Language) -> bool:
-    """Whether the grammar of a language is there."""
+    """Whether the grammar of a language is installed."""
     return find_spec("tree_sitter") is not None and find_spec(language.grammar[0]) is not None
 
 
 @cache
 def _loaded(module: str, function: str, query: str) -> Grammar:
-    """A grammar with a query, once for each process."""
+    """A grammar with a query, cached per process."""
     import tree_sitter
 
     capsule: object = getattr(import_module(module), function)()
@@ -92,7 +92,7 @@ def _loaded(module: str, function: str, query: str) -> Grammar:
 
 
 def definitions_of(node_kinds: Iterable[str]) -> str:
-    """A query for the kinds of nodes that are called like definitions."""
+    """A query for the node kinds that are named like definitions."""
     lines: list[str] = []
     for kind in dict.fromkeys(node_kinds):
         found = _DEFINITION.fullmatch(kind)

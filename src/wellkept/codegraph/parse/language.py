@@ -1,8 +1,8 @@
-"""What is to know about a programming language, as one record each.
+"""The description of a programming language as one record.
 
-A language is a grammar, a query that finds its definitions, imports and calls, a few tables, and
-two functions: one reads an import statement, the other finds the files that an import means. The
-modules in `languages` hold one such record; nothing else in this package names a language.
+A language is a grammar, a query for definitions, imports and calls, some tables, and two functions:
+one reads an import statement, one resolves it to files. The modules in `languages` define these
+records.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Text = Callable[["tree_sitter.Node"], str]
 
 
 class ImportTarget(NamedTuple):
-    """Something a name can stand for: a file, a symbol in it (`qualname`), or a package, whose
-    path is `language:name/`."""
+    """The target of a name: a file, a symbol in it (`qualname`), or a package with the path
+    `language:name/`."""
 
     path: str
     qualname: str = ""
 
     @property
     def is_package(self) -> bool:
-        """Whether it is no single file."""
+        """Whether it is a package, not a file."""
         return self.path.endswith("/")
 
     @property
@@ -48,8 +48,8 @@ def package_target(language: str, name: str) -> ImportTarget:
 
 
 class ResolvedImport(NamedTuple):
-    """What an import means: files it reaches, names it gives, and files whose every name it
-    gives. A target for the name "" is the file itself."""
+    """A resolved import: imported files, bound names with their targets, and star-imported
+    targets."""
 
     files: tuple[str, ...] = ()
     binds: tuple[tuple[str, tuple[ImportTarget, ...]], ...] = ()
@@ -59,7 +59,7 @@ class ResolvedImport(NamedTuple):
 
 NOTHING = ResolvedImport()
 BY_NODE_KINDS = ""
-"""In place of a query's name: look for what the grammar itself calls definitions."""
+"""Instead of a query name: find definitions by the node kinds of the grammar."""
 
 
 def _no_package(_: tree_sitter.Node, __: Text) -> str:
@@ -82,66 +82,65 @@ class Language:
     name: str
     extensions: tuple[str, ...]
     grammar: tuple[str, str]
-    """Module of the grammar and the function in it that gives it."""
+    """Python module of the grammar, and the function that returns it."""
     query: str
-    """Names of files in `queries`, with spaces between; a capture is named after what it finds."""
+    """File names in `queries`, separated by spaces. A capture is named after what it finds."""
     read_import: Callable[[tree_sitter.Node, Text], Iterable[Import]]
-    find_import: Callable[[Import, str, ResolverContext], ResolvedImport]
+    resolve_import: Callable[[Import, str, ResolverContext], ResolvedImport]
     name_of: Callable[[tree_sitter.Node, Text], str] = _field_name
     details: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the language calls a definition, by the type of its syntax node."""
+    """The language's term for a definition, by node type."""
     binding_fields: Mapping[str, tuple[str, str]] = field(
         default_factory=dict[str, tuple[str, str]]
     )
-    """Fields that hold the variable and its type or value, by the type of the syntax node; a
-    child without a field is given by its number."""
+    """Fields of a variable and of its type or value, by node type. A number selects a child without
+    a field."""
     return_field: str = ""
-    """The field of a function that says what it returns."""
+    """The field of a function's return type."""
     type_wrappers: frozenset[str] = frozenset()
-    """Words in a type that stand around the one that matters."""
-    promoting: frozenset[str] = frozenset()
-    """Types of the nodes that make a parameter a field as well."""
+    """Type names to look through, such as `Optional`."""
+    promotion_modifiers: frozenset[str] = frozenset()
+    """Node types of modifiers that make a constructor parameter a field."""
     is_exported: Callable[[tree_sitter.Node, str, Text], bool] = _always
     package_of: Callable[[tree_sitter.Node, Text], str] = _no_package
     read_exports: Callable[[tree_sitter.Node, Text], Iterable[tuple[str, str]]] | None = None
     kind_of: Callable[[NodeKind, tuple[str, ...]], NodeKind] | None = None
-    """A kind seen again when the bases of a class are known."""
+    """Refines a symbol's kind when its bases are known."""
     call_fields: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    """Fields that hold the receiver and the name of a call, where no one node spans both."""
+    """Fields of a call's receiver and name, if no single node spans both."""
     stray_imports: Callable[[bytes], Iterable[Import]] | None = None
-    """Imports by the text of a file with errors: they may stand where the grammar has no place for
-    them."""
+    """Finds imports in the text of a file with syntax errors, where the grammar misses them."""
     implicit_imports: tuple[Import, ...] = ()
-    """Names that every file has, such as that of its crate."""
+    """Names that every file has, such as `crate`."""
     autoload: Callable[[str, str, ResolverContext], tuple[ImportTarget, ...]] | None = None
-    """What a name that nothing defines may mean by convention, for a file."""
+    """Resolves an undefined name by convention."""
     skips_namespaces: bool = False
-    """Whether a qualifier that means nothing here is passed over, as C++ namespaces are."""
+    """Whether unresolved qualifiers are skipped, like C++ namespaces."""
     rewrites: tuple[tuple[re.Pattern[str], str], ...] = ()
-    """How a dotted name is brought to identifiers with dots between."""
+    """Replacements that turn a written name into a dotted name."""
     self_names: frozenset[str] = frozenset()
     super_names: frozenset[str] = frozenset()
     outer_names: frozenset[str] = frozenset()
-    """Words for what is around the module that they stand in."""
+    """Words for the enclosing module."""
     dialect: Callable[[bytes], Language | None] | None = None
-    """Another language that a file with such a name may be written in, told by its text."""
+    """Detects by content that a file is in another language."""
     embedded: Callable[[bytes], bytes] | None = None
-    """The part of a file that is in the language, every byte in its place, blanks for the rest."""
+    """Extracts the part of a file in the language. Keeps byte positions; the rest is blank."""
     simplified: Callable[[bytes], bytes] | None = None
-    """The text of a file with errors in an easier form, every byte in its place."""
+    """Simplifies the text of a file with syntax errors. Keeps byte positions."""
     implicit_self: bool = False
-    """Whether a bare name may mean a member of the enclosing class."""
+    """Whether a bare name may be a member of the enclosing class."""
     submodule: Callable[[ImportTarget, str, ResolverContext], ImportTarget | None] | None = None
-    """What a name below a module or a package is when no symbol has it."""
-    scope_of: Callable[[str, ExportedNames, ResolverContext], tuple[ImportTarget, ...]] | None = (
-        None
-    )
-    """Files and packages whose names are seen without an import."""
-    files_of: Callable[[ImportTarget, ResolverContext], tuple[str, ...]] | None = None
+    """Resolves a name below a module or package that is not a symbol."""
+    implicit_scope: (
+        Callable[[str, ExportedNames, ResolverContext], tuple[ImportTarget, ...]] | None
+    ) = None
+    """Files and packages that are visible without an import."""
+    package_files: Callable[[ImportTarget, ResolverContext], tuple[str, ...]] | None = None
     """The files of a package."""
-    spread: Callable[[str, ResolverContext], tuple[str, ...]] | None = None
-    """Other files in which the classes of a file may go on."""
+    companion_files: Callable[[str, ResolverContext], tuple[str, ...]] | None = None
+    """Other files that may define members of a file's classes."""
     test_path: re.Pattern[str] = re.compile(r"(?:^|/)(?:tests?|spec|__tests__)/")
     test_name: re.Pattern[str] | None = None
     tested_stems: tuple[re.Pattern[str], ...] = ()
-    """The first group is the stem of the file that a test file of that name is about."""
+    """Patterns of test file stems; the first group is the stem of the tested file."""

@@ -1,9 +1,7 @@
-"""Names and types as the source words them: dotted names, variables, what a function returns.
+"""Reads names and types as written: dotted names, variables, return types.
 
-Works on the text and the syntax of one file. A type is the first name in it that is no wrapper
-(`Optional[Cart]` is a `Cart`); a value that is made by a call has the called name as its type, and
-what that means is found out when edges are drawn.
-"""
+Works on one file. A type is its first name that is not a wrapper (`Optional[Cart]` is a `Cart`).
+The type of a call result is the called name; it is resolved when edges are built."""
 
 from __future__ import annotations
 
@@ -28,18 +26,18 @@ _CALLS = frozenset(
     " scoped_call_expression function_call_expression".split()
 )
 _CALLED = ("function", "constructor", "type")
-_AROUND = frozenset(
+_TRANSPARENT = frozenset(
     "await await_expression try_expression parenthesized_expression expression_list"
     " unary_expression reference_expression".split()
 )
-"""Nodes whose value is, for its type, that of the node inside."""
-_LEFT_OPEN = frozenset({"var", "auto", "let", "val"})
-_EMPTY = frozenset(
+"""Nodes whose type is that of the inner node."""
+_INFERRED = frozenset({"var", "auto", "let", "val"})
+_BUILTIN_TYPES = frozenset(
     "None str int bool float bytes dict list tuple set object Any void string number boolean error"
     " usize byte char long double unknown any never null undefined true false".split()
 )
-"""Types that have no members in any source tree."""
-_LONGEST_NAME, _LONGEST_TYPE = 300, 200
+"""Types without members in the source tree."""
+_MAX_NAME, _MAX_TYPE = 300, 200
 
 
 class NameReader:
@@ -56,23 +54,23 @@ class NameReader:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def dotted(self, node: Node) -> str:
-        """A name with dots; only its last part, after `?`, when the rest is an expression."""
+        """A dotted name; `?.last` if the receiver is an expression."""
         fields = self._call_fields.get(node.type) if self._call_fields else None
         if fields is not None:
             return self._called(*(node.child_by_field_name(f) for f in fields))
         start, end = node.start_byte, node.end_byte
-        if end - start > _LONGEST_NAME:
-            text = self._source[end - _LONGEST_NAME : end]
+        if end - start > _MAX_NAME:
+            text = self._source[end - _MAX_NAME : end]
             return dotted("[]" + text.decode("utf-8", "ignore"), self._language)
         written = self._source[start:end]
         name = self._dotted.get(written)
-        if name is None:  # a file says most names more than once
+        if name is None:  # most names occur more than once
             name = dotted(written.decode("utf-8", "replace"), self._language)
             self._dotted[written] = name
         return name
 
     def _called(self, receiver: Node | None, name: Node | None) -> str:
-        """A call whose receiver and name no one node spans; `Cart.new` calls `Cart`."""
+        """A call whose receiver and name are separate nodes; `Cart.new` calls `Cart`."""
         if name is None:
             return ""
         if receiver is None:
@@ -81,7 +79,7 @@ class NameReader:
         return before if before and last == "new" else f"{before or UNKNOWN}.{last}"
 
     def variable(self, node: Node) -> tuple[str, str]:
-        """The name of a variable and its type as written, or what is called to make it."""
+        """The name of a variable, and its type as written or the call that created it."""
         name_field, type_fields = self._language.binding_fields.get(node.type, ("name", "type"))
         holder = _child(node, name_field)
         if holder is None:
@@ -90,43 +88,43 @@ class NameReader:
             holder = holder.named_child(0) or holder
         type_ = ""
         for type_field in type_fields.split("|"):
-            said = _child(node, type_field)
-            if said is not None:
-                type_ = self.type(said)
+            type_node = _child(node, type_field)
+            if type_node is not None:
+                type_ = self.type(type_node)
                 break
-        if type_ in _LEFT_OPEN:
+        if type_ in _INFERRED:
             type_ = self._value_type(holder)
         named = holder.child_by_field_name("name") or holder
         return dotted(self.text(named), self._language), type_
 
     def _value_type(self, declarator: Node) -> str:
-        """The type of the value that a declarator begins with, where none is written."""
+        """The type of a declarator's initial value."""
         value = declarator.child_by_field_name("value")
         if value is None and declarator.named_child_count > 1:
             value = declarator.named_child(declarator.named_child_count - 1)
         return self.type(value) if value is not None else ""
 
     def returned(self, function: Node) -> str:
-        """What a function says it returns."""
+        """The declared return type of a function."""
         field = self._language.return_field
-        said = function.child_by_field_name(field) if field else None
-        return self.type(said) if said is not None else ""
+        type_node = function.child_by_field_name(field) if field else None
+        return self.type(type_node) if type_node is not None else ""
 
     def type(self, node: Node) -> str:
-        """The type that a node says, or what it calls."""
-        while node.type in _AROUND and node.named_child_count:
+        """The type in a node, or the name it calls."""
+        while node.type in _TRANSPARENT and node.named_child_count:
             node = node.named_child(0) or node
         if node.type in _CALLS:
-            return self._made_by(node)
-        text = self._source[node.start_byte : min(node.end_byte, node.start_byte + _LONGEST_TYPE)]
+            return self._constructor(node)
+        text = self._source[node.start_byte : min(node.end_byte, node.start_byte + _MAX_TYPE)]
         wrappers = self._language.type_wrappers
         for found in _TYPE.finditer(_LIFETIME.sub("&", text.decode("utf-8", "replace"))):
             name = dotted(found.group(), self._language)
             if name.rpartition(".")[2] not in wrappers:
-                return "" if name in _EMPTY else name
+                return "" if name in _BUILTIN_TYPES else name
         return ""
 
-    def _made_by(self, call: Node) -> str:
+    def _constructor(self, call: Node) -> str:
         if call.type in self._language.call_fields:
             name = self.dotted(call)
         else:
@@ -136,17 +134,17 @@ class NameReader:
 
 
 def _child(node: Node, name: str) -> Node | None:
-    """A child by its field, or by the number it has, where -1 is the last."""
+    """A child by field name or number; -1 is the last."""
     if name.lstrip("-").isdigit():
-        place = int(name)
-        return node.named_child(place if place >= 0 else node.named_child_count + place)
+        index = int(name)
+        return node.named_child(index if index >= 0 else node.named_child_count + index)
     return node.child_by_field_name(name)
 
 
 def dotted(text: str, language: Language) -> str:
-    """A written name as identifiers with dots; `?.last` when its beginning is no name.
+    """A written name as a dotted name; `?.last` if it does not start with a name.
 
-    What a call gives is named like the call itself: `take().run` is `take.run`.
+    Calls are dropped: `take().run` is `take.run`.
     """
     if text.isidentifier():
         return text

@@ -1,7 +1,7 @@
-"""What can be seen of a tree while the edges of one file are drawn.
+"""Lookups in a tree while the names of one file are resolved.
 
-Every question that could be answered differently after a change is noted, so that `taken()` gives
-the keys on which the edges rest. Answers are cached together with their keys.
+Records every lookup whose answer may change with the tree: `take_lookups()` returns the keys that
+the edges depend on. Results are cached with their keys.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from wellkept.codegraph.parse.file_facts import ExportedNames, names_from_bytes
 from wellkept.codegraph.parse.language import NOTHING, ResolvedImport
-from wellkept.codegraph.parse.tree_index import TreeIndex, key
+from wellkept.codegraph.parse.tree_index import TreeIndex, lookup_key
 
 if TYPE_CHECKING:
     from wellkept.codegraph.parse.language import Language
 
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 LoadNames = Callable[[Collection[str]], Mapping[str, bytes]]
 
 
 class ResolverContext:
-    """Answers about the tree, with a record of what was asked."""
+    """Answers lookups and records them."""
 
     def __init__(
         self,
@@ -34,82 +34,82 @@ class ResolverContext:
     ) -> None:
         self.tree_index = tree_index
         self.root_name = root_name
-        """What the folder of the tree is called: it may be a package itself."""
+        """Name of the tree's folder, which may itself be a package."""
         self.language_of = language_of
         self._load = load
         self._names: dict[str, tuple[int, ExportedNames | None]] = {}
         self._documents: dict[str, object] = {}
-        self._found: dict[tuple[str, int], tuple[ResolvedImport, frozenset[int]]] = {}
-        self._known: dict[tuple[str, ...], tuple[object, frozenset[int]]] = {}
-        self._under_way: set[tuple[str, ...]] = set()
-        self._in_circle = False
-        self._asked: set[int] = set()
+        self._imports: dict[tuple[str, int], tuple[ResolvedImport, frozenset[int]]] = {}
+        self._cache: dict[tuple[str, ...], tuple[object, frozenset[int]]] = {}
+        self._in_progress: set[tuple[str, ...]] = set()
+        self._in_cycle = False
+        self._lookups: set[int] = set()
 
-    def taken(self) -> frozenset[int]:
-        """The keys asked since the last time, leaving none."""
-        asked, self._asked = self._asked, set()
-        return frozenset(asked)
+    def take_lookups(self) -> frozenset[int]:
+        """The keys looked up since the last call; resets them."""
+        lookups, self._lookups = self._lookups, set()
+        return frozenset(lookups)
 
     def preload(self, paths: Collection[str]) -> None:
         """Read the names of many files at once."""
         missing = [path for path in paths if path not in self._names]
         for path, data in self._load(missing).items():
             names = names_from_bytes(data) if data else None
-            self._names[path] = (key("names", path), names)
+            self._names[path] = (lookup_key("names", path), names)
 
-    # -- Questions --------------------------------------------------------------------------------
+    # -- Lookups ----------------------------------------------------------------------------------
 
     def has(self, path: str) -> bool:
         """Whether the tree has that file."""
-        self._asked.add(key("path", path))
+        self._lookups.add(lookup_key("path", path))
         return path in self.tree_index
 
     def has_folder(self, folder: str) -> bool:
-        """Whether there is any file below that folder."""
-        self._asked.add(key("below", folder))
+        """Whether any file is below that folder."""
+        self._lookups.add(lookup_key("below", folder))
         return folder in self.tree_index.all_folders
 
     def folder(self, folder: str, *, language: str) -> tuple[str, ...]:
-        """Files of a language that are directly in a folder."""
-        self._asked.add(key("folder", folder))
+        """Files of a language directly in a folder."""
+        self._lookups.add(lookup_key("folder", folder))
         files = self.tree_index.files
         paths = self.tree_index.folders.get(folder, ())
         return tuple(p for p in paths if files[p].language == language)
 
-    def named(self, name: str) -> tuple[str, ...]:
+    def files_named(self, name: str) -> tuple[str, ...]:
         """Files with that name, anywhere."""
-        self._asked.add(key("named", name))
+        self._lookups.add(lookup_key("named", name))
         return tuple(self.tree_index.basenames.get(name, ()))
 
     def package(self, language: str, name: str) -> tuple[str, ...]:
-        """Files that say they belong to a package."""
-        self._asked.add(key("package", language, name))
+        """Files that declare a package."""
+        self._lookups.add(lookup_key("package", language, name))
         return tuple(self.tree_index.packages.get((language, name), ()))
 
     def python_top(self, name: str) -> tuple[str, ...]:
         """Roots that have a top-level module of that name."""
-        self._asked.add(key("top", name))
+        self._lookups.add(lookup_key("top", name))
         return self.tree_index.python_tops.get(name, ())
 
     def names(self, path: str) -> ExportedNames | None:
-        """What a file gives away; None for one that was not analysed."""
-        known = self._names.get(path)
-        if known is None:
-            known = self._names[path] = (key("names", path), self._read_names(path))
-        self._asked.add(known[0])
-        return known[1]
+        """Exported names of a file; None if it was not analysed."""
+        entry = self._names.get(path)
+        if entry is None:
+            entry = self._names[path] = (lookup_key("names", path), self._read_names(path))
+        self._lookups.add(entry[0])
+        return entry[1]
 
     def _read_names(self, path: str) -> ExportedNames | None:
-        # A configuration file is kept as it is: it has no names.
+        # For a configuration file the store has its content instead of names.
         if path not in self.tree_index or self.language_of(path) is None:
             return None
         data = self._load([path]).get(path, b"")
         return names_from_bytes(data) if data else None
 
     def document(self, path: str, parse: Callable[[bytes], object]) -> object:
-        """A configuration file, parsed once; None where there is none.
+        """A configuration file, parsed once; None if it does not exist.
 
-        Not noted: a changed configuration file makes every edge be drawn again.
+        Not recorded: a changed configuration file rebuilds all edges.
         """
         if path not in self._documents:
             data = self._load([path]).get(path, b"") if path in self.tree_index else b""
@@ -131,55 +131,55 @@ class ResolverContext:
     # -- Imports ----------------------------------------------------------------------------------
 
     @property
-    def is_working(self) -> bool:
-        """Whether something is being worked out that will be remembered."""
-        return bool(self._under_way)
+    def is_resolving(self) -> bool:
+        """Whether a cached computation is running."""
+        return bool(self._in_progress)
 
-    def remembered(
-        self, spot: tuple[str, ...], work: Callable[[], _Answer], default: _Answer
-    ) -> _Answer:
-        """The result of some work, done once; its questions are noted each time it is used.
+    def cached(
+        self, cache_key: tuple[str, ...], work: Callable[[], _Result], default: _Result
+    ) -> _Result:
+        """The result of `work`, computed once. Its lookups are recorded at each use.
 
-        Work that comes back to itself, as circles of imports do, gets the default.
+        Work that depends on itself, as in import cycles, gets the default.
         """
-        known = self._known.get(spot)
-        if known is None:
-            if spot in self._under_way:
-                self._in_circle = True
+        entry = self._cache.get(cache_key)
+        if entry is None:
+            if cache_key in self._in_progress:
+                self._in_cycle = True
                 return default
-            outer, self._asked = self._asked, set()
-            circled, self._in_circle = self._in_circle, False
-            self._under_way.add(spot)
-            answer = work()
-            self._under_way.discard(spot)
-            # What was worked out inside a circle is only right from where the circle was entered.
-            known = (answer, frozenset(self._asked))
-            if not self._under_way or not self._in_circle:
-                self._known[spot] = known
-            self._in_circle = bool(self._under_way) and (circled or self._in_circle)
-            self._asked = outer
-        self._asked |= known[1]
-        return cast("_Answer", known[0])
+            outer, self._lookups = self._lookups, set()
+            outer_cycle, self._in_cycle = self._in_cycle, False
+            self._in_progress.add(cache_key)
+            result = work()
+            self._in_progress.discard(cache_key)
+            # A result from inside a cycle is right only where the cycle was entered: no caching.
+            entry = (result, frozenset(self._lookups))
+            if not self._in_progress or not self._in_cycle:
+                self._cache[cache_key] = entry
+            self._in_cycle = bool(self._in_progress) and (outer_cycle or self._in_cycle)
+            self._lookups = outer
+        self._lookups |= entry[1]
+        return cast("_Result", entry[0])
 
-    def found(self, path: str, place: int) -> ResolvedImport:
-        """What an import of a file means. Finding that never asks what another import means, so
-        the answer is right wherever it was worked out first."""
-        known = self._found.get((path, place))
-        if known is None:
-            outer, self._asked = self._asked, set()
-            answer = self._find(path, place)
-            known = self._found[path, place] = (answer, frozenset(self._asked))
-            self._asked = outer
-        self._asked |= known[1]
-        return known[0]
+    def resolve_import(self, path: str, index: int) -> ResolvedImport:
+        """Resolve an import of a file. Never resolves other imports, so the result does not depend
+        on the order."""
+        entry = self._imports.get((path, index))
+        if entry is None:
+            outer, self._lookups = self._lookups, set()
+            result = self._resolve_import(path, index)
+            entry = self._imports[path, index] = (result, frozenset(self._lookups))
+            self._lookups = outer
+        self._lookups |= entry[1]
+        return entry[0]
 
-    def _find(self, path: str, place: int) -> ResolvedImport:
+    def _resolve_import(self, path: str, index: int) -> ResolvedImport:
         names, language = self.names(path), self.language_of(path)
         if names is None or language is None:
             return NOTHING
-        return language.find_import(names.imports[place], path, self)
+        return language.resolve_import(names.imports[index], path, self)
 
 
 def stem(path: str) -> str:
-    """A file's name without folder and last extension."""
+    """A file name without folder and last extension."""
     return basename(path).rpartition(".")[0]

@@ -1,7 +1,7 @@
-"""Which files a tree has, arranged for the questions that imports ask. Pure: paths in, tables out.
+"""Index of the files of a tree, for resolving imports.
 
-Every question has a key. `changed_keys` says which keys may be answered differently after files
-came or went, so that exactly the edges that asked them are drawn again.
+Every lookup has a key. `changed_keys` returns the keys whose answers may differ after files were
+added or deleted, so that exactly the affected edges are rebuilt.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ SOURCES = "src"
 
 
 @lru_cache(maxsize=1 << 18)
-def key(*parts: str) -> int:
-    """A question as a number."""
+def lookup_key(*parts: str) -> int:
+    """The hash of a lookup."""
     digest = blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=6).digest()
     return int.from_bytes(digest, "big")
 
 
-def joined(folder: str, name: str) -> str:
-    """A path below a folder, where the root is the empty text."""
+def join(folder: str, name: str) -> str:
+    """A path below a folder; the root is the empty string."""
     return f"{folder}/{name}" if folder else name
 
 
-def holds(folder: str, path: str) -> bool:
+def contains(folder: str, path: str) -> bool:
     """Whether a path is below a folder."""
     return not folder or path.startswith(f"{folder}/")
 
 
 def module_by_folder(path: str) -> str:
-    """A module's name from where a file is, for languages whose files do not say it."""
+    """The module name from a file's folder, for languages without package declarations."""
     parts = [part for part in dirname(path).split("/") if part]
     if parts and parts[0] in (SOURCES, "lib"):
         parts = parts[1:]
@@ -44,7 +44,7 @@ def module_by_folder(path: str) -> str:
 
 
 def ancestors(path: str) -> Iterable[str]:
-    """The folders above a path, the nearest first, the root ("") last."""
+    """The folders above a path, nearest first, the root ("") last."""
     while path:
         path = dirname(path)
         yield path
@@ -90,8 +90,8 @@ class TreeIndex:
 
     @cached_property
     def python_roots(self) -> frozenset[str]:
-        """Folders that Python modules may be imported from: the root, whatever folder holds a
-        package without being one, and `src`, since a package need not have an `__init__`."""
+        """Python source roots: the root, folders that contain a package without being one, and
+        `src`, since a package need not have an `__init__`."""
         packages = {dirname(p) for p in self.basenames.get("__init__.py", ())}
         holders = {dirname(p) for p in packages}
         holders |= {folder for folder in self.all_folders if basename(folder) == SOURCES}
@@ -122,23 +122,23 @@ class TreeIndex:
 
 
 def changed_keys(before: TreeIndex, after: TreeIndex) -> set[int]:
-    """Questions whose answers may differ now that files came or went."""
+    """Keys of lookups whose answers may differ between two trees."""
     moved = before.files.keys() ^ after.files.keys()
     found: set[int] = set()
     for path in moved:
-        found |= {key("names", path), key("path", path)}
-        found |= {key("named", basename(path)), key("folder", dirname(path))}
+        found |= {lookup_key("names", path), lookup_key("path", path)}
+        found |= {lookup_key("named", basename(path)), lookup_key("folder", dirname(path))}
         file = before.files.get(path) or after.files[path]
         if file.module:
-            found.add(key("package", file.language, file.module))
+            found.add(lookup_key("package", file.language, file.module))
     if any(path.endswith(_PYTHON_SUFFIXES) for path in moved):
         found |= {
-            key("top", name)
+            lookup_key("top", name)
             for name in before.python_tops.keys() | after.python_tops.keys()
             if before.python_tops.get(name) != after.python_tops.get(name)
         }
     if moved:
-        found |= {key("below", folder) for folder in before.all_folders ^ after.all_folders}
+        found |= {lookup_key("below", folder) for folder in before.all_folders ^ after.all_folders}
     return found
 
 

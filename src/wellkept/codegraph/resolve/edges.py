@@ -1,7 +1,7 @@
-"""Draws the edges of one file from its facts and what can be seen of the tree.
+"""Builds the edges of one file from its facts and the rest of the tree.
 
-Deterministic: the same facts in the same tree give the same edges, in whatever order files are
-drawn. An edge that is found twice keeps the surer reading and the first line.
+Deterministic: the same facts in the same tree give the same edges, in any order of files. A
+duplicate edge keeps the higher confidence and the first line.
 """
 
 from __future__ import annotations
@@ -12,198 +12,211 @@ from posixpath import commonprefix, dirname
 from wellkept.codegraph.parse.file_facts import STAR, UNKNOWN, ExportedNames, FileUses, Import
 from wellkept.codegraph.parse.language import ImportTarget, Language, ResolvedImport
 from wellkept.codegraph.parse.resolver_context import ResolverContext, stem
-from wellkept.codegraph.resolve.scopes import ResolvedName, Scopes, widest
+from wellkept.codegraph.resolve.scopes import NameResolver, ResolvedName, widest_scope
 from wellkept.core.graph import SYMBOL_MARK, Edge, EdgeKind, NodeKind
 from wellkept.core.ports.graph import FileEdges
 
 _BY_MEMBER = 0.4
-"""A method on a value of unknown type, when only one class in sight has such a method."""
+"""A method on a value of unknown type, if only one visible class has such a method."""
 _BY_TEST_NAME = 0.8
 _BY_OVERRIDE = 0.4
-"""A call of a method may run one that overrides it."""
+"""A call of a method may run an override."""
 _DECLARED = frozenset({NodeKind.CLASS, NodeKind.INTERFACE})
 
 Methods = dict[str, list[tuple[str, str]]]
-"""(file, class) of methods, by their name."""
+"""(file, class) of methods, by name."""
 
 
 def node_id(target: ImportTarget) -> str:
-    """The id of what a name stands for."""
+    """The node id of a target."""
     return f"{target.path}{SYMBOL_MARK}{target.qualname}" if target.qualname else target.path
 
 
 class EdgeBuilder:
-    """Draws the edges of files, one at a time."""
+    """Builds the edges of files, one at a time."""
 
     def __init__(self, context: ResolverContext) -> None:
         self._context = context
-        self._scopes = Scopes(context)
+        self._resolver = NameResolver(context)
 
     def build(self, path: str, uses: FileUses) -> FileEdges:
-        """The edges of one file and the questions they rest on."""
-        self._context.taken()
+        """The edges of one file and the lookups they depend on."""
+        self._context.take_lookups()
         names, language = self._context.names(path), self._context.language_of(path)
-        sheet = _Sheet(path)
+        edge_set = _EdgeSet(path)
         if names is not None and language is not None:
-            self._imports(sheet, names, uses)
-            self._exports(sheet, names)
-            self._bases(sheet, names)
-            self._calls(sheet, names, uses)
-            self._tested(sheet, language)
-        return FileEdges(path=path, edges=sheet.edges(), lookups=self._context.taken())
+            self._imports(edge_set, names, uses)
+            self._exports(edge_set, names)
+            self._bases(edge_set, names)
+            self._calls(edge_set, names, uses)
+            self._link_tested_file(edge_set, language)
+        return FileEdges(path=path, edges=edge_set.edges(), lookups=self._context.take_lookups())
 
-    def _imports(self, sheet: _Sheet, names: ExportedNames, uses: FileUses) -> None:
-        for place, item in enumerate(names.imports):
-            found = self._context.found(sheet.path, place)
-            line = uses.import_lines[place] if place < len(uses.import_lines) else 0
+    def _imports(self, edge_set: _EdgeSet, names: ExportedNames, uses: FileUses) -> None:
+        for index, item in enumerate(names.imports):
+            found = self._context.resolve_import(edge_set.path, index)
+            line = uses.import_lines[index] if index < len(uses.import_lines) else 0
             for file in found.files:
-                sheet.add(sheet.path, file, EdgeKind.IMPORTS, found.confidence, line)
-            for target in self._bound(item, found):
-                # Neither a whole file that another one passes on is imported, nor what is here.
-                is_meant = target.qualname or target.path in found.files
-                if is_meant and target.path != sheet.path:
-                    sheet.add(sheet.path, node_id(target), EdgeKind.IMPORTS, found.confidence, line)
+                edge_set.add(edge_set.path, file, EdgeKind.IMPORTS, found.confidence, line)
+            for target in self._imported_targets(item, found):
+                # Not a whole file reached through a re-export, nor the file itself.
+                is_direct = target.qualname or target.path in found.files
+                if is_direct and target.path != edge_set.path:
+                    id_ = node_id(target)
+                    edge_set.add(edge_set.path, id_, EdgeKind.IMPORTS, found.confidence, line)
 
-    def _bound(self, item: Import, found: ResolvedImport) -> Iterator[ImportTarget]:
-        """What the names of an import stand for, as far as it is there."""
+    def _imported_targets(self, item: Import, found: ResolvedImport) -> Iterator[ImportTarget]:
+        """Targets of imported names that exist."""
         for name, targets in found.binds:
             if not name or item.form == "top":
                 continue
-            met = (self._scopes.descend(target, (), 0) for target in targets)
-            meaning = next((m for m in met if m is not None), None)
-            if meaning is not None and not meaning.target.is_package:
-                yield meaning.target
+            candidates = (self._resolver.descend(target, (), 0) for target in targets)
+            resolved = next((m for m in candidates if m is not None), None)
+            if resolved is not None and not resolved.target.is_package:
+                yield resolved.target
 
-    def _exports(self, sheet: _Sheet, names: ExportedNames) -> None:
-        """What a file gives away: what it defines at its top, and what it passes on."""
-        for qualname in sheet.exported(names):
-            sheet.add(sheet.path, f"{sheet.path}{SYMBOL_MARK}{qualname}", EdgeKind.EXPORTS)
-        for place, item in enumerate(names.imports):
+    def _exports(self, edge_set: _EdgeSet, names: ExportedNames) -> None:
+        """Exports: top-level symbols and re-exports."""
+        for qualname in edge_set.public_symbols(names):
+            edge_set.add(edge_set.path, f"{edge_set.path}{SYMBOL_MARK}{qualname}", EdgeKind.EXPORTS)
+        for index, item in enumerate(names.imports):
             if item.form == "export":
-                for target in self._bound(item, self._context.found(sheet.path, place)):
-                    sheet.add(sheet.path, node_id(target), EdgeKind.EXPORTS)
+                found = self._context.resolve_import(edge_set.path, index)
+                for target in self._imported_targets(item, found):
+                    edge_set.add(edge_set.path, node_id(target), EdgeKind.EXPORTS)
         for outer, inner in names.exports:
             if inner not in names.symbols and outer != STAR:
-                given = self._scopes.given(ImportTarget(sheet.path), outer)
-                if given is not None and self._scopes.is_node(given):
-                    sheet.add(sheet.path, node_id(given), EdgeKind.EXPORTS)
+                exported = self._resolver.exported(ImportTarget(edge_set.path), outer)
+                if exported is not None and self._resolver.is_node(exported):
+                    edge_set.add(edge_set.path, node_id(exported), EdgeKind.EXPORTS)
 
-    def _bases(self, sheet: _Sheet, names: ExportedNames) -> None:
+    def _bases(self, edge_set: _EdgeSet, names: ExportedNames) -> None:
         for owner, name, implements in names.bases:
             outer = owner.rpartition(".")[0]
-            meaning = self._scopes.resolve(sheet.path, outer, name.split("."))
-            kind = self._scopes.kind(meaning.target) if meaning is not None else None
-            if meaning is None or kind not in _DECLARED:
+            resolved = self._resolver.resolve(edge_set.path, outer, name.split("."))
+            kind = self._resolver.kind(resolved.target) if resolved is not None else None
+            if resolved is None or kind not in _DECLARED:
                 continue
-            owner_id = sheet.id_of(owner, names) or self._elsewhere(sheet.path, owner)
+            owner_id = edge_set.id_of(owner, names) or self._declared_elsewhere(
+                edge_set.path, owner
+            )
             own = names.symbols.get(owner)
             promised = implements or (kind is NodeKind.INTERFACE and own is NodeKind.CLASS)
             edge = EdgeKind.IMPLEMENTS if promised else EdgeKind.EXTENDS
             if owner_id is not None:
-                sheet.add(owner_id, node_id(meaning.target), edge, meaning.confidence)
-                self._overrides(sheet, names, owner, meaning, edge)
+                edge_set.add(owner_id, node_id(resolved.target), edge, resolved.confidence)
+                self._overrides(edge_set, names, owner, resolved, edge)
 
     def _overrides(
-        self, sheet: _Sheet, names: ExportedNames, owner: str, base: ResolvedName, edge: EdgeKind
+        self,
+        edge_set: _EdgeSet,
+        names: ExportedNames,
+        owner: str,
+        base: ResolvedName,
+        edge: EdgeKind,
     ) -> None:
-        """A method follows the one above it, and may be what runs when that one is called. What
-        tests override says nothing about the rest."""
-        file = self._context.tree_index.files.get(sheet.path)
+        """An override depends on the base method, and may run when that is called. Overrides in
+        tests do not count for the latter."""
+        file = self._context.tree_index.files.get(edge_set.path)
         for name in names.methods_of.get(owner, ()):
-            above = None if name.startswith("__") else self._scopes.member(base.target, (name,), 0)
-            if above is None or self._scopes.kind(above.target) is not NodeKind.FUNCTION:
+            above = (
+                None if name.startswith("__") else self._resolver.member(base.target, (name,), 0)
+            )
+            if above is None or self._resolver.kind(above.target) is not NodeKind.FUNCTION:
                 continue
-            own, other = f"{sheet.path}{SYMBOL_MARK}{owner}.{name}", node_id(above.target)
-            sheet.add(own, other, edge, base.confidence * above.confidence)
+            own, other = f"{edge_set.path}{SYMBOL_MARK}{owner}.{name}", node_id(above.target)
+            edge_set.add(own, other, edge, base.confidence * above.confidence)
             if file is not None and not file.is_test:
-                sheet.add(other, own, EdgeKind.CALLS, _BY_OVERRIDE * base.confidence)
+                edge_set.add(other, own, EdgeKind.CALLS, _BY_OVERRIDE * base.confidence)
 
-    def _elsewhere(self, path: str, owner: str) -> str | None:
-        """The id of a class that is extended here but declared in another file."""
-        meaning = self._scopes.resolve(path, "", owner.split("."))
-        return node_id(meaning.target) if meaning is not None else None
+    def _declared_elsewhere(self, path: str, owner: str) -> str | None:
+        """The id of a class that is extended here but declared elsewhere."""
+        resolved = self._resolver.resolve(path, "", owner.split("."))
+        return node_id(resolved.target) if resolved is not None else None
 
     def class_named(self, path: str, name: str) -> str | None:
-        """The id of the class or interface that a name means in a file."""
-        meaning = self._scopes.resolve(path, "", name.split("."))
-        is_class = meaning is not None and self._scopes.kind(meaning.target) in _DECLARED
-        return node_id(meaning.target) if meaning is not None and is_class else None
+        """The id of the class or interface with a name in a file."""
+        resolved = self._resolver.resolve(path, "", name.split("."))
+        is_class = resolved is not None and self._resolver.kind(resolved.target) in _DECLARED
+        return node_id(resolved.target) if resolved is not None and is_class else None
 
     def call_targets(self, path: str, uses: FileUses) -> dict[tuple[str, str], tuple[str, float]]:
-        """Who is called in a file and how sure that is, by the scope and the callee as written."""
+        """Targets of calls and their confidence, by scope and callee as written."""
         names = self._context.names(path)
         if names is None:
             return {}
-        called = self._called(_Sheet(path), names, uses)
-        return {(scope, callee): (target, sure) for scope, callee, _, target, sure in called}
+        resolved_calls = self._resolved_calls(_EdgeSet(path), names, uses)
+        return {
+            (scope, callee): (target, confidence)
+            for scope, callee, _, target, confidence in resolved_calls
+        }
 
-    def _calls(self, sheet: _Sheet, names: ExportedNames, uses: FileUses) -> None:
-        for scope, _, line, target, confidence in self._called(sheet, names, uses):
-            source = sheet.id_of(scope, names) or sheet.path
-            sheet.add(source, target, EdgeKind.CALLS, confidence, line)
+    def _calls(self, edge_set: _EdgeSet, names: ExportedNames, uses: FileUses) -> None:
+        for scope, _, line, target, confidence in self._resolved_calls(edge_set, names, uses):
+            source = edge_set.id_of(scope, names) or edge_set.path
+            edge_set.add(source, target, EdgeKind.CALLS, confidence, line)
 
-    def _called(
-        self, sheet: _Sheet, names: ExportedNames, uses: FileUses
+    def _resolved_calls(
+        self, edge_set: _EdgeSet, names: ExportedNames, uses: FileUses
     ) -> Iterator[tuple[str, str, int, str, float]]:
-        """Scope, callee as written, line, who that is and how sure, for the calls that mean
-        something in this tree."""
-        language, bindings = self._context.language_of(sheet.path), uses.bindings
+        """Scope, callee as written, line, target and confidence of calls that can be resolved."""
+        language, bindings = self._context.language_of(edge_set.path), uses.bindings
         if language is None:
             return
-        known = self._heads(sheet.path, language, names, uses)
-        resolved: dict[tuple[str, str], ResolvedName | None] = {}
+        known = self._resolvable_names(edge_set.path, language, names, uses)
+        cache: dict[tuple[str, str], ResolvedName | None] = {}
         for caller, callee, line in uses.calls:
             scope = uses.callers[caller] if caller >= 0 else ""
             parts = callee.split(".")
-            meaning = None
+            resolved = None
             if parts[0] != UNKNOWN and (known is None or parts[0] in known):
-                # Many functions of a file call the same, which is looked up once for all of them.
-                outer = widest(scope, parts[0], names, bindings, language)
-                spot = (outer, callee)
-                if spot not in resolved:
-                    resolved[spot] = self._scopes.resolve(sheet.path, outer, parts, bindings)
-                meaning = resolved[spot]
-            if meaning is not None and meaning.target.qualname:
-                yield scope, callee, line, node_id(meaning.target), meaning.confidence
-            elif meaning is None and len(parts) > 1:
-                target = self._by_member(sheet, parts, names)
+                # Functions of a file often call the same names: resolve each once.
+                outer = widest_scope(scope, parts[0], names, bindings, language)
+                cache_key = (outer, callee)
+                if cache_key not in cache:
+                    cache[cache_key] = self._resolver.resolve(edge_set.path, outer, parts, bindings)
+                resolved = cache[cache_key]
+            if resolved is not None and resolved.target.qualname:
+                yield scope, callee, line, node_id(resolved.target), resolved.confidence
+            elif resolved is None and len(parts) > 1:
+                target = self._by_member(edge_set, parts, names)
                 if target is not None:
                     yield scope, callee, line, target, _BY_MEMBER
 
-    def _heads(
+    def _resolvable_names(
         self, path: str, language: Language, names: ExportedNames, uses: FileUses
     ) -> frozenset[str] | None:
-        """Names that can mean anything in a file at all, to pass over the many that cannot, such
-        as built-in functions; None where names may also come from outside the file's text."""
-        if language.implicit_self or language.scope_of or language.autoload:
+        """Names that can resolve in a file, to skip others such as built-ins. None if names may
+        also come from outside the file's text."""
+        if language.implicit_self or language.implicit_scope or language.autoload:
             return None
-        if self._scopes.stars(path):
+        if self._resolver.stars(path):
             return None
         bound = {name for _, name in uses.bindings}
         return (
-            names.last_names
+            names.simple_names
             | names.imported.keys()
             | bound
             | language.self_names
             | language.super_names
         )
 
-    def _by_member(self, sheet: _Sheet, parts: list[str], names: ExportedNames) -> str | None:
-        """A method of a value whose type is unknown: only where one class in sight has it."""
+    def _by_member(self, edge_set: _EdgeSet, parts: list[str], names: ExportedNames) -> str | None:
+        """A method of a value of unknown type, if exactly one visible class has it."""
         name = parts[-1]
-        if name in _EVERYWHERE or parts[0] in names.imported or name.startswith("__"):
+        if name in _COMMON_METHODS or parts[0] in names.imported or name.startswith("__"):
             return None
-        owners = sheet.owners(name, lambda: self._in_sight(sheet.path, names))
+        owners = edge_set.owners(name, lambda: self._visible_methods(edge_set.path, names))
         if len(owners) != 1:
             return None
         path, owner = owners[0]
         return f"{path}{SYMBOL_MARK}{owner}.{name}"
 
-    def _in_sight(self, path: str, names: ExportedNames) -> Methods:
-        """Methods of the classes of a file and of those it imports, by name."""
+    def _visible_methods(self, path: str, names: ExportedNames) -> Methods:
+        """Methods of the classes in a file and its imports, by name."""
         files = {path: None}
-        for place in range(len(names.imports)):
-            files.update(dict.fromkeys(self._context.found(path, place).files))
+        for index in range(len(names.imports)):
+            files.update(dict.fromkeys(self._context.resolve_import(path, index).files))
         methods: Methods = {}
         for file in files:
             seen = self._context.names(file)
@@ -211,29 +224,31 @@ class EdgeBuilder:
                 methods.setdefault(name, []).extend((file, owner) for owner in owners)
         return methods
 
-    def _tested(self, sheet: _Sheet, language: Language) -> None:
+    def _link_tested_file(self, edge_set: _EdgeSet, language: Language) -> None:
         """A test file depends on the file it is named after."""
-        file = self._context.tree_index.files.get(sheet.path)
+        file = self._context.tree_index.files.get(edge_set.path)
         if file is None or not file.is_test:
             return
         for pattern in language.tested_stems:
-            match = pattern.match(stem(sheet.path))
+            match = pattern.match(stem(edge_set.path))
             if match is None:
                 continue
             candidates = [
                 path
                 for extension in language.extensions
-                for path in self._context.named(f"{match.group(1)}{extension}")
-                if path != sheet.path
+                for path in self._context.files_named(f"{match.group(1)}{extension}")
+                if path != edge_set.path
             ]
             if candidates:
-                best = max(candidates, key=lambda path: (_nearness(path, sheet.path), path))
-                sheet.add(sheet.path, best, EdgeKind.DEPENDS_LOGICALLY, _BY_TEST_NAME)
+                best = max(
+                    candidates, key=lambda path: (_shared_folders(path, edge_set.path), path)
+                )
+                edge_set.add(edge_set.path, best, EdgeKind.DEPENDS_LOGICALLY, _BY_TEST_NAME)
             return
 
 
-class _Sheet:
-    """The edges of one file as they come."""
+class _EdgeSet:
+    """Collects the edges of one file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -243,7 +258,7 @@ class _Sheet:
     def add(
         self, source: str, target: str, kind: EdgeKind, confidence: float = 1.0, line: int = 0
     ) -> None:
-        """One edge; nothing points to itself."""
+        """Add an edge, unless it points to itself."""
         if source == target:
             return
         before = self._edges.get((source, target, kind))
@@ -253,39 +268,39 @@ class _Sheet:
         self._edges[(source, target, kind)] = (confidence, line)
 
     def edges(self) -> tuple[Edge, ...]:
-        """All of them, in a fixed order."""
+        """All edges, in a fixed order."""
         return tuple(
-            Edge(source=s, target=t, kind=kind, confidence=round(sure, 3), line=line)
-            for (s, t, kind), (sure, line) in sorted(self._edges.items())
+            Edge(source=s, target=t, kind=kind, confidence=round(confidence, 3), line=line)
+            for (s, t, kind), (confidence, line) in sorted(self._edges.items())
         )
 
     def id_of(self, qualname: str, names: ExportedNames) -> str | None:
-        """The id of a symbol of this file, if it is one."""
+        """The id of a symbol of this file, or None."""
         if qualname not in names.symbols:
             return None
         return f"{self.path}{SYMBOL_MARK}{qualname}"
 
-    def exported(self, names: ExportedNames) -> list[str]:
-        """Symbols at the top of the file that others may use."""
+    def public_symbols(self, names: ExportedNames) -> list[str]:
+        """Top-level symbols that other files may use."""
         if names.exports:
             return [inner for _, inner in names.exports if inner in names.symbols]
         return [q for q in names.symbols if "." not in q and not q.startswith("_")]
 
-    def owners(self, name: str, look: Callable[[], Methods]) -> list[tuple[str, str]]:
-        """Classes in sight that have a method of that name; looked for once."""
+    def owners(self, name: str, collect: Callable[[], Methods]) -> list[tuple[str, str]]:
+        """Visible classes with a method of that name; collected once."""
         if self._methods is None:
-            self._methods = look()
+            self._methods = collect()
         return self._methods.get(name, [])
 
 
-def _nearness(path: str, other: str) -> int:
-    """How many folders two paths share, by name and from either end."""
+def _shared_folders(path: str, other: str) -> int:
+    """How many folders two paths share, from the start and by name."""
     mine, theirs = dirname(path).split("/"), dirname(other).split("/")
     return len(commonprefix([mine, theirs])) + len(set(mine) & set(theirs))
 
 
-# Methods that values of every language's own types have: such a name alone tells nothing.
-_EVERYWHERE = frozenset(
+# Methods of built-in types: the name alone does not identify a class.
+_COMMON_METHODS = frozenset(
     "add append apply bind call clear close concat contains copy count create decode delete emit"
     " encode endswith entries equals every exists extend filter find first flush format get has"
     " hash index init insert is_empty items iter join keys last len length list load lower map"

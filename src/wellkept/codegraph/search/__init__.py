@@ -1,0 +1,4 @@
+"""Finds the files that a request is about. Open `file_search.py` first.
+
+May import `history` and `index`.
+"""
