@@ -26,7 +26,7 @@ from wellkept.core.events import Event
 from wellkept.core.records import record
 from wellkept.core.transcripts import ReadStats, Transcript
 from wellkept.observe.reading.environment import Environment, ProjectLocation
-from wellkept.observe.session.builder import build_session
+from wellkept.observe.session.reducer import apply_events
 
 ROUNDS = 5
 TARGET_MB_PER_S = 20.0
@@ -114,11 +114,11 @@ def _read(found: list[Transcript]) -> int:
 
 
 def _folded(found: list[Transcript]) -> int:
-    world = Environment(place=lambda _: ProjectLocation("name:bench"))
+    world = Environment(locate=lambda _: ProjectLocation("name:bench"))
     count = 0
     for transcript in found:
         events: list[Event] = [s.event for part in transcript.parts for s in part.read(ReadStats())]
-        count += len(build_session(None, events, world=world).drafts)
+        count += len(apply_events(None, events, environment=world).drafts)
     return count
 
 

@@ -148,7 +148,7 @@ def test_a_session_that_hooks_caught_is_not_doubled(tmp_path: Path, shop: Path) 
     origin = Origin(event_id="e1", client="claude-code", session_id="s-1", at=start, cwd=str(shop))
     said = Origin(event_id="e2", client="claude-code", session_id="s-1", at=start, cwd=str(shop))
     with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
-        taker = EventIngester(wk.engine, Environment(place=lambda _: ProjectLocation("name:demo")))
+        taker = EventIngester(wk.engine, Environment(locate=lambda _: ProjectLocation("name:demo")))
         caught = PromptSubmitted(origin=said, text="Please fix parser 0")
         taker.commit([SessionStarted(origin=origin), caught], [])
         before = contents(wk)

@@ -85,13 +85,13 @@ def test_a_session_belongs_to_the_project_of_its_own_folder(checkout: Path, stor
     world = machine_environment(store, {"WELLKEPT_PROJECT": "somewhere else"})
     inside = checkout / "deep"
     inside.mkdir()
-    here, deeper = world.place(str(checkout)), world.place(str(inside))
+    here, deeper = world.locate(str(checkout)), world.locate(str(inside))
     assert here.project.startswith("root:")
     assert deeper.project == here.project
     assert deeper.roots == (checkout.resolve().as_posix(),)
     worktree = checkout.parent / "tree"
     git(checkout, "worktree", "add", "-q", str(worktree))
-    assert world.place(str(worktree)).project == here.project
+    assert world.locate(str(worktree)).project == here.project
 
 
 def test_a_folder_that_is_reached_by_a_link_names_its_files_the_same(
@@ -99,14 +99,14 @@ def test_a_folder_that_is_reached_by_a_link_names_its_files_the_same(
 ) -> None:
     link = tmp_path / "link"
     link.symlink_to(checkout)
-    place = machine_environment(store, {}).place(str(link))
+    place = machine_environment(store, {}).locate(str(link))
     for path in (link / "a.py", checkout / "a.py"):
         assert relative(str(path), cwd=str(link), roots=place.roots) == "a.py"
 
 
 @pytest.mark.parametrize("cwd", [None, "", "\0"])
 def test_an_event_without_a_folder_is_kept_apart(store: Store, cwd: str | None) -> None:
-    assert machine_environment(store, {}).place(cwd).project == UNKNOWN_PROJECT
+    assert machine_environment(store, {}).locate(cwd).project == UNKNOWN_PROJECT
 
 
 def test_a_folder_that_is_gone_or_strange_still_names_a_project(
@@ -114,7 +114,7 @@ def test_a_folder_that_is_gone_or_strange_still_names_a_project(
 ) -> None:
     world = machine_environment(store, {})
     for name in ("gone", "new\nline", "日本語"):
-        assert world.place(str(tmp_path / name)).project.startswith("path:")
+        assert world.locate(str(tmp_path / name)).project.startswith("path:")
 
 
 def test_sources_are_read_only_when_they_are_text_of_some_size(tmp_path: Path) -> None:

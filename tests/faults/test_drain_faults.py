@@ -94,9 +94,9 @@ def test_a_clock_that_goes_back_during_a_drain_changes_nothing(tmp_path: Path) -
                 say = Teller(f"{name}-{round_number}")
                 edit = say.edit("cart.py", "", f"def {name}():\n    return {round_number}\n")
                 spooler.catch(say.prompt(f"Look {name} {round_number}"), edit, say.turn_end("Done"))
-            report = drain(engine, spooler.spool, translate=translate, world=world())
+            report = drain(engine, spooler.spool, translate=translate, environment=world())
             assert (report.events, report.set_aside) == (6, ())
-        again = drain(engine, spooler.spool, translate=translate, world=world())
+        again = drain(engine, spooler.spool, translate=translate, environment=world())
         assert (again.events, again.repeated) == (0, 0)
         sessions = engine.store.sessions(project=None)
         assert [(one.prompt_count, one.turn_count) for one in sessions] == [(1, 1)] * 6
@@ -214,9 +214,11 @@ def test_what_a_hook_left_that_died_before_its_first_write_goes_when_it_is_old(
     empty.touch()
     with wellkept.open(tmp_path / "memory.db", embedder="none", settings=Settings()) as wk:
         rules = DrainRules(idle_minutes=10)
-        drain(wk.engine, spooler.spool, translate=translate, world=world(), rules=rules)
+        drain(wk.engine, spooler.spool, translate=translate, environment=world(), rules=rules)
         assert empty.exists()
         spooler.quiet_since(START)
-        report = drain(wk.engine, spooler.spool, translate=translate, world=world(), rules=rules)
+        report = drain(
+            wk.engine, spooler.spool, translate=translate, environment=world(), rules=rules
+        )
     assert report.removed == 1
     assert not empty.exists()

@@ -32,7 +32,7 @@ class Bench:
         return event
 
     def drain(self, read: Callable[[SpoolEntry], Sequence[Event]] = translate) -> DrainReport:
-        return drain(self.engine, self.spooler.spool, translate=read, world=world())
+        return drain(self.engine, self.spooler.spool, translate=read, environment=world())
 
     @property
     def aside(self) -> int:

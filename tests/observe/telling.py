@@ -25,7 +25,7 @@ from wellkept.core.events import (
 )
 from wellkept.core.payloads import Observation
 from wellkept.observe.reading.environment import Environment, ProjectLocation
-from wellkept.observe.session.builder import SessionUpdate, build_session
+from wellkept.observe.session.reducer import SessionUpdate, apply_events
 
 START = datetime(2026, 4, 1, 9, tzinfo=UTC)
 ROOT = "/home/dev/shop"
@@ -101,12 +101,12 @@ def world(files: Mapping[str, str] | None = None) -> Environment:
     """A world with one project and the given files in it."""
     held = {f"{ROOT}/{name}": text for name, text in (files or {}).items()}
     return Environment(
-        place=lambda cwd: ProjectLocation("git:example.org/shop", (ROOT,)), read_file=held.get
+        locate=lambda cwd: ProjectLocation("git:example.org/shop", (ROOT,)), read_file=held.get
     )
 
 
 def folded(events: Sequence[Event], *, files: Mapping[str, str] | None = None) -> SessionUpdate:
-    return build_session(None, list(events), world=world(files))
+    return apply_events(None, list(events), environment=world(files))
 
 
 def observations(result: SessionUpdate) -> list[Observation]:

@@ -13,8 +13,8 @@ from wellkept.core.payloads import Observation
 from wellkept.core.query import Filter
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.observe.session.builder import SessionUpdate, build_session
 from wellkept.observe.session.memory_changes import kept_changes
+from wellkept.observe.session.reducer import SessionUpdate, apply_events
 from wellkept.observe.session.state import dump_state, load_state
 
 pytestmark = pytest.mark.feature("C1", "C3")
@@ -89,7 +89,7 @@ def test_where_a_batch_is_cut_does_not_matter(
     whole = folded(events)
     first = folded(events[:cut])
     rest = (
-        build_session(first.session, events[cut:], world=world())
+        apply_events(first.session, events[cut:], environment=world())
         if events[cut:]
         else SessionUpdate(first.session)
     )

@@ -60,7 +60,7 @@ def work(
         replace(engine, text_model=lambda: model),
         spooler.spool,
         translate=translate,
-        world=world(),
+        environment=world(),
         rules=DrainRules(daily_model_tokens=tokens),
     )
     found = find_summary(engine, say.session_id, project="git:example.org/shop")
@@ -87,12 +87,12 @@ def test_what_the_model_wrote_stays_until_the_next_trigger(
 ) -> None:
     work(engine, spooler, ScriptedModel(GOOD), say)
     spooler.catch(say.turn_end("A turn."))
-    drain(engine, spooler.spool, translate=translate, world=world())
+    drain(engine, spooler.spool, translate=translate, environment=world())
     found = find_summary(engine, say.session_id, project="git:example.org/shop")
     assert found is not None
     assert "Codes expire." in found.content
     spooler.catch(say.end())
-    drain(engine, spooler.spool, translate=translate, world=world())
+    drain(engine, spooler.spool, translate=translate, environment=world())
     found = find_summary(engine, say.session_id, project="git:example.org/shop")
     assert found is not None
     assert isinstance(found.payload, SessionSummary)
@@ -160,7 +160,7 @@ def _edited(engine: Engine, spooler: Spooler, say: Teller) -> Memory:
         say.turn_end("Done."),
         say.end(),
     )
-    drain(engine, spooler.spool, translate=translate, world=world())
+    drain(engine, spooler.spool, translate=translate, environment=world())
     (seen,) = _seen(engine, say)
     return seen
 

@@ -34,7 +34,7 @@ def drained(engine: Engine, spooler: Spooler, **rules: float) -> DrainReport:
         engine,
         spooler.spool,
         translate=translate,
-        world=world(),
+        environment=world(),
         rules=DrainRules(**rules),  # pyright: ignore[reportArgumentType]
     )
 
@@ -180,7 +180,7 @@ def test_what_was_set_aside_can_be_tried_again(engine: Engine, spooler: Spooler)
     spooler.catch_raw(POISON, event=prompt)
     drained(engine, spooler)
     assert spooler.spool.bring_back() == 1
-    report = drain(engine, spooler.spool, translate=lambda entry: [prompt], world=world())
+    report = drain(engine, spooler.spool, translate=lambda entry: [prompt], environment=world())
     assert (report.events, report.set_aside) == (1, ())
     assert spooler.spool.status(engine.store).aside_entries == 0
     spooler.catch_raw(POISON, event=say.prompt("Again"))
@@ -315,7 +315,7 @@ def test_what_a_drain_brought_is_news_once(engine: Engine, spooler: Spooler) -> 
     say = Teller()
     spooler.catch(*some_work(say), say.end())
     for _ in range(2):
-        drain(engine, spooler.spool, translate=translate, world=world())
+        drain(engine, spooler.spool, translate=translate, environment=world())
     told = [news.kind.value for news in engine.store.activity(after=0, project=None, limit=99)]
     assert told[0] == "session_started"
     assert told.count("observation_stored") == 1

@@ -41,7 +41,7 @@ spool = Spooler(Path(sys.argv[2])).spool
 engine = Engine(store=open_store(Path(sys.argv[1])))
 with spool.draining() as mine:
     if mine:
-        drain(engine, spool, translate=told, world=world())
+        drain(engine, spool, translate=told, environment=world())
 engine.store.close()
 """
 
@@ -85,7 +85,7 @@ def test_a_drain_that_is_killed_again_and_again_takes_each_event_once(
                 break
         process.kill()
         process.communicate()
-    drain(engine, spooler.spool, translate=translate, world=world())
+    drain(engine, spooler.spool, translate=translate, environment=world())
     check(engine, said)
 
 
@@ -95,7 +95,7 @@ def test_drains_that_start_at_once_do_not_get_in_each_others_way(
     said = fill(spooler)
     processes = [start(tmp_path, spooler) for _ in range(3)]
     assert [process.communicate()[1] or process.returncode for process in processes] == [0, 0, 0]
-    drain(engine, spooler.spool, translate=translate, world=world())
+    drain(engine, spooler.spool, translate=translate, environment=world())
     check(engine, said)
 
 
@@ -111,6 +111,6 @@ def test_even_without_a_lock_an_event_is_taken_once(
     (copy.spool.folder / f"other-{source}").write_bytes(
         (spooler.spool.folder / source).read_bytes()
     )
-    drain(engine, spooler.spool, translate=translate, world=world())
-    report = drain(engine, copy.spool, translate=translate, world=world())
+    drain(engine, spooler.spool, translate=translate, environment=world())
+    report = drain(engine, copy.spool, translate=translate, environment=world())
     assert (report.events, report.repeated) == (0, 1)

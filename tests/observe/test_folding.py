@@ -13,13 +13,13 @@ from wellkept.core.payloads import Prompt, SessionSummary
 from wellkept.core.sessions import SessionRecord
 from wellkept.core.types import MemoryType, Source
 from wellkept.observe.reading.environment import Environment, GitState, ProjectLocation
-from wellkept.observe.session.builder import SessionUpdate, build_session, close_idle
+from wellkept.observe.session.reducer import SessionUpdate, apply_events, close_idle
 
 pytestmark = pytest.mark.feature("C1")
 
 
 def onto(session: SessionRecord, *events: Event) -> SessionUpdate:
-    return build_session(session, events, world=world())
+    return apply_events(session, events, environment=world())
 
 
 def test_prompts_are_numbered_and_kept_as_memories_of_the_person() -> None:
@@ -111,7 +111,7 @@ def test_sub_agents_work_beside_each_other_and_are_named() -> None:
 def test_an_observation_knows_its_prompt_branch_files_and_cost() -> None:
     say = Teller()
     surroundings = Environment(
-        place=lambda cwd: ProjectLocation("p", (ROOT,)),
+        locate=lambda cwd: ProjectLocation("p", (ROOT,)),
         git=lambda folder: GitState("topic", "abc1234"),
     )
     events = [
@@ -122,7 +122,7 @@ def test_an_observation_knows_its_prompt_branch_files_and_cost() -> None:
         say.edit("/etc/elsewhere.conf", "a = 1", "a = 2"),
         say.turn_end(),
     ]
-    result = build_session(None, events, world=surroundings)
+    result = apply_events(None, events, environment=surroundings)
     (seen,) = observations(result)
     assert (seen.prompt_number, seen.branch) == (1, "topic")
     assert (seen.files_read, seen.files_modified) == (("shop/cart.py",), ("shop/cart.py",))
@@ -216,14 +216,14 @@ def test_a_session_that_went_quiet_loses_nothing() -> None:
     say = Teller()
     held = folded([say.prompt("Add f"), say.edit("a.py", "", "def f():\n    return 1\n")])
     assert observations(held) == []
-    rested = close_idle(held.session, world=world())
+    rested = close_idle(held.session, environment=world())
     assert [seen.title for seen in observations(rested)] == ["Create a.py with f"]
     assert rested.summary is not None
     summary = rested.summary.payload
     assert isinstance(summary, SessionSummary)
     assert summary.completed == "Create a.py with f"
     assert not rested.session.needs_summary
-    assert observations(close_idle(rested.session, world=world())) == []
+    assert observations(close_idle(rested.session, environment=world())) == []
 
 
 def test_a_desk_that_cannot_be_read_starts_afresh_but_keeps_its_place() -> None:

@@ -13,16 +13,16 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
 from wellkept.observe.learning.rules import is_obvious_pair
+from wellkept.observe.reading.command_results import is_informative
 from wellkept.observe.reading.prompt_rules import request_of
-from wellkept.observe.session.builder import build_session
-from wellkept.observe.signals.error_rules import is_telling
+from wellkept.observe.session.reducer import apply_events
 from wellkept.observe.signals.validation_events import instructions
 
 pytestmark = pytest.mark.feature("D1", "D2")
 
 
 def sheet_of(*events: Event) -> TaskScratchpad:
-    pad = build_session(None, list(events), world=world()).pad
+    pad = apply_events(None, list(events), environment=world()).pad
     assert pad is not None
     return pad.tasks[0]
 
@@ -51,7 +51,7 @@ def learned(engine: Engine, *, kind: MemoryType) -> list[str]:
     ],
 )
 def test_a_line_that_only_says_that_something_failed_is_no_error(command: str, line: str) -> None:
-    assert not is_telling(line, command=command)
+    assert not is_informative(line, command=command)
     w = Work()
     assert sheet_of(w.run(command, line, error="Exit code 1")).errors == ()
 
@@ -67,7 +67,7 @@ def test_a_line_that_only_says_that_something_failed_is_no_error(command: str, l
     ],
 )
 def test_a_line_that_says_what_went_wrong_is_one(command: str, line: str) -> None:
-    assert is_telling(line, command=command)
+    assert is_informative(line, command=command)
 
 
 @pytest.mark.parametrize(

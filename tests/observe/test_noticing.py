@@ -15,7 +15,7 @@ from wellkept.core.records import replace
 from wellkept.core.scratchpad import Scratchpad, TaskScratchpad
 from wellkept.memory.engine import Engine
 from wellkept.observe import thresholds
-from wellkept.observe.session.builder import build_session
+from wellkept.observe.session.reducer import apply_events
 from wellkept.testing.model_store.store import ModelStore
 
 pytestmark = pytest.mark.feature("D1", "D3")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.feature("D1", "D3")
 
 def sheet_of(*events: Event) -> TaskScratchpad:
     """The one sheet of a session."""
-    pad = build_session(None, list(events), world=world()).pad
+    pad = apply_events(None, list(events), environment=world()).pad
     assert pad is not None
     assert len(pad.tasks) == 1
     return pad.tasks[0]
@@ -170,7 +170,7 @@ def test_the_plan_of_the_agent_names_sub_tasks() -> None:
         todos = [{"content": f"part {n}", "status": s} for n, s in enumerate(statuses)]
         return w.call("TodoWrite", ToolKind.OTHER, input=json.dumps({"todos": todos}))
 
-    pad = build_session(
+    pad = apply_events(
         None,
         [
             plan("in_progress", "pending"),
@@ -178,7 +178,7 @@ def test_the_plan_of_the_agent_names_sub_tasks() -> None:
             plan("completed", "in_progress", "pending"),
             w.change("b.py"),
         ],
-        world=world(),
+        environment=world(),
     ).pad
     assert pad is not None
     assert [s.name for s in pad.tasks] == ["part 0", "part 1"]
@@ -200,12 +200,12 @@ def test_tasks_that_are_made_and_changed_one_by_one_are_a_plan_too() -> None:
     events = [make("part 1"), make("part 2"), mark("1", "in_progress"), w.change("a.py")]
     events += [mark("1", "completed"), make("part 3"), mark("2", "in_progress"), w.change("b.py")]
     events += [mark("2", "completed"), mark("3", "completed"), mark("9", "completed")]
-    pad = build_session(None, events, world=world()).pad
+    pad = apply_events(None, events, environment=world()).pad
     assert pad is not None
     assert [s.name for s in pad.tasks if s.files] == ["part 1", "part 2"]
     assert (pad.planned, pad.done) == (2, 3)
     more = [make("another"), mark("4", "in_progress"), w.change("c.py"), mark("4", "completed")]
-    pad = build_session(None, [*events, *more], world=world()).pad
+    pad = apply_events(None, [*events, *more], environment=world()).pad
     assert pad is not None
     assert (pad.planned, pad.done) == (3, 4)
 
@@ -219,7 +219,7 @@ def test_a_plan_after_a_plan_that_was_done_counts_for_itself() -> None:
 
     steps = [plan("a", "in_progress", "pending"), plan("a", "completed", "completed")]
     steps += [plan("b", "pending", "pending", "pending"), plan("b", *["completed"] * 3)]
-    pad = build_session(None, [*steps, w.change("a.py")], world=world()).pad
+    pad = apply_events(None, [*steps, w.change("a.py")], environment=world()).pad
     assert pad is not None
     assert (pad.planned, pad.done) == (5, 5)
 
@@ -227,8 +227,8 @@ def test_a_plan_after_a_plan_that_was_done_counts_for_itself() -> None:
 def test_strange_plans_are_no_plans() -> None:
     w = Work()
     for text in ("{", "[]", '{"todos": 3}', '{"todos": [1, null]}', '"x"', '{"a": []}'):
-        assert build_session(
-            None, [w.call("TodoWrite", ToolKind.OTHER, input=text)], world=world()
+        assert apply_events(
+            None, [w.call("TodoWrite", ToolKind.OTHER, input=text)], environment=world()
         ).pad
 
 
@@ -243,7 +243,7 @@ def test_secrets_do_not_reach_the_scratchpad() -> None:
         w.change("a.py"),
         w.turn_end(f"I tried {secret} first, but it failed because of the key."),
     ]
-    assert secret not in str(build_session(None, events, world=world()).pad)
+    assert secret not in str(apply_events(None, events, environment=world()).pad)
 
 
 def test_a_long_session_stays_inside_the_bounds() -> None:
@@ -260,7 +260,7 @@ def test_a_long_session_stays_inside_the_bounds() -> None:
                 w.run(f"tool{n}", error=f"error: no {n:x} thing {chr(97 + n % 26)}"),
                 w.run(f'git commit -m "c{n}"', f"[main {n:07x}] c{n}"),
             ]
-        folded = build_session(session, events, world=world(), pad=pad)
+        folded = apply_events(session, events, environment=world(), pad=pad)
         session, pad = folded.session, folded.pad
         assert pad is not None
         (sheet,) = pad.tasks

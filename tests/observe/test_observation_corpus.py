@@ -10,7 +10,7 @@ from tests.observe.telling import Case, folded, load_cases, observations, world
 from wellkept.core.memory import MemoryDraft
 from wellkept.core.payloads import SessionSummary
 from wellkept.core.sessions import SessionRecord
-from wellkept.observe.session.builder import build_session
+from wellkept.observe.session.reducer import apply_events
 
 pytestmark = pytest.mark.feature("C1", "C3")
 CASES = load_cases()
@@ -39,7 +39,7 @@ def test_events_one_at_a_time_give_the_same_as_all_at_once(case: Case) -> None:
     session: SessionRecord | None = None
     drafts: list[MemoryDraft] = []
     for event in case.events:
-        step = build_session(session, [event], world=world(case.files))
+        step = apply_events(session, [event], environment=world(case.files))
         session = step.session
         drafts += step.drafts
     assert [plain(d) for d in drafts] == [plain(d) for d in whole.drafts]

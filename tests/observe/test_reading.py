@@ -17,8 +17,8 @@ from wellkept.observe.reading.shell import (
 )
 from wellkept.observe.session.definitions import definitions
 from wellkept.observe.session.edits import combined, file_kind, read_edit
-from wellkept.observe.session.state import FileWork
-from wellkept.observe.session.titles import listed, work_title
+from wellkept.observe.session.state import FileChange
+from wellkept.observe.session.titles import change_title, listed
 
 pytestmark = pytest.mark.feature("C3")
 
@@ -162,7 +162,7 @@ def test_definitions_are_named_in_many_languages(path: str, text: str, names: li
     assert [d.name for d in definitions(text, path=path)] == names
 
 
-def work(before: str, after: str, path: str = "a.py", now: str | None = None) -> FileWork:
+def work(before: str, after: str, path: str = "a.py", now: str | None = None) -> FileChange:
     return read_edit(
         Edit(path, before, after), path=path, step=1, tokens=1, read_file=lambda _: now
     )
@@ -175,7 +175,9 @@ def test_an_edit_inside_a_function_names_it_from_the_file_as_it_is_now() -> None
 
 
 def test_an_import_alone_names_nothing() -> None:
-    assert work_title(work("import os\n", "import os\nimport re\n")) == "Edit a.py (1 line changed)"
+    assert (
+        change_title(work("import os\n", "import os\nimport re\n")) == "Edit a.py (1 line changed)"
+    )
 
 
 def test_work_on_one_file_adds_up() -> None:

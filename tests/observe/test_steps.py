@@ -12,7 +12,7 @@ pytestmark = pytest.mark.feature("F9")
 
 
 def trail_of(*events: Event) -> list[tuple[str, str, bool, str]]:
-    steps = load_state(folded(events).session.work).trail
+    steps = load_state(folded(events).session.work).steps
     return [(step.kind, step.what, step.ok, step.purpose) for step in steps]
 
 
@@ -41,7 +41,7 @@ def test_a_failure_keeps_the_line_that_names_it_and_a_script_its_main_command() 
     failed = tell.run("make deploy", error="Exit code 2\nError: no such host\nbye")
     script = tell.run("for f in *.py\ndo\n  ruff check $f\ndone")
     work = folded([tell.prompt("Go"), failed, script]).session.work
-    first, second = load_state(work).trail
+    first, second = load_state(work).steps
     assert (first.ok, first.error) == (False, "Error: no such host")
     assert "\n" not in second.what
 
@@ -72,6 +72,6 @@ def test_a_trail_holds_neither_texts_of_files_nor_secrets() -> None:
             tell.run(f"curl -H 'Authorization: Bearer {secret}' https://example.org"),
         ]
     ).session.work
-    kept = repr(load_state(work).trail)
+    kept = repr(load_state(work).steps)
     assert secret not in kept
     assert "before-text" not in kept

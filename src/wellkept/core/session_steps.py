@@ -1,29 +1,36 @@
-"""What an agent did in a session, step by step: the edits, commands and tools that can be repeated.
+"""The step log of a session: what an agent edited, ran and called, in order.
 
-A trail is short and plain data: no contents of files, no output of commands beyond the one line
-that names an error. Looking around is not in it. Everything in it was cleaned before.
-Knows nothing of clients, of sessions' other records, or of what a trail is read for.
+The one place that says what happened. Summaries, signals, failures and generated skills read it.
+Holds no file contents and of a command's output only the line that names an error. Successful reads
+and searches are not in it. Everything in it was redacted before. Bounded to the latest steps.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
-from wellkept.core.records import record
+from wellkept.core.records import record, replace
 
 MAX_STEPS = 80
-MAX_WHAT_CHARS = 300
+MAX_NAME_CHARS = 300
+MAX_COMMAND_CHARS = 2_000
+_LEADING_CD = re.compile(r"\A\s*cd\s+(?:\"[^\"]*\"|'[^']*'|\S+)\s*(?:&&|;)\s*")
 
-StepKind: TypeAlias = Literal["edit", "create", "run", "tool", "skill"]
+StepKind: TypeAlias = Literal["read", "edit", "create", "run", "tool", "skill"]
 StepPurpose: TypeAlias = Literal["test", "check", "install", "migrate", "commit", "look", "other"]
 
 
 @record
 class SessionStep:
-    """One step. `what` is a file from the project's root, a command line, or a tool's or skill's
-    name; `prompt` is the number of the prompt that it followed.
+    """One step of a session.
 
-    `mark` tells an edit apart without its text: short hashes of the text before and after it.
+    `what` is a file from the project's root, the main command of a line, or the name of a tool or
+    skill. `command` is the full command line, `folder` where it ran, from the project's root (""
+    is the root itself; None when it is outside or unknown). `mark` identifies an edit without its
+    text: short hashes of the text before and after it. `number` counts the tool calls of the
+    session, `prompt` the prompts before the step. `count` is above 1 when the same step was
+    repeated. Reads are logged only when they fail.
     """
 
     kind: StepKind
@@ -33,28 +40,45 @@ class SessionStep:
     error: str | None = None
     mark: str = ""
     prompt: int = 0
+    number: int = 0
+    command: str = ""
+    folder: str | None = None
+    agent: str | None = None
+    at_ms: int = 0
+    count: int = 1
 
     @property
     def is_edit(self) -> bool:
         """Whether a file was written."""
-        return self.kind in ("edit", "create")
+        return self.ok and self.kind in ("edit", "create")
 
+    @property
+    def line(self) -> str:
+        """The step on one line: the command without a leading `cd`; `what` for everything else.
 
-def with_step(trail: tuple[SessionStep, ...], step: SessionStep) -> tuple[SessionStep, ...]:
-    """The trail with one more step; edits of one file in a row are one, and the latest are kept."""
-    last = trail[-1] if trail else None
-    if last is not None and (last.kind, last.what, last.ok) == (step.kind, step.what, step.ok):
-        mark = _joined_mark(last.mark, step.mark)
-        again = SessionStep(
-            step.kind, step.what, step.ok, step.purpose, step.error, mark, step.prompt
+        Several lines are a script; its main command stands for it.
+        """
+        plain = _LEADING_CD.sub("", self.command.strip())
+        return (
+            " ".join(plain.split())[:MAX_NAME_CHARS] if plain and "\n" not in plain else self.what
         )
-        return (*trail[:-1], again)
-    return (*trail, step)[-MAX_STEPS:]
+
+
+def with_step(steps: tuple[SessionStep, ...], step: SessionStep) -> tuple[SessionStep, ...]:
+    """The log with one more step; a step repeated in a row is one, and the latest are kept."""
+    last = steps[-1] if steps else None
+    if last is not None and _same(last) == _same(step):
+        mark = _joined_mark(last.mark, step.mark)
+        return (*steps[:-1], replace(step, mark=mark, count=last.count + 1))
+    return (*steps, step)[-MAX_STEPS:]
+
+
+def _same(step: SessionStep) -> tuple[object, ...]:
+    return step.kind, step.what, step.ok, step.command, step.folder, step.agent
 
 
 def _joined_mark(first: str, then: str) -> str:
-    """From before the first of two edits to after the second; of other parts of the file nothing
-    can be said."""
+    """From before the first edit to after the second; "" when they touch different text."""
     before, _, between = first.partition(">")
     again, _, after = then.partition(">")
     return f"{before}>{after}" if after and between == again else ""

@@ -109,7 +109,7 @@ def _world_of_then(wk: Wellkept, environment: Mapping[str, str]) -> Environment:
     """This machine, asked only for what may still be as it was."""
     now = machine_environment(wk.engine.store, environment)
     return Environment(
-        place=now.place,
+        locate=now.locate,
         read_file=lru_cache(maxsize=_KEPT_SOURCES)(read_source),
         commit_files=_if_there(now),
     )
@@ -152,7 +152,7 @@ class _Run:
                 self.report.unread.append(UnreadableFile(one.parts[0].path, reason))
             elif wanted.since is not None and one.last_at < wanted.since:
                 self.report.too_old += 1
-            elif wanted.project not in (None, self.taker.world.place(one.cwd).project):
+            elif wanted.project not in (None, self.taker.environment.locate(one.cwd).project):
                 self.report.other_projects += 1
             else:
                 kept.append(one)
@@ -213,5 +213,5 @@ class _Run:
         report.known_events += taken.known
         report.reading.add(taken.reading)
         if taken.events:
-            project = self.taker.world.place(transcript.cwd).project
+            project = self.taker.environment.locate(transcript.cwd).project
             report.projects[project] = report.projects.get(project, 0) + 1

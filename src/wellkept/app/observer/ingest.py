@@ -67,7 +67,7 @@ def drain_spool(
             hurried.engine,
             spool,
             translate=translate,
-            world=machine_environment(wk.engine.store, env),
+            environment=machine_environment(wk.engine.store, env),
             rules=replace(drain_rules(wk.settings), daily_model_tokens=0),
         )
         return replace(report, vectors_due=hurried.has_failed)
@@ -180,7 +180,7 @@ def machine_environment(store: Store, environment: Mapping[str, str]) -> Environ
     def git(folder: str) -> GitState | None:
         return read_git(Path(folder))
 
-    return Environment(place=place, git=git, read_file=read_source, commit_files=commit_files)
+    return Environment(locate=place, git=git, read_file=read_source, commit_files=commit_files)
 
 
 def _place(cwd: str | None, store: Store, environment: Mapping[str, str]) -> ProjectLocation:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.app.projects.git import ask_git
 from wellkept.core.query import Filter, Order
+from wellkept.core.records import replace
 from wellkept.core.types import MemoryType
 from wellkept.observe.session.state import load_state
 from wellkept.skills.generation.session_history import SessionHistory
@@ -30,23 +31,23 @@ def is_over(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> b
 
 def load_history(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> SessionHistory:
     """Everything that is kept of a session and can be learned from."""
-    desk = load_state(session.work)
+    state = load_state(session.work)
     where = Filter(project=session.project, include_user=False, sessions=(session.id,))
     rows = engine.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
-    made_commit = any(step.purpose == "commit" and step.ok for step in desk.trail)
+    made_commit = any(step.purpose == "commit" and step.ok for step in state.steps)
     commit = session.commit_sha if made_commit else None
     return SessionHistory(
         session_id=session.id,
         title=session.title,
         prompts=tuple(m.content for m in rows if m.type is MemoryType.PROMPT),
-        steps=desk.trail,
-        files_read=desk.tale.files_read,
+        steps=tuple(replace(step, what=step.line, command="") for step in state.steps),
+        files_read=state.summary.files_read,
         tool_count=session.tool_count,
         is_open=not is_over(session, engine, idle_minutes=idle_minutes),
         commit_sha=commit,
         is_commit_lost=commit is not None and _is_commit_lost(commit, session.cwd),
         observation_ids=tuple(m.id for m in rows if m.type is MemoryType.OBSERVATION),
-        roots=desk.roots,
+        roots=state.roots,
     )
 
 

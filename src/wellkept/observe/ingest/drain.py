@@ -28,7 +28,7 @@ from wellkept.observe.ingest.ingest import (
 from wellkept.observe.model.session_summaries import ModelUsageReport, summarize_sessions
 from wellkept.observe.reading.environment import Environment
 from wellkept.observe.reading.sanitize import safe_text
-from wellkept.observe.session.builder import TURNS_BETWEEN_SUMMARIES
+from wellkept.observe.session.reducer import TURNS_BETWEEN_SUMMARIES
 
 Translate: TypeAlias = Callable[[SpoolEntry], Sequence[Event]]
 
@@ -92,14 +92,14 @@ def drain(
     spool: Spool,
     *,
     translate: Translate,
-    world: Environment,
+    environment: Environment,
     rules: DrainRules | None = None,
 ) -> DrainReport:
     """Take in everything that is there; StoreError when the store cannot take it, and then nothing
     is lost. The caller sees to it that one process does this at a time, and asks for
     a budget of no tokens where a model should not be waited for; `due` says who waits for it."""
     known = rules or DrainRules()
-    taker = EventIngester(engine, world, known.taking)
+    taker = EventIngester(engine, environment, known.taking)
     return _Drain(engine, spool, translate, known, taker).run()
 
 

@@ -12,7 +12,7 @@ from enum import Enum
 
 from wellkept.core.changes import Change, PutScratchpad, PutSession, SaveReadPosition
 from wellkept.core.errors import ConflictError, ProviderError, StoreError, UsageError, WellkeptError
-from wellkept.core.events import Event
+from wellkept.core.events import Event, PromptSubmitted
 from wellkept.core.records import field, record
 from wellkept.core.sessions import ReadPosition, SessionRecord
 from wellkept.core.types import MemoryType
@@ -21,14 +21,13 @@ from wellkept.memory.engine import Engine
 from wellkept.memory.text.secret_values import MARK
 from wellkept.observe.browser.facts import browser_changes
 from wellkept.observe.reading.environment import Environment
-from wellkept.observe.session.builder import (
+from wellkept.observe.session.memory_changes import kept_changes
+from wellkept.observe.session.reducer import (
     TURNS_BETWEEN_SUMMARIES,
     SessionUpdate,
-    UserMessage,
-    build_session,
+    apply_events,
     close_idle,
 )
-from wellkept.observe.session.memory_changes import kept_changes
 
 _ATTEMPTS = 4
 # What an event of an unforeseen shape can cause in code that reads it.
@@ -80,7 +79,7 @@ class EventIngester:
     """Takes events into one store; `due` are the sessions that are ready to be summed up."""
 
     engine: Engine
-    world: Environment
+    environment: Environment
     rules: IngestRules = field(default_factory=IngestRules)
     counts: IngestCounts = field(default_factory=IngestCounts)
     due: dict[str, None] = field(default_factory=dict[str, None])
@@ -99,7 +98,7 @@ class EventIngester:
 
     def rest(self, session: SessionRecord) -> None:
         """Tell what a session that went quiet still holds."""
-        result = close_idle(session, world=self.world)
+        result = close_idle(session, environment=self.environment)
         changes = kept_changes(self.engine, result)
         self.engine.store.apply([*changes, PutSession(result.session)])
         self.count([result], events=0)
@@ -112,10 +111,10 @@ class EventIngester:
         results: list[tuple[SessionUpdate, list[Change]]] = []
         for session_id, some in _by_session(fresh).items():
             session = self.engine.store.get_session(session_id)
-            result = build_session(
+            result = apply_events(
                 session,
                 some,
-                world=self.world,
+                environment=self.environment,
                 turns_between=self.rules.turns_between_summaries,
                 pad=self.engine.store.scratchpad(session_id),
             )
@@ -140,17 +139,17 @@ class EventIngester:
     def _apply_commands(self, result: SessionUpdate) -> None:
         """Commands come before the commit: when it fails they are heard again, which does no harm;
         lost they would be for good."""
-        for spoken in result.spoken if self.rules.commands is not CommandPolicy.NONE else ():
-            if spoken.event_id not in self._applied:
-                self._applied.add(spoken.event_id)
-                self._apply_one(result, spoken)
+        for prompt in result.prompts if self.rules.commands is not CommandPolicy.NONE else ():
+            if prompt.origin.event_id not in self._applied:
+                self._applied.add(prompt.origin.event_id)
+                self._apply_one(result, prompt)
 
-    def _apply_one(self, result: SessionUpdate, spoken: UserMessage) -> None:
+    def _apply_one(self, result: SessionUpdate, prompt: PromptSubmitted) -> None:
         session = result.session
         try:
             apply_commands(
                 self.engine,
-                spoken.text,
+                prompt.text,
                 project=session.project,
                 author="user",
                 session_id=session.id,

@@ -23,7 +23,7 @@ from wellkept.core.transcripts import (
 )
 from wellkept.observe.ingest.ingest import PASSING, POISON, EventIngester
 from wellkept.observe.reading.sanitize import safe_text
-from wellkept.observe.session.builder import build_session
+from wellkept.observe.session.reducer import apply_events
 from wellkept.observe.session.state import load_state
 
 BATCH_EVENTS, BATCH_BYTES = 500, 16 << 20
@@ -91,7 +91,7 @@ class _Take:
         if is_read and not (self.is_quiet and self._left_open()):
             return ImportedTranscript(ImportState.UNCHANGED, 0, 0, self.reading)
         was_known = self._session is not None
-        self._take(self._unknown(_caught_from(self._session)))
+        self._take(self._unknown(_captured_from(self._session)))
         return ImportedTranscript(self._state(was_known), self.events, self.known, self.reading)
 
     @property
@@ -112,12 +112,12 @@ class _Take:
         self._marks[source] = mark
         return mark
 
-    def _unknown(self, caught_from: datetime | None) -> Iterator[tuple[str, TranscriptEvent]]:
+    def _unknown(self, captured_from: datetime | None) -> Iterator[tuple[str, TranscriptEvent]]:
         """What neither an earlier run nor a hook has taken."""
         for source, step in self._in_order():
             if step.final and not self.is_quiet:
                 continue
-            if caught_from is not None and step.event.origin.at >= caught_from:
+            if captured_from is not None and step.event.origin.at >= captured_from:
                 self.known += 1
             else:
                 yield source, step
@@ -171,8 +171,8 @@ class _Take:
         session = self._session
         if session is None or not session.is_open:
             return None
-        desk = load_state(session.work)
-        if not desk.imported or desk.caught_from is not None:
+        state = load_state(session.work)
+        if not state.imported or state.captured_from is not None:
             return None
         return Origin(
             event_id="",
@@ -222,10 +222,10 @@ class _Take:
         fresh = self.taker.not_taken(batch)
         if fresh:
             rules = self.taker.rules
-            folded = build_session(
+            folded = apply_events(
                 self._session,
                 fresh,
-                world=self.taker.world,
+                environment=self.taker.environment,
                 turns_between=rules.turns_between_summaries,
             )
             self._session = folded.session
@@ -255,12 +255,12 @@ def _timed(
         yield at, number, step
 
 
-def _caught_from(session: SessionRecord | None) -> datetime | None:
+def _captured_from(session: SessionRecord | None) -> datetime | None:
     """Since when hooks have caught this session; None when they have not."""
     if session is None:
         return None
-    desk = load_state(session.work)
-    if desk.caught_from is not None:
-        return datetime.fromisoformat(desk.caught_from) - _SAME_MOMENT
+    state = load_state(session.work)
+    if state.captured_from is not None:
+        return datetime.fromisoformat(state.captured_from) - _SAME_MOMENT
     # A session that does not say where it comes from is of a time when there were only hooks.
-    return None if desk.imported else session.started_at - _SAME_MOMENT
+    return None if state.imported else session.started_at - _SAME_MOMENT

@@ -96,11 +96,11 @@ def session_memories(engine: Engine, session: SessionRecord) -> list[Memory]:
 
 def material(session: SessionRecord, known: Memory, rows: Sequence[Memory]) -> str:
     """What a model is told about a session."""
-    tale = load_state(session.work).tale
+    summary = load_state(session.work).summary
     parts = [
         known.content,
-        *([f"Last words: {tale.last_message}"] if tale.last_message else ()),
-        *([f"The client's own summary: {tale.compaction}"] if tale.compaction else ()),
+        *([f"Last words: {summary.last_message}"] if summary.last_message else ()),
+        *([f"The client's own summary: {summary.compaction}"] if summary.compaction else ()),
         *(_told(memory) for memory in rows),
     ]
     return shorten("\n\n".join(parts), limit=MATERIAL_CHARS)
@@ -161,7 +161,7 @@ def _one(
 def _write(engine: Engine, session: SessionRecord, better: SessionSummary) -> None:
     stamp = EventRef(session.id, session.id, session.last_event_at, 0)
     tokens = session.discovery_tokens
-    draft = summary_draft(better, title=session.title, stamp=stamp, tokens=tokens)
+    draft = summary_draft(better, title=session.title, ref=stamp, tokens=tokens)
     engine.store.apply(summary_changes(engine, draft, project=session.project, on_purpose=True))
     engine.store.put_value(_ARCHIVE, session.id, None)
     _count_failures(engine, session, 0)

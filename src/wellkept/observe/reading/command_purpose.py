@@ -20,6 +20,10 @@ _GIT_LOOKING = frozenset(
     "status log diff show branch blame remote ls-files rev-parse describe fetch config grep add"
     " shortlog reflog stash cat-file".split()
 )
+_GIT_STATE = frozenset(
+    "merge rebase pull push cherry-pick am apply checkout switch restore stash reset clone commit"
+    " add tag worktree".split()
+)
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
@@ -79,6 +83,11 @@ class Purpose(StrEnum):
     COMMIT = "commit"
     LOOK = "look"
     OTHER = "other"
+
+
+def changes_git_state(words: Sequence[str]) -> bool:
+    """Whether a failure of a call is about the checkout of the moment, not about the project."""
+    return words[0] == "git" and git_verb(words) in _GIT_STATE
 
 
 def purpose_of(words: Sequence[str]) -> Purpose:

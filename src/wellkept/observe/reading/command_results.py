@@ -1,7 +1,6 @@
-"""What came of a command: which tests failed, how many passed, and the line that names the error.
+"""Parse command output: failed tests, counts, and the line that names an error.
 
-Reads what the common test runners and compilers print. Unknown output gives no result rather than
-a guess.
+Knows the output of common test runners and compilers. Unknown output gives no result.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from wellkept.core.records import record
-from wellkept.core.text import shorten
+from wellkept.core.text import content_words, shorten
 
 MAX_NAMES = 12
 MAX_ERROR_CHARS = 240
@@ -143,6 +142,30 @@ _EMPTY_LINE = re.compile(
 )
 
 
+_CI_FAILED = re.compile(
+    r"\b(?:fail(?:ed|ure|ing)|error|cancelled)\b|^X |\u2717|\u274c", re.I | re.M
+)
+_SIGNATURE_CHARS = 160
+_MIN_WORDS = 2
+_VARYING = re.compile(
+    r"0x[0-9a-f]+|\b[0-9a-f]{7,40}\b|\d+(?:\.\d+)*|(?<=['\"`])[^'\"`]{40,}(?=['\"`])", re.I
+)
+_FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\w.@-]*[/\\])+(?=[\w.@-])")
+_EMPTY_WORDS = frozenset(
+    "error errors err failed failure failures fail failing fatal warning warnings exception task"
+    " tasks script scripts exit exited exits status code command commands process run running"
+    " returned problem problems issue issues found see log logs output details more information"
+    " verbose non-zero nonzero total summary".split()
+)
+_LIKE_ERROR = re.compile(
+    r"error|exception|fatal|panic|fail|fault|cannot|can't|could ?n[o']t|unable|no such|denied"
+    r"|refused|invalid|undefined|unknown|unrecogni[sz]ed|missing|unexpected|unsupported|illegal"
+    r"|conflict|tim(?:ed|e) ?out|exceed|exhausted|in use|required|mismatch|already|expected|abort"
+    r"|locked|stale|corrupt|\bmust\b|\bno\b|\bnot\b|n't\b|:\d+(?::\d+)?:|[^\W\d_a-zA-Z]",
+    re.I,
+)
+
+
 def was_stopped(error: str | None) -> bool:
     """Whether a call never ran to its end by its own doing."""
     head = (error or "")[:200].lower()
@@ -177,6 +200,24 @@ def error_line(*texts: str | None) -> str | None:
         if not _EMPTY_LINE.match(line)
     ]
     return shorten(rest[-1], limit=MAX_ERROR_CHARS) if rest else None
+
+
+def is_ci_failure(output: str) -> bool:
+    """Whether the status of a CI run reports a failure."""
+    return _CI_FAILED.search(output) is not None
+
+
+def is_informative(line: str, *, command: str) -> bool:
+    """Whether a line says what went wrong, beyond that the command failed."""
+    own = set(content_words(re.sub(r"[^\w]+", " ", command)))
+    words = {w for w in content_words(line) if (len(w) > 2 or not w.isascii()) and not w.isdigit()}
+    return _LIKE_ERROR.search(line) is not None and len(words - own - _EMPTY_WORDS) >= _MIN_WORDS
+
+
+def error_signature(subject: str, line: str) -> str:
+    """An error without what varies: numbers, addresses, folders."""
+    stable = _VARYING.sub("#", _FOLDERS.sub("", line)).lower()
+    return shorten(f"{subject.rstrip(': ')}: {stable}", limit=_SIGNATURE_CHARS)
 
 
 def short_test_name(name: str) -> str:

@@ -1,7 +1,7 @@
-"""What the observer must be told about the machine it runs on, as functions.
+"""Access to the machine: projects, git and files, as functions passed in by `app`.
 
-Nothing in this package looks at disks or asks git by itself; `app` hands these in. A world that
-knows nothing works too: names then stay as the client gave them.
+`observe` never reads disks or runs git itself. All functions but `locate` are optional; without
+them, names stay as the client gave them. Also maps paths into the project.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wellkept.core.records import record
 
 @record
 class ProjectLocation:
-    """The project of a folder. Its root may be reached by several paths (links)."""
+    """The project of a folder. Links can give its root several paths."""
 
     project: str
     roots: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class ProjectLocation:
 
 @record
 class GitState:
-    """Where a checkout stands; a detached one has no branch, an empty one no commit."""
+    """Branch and commit of a checkout; a detached one has no branch, an empty one no commit."""
 
     branch: str | None
     commit: str | None
@@ -43,17 +43,27 @@ def _no_commit(folder: str, sha: str) -> tuple[str, ...]:  # noqa: ARG001
 
 @record
 class Environment:
-    """Which project a folder belongs to, where git stands, what a file holds now, and which files a
-    commit touched."""
+    """Functions that find a folder's project, its git state, a file's text and a commit's files."""
 
-    place: Callable[[str | None], ProjectLocation]
+    locate: Callable[[str | None], ProjectLocation]
     git: Callable[[str], GitState | None] = _no_git
     read_file: Callable[[str], str | None] = _no_file
     commit_files: Callable[[str, str], tuple[str, ...]] = _no_commit
 
 
+@record
+class ToolContext:
+    """The environment as seen from one tool call: paths are relative to its working folder."""
+
+    is_known: Callable[[str], bool]
+    relative: Callable[[str], str | None]
+    folder: Callable[[str | None], str | None]
+    read_file: Callable[[str], str | None]
+    commit_files: Callable[[str], tuple[str, ...]]
+
+
 def absolute(path: str, *, cwd: str | None) -> str:
-    """A path as seen from a folder, in forward slashes and without dots."""
+    """The normalised absolute path, with forward slashes."""
     plain = path.replace("\\", "/")
     is_absolute = plain.startswith("/") or plain[1:3] == ":/"
     whole = plain if is_absolute or not cwd else posixpath.join(cwd.replace("\\", "/"), plain)
@@ -62,7 +72,7 @@ def absolute(path: str, *, cwd: str | None) -> str:
 
 @lru_cache(maxsize=1024)
 def relative(path: str, *, cwd: str | None, roots: tuple[str, ...]) -> str | None:
-    """A path as it is called in its project; None when it lies outside."""
+    """The path from the project's root; None when it lies outside."""
     whole = absolute(path, cwd=cwd)
     for root in roots or ((cwd,) if cwd else ()):
         base = root.replace("\\", "/").rstrip("/")
@@ -70,3 +80,13 @@ def relative(path: str, *, cwd: str | None, roots: tuple[str, ...]) -> str | Non
             return whole[len(base) + 1 :]
     is_relative = not (whole.startswith(("/", "..")) or whole[1:3] == ":/")
     return whole if is_relative else None
+
+
+def relative_folder(folder: str | None, *, cwd: str | None, roots: tuple[str, ...]) -> str | None:
+    """A folder from the project's root, "" for the root; None when outside or unknown."""
+    if folder is None or not cwd:
+        return None
+    whole = absolute(folder or ".", cwd=cwd)
+    if any(whole == root.replace("\\", "/").rstrip("/") for root in roots):
+        return ""
+    return relative(whole, cwd=cwd, roots=roots) if roots else None

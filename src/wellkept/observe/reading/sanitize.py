@@ -41,13 +41,13 @@ _LINE_ENDS = re.compile("[\t\r\n\u2028\u2029]")
 _LONG_LINE = re.compile(rf"[^\n]{{{_MAX_LINE_CHARS},}}")
 
 
-def cleaned(event: Event, *, with_output: bool = True) -> Event:
-    """The event with safe texts of bounded size; an output that nobody reads can be left out."""
+def cleaned(event: Event) -> Event:
+    """The event with safe texts of bounded size."""
     match event:
         case PromptSubmitted():
             return replace(event, text=safe_text(event.text, limit=MAX_PROMPT_CHARS))
         case ToolCalled():
-            return _cleaned_call(event, with_output=with_output)
+            return cleaned_call(event)
         case Compacted():
             return replace(event, summary=_optional(event.summary))
         case TurnEnded() | SubagentEnded():
@@ -80,7 +80,8 @@ def safe_path(path: str) -> str:
     return kept if is_plain else ""
 
 
-def _cleaned_call(call: ToolCalled, *, with_output: bool) -> ToolCalled:
+def cleaned_call(call: ToolCalled, *, with_output: bool = True) -> ToolCalled:
+    """The call with safe texts of bounded size; output that is not read can be left out."""
     return ToolCalled(
         origin=call.origin,
         call_id=call.call_id,

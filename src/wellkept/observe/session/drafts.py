@@ -9,7 +9,7 @@ from wellkept.core.payloads import Observation, Prompt, SessionSummary
 from wellkept.core.records import record
 from wellkept.core.text import shorten
 from wellkept.core.types import EvidenceKind, MemoryType, Source
-from wellkept.observe.session.observation_rules import Note
+from wellkept.observe.session.observation_rules import ObservationNote
 
 MAX_PROMPT_CHARS = 16_000
 MAX_FILES = 40
@@ -28,44 +28,44 @@ class EventRef:
     seq: int
 
 
-def observation_draft(note: Note, *, stamp: EventRef) -> MemoryDraft:
+def observation_draft(note: ObservationNote, *, ref: EventRef) -> MemoryDraft:
     """An observation as a memory."""
-    seen = note.observation
-    is_commit = seen.commit is not None and (seen.subtitle or "").startswith("Commit")
-    evidence = [Evidence(EvidenceKind.OBSERVATION, stamp.event_id, at=stamp.at)]
-    if is_commit and seen.commit:
-        evidence.append(Evidence(EvidenceKind.COMMIT, seen.commit, at=stamp.at))
+    observed = note.observation
+    is_commit = observed.commit is not None and (observed.subtitle or "").startswith("Commit")
+    evidence = [Evidence(EvidenceKind.OBSERVATION, ref.event_id, at=ref.at)]
+    if is_commit and observed.commit:
+        evidence.append(Evidence(EvidenceKind.COMMIT, observed.commit, at=ref.at))
     return MemoryDraft(
-        content=observation_text(seen),
+        content=observation_text(observed),
         type=MemoryType.OBSERVATION,
-        key=f"work:{stamp.session_id[:200]}:{note.key}" if note.key else None,
-        tags=(seen.kind, *((f"agent:{seen.agent}"[:100],) if seen.agent else ())),
-        files=_paths(seen.files_modified),
+        key=f"work:{ref.session_id[:200]}:{note.key}" if note.key else None,
+        tags=(observed.kind, *((f"agent:{observed.agent}"[:100],) if observed.agent else ())),
+        files=_paths(observed.files_modified),
         importance=note.importance,
         confidence=COMMIT_CONFIDENCE if is_commit else RULE_CONFIDENCE,
         source=Source.OBSERVER_INFERRED,
-        session_id=stamp.session_id,
-        seq=stamp.seq,
-        commit_sha=seen.commit,
+        session_id=ref.session_id,
+        seq=ref.seq,
+        commit_sha=observed.commit,
         evidence=tuple(evidence),
         work_tokens=note.earlier_tokens + note.tokens,
-        payload=seen,
-        valid_from=stamp.at,
+        payload=observed,
+        valid_from=ref.at,
     )
 
 
-def observation_text(seen: Observation) -> str:
+def observation_text(observed: Observation) -> str:
     """An observation for reading and for search."""
-    lines = [seen.title]
-    if seen.subtitle and seen.subtitle != seen.title:
-        lines.append(seen.subtitle)
-    lines += [f"- {fact}" for fact in seen.facts]
-    if seen.narrative:
-        lines.append(seen.narrative)
+    lines = [observed.title]
+    if observed.subtitle and observed.subtitle != observed.title:
+        lines.append(observed.subtitle)
+    lines += [f"- {fact}" for fact in observed.facts]
+    if observed.narrative:
+        lines.append(observed.narrative)
     return "\n".join(lines)
 
 
-def prompt_draft(text: str, *, number: int, stamp: EventRef) -> MemoryDraft:
+def prompt_draft(text: str, *, number: int, ref: EventRef) -> MemoryDraft:
     """What a person said, as a memory."""
     return MemoryDraft(
         content=shorten(text, limit=MAX_PROMPT_CHARS),
@@ -74,10 +74,10 @@ def prompt_draft(text: str, *, number: int, stamp: EventRef) -> MemoryDraft:
         confidence=1.0,
         source=Source.OBSERVER_INFERRED,
         author="user",
-        session_id=stamp.session_id,
-        seq=stamp.seq,
+        session_id=ref.session_id,
+        seq=ref.seq,
         payload=Prompt(number),
-        valid_from=stamp.at,
+        valid_from=ref.at,
     )
 
 
@@ -87,23 +87,23 @@ def summary_key(session_id: str) -> str:
 
 
 def summary_draft(
-    summary: SessionSummary, *, title: str | None, stamp: EventRef, tokens: int
+    summary: SessionSummary, *, title: str | None, ref: EventRef, tokens: int
 ) -> MemoryDraft:
     """A session's summary as a memory."""
     return MemoryDraft(
         content=summary_text(summary, title=title),
         type=MemoryType.TIMELINE,
-        key=summary_key(stamp.session_id),
+        key=summary_key(ref.session_id),
         tags=("session-summary",),
         files=_paths(summary.files_modified),
         importance=SUMMARY_IMPORTANCE,
         source=Source.OBSERVER_INFERRED,
-        session_id=stamp.session_id,
+        session_id=ref.session_id,
         commit_sha=summary.commit,
-        evidence=(Evidence(EvidenceKind.SESSION, stamp.session_id, at=stamp.at),),
+        evidence=(Evidence(EvidenceKind.SESSION, ref.session_id, at=ref.at),),
         work_tokens=tokens,
         payload=summary,
-        valid_from=stamp.at,
+        valid_from=ref.at,
     )
 
 

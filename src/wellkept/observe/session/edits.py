@@ -1,7 +1,7 @@
-"""What an edit did to a file, in names: definitions, headings and keys instead of lines.
+"""Describe an edit by names: definitions, headings and keys instead of lines.
 
-An edit is often a fragment inside a function; then the file as it is now, if it can be read, tells
-which one. Invariant: reading an edit never fails; at worst it names nothing but the file.
+An edit is often a fragment inside a function; the current file, if readable, tells which one.
+Invariant: it never fails; at worst it names only the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from wellkept.core.events import Edit
 from wellkept.core.records import record, replace
 from wellkept.observe.session.definitions import definitions, enclosing, own_text
-from wellkept.observe.session.state import FileWork, joined
+from wellkept.observe.session.state import FileChange, joined
 
 FileKind: TypeAlias = Literal["code", "test", "config", "document", "other"]
 ReadFile: TypeAlias = Callable[[str], "str | None"]
@@ -60,7 +60,7 @@ class _Named:
 
 @lru_cache(maxsize=1024)
 def file_kind(path: str) -> FileKind:
-    """What sort of file a path names."""
+    """The kind of file that a path names."""
     pure = PurePosixPath(path)
     name, suffix = pure.name.lower(), pure.suffix.lower()
     if suffix in _CODE_SUFFIXES:
@@ -70,8 +70,8 @@ def file_kind(path: str) -> FileKind:
     return "document" if suffix in _DOCUMENT_SUFFIXES else "other"
 
 
-def read_edit(edit: Edit, *, path: str, step: int, tokens: int, read_file: ReadFile) -> FileWork:
-    """What one edit did; `path` is how the file is called in its project."""
+def read_edit(edit: Edit, *, path: str, step: int, tokens: int, read_file: ReadFile) -> FileChange:
+    """The change that one edit made; `path` is relative to the project."""
     kind = file_kind(path)
     before, after = _named(edit.before, path, kind), _named(edit.after, path, kind)
     added = [n for n in after.texts if n not in before.texts]
@@ -82,7 +82,7 @@ def read_edit(edit: Edit, *, path: str, step: int, tokens: int, read_file: ReadF
         added = [name for name in added if "." not in name] or added
     elif after.loose != before.loose:
         changed += [n for n in _around(edit, path, kind, read_file) if n not in (*changed, *added)]
-    return FileWork(
+    return FileChange(
         path=path,
         kind=kind,
         created=not edit.before.strip() and bool(edit.after.strip()),
@@ -97,8 +97,8 @@ def read_edit(edit: Edit, *, path: str, step: int, tokens: int, read_file: ReadF
     )
 
 
-def combined(first: FileWork, then: FileWork) -> FileWork:
-    """Two pieces of work on one file as one."""
+def combined(first: FileChange, then: FileChange) -> FileChange:
+    """Two changes to one file as one."""
     added = joined(tuple(n for n in first.added if n not in then.removed), then.added)
     gone = tuple(n for n in then.removed if n not in first.added)
     return replace(
@@ -176,10 +176,10 @@ def _renamed(
         short = old.rsplit(".", 1)[-1]
         for new in list(added):
             text = after.texts[new].replace(new.rsplit(".", 1)[-1], short)
-            likeness = SequenceMatcher(
+            similarity = SequenceMatcher(
                 None, before.texts[old].splitlines(), text.splitlines(), autojunk=False
             )
-            if text.strip() and likeness.ratio() > _SAME_BODY:
+            if text.strip() and similarity.ratio() > _SAME_BODY:
                 pairs.append(f"{old} -> {new}")
                 removed.remove(old)
                 added.remove(new)

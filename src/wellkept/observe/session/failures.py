@@ -1,7 +1,7 @@
-"""Failures and what ended them: the way from an error to what helped.
+"""Track open failures, and report what ended them.
 
-A failure stays open until a command of the same subject works. What happened in between tells what
-helped: edits (a fix), another command first, or another way to say the same.
+A failure stays open until a command of the same subject works. What happened in between explains
+it: edits (a fix), another command first, or another form of the command.
 """
 
 from __future__ import annotations
@@ -15,111 +15,121 @@ from wellkept.core.text import shorten
 from wellkept.observe.reading.command_purpose import Purpose
 from wellkept.observe.reading.command_results import TestResult, short_test_name
 from wellkept.observe.reading.shell import ShellCommand
+from wellkept.observe.reading.tool_steps import CommandFailure
 from wellkept.observe.session.observation_rules import (
-    Note,
+    ObservationNote,
     PromptContext,
     fix_note,
     flaky_note,
     variant_note,
 )
-from wellkept.observe.session.state import AgentTrace, Failure, joined
+from wellkept.observe.session.state import AgentWork, OpenFailure, joined
+
+Failures = tuple[OpenFailure, ...]
 
 MAX_FAILURES = 6
+MAX_ALL_FAILURES = 24
 MAX_COMMAND_CHARS = 160
-_ALIKE = 0.6
-_TOLD = (Purpose.TEST, Purpose.CHECK, Purpose.INSTALL, Purpose.MIGRATE)
+_SIMILAR = 0.6
+_REPORTED_PURPOSES = (Purpose.TEST, Purpose.CHECK, Purpose.INSTALL, Purpose.MIGRATE)
 _SELECTION = re.compile(
     r"(?:^|\s)(?:-k\s|-t\s|--testNamePattern|--filter|-run\s|\S*(?:/|::|\.py|\.ts|\.js)\S*)"
 )
 
 
-def with_failure(
-    failures: tuple[Failure, ...],
-    run: ShellCommand,
-    *,
-    names: tuple[str, ...],
-    error: str | None,
-    step: int,
-) -> tuple[Failure, ...]:
+def add_failure(
+    failures: Failures, failed: CommandFailure, *, agent: str | None, step: int
+) -> Failures:
     """The open failures after a command failed."""
-    command = shorten(run.call, limit=MAX_COMMAND_CHARS)
-    before = next((f for f in failures if f.subject == run.subject), None)
-    if before is None:
-        fresh = Failure(
-            run.subject, command, run.purpose is Purpose.TEST, step, names, error,
-            told=run.purpose not in _TOLD,
-        )  # fmt: skip
-        return (*failures, fresh)[-MAX_FAILURES:]
-    again = replace(
-        before,
-        names=joined(before.names, names),
-        error=before.error or error,
-        attempts=before.attempts + 1,
+    command = failed.command
+    known = next((f for f in failures if (f.agent, f.subject) == (agent, command.subject)), None)
+    if known is not None:
+        again = replace(
+            known,
+            names=joined(known.names, failed.names),
+            error=known.error or failed.error,
+            attempts=known.attempts + 1,
+        )
+        return tuple(again if f is known else f for f in failures)
+    fresh = OpenFailure(
+        agent,
+        command.subject,
+        shorten(command.call, limit=MAX_COMMAND_CHARS),
+        is_test=command.purpose is Purpose.TEST,
+        step=step,
+        names=failed.names,
+        error=failed.error,
+        reported=command.purpose not in _REPORTED_PURPOSES,
     )
-    return tuple(again if f is before else f for f in failures)
+    own = [f for f in failures if f.agent == agent]
+    dropped = own[0] if len(own) >= MAX_FAILURES else None
+    return (*(f for f in failures if f is not dropped), fresh)[-MAX_ALL_FAILURES:]
 
 
-def passed_by(failures: tuple[Failure, ...], run: ShellCommand) -> tuple[Failure, ...]:
-    """The failures that remain, each with the command noted as done since."""
-    if run.purpose in (Purpose.COMMIT, Purpose.TEST):
+def add_worked(failures: Failures, command: ShellCommand, *, agent: str | None) -> Failures:
+    """The open failures, with a command noted as having worked since."""
+    if not failures or command.purpose in (Purpose.COMMIT, Purpose.TEST):
         return failures
-    text = shorten(run.call, limit=MAX_COMMAND_CHARS)
-    return tuple(replace(f, between=joined(f.between, (text,), most=4)) for f in failures)
+    call = shorten(command.call, limit=MAX_COMMAND_CHARS)
+    return tuple(
+        replace(f, commands_since=joined(f.commands_since, (call,), limit=4))
+        if f.agent == agent
+        else f
+        for f in failures
+    )
 
 
-def solved_by(
-    thread: AgentTrace, run: ShellCommand, result: TestResult | None, *, scene: PromptContext
-) -> tuple[AgentTrace, tuple[Note, ...]]:
-    """What a command that worked says about earlier failures."""
-    failure = next((f for f in thread.failures if _ends(f, run)), None)
+def close_failure(
+    failures: Failures,
+    work: AgentWork,
+    command: ShellCommand,
+    tests: TestResult | None,
+    *,
+    prompt: PromptContext,
+) -> tuple[Failures, AgentWork, tuple[ObservationNote, ...]]:
+    """Close the failure that a working command ends, and report what ended it."""
+    failure = next((f for f in failures if f.agent == work.agent and _ends(f, command)), None)
     if failure is None:
-        return thread, ()
-    thread = replace(thread, failures=tuple(f for f in thread.failures if f is not failure))
-    works = tuple(w for w in thread.works if w.step > failure.step)
-    verified = verification(run, result)
-    if works:
-        thread, note = fix_note(thread, failure, works, verified=verified, scene=scene)
-        return thread, (note,)
-    same = failure.command == shorten(run.call, limit=MAX_COMMAND_CHARS)
-    if not same and not failure.names:
-        thread, note = variant_note(thread, failure, run.call, scene=scene)
-        return thread, (note,)
-    if failure.is_test and not failure.between:
-        thread, note = flaky_note(thread, failure, verified=verified, scene=scene)
-        return thread, (note,)
-    if failure.between:
-        thread, note = variant_note(thread, failure, None, scene=scene)
-        return thread, (note,)
-    return thread, ()
+        return failures, work, ()
+    rest = tuple(f for f in failures if f is not failure)
+    changes = tuple(change for change in work.changes if change.step > failure.step)
+    verified = verification(command, tests)
+    is_same = failure.command == shorten(command.call, limit=MAX_COMMAND_CHARS)
+    if changes:
+        work, note = fix_note(work, failure, changes, verified=verified, prompt=prompt)
+    elif not is_same and not failure.names:
+        work, note = variant_note(work, failure, command.call, prompt=prompt)
+    elif failure.is_test and not failure.commands_since:
+        work, note = flaky_note(work, failure, verified=verified, prompt=prompt)
+    elif failure.commands_since:
+        work, note = variant_note(work, failure, None, prompt=prompt)
+    else:
+        return rest, work, ()
+    return rest, work, (note,)
 
 
-def is_worth_telling(failure: Failure) -> bool:
-    """Whether a failure that nobody solved is worth a line of its own."""
-    return bool(failure.names or failure.error)
+def verification(command: ShellCommand, tests: TestResult | None) -> str:
+    """The command that proved the work, with the number of passed tests."""
+    call = shorten(command.call, limit=80)
+    return f"{call} ({tests.passed} passed)" if tests and tests.passed else call
 
 
-def verification(run: ShellCommand, result: TestResult | None) -> str:
-    """The command that showed that it works, with its count."""
-    command = shorten(run.call, limit=80)
-    return f"{command} ({result.passed} passed)" if result and result.passed else command
-
-
-def _ends(failure: Failure, run: ShellCommand) -> bool:
+def _ends(failure: OpenFailure, command: ShellCommand) -> bool:
     if failure.is_test:
-        return run.purpose is Purpose.TEST and _covers(run.call, failure)
-    if failure.subject != run.subject:
-        return _differs_by_program(failure.command.split(), run.words)
-    same = failure.command == shorten(run.call, limit=MAX_COMMAND_CHARS)
-    return same or SequenceMatcher(None, failure.command, run.call).ratio() >= _ALIKE
+        return command.purpose is Purpose.TEST and _covers(command.call, failure)
+    if failure.subject != command.subject:
+        return _differs_by_program(failure.command.split(), command.words)
+    is_same = failure.command == shorten(command.call, limit=MAX_COMMAND_CHARS)
+    return is_same or SequenceMatcher(None, failure.command, command.call).ratio() >= _SIMILAR
 
 
-def _covers(command: str, failure: Failure) -> bool:
+def _covers(call: str, failure: OpenFailure) -> bool:
     """Whether a test run may have included the tests that failed."""
-    rest = command.partition(" ")[2]
+    rest = call.partition(" ")[2]
     if not failure.names or not _SELECTION.search(f" {rest}"):
         return True
     parts = {part for name in failure.names for part in (_file(name), short_test_name(name))}
-    return any(part and part in command for part in parts) or command == failure.command
+    return any(part and part in call for part in parts) or call == failure.command
 
 
 def _file(test_name: str) -> str:

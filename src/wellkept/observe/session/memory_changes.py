@@ -10,8 +10,8 @@ from wellkept.core.payloads import SessionSummary
 from wellkept.core.records import replace
 from wellkept.memory.draft import compose
 from wellkept.memory.engine import Engine
-from wellkept.observe.session.builder import SessionUpdate
 from wellkept.observe.session.drafts import summary_key
+from wellkept.observe.session.reducer import SessionUpdate
 
 
 def kept_changes(engine: Engine, folded: SessionUpdate) -> list[Change]:

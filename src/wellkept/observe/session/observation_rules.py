@@ -1,7 +1,7 @@
-"""Observations from what was gathered: each rule turns a piece of work into one record.
+"""Rules that turn work into observations, one function for each kind.
 
-Invariant: an observation takes along the tokens and the files read since the one before it, so that
-together they account for the whole session once.
+Invariant: an observation takes the tokens and files read since the one before it, so together they
+account for the whole session exactly once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,26 @@ from wellkept.observe.reading.command_results import short_test_name
 from wellkept.observe.reading.shell import ParsedCommit, ShellCommand
 from wellkept.observe.session.edits import combined
 from wellkept.observe.session.keywords import concepts_of
-from wellkept.observe.session.state import AgentTrace, Failure, FileWork, ReportedWork, joined
-from wellkept.observe.session.titles import base, listed, places, title, work_fact, work_title
+from wellkept.observe.session.state import (
+    AgentWork,
+    FileChange,
+    OpenFailure,
+    ReportedChange,
+    joined,
+)
+from wellkept.observe.session.titles import (
+    change_fact,
+    change_title,
+    changed_names,
+    listed,
+    short_path,
+    title,
+)
 
 Kind: TypeAlias = Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
 MAX_SEPARATE_FILES = 6
 MORE_WITHIN_PROMPTS = 5
-MAX_TOLD = 16
+MAX_REPORTED = 16
 _COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
     (re.compile(r"^(?:fix|bugfix|hotfix)\b|\bfix(?:es|ed)?\b", re.I), "bugfix"),
     (
@@ -43,7 +56,7 @@ _COMMIT_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = (
 
 @record
 class PromptContext:
-    """What an observation is set in."""
+    """The prompt that an observation belongs to, and where git stood."""
 
     intent: Literal["fix", "feature", "refactor", "other"]
     prompt_number: int
@@ -53,10 +66,10 @@ class PromptContext:
 
 
 @record
-class Note:
-    """An observation to be kept, what it cost to find out, and how much it matters.
+class ObservationNote:
+    """An observation to store, its cost in tokens and its importance.
 
-    Under a key it may say more of something that was told before by an earlier title.
+    With a `key` it replaces the observation of that key, whose title was `earlier_title`.
     """
 
     observation: Observation
@@ -67,64 +80,68 @@ class Note:
     earlier_title: str | None = None
 
 
-def works_notes(
-    thread: AgentTrace, works: Sequence[FileWork], *, scene: PromptContext
-) -> tuple[AgentTrace, tuple[Note, ...]]:
-    """Work on files told as it is: one observation for each file, a few for very many."""
-    notes: list[Note] = []
-    groups = _grouped(works)
+def change_notes(
+    work: AgentWork, changes: Sequence[FileChange], *, prompt: PromptContext
+) -> tuple[AgentWork, tuple[ObservationNote, ...]]:
+    """Observations for file changes: one for each file, or one for very many files."""
+    notes: list[ObservationNote] = []
+    groups = _grouped(changes)
     if len(groups) > MAX_SEPARATE_FILES:
-        groups = [list(works)]
+        groups = [list(changes)]
     for group in groups:
-        thread, note = _work_note(thread, group, scene=scene)
+        work, note = _change_note(work, group, prompt=prompt)
         notes.append(note)
-    return thread, tuple(notes)
+    return work, tuple(notes)
 
 
 def fix_note(
-    thread: AgentTrace,
-    failure: Failure,
-    works: tuple[FileWork, ...],
+    work: AgentWork,
+    failure: OpenFailure,
+    changes: tuple[FileChange, ...],
     *,
     verified: str,
-    scene: PromptContext,
-) -> tuple[AgentTrace, Note]:
-    """A failure that edits ended. Tests that were written first make it a feature, not a fix."""
+    prompt: PromptContext,
+) -> tuple[AgentWork, ObservationNote]:
+    """A failure that edits fixed. New tests that failed first make it a feature, not a fix."""
     short = [short_test_name(name) for name in failure.names]
-    new_tests = {n.rsplit(".", 1)[-1] for w in thread.works if w.kind == "test" for n in w.added}
+    new_tests = {n.rsplit(".", 1)[-1] for w in work.changes if w.kind == "test" for n in w.added}
     is_new = bool(short) and all(name.split("[")[0] in new_tests for name in short)
-    code = tuple(w for w in works if w.kind not in ("test", "document")) or works
+    code = tuple(w for w in changes if w.kind not in ("test", "document")) or changes
     facts = [
         *(f"Failed before: {name}" for name in failure.names[:4]),
         *([f"Error: {failure.error}"] if failure.error else ()),
-        *(work_fact(w) for w in works[:6]),
+        *(change_fact(w) for w in changes[:6]),
         f"Verified by {verified}",
         *([f"It took {failure.attempts} failing runs"] if failure.attempts > 2 else ()),
     ]
     if is_new:
-        told = thread.works
-        head, kind = work_title(_leading(code)), "feature"
-        facts = [*(work_fact(w) for w in told[:6]), f"Tests: {listed(short, most=4)}", facts[-1]]
+        reported = work.changes
+        head, kind = change_title(_leading(code)), "feature"
+        facts = [
+            *(change_fact(w) for w in reported[:6]),
+            f"Tests: {listed(short, most=4)}",
+            facts[-1],
+        ]
     else:
-        told, kind = works, "bugfix"
-        head = f"Fix {_failing_thing(failure)} by changing {places(code)}"
+        reported, kind = changes, "bugfix"
+        head = f"Fix {_failing_thing(failure)} by changing {changed_names(code)}"
     narrative = _narrative(
-        scene,
+        prompt,
         f"{failure.command} failed"
         + (f" with {failure.error.rstrip('.')}." if failure.error else ".")
-        + f" After work on {places(works)} it passes.",
+        + f" After work on {changed_names(changes)} it passes.",
     )
     return _note(
-        thread, told, scene=scene, kind=kind, head=head, subtitle=failure.error,
+        work, reported, prompt=prompt, kind=kind, head=head, subtitle=failure.error,
         facts=facts, narrative=narrative, importance=0.6,
     )  # fmt: skip
 
 
 def variant_note(
-    thread: AgentTrace, failure: Failure, worked: str | None, *, scene: PromptContext
-) -> tuple[AgentTrace, Note]:
-    """A command that works another way, or once another command was run before it."""
-    helped = worked or failure.between[-1]
+    work: AgentWork, failure: OpenFailure, worked: str | None, *, prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
+    """A command that changes another way, or once another command was command before it."""
+    helped = worked or failure.commands_since[-1]
     said = _quoted(failure.command)
     head = (
         f"{said} fails; {_quoted(helped)} works"
@@ -134,100 +151,102 @@ def variant_note(
     facts = [
         f"Fails: {failure.command}",
         *([f"Error: {failure.error}"] if failure.error else ()),
-        f"Works: {worked}" if worked else f"Helped: {'; '.join(failure.between)}",
+        f"Works: {worked}" if worked else f"Helped: {'; '.join(failure.commands_since)}",
     ]
     return _note(
-        thread, (), scene=scene, kind="discovery", head=head, subtitle=failure.error,
-        facts=facts, narrative=_narrative(scene, ""), importance=0.55, extra="error fix",
+        work, (), prompt=prompt, kind="discovery", head=head, subtitle=failure.error,
+        facts=facts, narrative=_narrative(prompt, ""), importance=0.55, extra="error fix",
     )  # fmt: skip
 
 
 def flaky_note(
-    thread: AgentTrace, failure: Failure, *, verified: str, scene: PromptContext
-) -> tuple[AgentTrace, Note]:
-    """A test that failed and passed again although nothing was changed."""
+    work: AgentWork, failure: OpenFailure, *, verified: str, prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
+    """A test that failed and passed again without a change."""
     head = f"{_failing_thing(failure)} failed once and passed again without a change"
     facts = [f"Failed: {name}" for name in failure.names[:4]]
     facts += [f"Error: {failure.error}"] if failure.error else []
     return _note(
-        thread, (), scene=scene, kind="discovery", head=head, subtitle=failure.error,
+        work, (), prompt=prompt, kind="discovery", head=head, subtitle=failure.error,
         facts=[*facts, f"Passed: {verified}"], narrative=None, importance=0.45, extra="flaky test",
     )  # fmt: skip
 
 
 def unsolved_note(
-    thread: AgentTrace, failure: Failure, *, scene: PromptContext
-) -> tuple[AgentTrace, Note]:
-    """A failure that was still there when the turn ended."""
+    work: AgentWork, failure: OpenFailure, *, prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
+    """A failure that was still open when the turn ended."""
     what = _failing_thing(failure) if failure.names else _quoted(failure.command)
     verb = "fail" if len(failure.names) > 1 else "fails"
     head = f"{what} {verb}"
     head += f": {failure.error}" if failure.error else ""
     facts = [f"Command: {failure.command}", *(f"Fails: {name}" for name in failure.names[:6])]
     return _note(
-        thread, (), scene=scene, kind="discovery", head=head, subtitle=failure.error,
-        facts=facts, narrative=_narrative(scene, "It was not solved in this turn."),
+        work, (), prompt=prompt, kind="discovery", head=head, subtitle=failure.error,
+        facts=facts, narrative=_narrative(prompt, "It was not solved in this turn."),
         importance=0.45, extra="unsolved",
     )  # fmt: skip
 
 
 def commit_note(
-    thread: AgentTrace, made: ParsedCommit, *, files: tuple[str, ...], scene: PromptContext
-) -> tuple[AgentTrace, Note]:
-    """A commit that the agent made: the strongest word on what was done."""
-    body = [line.strip(" -*") for line in made.body.splitlines() if line.strip(" -*")]
+    work: AgentWork, commit: ParsedCommit, *, files: tuple[str, ...], prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
+    """A commit: the best evidence of what was done."""
+    body = [line.strip(" -*") for line in commit.body.splitlines() if line.strip(" -*")]
     body = [line for line in body if not re.match(r"[A-Z][\w-]*-by: |🤖", line)]
-    facts = [*body[:5], *(work_fact(w) for w in thread.works[:8])]
-    if thread.verified_by:
-        facts.append(f"Verified by {thread.verified_by}")
-    scene = replace(scene, branch=made.branch or scene.branch, commit=made.sha or scene.commit)
-    paths = files or tuple(dict.fromkeys((*(w.path for w in thread.works), *made.files)))
+    facts = [*body[:5], *(change_fact(w) for w in work.changes[:8])]
+    if work.verified_by:
+        facts.append(f"Verified by {work.verified_by}")
+    prompt = replace(
+        prompt, branch=commit.branch or prompt.branch, commit=commit.sha or prompt.commit
+    )
+    paths = files or tuple(dict.fromkeys((*(w.path for w in work.changes), *commit.files)))
     return _note(
-        thread, thread.works, scene=scene, kind=commit_kind(made.subject), head=made.subject,
-        subtitle=f"Commit {made.sha}" if made.sha else "Commit",
-        facts=facts, narrative=_narrative(scene, shorten(made.body, limit=600)), importance=0.65,
+        work, work.changes, prompt=prompt, kind=commit_kind(commit.subject), head=commit.subject,
+        subtitle=f"Commit {commit.sha}" if commit.sha else "Commit",
+        facts=facts, narrative=_narrative(prompt, shorten(commit.body, limit=600)), importance=0.65,
         modified=paths[:40], extra="commit",
     )  # fmt: skip
 
 
 def install_note(
-    thread: AgentTrace, run: ShellCommand, names: Sequence[str], *, scene: PromptContext
-) -> tuple[AgentTrace, Note]:
+    work: AgentWork, command: ShellCommand, names: Sequence[str], *, prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
     """Packages that were added."""
-    tool = run.words[0] if not run.words[0].startswith("python") else "pip"
+    tool = command.words[0] if not command.words[0].startswith("python") else "pip"
     return _note(
-        thread, (), scene=scene, kind="change", head=f"Install {listed(names, most=4)} with {tool}",
-        subtitle=None, facts=[f"Command: {shorten(run.call, limit=200)}"],
-        narrative=_narrative(scene, ""), importance=0.4, extra="dependencies install",
+        work, (), prompt=prompt, kind="change", head=f"Install {listed(names, most=4)} with {tool}",
+        subtitle=None, facts=[f"Command: {shorten(command.call, limit=200)}"],
+        narrative=_narrative(prompt, ""), importance=0.4, extra="dependencies install",
     )  # fmt: skip
 
 
 def migration_note(
-    thread: AgentTrace, run: ShellCommand, *, scene: PromptContext
-) -> tuple[AgentTrace, Note]:
-    """A database migration that was made or run."""
-    making = re.search(r"makemigrations|revision|generate|migrate dev|migrations add", run.call)
-    head = f"{'Create' if making else 'Run'} database migration: {shorten(run.call, limit=60)}"
+    work: AgentWork, command: ShellCommand, *, prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
+    """A database migration that was created or run."""
+    making = re.search(r"makemigrations|revision|generate|migrate dev|migrations add", command.call)
+    head = f"{'Create' if making else 'Run'} database migration: {shorten(command.call, limit=60)}"
     return _note(
-        thread, (), scene=scene, kind="change", head=head, subtitle=None,
-        facts=[f"Command: {shorten(run.call, limit=200)}"], narrative=_narrative(scene, ""),
+        work, (), prompt=prompt, kind="change", head=head, subtitle=None,
+        facts=[f"Command: {shorten(command.call, limit=200)}"], narrative=_narrative(prompt, ""),
         importance=0.45, extra="database migration",
     )  # fmt: skip
 
 
 def decision_note(
-    thread: AgentTrace, sentence: str, *, said_by: str, scene: PromptContext
-) -> tuple[AgentTrace, Note]:
-    """A choice that was made, in the words it was made in."""
+    work: AgentWork, sentence: str, *, said_by: str, prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
+    """A decision, in its original words."""
     return _note(
-        thread, (), scene=scene, kind="decision", head=sentence, subtitle=f"Said by {said_by}",
-        facts=[shorten(sentence, limit=400)], narrative=_narrative(scene, ""), importance=0.6,
+        work, (), prompt=prompt, kind="decision", head=sentence, subtitle=f"Said by {said_by}",
+        facts=[shorten(sentence, limit=400)], narrative=_narrative(prompt, ""), importance=0.6,
         extra="decision",
     )  # fmt: skip
 
 
 def commit_kind(subject: str) -> Kind:
-    """What sort of change a commit message speaks of."""
+    """The kind of change that a commit message describes."""
     for rule, kind in _COMMIT_KINDS:
         if rule.search(subject):
             return kind
@@ -237,82 +256,86 @@ def commit_kind(subject: str) -> Kind:
 # -- Parts ----------------------------------------------------------------------------------------
 
 
-def _work_note(
-    thread: AgentTrace, works: list[FileWork], *, scene: PromptContext
-) -> tuple[AgentTrace, Note]:
-    """Work on one file, with its tests, or on very many. Work on a file that goes on soon after it
-    was told is told again as a whole under the same key."""
-    many = len(works) > MAX_SEPARATE_FILES
-    kind = _work_kind(works, scene, many=many)
-    earlier = None if many else _told_before(thread, _leading(works), kind, scene)
+def _change_note(
+    work: AgentWork, changes: list[FileChange], *, prompt: PromptContext
+) -> tuple[AgentWork, ObservationNote]:
+    """Changes to one file with its tests, or to very many. Work that goes on soon after it
+    was reported updates that observation under the same key."""
+    many = len(changes) > MAX_SEPARATE_FILES
+    kind = _change_kind(changes, prompt, many=many)
+    earlier = None if many else _reported_before(work, _leading(changes), kind, prompt)
     whole = [
-        combined(earlier.work, w) if earlier and earlier.work.path == w.path else w for w in works
+        combined(earlier.change, w) if earlier and earlier.change.path == w.path else w
+        for w in changes
     ]
     lead = _leading(whole)
     if earlier is not None:
-        thread = replace(thread, files_read=joined(earlier.files_read, thread.files_read))
-    read = thread.files_read
-    facts = [work_fact(w) for w in whole[:12]]
-    if thread.verified_by:
-        facts.append(f"Verified by {thread.verified_by}")
-    thread, note = _note(
-        thread, works, scene=scene, kind=kind,
-        head=_work_head(lead, whole, many=many), subtitle=scene.request, facts=facts,
-        narrative=_narrative(scene, ""), importance=0.5,
+        work = replace(work, files_read=joined(earlier.files_read, work.files_read))
+    read = work.files_read
+    facts = [change_fact(w) for w in whole[:12]]
+    if work.verified_by:
+        facts.append(f"Verified by {work.verified_by}")
+    work, note = _note(
+        work, changes, prompt=prompt, kind=kind,
+        head=_change_head(lead, whole, many=many), subtitle=prompt.request, facts=facts,
+        narrative=_narrative(prompt, ""), importance=0.5,
     )  # fmt: skip
     if many:
-        return thread, note
-    key = earlier.key if earlier else f"{thread.agent or ''}:{lead.first_step}:{lead.path}"[:250]
+        return work, note
+    key = earlier.key if earlier else f"{work.agent or ''}:{lead.first_step}:{lead.path}"[:250]
     spent = earlier.tokens if earlier else 0
-    began = earlier.prompt_number if earlier else scene.prompt_number
+    began = earlier.prompt_number if earlier else prompt.prompt_number
     head = note.observation.title
-    told = ReportedWork(key, head, kind, began, lead, spent + note.tokens, read)
-    others = tuple(t for t in thread.told if t.key != key)
-    thread = replace(thread, told=(*others, told)[-MAX_TOLD:])
+    reported = ReportedChange(key, head, kind, began, lead, spent + note.tokens, read)
+    others = tuple(t for t in work.reported if t.key != key)
+    work = replace(work, reported=(*others, reported)[-MAX_REPORTED:])
     before = earlier.title if earlier else None
-    return thread, replace(note, key=key, earlier_tokens=spent, earlier_title=before)
+    return work, replace(note, key=key, earlier_tokens=spent, earlier_title=before)
 
 
-def _told_before(
-    thread: AgentTrace, work: FileWork, kind: Kind, scene: PromptContext
-) -> ReportedWork | None:
-    """What was told of the same kind of work on the same file not long ago."""
-    since = scene.prompt_number - MORE_WITHIN_PROMPTS
-    for told in thread.told:
-        if (told.work.path, told.kind) == (work.path, kind) and told.prompt_number >= since:
-            return told
+def _reported_before(
+    work: AgentWork, change: FileChange, kind: Kind, prompt: PromptContext
+) -> ReportedChange | None:
+    """A recent observation of the same kind of change to the same file."""
+    since = prompt.prompt_number - MORE_WITHIN_PROMPTS
+    for reported in work.reported:
+        if (reported.change.path, reported.kind) == (
+            change.path,
+            kind,
+        ) and reported.prompt_number >= since:
+            return reported
     return None
 
 
-def _work_head(lead: FileWork, works: Sequence[FileWork], *, many: bool) -> str:
+def _change_head(lead: FileChange, changes: Sequence[FileChange], *, many: bool) -> str:
     if many:
-        verb = "Create" if _mostly_new(works) else "Change"
-        return f"{verb} {len(works)} files {_common_folder(works)}"
-    head = work_title(lead)
-    tested = lead.kind != "test" and any(w.kind == "test" for w in works)
+        verb = "Create" if _mostly_new(changes) else "Change"
+        return f"{verb} {len(changes)} files {_common_folder(changes)}"
+    head = change_title(lead)
+    tested = lead.kind != "test" and any(w.kind == "test" for w in changes)
     return f"{head}, with tests" if tested and len(head) < 86 else head
 
 
-def _work_kind(works: Sequence[FileWork], scene: PromptContext, *, many: bool) -> Kind:
-    work = _leading(works)
-    if work.moved_from or (work.renamed and not work.added):
+def _change_kind(changes: Sequence[FileChange], prompt: PromptContext, *, many: bool) -> Kind:
+    change = _leading(changes)
+    if change.moved_from or (change.renamed and not change.added):
         return "refactor"
-    if work.kind != "code":
+    if change.kind != "code":
         return "change"
-    if scene.intent == "fix":
+    if prompt.intent == "fix":
         return "bugfix"
-    if scene.intent == "refactor":
+    if prompt.intent == "refactor":
         return "refactor"
     if many:
-        return "feature" if _mostly_new(works) else "change"
-    return "feature" if work.created or work.added else "change"
+        return "feature" if _mostly_new(changes) else "change"
+    return "feature" if change.created or change.added else "change"
 
 
 def _note(
-    thread: AgentTrace,
-    works: Sequence[FileWork],
+    work: AgentWork,
+    changes: Sequence[FileChange],
     *,
-    scene: PromptContext,
+    prompt: PromptContext,
     kind: Kind,
     head: str,
     subtitle: str | None,
@@ -321,10 +344,10 @@ def _note(
     importance: float,
     modified: tuple[str, ...] = (),
     extra: str = "",
-) -> tuple[AgentTrace, Note]:
-    """The note, and the thread without what went into it."""
-    paths = modified or tuple(w.path for w in works)
-    names = " ".join(name for w in works for name in (*w.added, *w.changed))
+) -> tuple[AgentWork, ObservationNote]:
+    """The note, and the work that is left without it."""
+    paths = modified or tuple(w.path for w in changes)
+    names = " ".join(name for w in changes for name in (*w.added, *w.changed))
     observation = Observation(
         kind=kind,
         title=title(head),
@@ -332,32 +355,32 @@ def _note(
         facts=tuple(shorten(" ".join(f.split()), limit=300) for f in facts),
         narrative=narrative or None,
         concepts=concepts_of(f"{head} {names} {extra}", paths),
-        files_read=thread.files_read,
+        files_read=work.files_read,
         files_modified=paths,
-        prompt_number=scene.prompt_number or None,
-        branch=scene.branch,
-        commit=scene.commit,
-        agent=thread.agent,
+        prompt_number=prompt.prompt_number or None,
+        branch=prompt.branch,
+        commit=prompt.commit,
+        agent=work.agent,
     )
-    tokens = thread.tokens + sum(w.tokens for w in works)
-    told = {w.path for w in works}
-    rest = tuple(w for w in thread.works if w.path not in told)
-    # What a commit or a fix spoke for is settled; later work on it is another matter.
-    is_settled = subtitle is not None and subtitle != scene.request
-    open_told = tuple(t for t in thread.told if not (is_settled and t.work.path in told))
-    thread = replace(thread, tokens=0, files_read=(), searches=(), works=rest, told=open_told)
-    return thread, Note(observation, tokens, importance)
+    tokens = work.tokens + sum(w.tokens for w in changes)
+    reported = {w.path for w in changes}
+    rest = tuple(w for w in work.changes if w.path not in reported)
+    # A commit or a fix settles its files: later changes get an observation of their own.
+    is_settled = subtitle is not None and subtitle != prompt.request
+    still_open = tuple(t for t in work.reported if not (is_settled and t.change.path in reported))
+    work = replace(work, tokens=0, files_read=(), searches=(), changes=rest, reported=still_open)
+    return work, ObservationNote(observation, tokens, importance)
 
 
-def _narrative(scene: PromptContext, text: str) -> str | None:
-    asked = f'Asked: "{scene.request}".' if scene.request else ""
+def _narrative(prompt: PromptContext, text: str) -> str | None:
+    asked = f'Asked: "{prompt.request}".' if prompt.request else ""
     return " ".join(part for part in (asked, text.strip()) if part) or None
 
 
-def _grouped(works: Sequence[FileWork]) -> list[list[FileWork]]:
+def _grouped(changes: Sequence[FileChange]) -> list[list[FileChange]]:
     """Each file for itself, but a test together with what it tests."""
-    groups = [[w] for w in works if w.kind != "test"]
-    for test in (w for w in works if w.kind == "test"):
+    groups = [[w] for w in changes if w.kind != "test"]
+    for test in (w for w in changes if w.kind == "test"):
         stem = PurePosixPath(test.path).stem.lower()
         home = next((g for g in groups if _stem(g[0]) and _stem(g[0]) in stem), None)
         if home is not None:
@@ -367,32 +390,34 @@ def _grouped(works: Sequence[FileWork]) -> list[list[FileWork]]:
     return groups
 
 
-def _stem(work: FileWork) -> str:
-    stem = PurePosixPath(work.path).stem.lower()
-    return stem if work.kind == "code" and len(stem) > 2 else ""
+def _stem(change: FileChange) -> str:
+    stem = PurePosixPath(change.path).stem.lower()
+    return stem if change.kind == "code" and len(stem) > 2 else ""
 
 
-def _leading(works: Sequence[FileWork]) -> FileWork:
-    """The piece of work that a group is named after."""
+def _leading(changes: Sequence[FileChange]) -> FileChange:
+    """The change that a group is named after."""
     rank = {"code": 0, "config": 1, "other": 2, "test": 3, "document": 4}
-    return min(works, key=lambda w: (rank[w.kind], -len(w.added) - len(w.changed), -w.lines))
+    return min(changes, key=lambda w: (rank[w.kind], -len(w.added) - len(w.changed), -w.lines))
 
 
-def _mostly_new(works: Sequence[FileWork]) -> bool:
-    return sum(work.created for work in works) * 2 > len(works)
+def _mostly_new(changes: Sequence[FileChange]) -> bool:
+    return sum(change.created for change in changes) * 2 > len(changes)
 
 
-def _common_folder(works: Sequence[FileWork]) -> str:
-    folders = [PurePosixPath(w.path).parent.parts for w in works]
+def _common_folder(changes: Sequence[FileChange]) -> str:
+    folders = [PurePosixPath(w.path).parent.parts for w in changes]
     shared: list[str] = []
     for parts in zip(*folders, strict=False):
         if len(set(parts)) > 1:
             break
         shared.append(parts[0])
-    return f"in {'/'.join(shared)}" if shared else f"({listed([base(w.path) for w in works])})"
+    return (
+        f"in {'/'.join(shared)}" if shared else f"({listed([short_path(w.path) for w in changes])})"
+    )
 
 
-def _failing_thing(failure: Failure) -> str:
+def _failing_thing(failure: OpenFailure) -> str:
     if failure.names:
         names = [short_test_name(name) for name in failure.names]
         shown = 2 if sum(map(len, names[:2])) <= 60 else 1

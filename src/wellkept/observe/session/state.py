@@ -1,7 +1,7 @@
-"""What the observer of a session holds open between two events, as plain data.
+"""Session state carried between events. Serialised with the session.
 
-It is kept with the session, in the same transaction as what was made of the events; so any process
-can go on where another stopped. Everything in it comes from cleaned events and is bounded.
+The only state of the reducer: any process can continue where another stopped. It is written in the
+same transaction as what the events made. Everything in it comes from cleaned events and is bounded.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from wellkept.core.codec import Json, payload_from_json, payload_to_json
 from wellkept.core.errors import UsageError
 from wellkept.core.records import record, replace
 from wellkept.core.session_steps import SessionStep
+from wellkept.observe.signals.state import SignalState
 
 MAX_LISTED = 40
+MAX_AGENTS = 40
 _Item = TypeVar("_Item")
 
 
 @record
-class FileWork:
-    """What was done to one file and is not told yet. `step` is when it was last touched."""
+class FileChange:
+    """Unreported changes to one file. `first_step` and `step` are the first and last edit."""
 
     path: str
     kind: Literal["code", "test", "config", "document", "other"]
@@ -37,25 +39,30 @@ class FileWork:
 
 
 @record
-class ReportedWork:
-    """Work on a file that was told under a key: more of its kind soon after is told there again.
+class ReportedChange:
+    """A change that has an observation under `key`; further changes soon after extend it.
 
-    `prompt_number` is where it began.
+    `prompt_number` is the prompt of the first of them.
     """
 
     key: str
     title: str
     kind: str
     prompt_number: int
-    work: FileWork
+    change: FileChange
     tokens: int
     files_read: tuple[str, ...] = ()
 
 
 @record
-class Failure:
-    """A command that failed and has not worked since."""
+class OpenFailure:
+    """A command that failed and has not worked since.
 
+    `step` is its first failure. `commands_since` are commands that worked meanwhile. `reported`
+    when it needs no observation of its own.
+    """
+
+    agent: str | None
     subject: str
     command: str
     is_test: bool
@@ -63,28 +70,26 @@ class Failure:
     names: tuple[str, ...] = ()
     error: str | None = None
     attempts: int = 1
-    between: tuple[str, ...] = ()
-    told: bool = False
+    commands_since: tuple[str, ...] = ()
+    reported: bool = False
 
 
 @record
-class AgentTrace:
-    """The work of the agent, or of one of its sub-agents, since the last observation."""
+class AgentWork:
+    """The work of the main agent, or of one sub-agent, since its last observation."""
 
     agent: str | None = None
-    step: int = 0
     tokens: int = 0
     files_read: tuple[str, ...] = ()
     searches: tuple[str, ...] = ()
-    works: tuple[FileWork, ...] = ()
-    told: tuple[ReportedWork, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    changes: tuple[FileChange, ...] = ()
+    reported: tuple[ReportedChange, ...] = ()
     verified_by: str | None = None
 
 
 @record
 class SummaryInput:
-    """What a session's summary is told from."""
+    """What a session's summary is written from."""
 
     requests: tuple[str, ...] = ()
     files_read: tuple[str, ...] = ()
@@ -100,53 +105,62 @@ class SummaryInput:
 
 @record
 class SessionState:
-    """Everything held open in one session.
+    """The whole state of one session.
 
-    `caught_from` is the moment of the first event that a hook process caught: what a transcript
-    tells from there on is known already. `imported` says that a transcript was taken in.
+    `step` counts tool calls; `steps` is the step log. `captured_from` is the time of the first
+    event that a hook captured: a transcript is not imported from there on. `imported` when a
+    transcript was imported.
     """
 
     roots: tuple[str, ...] = ()
     next_seq: int = 0
     intent: Literal["fix", "feature", "refactor", "other"] = "other"
-    threads: tuple[AgentTrace, ...] = ()
-    tale: SummaryInput = SummaryInput()
+    step: int = 0
+    steps: tuple[SessionStep, ...] = ()
+    failures: tuple[OpenFailure, ...] = ()
+    agents: tuple[AgentWork, ...] = ()
+    summary: SummaryInput = SummaryInput()
+    signals: SignalState = SignalState()
     calls: tuple[str, ...] = ()
     model_failures: int = 0
-    caught_from: str | None = None
+    captured_from: str | None = None
     imported: bool = False
-    trail: tuple[SessionStep, ...] = ()
 
-    def thread(self, agent: str | None) -> AgentTrace:
-        """The thread of an agent, new if need be."""
-        return next((t for t in self.threads if t.agent == agent), AgentTrace(agent))
+    def work_of(self, agent: str | None) -> AgentWork:
+        """The work of an agent, new if need be."""
+        return next((work for work in self.agents if work.agent == agent), AgentWork(agent))
 
-    def with_thread(self, thread: AgentTrace) -> SessionState:
-        """The desk with one thread put back; one that holds nothing is dropped."""
-        others = tuple(t for t in self.threads if t.agent != thread.agent)
-        keep = thread.agent is None or thread.works or thread.failures or thread.tokens
-        return replace(self, threads=(*others, thread) if keep else others)
+    def with_work(self, work: AgentWork) -> SessionState:
+        """The state with one agent's work replaced; a sub-agent without open work is dropped."""
+        others = tuple(one for one in self.agents if one.agent != work.agent)
+        is_open = work.agent is None or work.changes or work.tokens
+        agents = (*others, work) if is_open else others
+        if len(agents) > MAX_AGENTS:
+            oldest = next(one for one in agents if one.agent is not None)
+            agents = tuple(one for one in agents if one is not oldest)
+        return replace(self, agents=agents)
 
 
 def load_state(work: Json) -> SessionState:
-    """The desk as it was kept; an empty one when it is of another time and cannot be read."""
+    """The state from JSON; an empty one when it was written by another version."""
     if not isinstance(work, dict):
         return SessionState()
     try:
         return payload_from_json(SessionState, cast("dict[str, Json]", work))
     except UsageError:
+        # Sequence numbers must go on, or observations would be sorted wrongly.
         seq = work.get("next_seq")
         return SessionState(next_seq=seq if isinstance(seq, int) else 0)
 
 
-def dump_state(desk: SessionState) -> Json:
-    """The desk as JSON."""
-    return cast("Json", payload_to_json(desk))
+def dump_state(state: SessionState) -> Json:
+    """The state as JSON."""
+    return cast("Json", payload_to_json(state))
 
 
 def joined(
-    old: tuple[_Item, ...], new: tuple[_Item, ...], *, most: int = MAX_LISTED
+    old: tuple[_Item, ...], new: tuple[_Item, ...], *, limit: int = MAX_LISTED
 ) -> tuple[_Item, ...]:
-    """Both lists without repeats, the later mention counting; the latest are kept."""
+    """Both lists without duplicates, the later mention counting; the latest are kept."""
     fresh = tuple(dict.fromkeys(new))
-    return (*(item for item in old if item not in fresh), *fresh)[-most:]
+    return (*(item for item in old if item not in fresh), *fresh)[-limit:]

@@ -1,4 +1,4 @@
-"""Saying in a few words what was done: titles as an engineer would write them.
+"""Titles and facts that describe file changes.
 
 Invariant: a title is one line of fewer than 100 characters.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from wellkept.core.text import shorten
-from wellkept.observe.session.state import FileWork
+from wellkept.observe.session.state import FileChange
 
 MAX_TITLE_CHARS = 99
 _SHOWN_NAMES = 2
@@ -34,109 +34,116 @@ def listed(names: Sequence[str], *, most: int = _SHOWN_NAMES) -> str:
     return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
-def base(path: str) -> str:
-    """The short name of a file; a name that says nothing alone takes its folder along."""
+def short_path(path: str) -> str:
+    """The name of a file; a generic name keeps its folder."""
     pure = PurePosixPath(path)
     plain = pure.name in ("__init__.py", "index.ts", "index.js", "mod.rs", "main.go", "index.tsx")
     return f"{pure.parent.name}/{pure.name}" if plain and pure.parent.name else pure.name
 
 
-def work_title(work: FileWork) -> str:
-    """What was done to one file."""
-    file = base(work.path)
-    if work.deleted:
+def change_title(change: FileChange) -> str:
+    """The title of a change to one file."""
+    file = short_path(change.path)
+    if change.deleted:
         return title(f"Delete {file}")
-    if work.moved_from:
-        return title(f"Move {base(work.moved_from)} to {work.path}")
-    if work.created:
-        return title(f"Create {file}{_holding(work)}")
-    if not _names(work):
-        return title(_plain(work))
-    deed, _, preposition = _deeds(work).rpartition(" ")
+    if change.moved_from:
+        return title(f"Move {short_path(change.moved_from)} to {change.path}")
+    if change.created:
+        return title(f"Create {file}{_contents(change)}")
+    if not _names(change):
+        return title(_plain(change))
+    verb, _, preposition = _verb_phrase(change).rpartition(" ")
     end = f" {preposition} {shorten(file, limit=50)}"
-    return shorten(" ".join(deed.split()), limit=MAX_TITLE_CHARS - len(end)) + end
+    return shorten(" ".join(verb.split()), limit=MAX_TITLE_CHARS - len(end)) + end
 
 
-def work_fact(work: FileWork) -> str:
-    """The same for a list of facts: every name, with the whole path."""
-    if work.created and work.kind in ("config", "document"):
-        return f"{work.path}: new file, {work.lines} lines"
+def change_fact(change: FileChange) -> str:
+    """A change as a fact: every name, with the whole path."""
+    if change.created and change.kind in ("config", "document"):
+        return f"{change.path}: new file, {change.lines} lines"
     parts = [
         f"{verb} {listed(names, most=8)}"
         for verb, names in (
-            ("added", work.added),
-            ("changed", work.changed),
-            ("removed", work.removed),
-            ("renamed", work.renamed),
+            ("added", change.added),
+            ("changed", change.changed),
+            ("removed", change.removed),
+            ("renamed", change.renamed),
         )
         if names
     ]
-    head = "new file, " if work.created else "deleted, " if work.deleted else ""
-    return f"{work.path}: {head}{'; '.join(parts) or _extent(work)}"
+    head = "new file, " if change.created else "deleted, " if change.deleted else ""
+    return f"{change.path}: {head}{'; '.join(parts) or _extent(change)}"
 
 
-def places(works: Sequence[FileWork]) -> str:
-    """Where work was done: the names touched and their files."""
-    if len(works) == 1:
-        names = [*works[0].changed, *works[0].added, *works[0].renamed]
-        where = base(works[0].path)
+def changed_names(changes: Sequence[FileChange]) -> str:
+    """The names that changed, and their files."""
+    if len(changes) == 1:
+        names = [*changes[0].changed, *changes[0].added, *changes[0].renamed]
+        where = short_path(changes[0].path)
         return f"{listed(names)} in {where}" if names else where
-    return listed([base(w.path) for w in works])
+    return listed([short_path(w.path) for w in changes])
 
 
-def _names(work: FileWork) -> bool:
-    return bool(work.added or work.changed or work.removed or work.renamed)
+def _names(change: FileChange) -> bool:
+    return bool(change.added or change.changed or change.removed or change.renamed)
 
 
-def _holding(work: FileWork) -> str:
-    if work.kind == "test" and work.added:
+def _contents(change: FileChange) -> str:
+    if change.kind == "test" and change.added:
         return (
-            f" with {len(work.added)} tests"
-            if len(work.added) > 1
-            else f" with {listed(work.added)}"
+            f" with {len(change.added)} tests"
+            if len(change.added) > 1
+            else f" with {listed(change.added)}"
         )
-    if work.kind == "code" and work.added:
-        return f" with {listed(work.added)}"
+    if change.kind == "code" and change.added:
+        return f" with {listed(change.added)}"
     return ""
 
 
-def _deeds(work: FileWork) -> str:
+def _verb_phrase(change: FileChange) -> str:
     """A verb phrase that ends with the preposition which the file's name follows."""
-    if work.kind in ("document", "config") and len(work.changed) + len(work.added) > _MANY_NAMES:
+    if (
+        change.kind in ("document", "config")
+        and len(change.changed) + len(change.added) > _MANY_NAMES
+    ):
         return "Rewrite most of"
-    if work.kind == "document":
-        return _section_deed(work)
-    if work.kind == "config" and work.changed == ("version",) and not work.added:
+    if change.kind == "document":
+        return _section_phrase(change)
+    if change.kind == "config" and change.changed == ("version",) and not change.added:
         return "Bump version in"
-    if work.renamed and not (work.added or work.removed):
-        old, _, new = work.renamed[0].partition(" -> ")
-        more = f" (and {len(work.renamed) - 1} more)" if len(work.renamed) > 1 else ""
+    if change.renamed and not (change.added or change.removed):
+        old, _, new = change.renamed[0].partition(" -> ")
+        more = f" (and {len(change.renamed) - 1} more)" if len(change.renamed) > 1 else ""
         return f"Rename {old} to {new}{more} in"
-    if work.added and work.changed:
-        return f"Add {listed(work.added)} and change {listed(work.changed)} in"
-    if work.added and work.removed:
-        return f"Replace {listed(work.removed)} with {listed(work.added)} in"
-    if work.added:
-        return f"Add {listed(work.added)} to"
-    if work.changed:
-        return f"Change {listed(work.changed)} in"
-    return f"Remove {listed(work.removed)} from"
+    if change.added and change.changed:
+        return f"Add {listed(change.added)} and change {listed(change.changed)} in"
+    if change.added and change.removed:
+        return f"Replace {listed(change.removed)} with {listed(change.added)} in"
+    if change.added:
+        return f"Add {listed(change.added)} to"
+    if change.changed:
+        return f"Change {listed(change.changed)} in"
+    return f"Remove {listed(change.removed)} from"
 
 
-def _section_deed(work: FileWork) -> str:
-    """What was done to a document, by its headings; one is enough to know it by."""
-    if work.added:
-        return f"Add section {listed(work.added, most=1)} to"
-    if work.changed or work.renamed:
-        return f"Change section {listed(work.changed or work.renamed, most=1)} in"
-    return f"Remove section {listed(work.removed, most=1)} from"
+def _section_phrase(change: FileChange) -> str:
+    """A change to a document, by its first heading."""
+    if change.added:
+        return f"Add section {listed(change.added, most=1)} to"
+    if change.changed or change.renamed:
+        return f"Change section {listed(change.changed or change.renamed, most=1)} in"
+    return f"Remove section {listed(change.removed, most=1)} from"
 
 
-def _plain(work: FileWork) -> str:
-    return f"Edit {base(work.path)} ({_extent(work)})" if work.lines else f"Edit {base(work.path)}"
+def _plain(change: FileChange) -> str:
+    return (
+        f"Edit {short_path(change.path)} ({_extent(change)})"
+        if change.lines
+        else f"Edit {short_path(change.path)}"
+    )
 
 
-def _extent(work: FileWork) -> str:
-    if not work.lines:
+def _extent(change: FileChange) -> str:
+    if not change.lines:
         return "edited"
-    return f"{work.lines} line{'s' if work.lines != 1 else ''} changed"
+    return f"{change.lines} line{'s' if change.lines != 1 else ''} changed"

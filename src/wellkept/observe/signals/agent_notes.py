@@ -1,7 +1,7 @@
-"""Notes that an agent makes while it works: on the session's scratchpad at once, no memory yet.
+"""Notes that an agent adds to its session's scratchpad.
 
-A note is told to the same session from the next step on; it becomes a memory when the work has
-held up, and goes with the scratchpad when it has not.
+A note is shown to the same session at once. It becomes a memory when the work is validated, and is
+discarded with the scratchpad when it is not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wellkept.core.types import MemoryType
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import retried
 from wellkept.observe.reading.sanitize import safe_text
-from wellkept.observe.signals.collector_state import load_collector
+from wellkept.observe.session.state import load_state
 from wellkept.observe.thresholds import MAX_NOTES
 
 MAX_NOTE_CHARS = 4_000
@@ -31,9 +31,9 @@ def add_note(
     type: MemoryType = MemoryType.FACT,
     files: Sequence[str] = (),
 ) -> AgentNote | None:
-    """Put a note on a session's scratchpad; None when there is no room for more.
+    """Add a note to a session's scratchpad; None when it is full.
 
-    What the session has noted before in the same words is not noted again.
+    The same text is noted once.
     """
     text = safe_text(content.strip(), limit=MAX_NOTE_CHARS)
 
@@ -45,7 +45,7 @@ def add_note(
         note = AgentNote(
             engine.new_id(), text, type.value, pad.step, to_ms(engine.clock()), tuple(files)
         )
-        noted = _with_note(pad, note)
+        noted = _with_note(pad, note, task=load_state(session.work).signals.task)
         if noted is None:
             return None
         engine.store.apply([PutScratchpad(replace(noted, updated_at=engine.clock()))])
@@ -60,10 +60,10 @@ def _fresh(session: SessionRecord) -> Scratchpad:
     )
 
 
-def _with_note(pad: Scratchpad, note: AgentNote) -> Scratchpad | None:
-    """The scratchpad with the note on the current sub-task; None when that is full."""
-    task = pad.for_task(load_collector(pad.work).task)
-    if len(task.notes) >= MAX_NOTES:
+def _with_note(pad: Scratchpad, note: AgentNote, *, task: str | None) -> Scratchpad | None:
+    """The scratchpad with a note under the current sub-task, open for review again."""
+    noted = pad.for_task(task)
+    if len(noted.notes) >= MAX_NOTES:
         return None
-    changed = replace(task, notes=(*task.notes, note), promoted=False)
+    changed = replace(noted, notes=(*noted.notes, note), promoted=False)
     return replace(pad.with_task(changed), state=ScratchpadStatus.OPEN)

@@ -1,7 +1,7 @@
-"""A sheet of a scratchpad while it is written on: quick to add to, bounded when it is put away.
+"""Build the scratchpad part of one sub-task from signals.
 
-Invariant: a sheet never grows beyond its bounds, however long the session; what was used least and
-longest ago goes first.
+Invariant: it never grows beyond its bounds, however long the session; the least used and oldest
+entries go first.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from wellkept.core.scratchpad import (
     Validation,
 )
 from wellkept.observe import thresholds as t
-from wellkept.observe.signals.error_rules import error_signature
+from wellkept.observe.reading.command_results import error_signature
 
 _Key = TypeVar("_Key")
 _Signal = TypeVar("_Signal")
 
 
 class ScratchpadBuilder:
-    """What is noticed of one sub-task, as it comes."""
+    """Signals of one sub-task, added one by one."""
 
     def __init__(self, sheet: TaskScratchpad) -> None:
         self._sheet = sheet
@@ -53,7 +53,7 @@ class ScratchpadBuilder:
         self.changed = False
 
     def touch(self, path: str, *, step: int, edited: bool) -> None:
-        """A file was read or changed."""
+        """Count a read or an edit of a file."""
         known = self.files.get(path) or FileAccess(path, 0, 0, step, step)
         self.files[path] = FileAccess(
             path, known.reads + (not edited), known.edits + edited, known.first_step, step
@@ -63,65 +63,65 @@ class ScratchpadBuilder:
             self.last_edit_step = step
         _trim(self.files, t.MAX_FILES)
 
-    def pair(self, seen: CoAccess) -> None:
-        """Two files were used within a few steps."""
-        key = (seen.file_a, seen.file_b)
+    def pair(self, signal: CoAccess) -> None:
+        """Count two files that were used within a few steps."""
+        key = (signal.file_a, signal.file_b)
         if known := self.pairs.get(key):
-            seen = CoAccess(
+            signal = CoAccess(
                 *key,
                 count=known.count + 1,
-                a_first=known.a_first + seen.a_first,
-                step_delta=min(known.step_delta, seen.step_delta),
-                time_delta_ms=min(known.time_delta_ms, seen.time_delta_ms),
-                edited=known.edited or seen.edited,
-                step=seen.step,
-                both_edited=known.both_edited or seen.both_edited,
+                a_first=known.a_first + signal.a_first,
+                step_delta=min(known.step_delta, signal.step_delta),
+                time_delta_ms=min(known.time_delta_ms, signal.time_delta_ms),
+                edited=known.edited or signal.edited,
+                step=signal.step,
+                both_edited=known.both_edited or signal.both_edited,
             )
-        self.pairs[key] = seen
+        self.pairs[key] = signal
         _trim(self.pairs, t.MAX_PAIRS)
 
-    def fail(self, seen: ErrorRetry, *, counts_again: bool) -> None:
-        """A command failed; one that is only work in progress counts once in a session."""
-        if known := self.errors.get(seen.signature):
+    def fail(self, signal: ErrorRetry, *, counts_again: bool) -> None:
+        """Count an error; work in progress counts once in a session."""
+        if known := self.errors.get(signal.signature):
             count = known.count + counts_again
-            seen = replace(known, count=count, last_step=seen.last_step)
-        self.errors[seen.signature] = seen
+            signal = replace(known, count=count, last_step=signal.last_step)
+        self.errors[signal.signature] = signal
         _trim(self.errors, t.MAX_ERRORS)
 
-    def go_back(self, seen: Backtrack) -> None:
-        """An edit was made again. However often for the same reason, it is one struggle."""
-        self.backtracks[backtrack_subject(seen)] = seen
+    def backtrack(self, signal: Backtrack) -> None:
+        """Note a redone edit; once for each reason."""
+        self.backtracks[backtrack_subject(signal)] = signal
         _trim(self.backtracks, t.MAX_BACKTRACKS)
 
     def dwell(self, path: str, ms: int) -> None:
-        """Time was spent on a file."""
+        """Add time spent on a file."""
         known = self.dwells.get(path) or TimeAnomaly(path, 0, 1)
         self.dwells[path] = replace(known, dwell_ms=known.dwell_ms + ms)
         _trim(self.dwells, t.MAX_FILES)
 
     def reread(self, path: str) -> None:
-        """The same part of a file was read again."""
+        """Count a repeated read of the same part of a file."""
         known = self.dwells.get(path) or TimeAnomaly(path, 0, 1)
         self.dwells[path] = replace(known, read_count=known.read_count + 1)
         _trim(self.dwells, t.MAX_FILES)
 
-    def follow(self, step: SequenceStep) -> None:
-        """A step of the work; each counts where it was first taken."""
+    def add_step(self, step: SequenceStep) -> None:
+        """Add a step to the sequence; each step counts where it came first."""
         if len(self.sequence) < t.MAX_STEPS:
             self.sequence.setdefault((step.tool, step.what), step)
 
-    def validate(self, seen: Validation) -> None:
-        """Something told whether the work holds."""
-        self.validations = [*self.validations, seen][-t.MAX_VALIDATIONS :]
+    def validate(self, signal: Validation) -> None:
+        """Add a validation."""
+        self.validations = [*self.validations, signal][-t.MAX_VALIDATIONS :]
 
-    def commit(self, made: SessionCommit) -> None:
-        """A commit was made."""
-        self.commits = [*self.commits, made][-t.MAX_COMMITS :]
+    def commit(self, commit: SessionCommit) -> None:
+        """Add a commit."""
+        self.commits = [*self.commits, commit][-t.MAX_COMMITS :]
 
-    def give_up(self, end: AbandonedApproach) -> None:
-        """An approach was given up; files that are undone one after the other are one approach."""
+    def add_dead_end(self, end: AbandonedApproach) -> None:
+        """Add a dead end; files that are undone one after the other are one approach."""
         last = self.dead_ends[-1] if self.dead_ends else None
-        if last is not None and _is_one(last, end):
+        if last is not None and _is_same_approach(last, end):
             self.dead_ends[-1] = replace(
                 last,
                 files=tuple(dict.fromkeys((*last.files, *end.files)))[:8],
@@ -133,24 +133,24 @@ class ScratchpadBuilder:
         self.dead_ends = [*others, end][-t.MAX_DEAD_ENDS :]
 
     def note(self, note: AgentNote) -> None:
-        """Something that should be remembered."""
+        """Add a note."""
         if len(self.notes) < t.MAX_NOTES:
             self.notes.setdefault(note.id, note)
 
-    def closed(self) -> TaskScratchpad:
-        """The sheet inside its bounds."""
+    def build(self) -> TaskScratchpad:
+        """The scratchpad part, inside its bounds."""
         return replace(
             self._sheet,
             last_step=self.last_step,
             last_edit_step=self.last_edit_step,
             edit_count=self.edit_count,
             tokens=self.tokens,
-            files=_most(self.files, t.MAX_FILES, lambda f: (f.reads + f.edits, f.last_step)),
-            pairs=_most(self.pairs, t.MAX_PAIRS, lambda p: (p.edited, p.count, p.step)),
-            errors=_most(self.errors, t.MAX_ERRORS, lambda e: (e.count, e.last_step)),
-            backtracks=_most(self.backtracks, t.MAX_BACKTRACKS, lambda b: (b.count, b.step)),
+            files=_top(self.files, t.MAX_FILES, lambda f: (f.reads + f.edits, f.last_step)),
+            pairs=_top(self.pairs, t.MAX_PAIRS, lambda p: (p.edited, p.count, p.step)),
+            errors=_top(self.errors, t.MAX_ERRORS, lambda e: (e.count, e.last_step)),
+            backtracks=_top(self.backtracks, t.MAX_BACKTRACKS, lambda b: (b.count, b.step)),
             dead_ends=tuple(self.dead_ends),
-            anomalies=_most(self.dwells, t.MAX_FILES, lambda d: (d.read_count, d.dwell_ms)),
+            anomalies=_top(self.dwells, t.MAX_FILES, lambda d: (d.read_count, d.dwell_ms)),
             sequence=tuple(self.sequence.values()),
             commits=tuple(self.commits),
             validations=tuple(self.validations),
@@ -161,26 +161,26 @@ class ScratchpadBuilder:
 
 
 def backtrack_subject(back: Backtrack) -> str:
-    """What makes two steps back one: the cause, the file, and what showed it."""
+    """The identity of a backtrack: its cause, its file, and the clue."""
     clue = error_signature("", back.hint) if back.hint else "\n".join(back.files)
     return f"{back.cause}\n{back.path}\n{clue}"
 
 
-def _is_one(last: AbandonedApproach, end: AbandonedApproach) -> bool:
+def _is_same_approach(last: AbandonedApproach, end: AbandonedApproach) -> bool:
     is_near = end.last_step - last.last_step <= t.RE_EDIT_STEPS
     return is_near and last.why == end.why and not (last.said or end.said)
 
 
 def _trim(signals: dict[_Key, _Signal], most: int) -> None:
-    """While a sheet is open a few more are held than are kept."""
+    """Hold a few more than are kept until the part is built."""
     if len(signals) > 4 * most:
         del signals[next(iter(signals))]
 
 
-def _most(
+def _top(
     signals: Mapping[_Key, _Signal], most: int, rank: Callable[[_Signal], tuple[int, ...]]
 ) -> tuple[_Signal, ...]:
-    """The signals that weigh most, in the order in which they came."""
+    """The signals of highest rank, in the order in which they came."""
     values = list(signals.values())
     if len(values) <= most:
         return tuple(values)
