@@ -95,10 +95,10 @@ def figures(
 
 
 def _found(folder: Path) -> list[Transcript]:
-    where = ClientFolders(
+    folders = ClientFolders(
         home=folder, project=folder, environment={"CLAUDE_CONFIG_DIR": str(folder)}
     )
-    return [t for t in transcripts("claude-code", where=where) if isinstance(t, Transcript)]
+    return [t for t in transcripts("claude-code", folders=folders) if isinstance(t, Transcript)]
 
 
 def _parsed(folder: Path) -> int:

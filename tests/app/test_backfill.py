@@ -60,8 +60,8 @@ def take(
     wanted: TranscriptFilter | None = None,
     dry_run: bool = False,
 ) -> TranscriptReport:
-    where = ClientFolders(home=paths[0], project=paths[0], environment={})
-    found = transcripts("claude-code", where=where, paths=paths)
+    folders = ClientFolders(home=paths[0], project=paths[0], environment={})
+    found = transcripts("claude-code", folders=folders, paths=paths)
     wish = wanted or TranscriptFilter()
     return import_transcripts(
         wk, "claude-code", found, wanted=wish, dry_run=dry_run, environment={}

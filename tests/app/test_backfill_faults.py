@@ -40,8 +40,8 @@ from wellkept.clients.hook_spec import ClientFolders
 backfill.BATCH_EVENTS = 7
 kept, database = Path(sys.argv[1]), sys.argv[2]
 with wellkept.open(database, project="demo", embedder="none", environment={}) as wk:
-    where = ClientFolders(home=kept, project=kept, environment={})
-    found = transcripts("claude-code", where=where, paths=[kept])
+    folders = ClientFolders(home=kept, project=kept, environment={})
+    found = transcripts("claude-code", folders=folders, paths=[kept])
     import_transcripts(wk, "claude-code", found, wanted=TranscriptFilter(), environment={})
 """
 _COUNTED = ("prompt_count", "turn_count", "tool_count", "observation_count", "ended_at")
@@ -162,8 +162,8 @@ def test_a_file_without_leave_to_read_is_named(tmp_path: Path, shop: Path) -> No
 
 def test_a_transcript_that_goes_away_meanwhile_is_named(tmp_path: Path, shop: Path) -> None:
     gone, _ = (session(tmp_path / "kept", name, cwd=shop) for name in ("s-1", "s-2"))
-    where = ClientFolders(home=tmp_path, project=tmp_path, environment={})
-    found = list(transcripts("claude-code", where=where, paths=[tmp_path / "kept"]))
+    folders = ClientFolders(home=tmp_path, project=tmp_path, environment={})
+    found = list(transcripts("claude-code", folders=folders, paths=[tmp_path / "kept"]))
     gone.unlink()
     with open_in(tmp_path, clock=ManualClock(NOW)) as wk:
         report = import_transcripts(

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.clients.recorded import recorded
-from wellkept.clients.install.targets import CLIENTS
+from wellkept.clients.install.client_files import CLIENTS
 from wellkept.clients.registry import translate
 from wellkept.core.events import Event, PromptSubmitted, ToolCalled
 from wellkept.store.spool_reader import RawEntry, files, read

@@ -18,7 +18,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from wellkept.app.processes import FOLDER_NAME, RunningProcess, announced, running_processes
-from wellkept.clients.answers.protocol import NoServerError, ask, is_answered
+from wellkept.clients.answers.protocol import NoServerError, ask, is_server_running
 from wellkept.server.auth import TOKEN_NAME
 from wellkept.store import spool
 
@@ -109,7 +109,7 @@ def test_what_hooks_catch_is_drained_told_and_answered_while_it_serves(
         assert _next_event(web.client, "session_ended")["session_id"] == SESSION
         found = web.client.get("/api/search", params={"query": "greet French"}).json()
         assert found["rows"]
-        assert is_answered(str(home))
+        assert is_server_running(str(home))
         asked = {
             "session_id": "another", "cwd": str(folder), "hook_event_name": "UserPromptSubmit",
             "prompt": "Do we greet in French?",

@@ -31,8 +31,8 @@ RECORDED = Path(__file__).parent / "transcripts"
 def found(
     source: str, *paths: Path, project: str = "/home/dev/shop"
 ) -> list[Transcript | UnreadableFile]:
-    where = ClientFolders(home=paths[0], project=Path(project), environment={})
-    return list(transcripts(source, where=where, paths=paths))
+    folders = ClientFolders(home=paths[0], project=Path(project), environment={})
+    return list(transcripts(source, folders=folders, paths=paths))
 
 
 def one(source: str, *paths: Path) -> Transcript:

@@ -21,7 +21,7 @@ from wellkept.app.hook_context import HookContextProvider, open_existing
 from wellkept.clients.answers import protocol
 from wellkept.clients.answers.protocol import SOCKET_NAME, NoServerError, ask
 from wellkept.clients.answers.responder import HookResponder
-from wellkept.clients.answers.server import LOCK_NAME, Answers, AnswerServer
+from wellkept.clients.answers.server import LOCK_NAME, AnswerServer, Respond
 from wellkept.clients.answers.shown_items import ShownItems
 from wellkept.store.sqlite.connection.database import Database
 from wellkept.store.sqlite.migrations import STEPS, migrate
@@ -79,7 +79,7 @@ def live(known: Machine) -> Iterator[Machine]:
         yield known
 
 
-def always(raw: bytes) -> Answers:
+def always(raw: bytes) -> Respond:
     return lambda client, event, payload: raw
 
 
@@ -331,7 +331,7 @@ class answering_raw:  # noqa: N801 - reads as a statement
         import socket
 
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with protocol.Address(str(state)) as address:
+        with protocol.SocketAddress(str(state)) as address:
             self._listener.bind(address)
         self._listener.listen(8)
         self._raw = raw
@@ -403,7 +403,7 @@ class TestProtocol:
     )
     def test_questions_of_another_kind_are_refused(self, head: bytes) -> None:
         with pytest.raises(protocol.ProtocolError):
-            protocol.read_question_head(head)
+            protocol.parse_request_header(head)
 
     def test_an_error_while_answering_ends_the_talk_and_is_told(self, state: Path) -> None:
         from wellkept.core.errors import StoreError, WellkeptError

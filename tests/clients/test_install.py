@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellkept.clients.hook_spec import ClientFolders, InstallScope, Programs, Shell
+from wellkept.clients.install.client_files import client_files
 from wellkept.clients.install.command_lines import command_line, harmless_line
 from wellkept.clients.install.files import (
     InstallRecord,
@@ -24,7 +25,6 @@ from wellkept.clients.install.files import (
     write_file,
 )
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState, PlannedFile
-from wellkept.clients.install.targets import files_of
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 
 pytestmark = pytest.mark.feature("C4")
@@ -41,13 +41,13 @@ def installer(tmp_path: Path) -> Installer:
 
 
 def _installer(folder: Path, *, command: tuple[str, ...] = COMMAND) -> Installer:
-    places = ClientFolders(home=folder / "home", project=folder / "project", environment={})
+    folders = ClientFolders(home=folder / "home", project=folder / "project", environment={})
     programs = Programs(hook=command)
-    return Installer(places=places, programs=programs, records=InstallRecords(folder / "data"))
+    return Installer(folders=folders, programs=programs, records=InstallRecords(folder / "data"))
 
 
 def _file(installer: Installer, client: str, scope: InstallScope = InstallScope.USER) -> Path:
-    return files_of(client).main(scope, installer.places)
+    return client_files(client).main(scope, installer.folders)
 
 
 def _given(installer: Installer, client: str, raw: bytes | str) -> Path:
@@ -58,7 +58,7 @@ def _given(installer: Installer, client: str, raw: bytes | str) -> Path:
 
 
 def _changed(change: InstallPlan) -> list[PlannedFile]:
-    return [file for file in change.files if not file.is_none]
+    return [file for file in change.files if not file.is_unchanged]
 
 
 def _commands(client: str, settings: Any) -> list[tuple[str, str]]:
@@ -94,8 +94,8 @@ def _tree(folder: Path) -> dict[str, bytes | None]:
 def test_each_client_has_its_own_place(
     installer: Installer, client: str, user: str, project: str
 ) -> None:
-    assert _file(installer, client) == installer.places.home / user
-    assert _file(installer, client, InstallScope.PROJECT) == installer.places.project / project
+    assert _file(installer, client) == installer.folders.home / user
+    assert _file(installer, client, InstallScope.PROJECT) == installer.folders.project / project
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_each_client_has_its_own_place(
 )
 def test_a_client_that_was_moved_is_found(tmp_path: Path, client: str, variable: str) -> None:
     moved = tmp_path / "moved"
-    places = ClientFolders(home=tmp_path, project=tmp_path, environment={variable: str(moved)})
-    assert files_of(client).main(InstallScope.USER, places).is_relative_to(moved)
+    folders = ClientFolders(home=tmp_path, project=tmp_path, environment={variable: str(moved)})
+    assert client_files(client).main(InstallScope.USER, folders).is_relative_to(moved)
 
 
 @pytest.mark.parametrize("client", JSON_CLIENTS)
@@ -172,12 +172,12 @@ def test_installing_twice_is_installing_once_and_uninstalling_leaves_nothing(
     before = _tree(tmp_path)
     installer.install(client, scope=scope)
     once = _tree(tmp_path)
-    assert installer.install(client, scope=scope).is_none
+    assert installer.install(client, scope=scope).is_unchanged
     assert _tree(tmp_path) == once
-    assert installer.standing(client, scope=scope).state is InstallState.INSTALLED
+    assert installer.status(client, scope=scope).state is InstallState.INSTALLED
     installer.uninstall(client, scope=scope)
     assert _tree(tmp_path) == before | {"data": None}
-    assert installer.uninstall(client, scope=scope).is_none
+    assert installer.uninstall(client, scope=scope).is_unchanged
 
 
 _SETTINGS = [
@@ -211,8 +211,8 @@ def test_uninstalling_gives_back_every_byte(installer: Installer, client: str, t
     changed = path.read_bytes()
     assert changed != text.encode()
     assert path.stat().st_mode & 0o777 == 0o640
-    assert installer.standing(client, scope=InstallScope.USER).state is InstallState.INSTALLED
-    assert installer.install(client, scope=InstallScope.USER).is_none
+    assert installer.status(client, scope=InstallScope.USER).state is InstallState.INSTALLED
+    assert installer.install(client, scope=InstallScope.USER).is_unchanged
     installer.uninstall(client, scope=InstallScope.USER)
     assert path.read_bytes() == text.encode()
 
@@ -242,7 +242,7 @@ def test_after_other_changes_only_our_entries_are_taken_out(
     assert "wellkept" not in left
     assert '"added": "later" // yes' in left
     again = installer.install(client, scope=InstallScope.USER)
-    assert not again.is_none
+    assert not again.is_unchanged
     installer.uninstall(client, scope=InstallScope.USER)
     assert path.read_text("utf-8") == left
     for own in ("say done", "Bash(ls:*)", "opus", "é 中 😀", "// keep me", "Extra"):
@@ -265,7 +265,7 @@ def test_a_moved_installation_replaces_its_entries_and_still_restores(tmp_path: 
     path = _given(first, "claude-code", _SETTINGS[-1])
     first.install("claude-code", scope=InstallScope.USER)
     second = _installer(tmp_path, command=("/new/python", "/new/wellkept/clients/hook.py"))
-    assert second.standing("claude-code", scope=InstallScope.USER).state is InstallState.OUTDATED
+    assert second.status("claude-code", scope=InstallScope.USER).state is InstallState.OUTDATED
     second.install("claude-code", scope=InstallScope.USER)
     text = path.read_text("utf-8")
     assert "/new/python" in text
@@ -276,9 +276,9 @@ def test_a_moved_installation_replaces_its_entries_and_still_restores(tmp_path: 
 
 def test_entries_are_found_when_the_record_is_lost(tmp_path: Path) -> None:
     _installer(tmp_path).install("codex", scope=InstallScope.USER)
-    places = _installer(tmp_path).places
+    folders = _installer(tmp_path).folders
     other = Installer(
-        places=places,
+        folders=folders,
         programs=Programs(hook=COMMAND),
         records=InstallRecords(tmp_path / "elsewhere"),
     )
@@ -297,8 +297,8 @@ def test_a_record_that_is_damaged_is_done_without(installer: Installer, tmp_path
 
 def test_records_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     records = InstallRecords(tmp_path / "new" / "data" / "installed")
-    places = _installer(tmp_path).places
-    Installer(places=places, programs=Programs(hook=COMMAND), records=records).install(
+    folders = _installer(tmp_path).folders
+    Installer(folders=folders, programs=Programs(hook=COMMAND), records=records).install(
         "codex", scope=InstallScope.USER
     )
     made = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
@@ -309,7 +309,7 @@ def test_the_clients_do_not_touch_each_other(installer: Installer) -> None:
     for client in CLIENTS:
         installer.install(client, scope=InstallScope.USER)
     installer.uninstall("codex", scope=InstallScope.USER)
-    states = [installer.standing(client, scope=InstallScope.USER).state for client in CLIENTS]
+    states = [installer.status(client, scope=InstallScope.USER).state for client in CLIENTS]
     assert states.count(InstallState.INSTALLED) == len(CLIENTS) - 1
 
 
@@ -320,7 +320,7 @@ def test_the_clients_do_not_touch_each_other(installer: Installer) -> None:
     ("text", "problem"),
     [
         ('{"hooks": ', "not valid JSON: line 1"),
-        ("[]", "the whole of it is not an object"),
+        ("[]", "the root is not an object"),
         ('{"hooks": []}', '"hooks" is not an object'),
         ('{"hooks": {"SessionStart": {}}}', '"hooks.SessionStart" is not a list'),
         (b"\xff\xfe{\x00}\x00", "not UTF-8"),
@@ -338,9 +338,9 @@ def test_settings_that_cannot_be_understood_are_refused_and_left_alone(
 
 def test_broken_settings_are_shown_as_such(installer: Installer) -> None:
     _given(installer, "gemini", "{")
-    standing = installer.standing("gemini", scope=InstallScope.USER)
-    assert standing.state is InstallState.BROKEN
-    assert "not valid JSON" in standing.problem
+    status = installer.status("gemini", scope=InstallScope.USER)
+    assert status.state is InstallState.BROKEN
+    assert "not valid JSON" in status.problem
 
 
 def test_a_link_stays_a_link(installer: Installer, tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_another_plugin_of_that_name_is_left_alone(installer: Installer) -> None
     path = _given(installer, "opencode", "export const Mine = async () => ({})\n")
     with pytest.raises(ConflictError, match="not Wellkept's"):
         installer.install("opencode", scope=InstallScope.USER)
-    assert installer.uninstall("opencode", scope=InstallScope.USER).is_none
+    assert installer.uninstall("opencode", scope=InstallScope.USER).is_unchanged
     assert "Mine" in path.read_text("utf-8")
 
 
@@ -400,8 +400,8 @@ def test_a_plugin_that_was_changed_is_not_deleted(installer: Installer) -> None:
     installer.install("opencode", scope=InstallScope.USER)
     path = _file(installer, "opencode")
     path.write_text(path.read_text("utf-8") + "// mine\n")
-    assert installer.standing("opencode", scope=InstallScope.USER).state is InstallState.OUTDATED
-    with pytest.raises(ConflictError, match="changed since"):
+    assert installer.status("opencode", scope=InstallScope.USER).state is InstallState.OUTDATED
+    with pytest.raises(ConflictError, match="edited since"):
         installer.uninstall("opencode", scope=InstallScope.USER)
     assert path.exists()
 
@@ -492,7 +492,7 @@ def test_a_hook_whose_program_is_gone_still_ends_well(
 
 
 def test_cmd_is_not_told_what_it_would_change() -> None:
-    with pytest.raises(UsageError, match=r"cmd\.exe cannot be given '%'"):
+    with pytest.raises(UsageError, match=r"cmd\.exe cannot quote '%'"):
         command_line(["C:\\100%\\python.exe"], Shell.CMD)
 
 
@@ -505,8 +505,8 @@ def test_a_crash_after_the_record_leaves_nothing_to_take_back(
     path = _given(installer, "codex", '{"a": 1}')
     record = InstallRecord(digest(b"what would have been written"), b'{"a": 1}')
     installer.records.write("codex", path, record)
-    assert installer.standing("codex", scope=InstallScope.USER).state is InstallState.ABSENT
-    assert installer.uninstall("codex", scope=InstallScope.USER).is_none
+    assert installer.status("codex", scope=InstallScope.USER).state is InstallState.ABSENT
+    assert installer.uninstall("codex", scope=InstallScope.USER).is_unchanged
     assert path.read_text("utf-8") == '{"a": 1}'
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from wellkept.cli.root import COMMANDS as CLI_COMMANDS
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
-from wellkept.clients.injected_text import is_own_command
+from wellkept.clients.injected_text import is_wellkept_command
 from wellkept.clients.install import toml_tables
+from wellkept.clients.install.client_files import CLIENTS, client_files
 from wellkept.clients.install.files import InstallRecords
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState
 from wellkept.clients.install.slash_commands import COMMANDS
-from wellkept.clients.install.targets import CLIENTS, files_of
 from wellkept.core.errors import ConflictError, StoreError, UsageError
 from wellkept.core.records import replace
 
@@ -32,8 +32,8 @@ COMMENTED = '{\n  // keep me\n  "theme": "dark", /* me too */\n}\n'
 
 
 def _installer(folder: Path, programs: Programs = FULL) -> Installer:
-    places = ClientFolders(home=folder / "home", project=folder / "project", environment={})
-    return Installer(places=places, programs=programs, records=InstallRecords(folder / "data"))
+    folders = ClientFolders(home=folder / "home", project=folder / "project", environment={})
+    return Installer(folders=folders, programs=programs, records=InstallRecords(folder / "data"))
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def installer(tmp_path: Path) -> Installer:
 def _paths(
     installer: Installer, client: str, part: InstallPart, scope: InstallScope = InstallScope.USER
 ) -> list[Path]:
-    targets = files_of(client).targets(scope, installer.places)
+    targets = client_files(client).targets(scope, installer.folders)
     return [target.path for target in targets if target.part is part]
 
 
@@ -74,7 +74,7 @@ def _tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def _changed(change: InstallPlan) -> set[str]:
-    return {file.path.name for file in change.files if not file.is_none}
+    return {file.path.name for file in change.files if not file.is_unchanged}
 
 
 # -- The MCP server -------------------------------------------------------------------------------
@@ -118,9 +118,9 @@ def test_each_client_is_told_in_its_own_form(installer: Installer) -> None:
 def test_a_projects_server_is_the_persons_own_in_claude_code(installer: Installer) -> None:
     installer.install("claude-code", scope=InstallScope.PROJECT)
     (project,) = _read(_server_file(installer, "claude-code"))["projects"].items()
-    assert project[0] == str(installer.places.project)
+    assert project[0] == str(installer.folders.project)
     assert list(project[1]["mcpServers"]) == ["wellkept"]
-    assert not (installer.places.project / ".mcp.json").exists()
+    assert not (installer.folders.project / ".mcp.json").exists()
 
 
 @pytest.mark.parametrize("scope", list(InstallScope))
@@ -128,13 +128,13 @@ def test_a_projects_server_is_the_persons_own_in_claude_code(installer: Installe
 def test_everything_goes_in_once_and_leaves_nothing(
     installer: Installer, tmp_path: Path, client: str, scope: InstallScope
 ) -> None:
-    assert not installer.install(client, scope=scope).is_none
+    assert not installer.install(client, scope=scope).is_unchanged
     once = _tree(tmp_path)
-    assert installer.install(client, scope=scope).is_none
+    assert installer.install(client, scope=scope).is_unchanged
     assert _tree(tmp_path) == once
-    standing = installer.standing(client, scope=scope)
+    status = installer.status(client, scope=scope)
     wanted = [part for part in InstallPart if _paths(installer, client, part, scope)]
-    assert (standing.state, list(standing.parts)) == (InstallState.INSTALLED, wanted)
+    assert (status.state, list(status.parts)) == (InstallState.INSTALLED, wanted)
     installer.uninstall(client, scope=scope)
     assert _tree(tmp_path) == {"data": None}
 
@@ -179,7 +179,7 @@ def test_codex_configuration_gets_back_every_byte(installer: Installer, text: st
     path = _put(_server_file(installer, "codex"), text)
     installer.install("codex", scope=InstallScope.USER)
     assert path.read_bytes().startswith(text.encode())
-    assert installer.install("codex", scope=InstallScope.USER).is_none
+    assert installer.install("codex", scope=InstallScope.USER).is_unchanged
     installer.uninstall("codex", scope=InstallScope.USER)
     assert path.read_bytes() == text.encode()
 
@@ -254,7 +254,7 @@ def test_what_a_person_added_to_our_server_stays_when_it_moves(tmp_path: Path) -
     moved = ("/new/python", "-m", "wellkept.cli", "mcp")
     second = _installer(tmp_path, Programs(hook=HOOK, server=moved))
     for client in ("codex", "cursor"):
-        assert second.standing(client, scope=InstallScope.USER).state is InstallState.OUTDATED
+        assert second.status(client, scope=InstallScope.USER).state is InstallState.OUTDATED
         second.install(client, scope=InstallScope.USER)
     assert _read(toml)["mcp_servers"]["wellkept"]["command"] == "/new/python"
     assert _read(toml)["mcp_servers"]["wellkept"]["startup_timeout_sec"] == 20
@@ -267,9 +267,9 @@ def test_the_server_can_be_left_out_and_taken_out(tmp_path: Path, client: str) -
     without = Programs(hook=HOOK, wellkept=FULL.wellkept)
     _installer(tmp_path, without).install(client, scope=InstallScope.USER)
     bare = _tree(tmp_path)
-    assert "mcp" not in _installer(tmp_path).standing(client, scope=InstallScope.USER).parts
+    assert "mcp" not in _installer(tmp_path).status(client, scope=InstallScope.USER).parts
     _installer(tmp_path).install(client, scope=InstallScope.USER)
-    assert "mcp" in _installer(tmp_path).standing(client, scope=InstallScope.USER).parts
+    assert "mcp" in _installer(tmp_path).status(client, scope=InstallScope.USER).parts
     _installer(tmp_path, without).install(client, scope=InstallScope.USER)
     ours = {name: raw for name, raw in bare.items() if not name.startswith("data/")}
     assert ours.items() <= _tree(tmp_path).items()
@@ -292,7 +292,7 @@ def test_what_cannot_be_had_without_harm_is_refused_and_nothing_is_changed(
         installer.install(client, scope=InstallScope.USER)
     assert _tree(tmp_path) == before
     without = _installer(tmp_path, Programs(hook=HOOK))
-    assert not without.install(client, scope=InstallScope.USER).is_none
+    assert not without.install(client, scope=InstallScope.USER).is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -315,17 +315,17 @@ def test_a_file_that_cannot_be_understood_leaves_the_others_alone(
 def test_a_file_that_cannot_be_written_leaves_the_others_as_they_were(
     installer: Installer, tmp_path: Path
 ) -> None:
-    hooks = _put(installer.places.home / ".cursor" / "hooks.json", COMMENTED)
+    hooks = _put(installer.folders.home / ".cursor" / "hooks.json", COMMENTED)
     _put(_server_file(installer, "cursor"), "{}").chmod(0o444)
     with pytest.raises(StoreError, match="read-only"):
         installer.install("cursor", scope=InstallScope.USER)
     assert hooks.read_text("utf-8") == COMMENTED
     assert {name for name in _tree(tmp_path / "home") if name.endswith(".md")} == set()
-    assert installer.standing("cursor", scope=InstallScope.USER).state is InstallState.ABSENT
+    assert installer.status("cursor", scope=InstallScope.USER).state is InstallState.ABSENT
 
 
 def test_opencodes_own_file_is_chosen_when_it_allows_comments(installer: Installer) -> None:
-    folder = installer.places.home / ".config" / "opencode"
+    folder = installer.folders.home / ".config" / "opencode"
     path = _put(folder / "opencode.jsonc", COMMENTED)
     installer.install("opencode", scope=InstallScope.USER)
     assert "wellkept" in path.read_text("utf-8")
@@ -371,10 +371,10 @@ def test_a_command_names_programs_tools_and_arguments_that_exist(
 
 def test_what_a_command_runs_is_known_as_our_own(installer: Installer) -> None:
     line = "'/opt/my tools/wellkept' recall -- x"
-    assert is_own_command(line)
-    assert is_own_command("/opt/python -P -m wellkept.cli recall -- x")
-    assert not is_own_command("/opt/python -m pytest wellkept")
-    assert not is_own_command("cat wellkept")
+    assert is_wellkept_command(line)
+    assert is_wellkept_command("/opt/python -P -m wellkept.cli recall -- x")
+    assert not is_wellkept_command("/opt/python -m pytest wellkept")
+    assert not is_wellkept_command("cat wellkept")
 
 
 @pytest.mark.parametrize("client", SLASHED)
@@ -385,10 +385,10 @@ def test_a_persons_own_command_of_that_name_stays(
     change = installer.install(client, scope=InstallScope.USER)
     assert [note for note in change.notes if path.name in note]
     assert path.read_text("utf-8") == "my own way\n"
-    assert installer.standing(client, scope=InstallScope.USER).state is InstallState.INSTALLED
+    assert installer.status(client, scope=InstallScope.USER).state is InstallState.INSTALLED
     installer.uninstall(client, scope=InstallScope.USER)
     assert path.read_text("utf-8") == "my own way\n"
-    assert installer.standing(client, scope=InstallScope.USER).state is InstallState.ABSENT
+    assert installer.status(client, scope=InstallScope.USER).state is InstallState.ABSENT
 
 
 @pytest.mark.parametrize("client", SLASHED)
@@ -399,7 +399,7 @@ def test_a_command_that_was_edited_is_not_deleted(installer: Installer, client: 
     change = installer.uninstall(client, scope=InstallScope.USER)
     assert [note for note in change.notes if path.name in note]
     assert path.exists()
-    assert not files_of(client).main(InstallScope.USER, installer.places).exists()
+    assert not client_files(client).main(InstallScope.USER, installer.folders).exists()
 
 
 @pytest.mark.parametrize("client", SLASHED)
@@ -423,7 +423,7 @@ def test_nothing_is_started_before_a_tool_unless_that_is_asked_for(
     tmp_path: Path, client: str
 ) -> None:
     _installer(tmp_path).install(client, scope=InstallScope.USER)
-    path = files_of(client).main(InstallScope.USER, _installer(tmp_path).places)
+    path = client_files(client).main(InstallScope.USER, _installer(tmp_path).folders)
     assert not re.search(r"PreToolUse|BeforeTool|preToolUse|tool.execute.before", path.read_text())
 
 
@@ -433,9 +433,9 @@ def test_the_moment_before_a_tool_is_hooked_when_asked_for_and_goes_again(
 ) -> None:
     plain, asked = _installer(tmp_path), _installer(tmp_path, replace(FULL, before_tools=True))
     plain.install(client, scope=InstallScope.USER)
-    path = files_of(client).main(InstallScope.USER, plain.places)
+    path = client_files(client).main(InstallScope.USER, plain.folders)
     before = path.read_bytes()
-    assert asked.standing(client, scope=InstallScope.USER).state is InstallState.OUTDATED
+    assert asked.status(client, scope=InstallScope.USER).state is InstallState.OUTDATED
     asked.install(client, scope=InstallScope.USER)
     (entry,) = _read(path)["hooks"][BEFORE[client]]
     assert entry["hooks"][0]["command"].endswith(f"{client} {BEFORE[client]} answer || exit 0")

@@ -81,10 +81,10 @@ def _play(
     (folder / "player.mjs").write_text(PLAYER)
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "steps.json").write_text(json.dumps(steps))
-    places = ClientFolders(home=folder, project=folder, environment={})
+    folders = ClientFolders(home=folder, project=folder, environment={})
     started = command or [sys.executable, "-I", "-S", str(hook), str(log)]
     installer = Installer(
-        places=places, programs=Programs(hook=started), records=InstallRecords(folder / "data")
+        folders=folders, programs=Programs(hook=started), records=InstallRecords(folder / "data")
     )
     plugin = installer.install(CLIENT, scope=InstallScope.PROJECT).path
     done = subprocess.run(

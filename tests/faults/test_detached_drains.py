@@ -14,7 +14,7 @@ import pytest
 from bench.crash_scene import wait_until
 from tests.clients.hooking import HOOK, PYTHON, Machine
 from wellkept.clients import detached_drain
-from wellkept.clients.detached_drain import SLOT_VARIABLE, SLOTS, rounds, take_slot
+from wellkept.clients.detached_drain import SLOT_VARIABLE, SLOTS, drain_rounds, take_slot
 
 pytestmark = [
     pytest.mark.feature("C2", "C4"),
@@ -117,7 +117,7 @@ def test_a_drain_with_a_slot_goes_on_while_events_come(
     monkeypatch.setenv(SLOT_VARIABLE, str(slots.pop()))
     spool = ["a"]
     done = 0
-    for _ in rounds(str(state), look=lambda: list(spool)):
+    for _ in drain_rounds(str(state), list_files=lambda: list(spool)):
         done += 1
         if done < 3:
             spool.append(f"came in round {done}")
@@ -133,7 +133,10 @@ def test_what_goes_away_is_no_reason_to_go_on(
 ) -> None:
     monkeypatch.setenv(SLOT_VARIABLE, str(slots.pop()))
     spool = ["a", "b"]
-    assert sum(1 for _ in rounds(str(state), look=lambda: [spool.pop()] if spool else [])) <= 2
+    assert (
+        sum(1 for _ in drain_rounds(str(state), list_files=lambda: [spool.pop()] if spool else []))
+        <= 2
+    )
 
 
 @pytest.mark.parametrize("given", ["", "no number", "9999"])
@@ -142,7 +145,7 @@ def test_a_drain_by_hand_has_one_round(
 ) -> None:
     monkeypatch.setenv(SLOT_VARIABLE, given)
     came = iter(range(9))
-    assert sum(1 for _ in rounds(str(state), look=lambda: [next(came)])) == 1
+    assert sum(1 for _ in drain_rounds(str(state), list_files=lambda: [next(came)])) == 1
 
 
 def test_where_slots_cannot_be_made_nothing_is_started(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_hook_whose_file_stays_locked_gives_up_and_the_event_is_counted(tmp_pa
     (file,) = files(folder)
     with file.path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert "took too long" in run()
+        assert "time limit reached" in run()
     assert dropped(folder).count == 1
     assert run() == ""
     assert files(folder)[0].size_bytes == 2 * file.size_bytes

@@ -19,7 +19,7 @@ import pytest
 
 from tests.running_clients.endpoints import Call, Endpoint, Say, Turn
 from wellkept.clients.hook_spec import ClientFolders, InstallScope
-from wellkept.clients.install.targets import files_of
+from wellkept.clients.install.client_files import client_files
 
 ROOT = Path(os.environ.get("WELLKEPT_CLIENTS", "/nowhere"))
 TIME_LIMIT_S = 180
@@ -77,8 +77,8 @@ class Machine:
 
     def files(self, client: Client, scope: InstallScope = InstallScope.USER) -> list[Path]:
         """The client's files that Wellkept is in, or would be."""
-        places = ClientFolders(home=self.home, project=self.project, environment={})
-        return [target.path for target in files_of(client.name).targets(scope, places)]
+        folders = ClientFolders(home=self.home, project=self.project, environment={})
+        return [target.path for target in client_files(client.name).targets(scope, folders)]
 
     def replace_programs(self, client: Client, script: str | None) -> None:
         """Have the client start something else where it would start Wellkept; None for nothing."""

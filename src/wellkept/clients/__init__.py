@@ -1,4 +1,8 @@
-"""Coding clients: the hook process they start, what they ask, and how they are answered.
+"""Coding clients: payload -> event for each, the hook process, the installer, transcripts.
 
-Importing this package costs nothing; the hook process does it at every event.
+One module per client; open `registry.py` first, then `claude_code.py`. Clients start `hook.py`;
+`answers/` gives it context, `install/` edits client settings, `transcripts/` reads
+client logs. May import `core` and `store.spool`. Knows nothing of memory.
+
+This file stays empty: the hook process imports it at every event.
 """

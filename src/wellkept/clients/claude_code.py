@@ -1,7 +1,6 @@
-"""Claude Code: its hook payloads as events, and what an installer writes for it.
+"""Claude Code: hook payloads as events, hooks to install, settings files.
 
-Codex speaks the same protocol with small differences and builds on this module. Knows payload
-shapes, not what becomes of the events.
+Codex and others use the same protocol with small differences and build on this module.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.injected_text import without_own
-from wellkept.clients.payload_fields import Fields, as_fields, inner, optional, text, whole
+from wellkept.clients.injected_text import without_injected
+from wellkept.clients.payload_fields import Fields, as_fields, integer, nested, optional, text
 from wellkept.clients.tool_calls import (
     ToolResult,
-    answer_text,
-    failed_shell,
-    kind_of,
+    failed_result,
+    file_written,
+    result_text,
+    tool_kind,
     tool_starting,
-    written,
 )
 from wellkept.clients.tool_calls import tool_called as _tool_called
 from wellkept.core.events import (
@@ -60,39 +59,41 @@ Reader: TypeAlias = Callable[[Fields, Origin], Event | None]
 _SUMMARY = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 
 
-def settings_file(scope: InstallScope, places: ClientFolders) -> Path:
-    """The settings of the person, or the person's own settings in a project.
+def settings_file(scope: InstallScope, folders: ClientFolders) -> Path:
+    """The user's settings, or the user's local settings in a project.
 
-    The project's shared file is left alone: paths of this machine do not belong in a repository.
+    Not the project's shared file: paths of this machine do not belong in a repository.
     """
     if scope is InstallScope.USER:
-        return places.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
-    return places.project / ".claude" / "settings.local.json"
+        return folders.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
+    return folders.project / ".claude" / "settings.local.json"
 
 
-def servers_file(places: ClientFolders) -> Path:
-    """Where it keeps MCP servers: the person's, and those of a project that are the person's own.
+def servers_file(folders: ClientFolders) -> Path:
+    """The file with the user's MCP servers, for all projects and for one.
 
-    A project's shared `.mcp.json` is left alone, for the same reason.
+    Not a project's shared `.mcp.json`, for the same reason.
     """
-    home = places.environment.get("CLAUDE_CONFIG_DIR", "")
-    return (Path(home).expanduser() if home else places.home) / ".claude.json"
+    home = folders.environment.get("CLAUDE_CONFIG_DIR", "")
+    return (Path(home).expanduser() if home else folders.home) / ".claude.json"
 
 
 def events(
     event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
 ) -> list[Event]:
-    """What a payload tells; at most one event."""
-    # Cursor runs Claude Code's hooks as well as its own; it is told apart by its version.
+    """Translate a payload; at most one event."""
+    # Cursor also runs Claude Code's hooks; its payloads have `cursor_version`.
     if "cursor_version" in payload:
         return []
-    return read(READERS, event_name, payload, origin(CLIENT, payload, event_id=event_id, at=at))
+    return read_event(
+        READERS, event_name, payload, origin(CLIENT, payload, event_id=event_id, at=at)
+    )
 
 
-def read(
+def read_event(
     readers: Mapping[str, Reader], event_name: str, payload: Fields, origin: Origin | None
 ) -> list[Event]:
-    """Apply the reader of an event; an unknown event or a payload without session gives none."""
+    """Translate with the reader for an event; empty for an unknown event or without session."""
     reader = readers.get(event_name)
     if reader is None or origin is None:
         return []
@@ -101,7 +102,7 @@ def read(
 
 
 def origin(client: str, payload: Fields, *, event_id: str, at: datetime) -> Origin | None:
-    """Where a payload comes from; None when it names no session."""
+    """The origin of a payload; None without a session id."""
     session_id = text(payload, "session_id")
     if not session_id:
         return None
@@ -111,7 +112,7 @@ def origin(client: str, payload: Fields, *, event_id: str, at: datetime) -> Orig
         session_id=session_id,
         at=at,
         cwd=optional(payload, "cwd"),
-        # A type without an id only says which agent the whole session runs as.
+        # `agent_type` without an id is the agent that the whole session runs as.
         agent=optional(payload, "agent_id"),
     )
 
@@ -126,18 +127,18 @@ def session_started(payload: Fields, origin: Origin) -> Event:
 
 
 def prompt_submitted(payload: Fields, origin: Origin) -> Event | None:
-    """UserPromptSubmit; none when nothing of the person's own is left."""
-    said = without_own(text(payload, "prompt"))
-    return PromptSubmitted(origin=origin, text=said) if said.strip() else None
+    """UserPromptSubmit; none when only injected text is left."""
+    prompt = without_injected(text(payload, "prompt"))
+    return PromptSubmitted(origin=origin, text=prompt) if prompt.strip() else None
 
 
 def compacted(payload: Fields, origin: Origin) -> Event:
-    """PostCompact, with the summary if it is told."""
-    told = text(payload, "compact_summary")
-    summary = _SUMMARY.search(told)
-    kept = without_own((summary[1] if summary else told).strip())
+    """PostCompact, with the summary if there is one."""
+    report = text(payload, "compact_summary")
+    tagged = _SUMMARY.search(report)
+    summary = without_injected((tagged[1] if tagged else report).strip())
     return Compacted(
-        origin=origin, trigger=text(payload, "trigger") or "auto", summary=kept or None
+        origin=origin, trigger=text(payload, "trigger") or "auto", summary=summary or None
     )
 
 
@@ -153,7 +154,7 @@ def subagent_started(payload: Fields, origin: Origin) -> Event | None:
 
 
 def subagent_ended(payload: Fields, origin: Origin) -> Event | None:
-    """SubagentStop; compaction ends a nameless one, which is nobody's sub-agent."""
+    """SubagentStop; none without a type, which compaction sends."""
     agent_type = text(payload, "agent_type")
     if not agent_type:
         return None
@@ -168,43 +169,43 @@ def session_ended(payload: Fields, origin: Origin) -> Event:
 def tool_is_starting(payload: Fields, origin: Origin) -> Event | None:
     """PreToolUse."""
     name = text(payload, "tool_name")
-    return tool_starting(origin, name, inner(payload, "tool_input")) if name else None
+    return tool_starting(origin, name, nested(payload, "tool_input")) if name else None
 
 
-def tool_called(payload: Fields, origin: Origin, answer: ToolResult) -> Event | None:
-    """PostToolUse, once its answer is read."""
+def tool_called(payload: Fields, origin: Origin, result: ToolResult) -> Event | None:
+    """PostToolUse, given its result."""
     name = text(payload, "tool_name")
     if not name:
         return None
     return _tool_called(
         origin,
         name,
-        inner(payload, "tool_input"),
-        answer,
+        nested(payload, "tool_input"),
+        result,
         call_id=optional(payload, "tool_use_id"),
-        duration_ms=whole(payload, "duration_ms"),
-        edits=_written(payload) if kind_of(name) is ToolKind.WRITE else None,
+        duration_ms=integer(payload, "duration_ms"),
+        edits=_written(payload) if tool_kind(name) is ToolKind.WRITE else None,
     )
 
 
 def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
-    # What an edit changed stands in its input; its answer only repeats the file.
-    changes = kind_of(text(payload, "tool_name")) in (ToolKind.EDIT, ToolKind.WRITE)
-    output = "" if changes else answer_text(payload.get("tool_response"))
+    # The input of an edit has its changes; the response only repeats the file.
+    changes = tool_kind(text(payload, "tool_name")) in (ToolKind.EDIT, ToolKind.WRITE)
+    output = "" if changes else result_text(payload.get("tool_response"))
     return tool_called(payload, origin, ToolResult(output))
 
 
 def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
-    return tool_called(payload, origin, failed_shell(text(payload, "error")))
+    return tool_called(payload, origin, failed_result(text(payload, "error")))
 
 
 def _written(payload: Fields) -> tuple[Edit, ...] | None:
     before = text(as_fields(payload.get("tool_response")), "originalFile")
-    return written(inner(payload, "tool_input"), before=before)
+    return file_written(nested(payload, "tool_input"), before=before)
 
 
 def _last_message(payload: Fields) -> str | None:
-    return without_own(text(payload, "last_assistant_message")) or None
+    return without_injected(text(payload, "last_assistant_message")) or None
 
 
 READERS: Final[Mapping[str, Reader]] = MappingProxyType(

@@ -1,8 +1,7 @@
-"""Codex CLI: its hook payloads as events, and what an installer writes for it.
+"""Codex CLI: hook payloads as events, hooks to install, settings files.
 
-It took over Claude Code's protocol; edits come as patches. A tool that failed is known only where
-its answer says so: of a shell command it tells the output but no exit code, so none is called a
-failure.
+It uses Claude Code's protocol; edits come as patches. Shell payloads have no exit code, so a failed
+command is not recognised; a failed patch is.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Final
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
 from wellkept.clients.payload_fields import Fields, as_fields, text
-from wellkept.clients.tool_calls import ToolResult, answer_text, kind_of
+from wellkept.clients.tool_calls import ToolResult, result_text, tool_kind
 from wellkept.core.events import Event, Origin, ToolKind
 
 CLIENT: Final = "codex"
@@ -40,37 +39,37 @@ _REPORT = re.compile(
 )
 
 
-def settings_file(scope: InstallScope, places: ClientFolders) -> Path:
-    """The hooks file of the person or of a project."""
+def settings_file(scope: InstallScope, folders: ClientFolders) -> Path:
+    """The user's or a project's hooks file."""
     if scope is InstallScope.USER:
-        return places.from_variable("CODEX_HOME", ".codex") / "hooks.json"
-    return places.project / ".codex" / "hooks.json"
+        return folders.from_variable("CODEX_HOME", ".codex") / "hooks.json"
+    return folders.project / ".codex" / "hooks.json"
 
 
 def events(
     event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
 ) -> list[Event]:
-    """What a payload tells; at most one event."""
+    """Translate a payload; at most one event."""
     origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read(READERS, event_name, payload, origin)
+    return claude_code.read_event(READERS, event_name, payload, origin)
 
 
 def _tool_called(payload: Fields, origin: Origin) -> Event | None:
-    return claude_code.tool_called(payload, origin, _answer(payload))
+    return claude_code.tool_called(payload, origin, _result(payload))
 
 
-def _answer(payload: Fields) -> ToolResult:
+def _result(payload: Fields) -> ToolResult:
     response = payload.get("tool_response")
-    output = answer_text(response)
+    output = result_text(response)
     if as_fields(response).get("isError") is True:
         return ToolResult("", output or "failed")
     report = _REPORT.match(output)
     if report is None:
         return ToolResult(output)
-    # A patch that went in says no more than the patch itself.
-    quiet = kind_of(text(payload, "tool_name")) is ToolKind.EDIT
+    # The output of an applied patch only repeats the patch.
+    is_patch = tool_kind(text(payload, "tool_name")) is ToolKind.EDIT
     if int(report["code"]) == 0:
-        return ToolResult("" if quiet else report["output"])
+        return ToolResult("" if is_patch else report["output"])
     return ToolResult(report["output"], f"Exit code {report['code']}")
 
 

@@ -1,8 +1,8 @@
-"""Cursor: its hook payloads as events, and what an installer writes for it.
+"""Cursor: hook payloads as events, hooks to install, settings files.
 
-Written from the documented contract; no payload of a running Cursor was at hand. File edits are
-told twice, by `postToolUse` and with their text by `afterFileEdit`: the second one counts. A turn
-ends with the agent's response; `stop` counts only when there was none.
+Written from the documented contract, not from payloads of a running Cursor. File edits are reported
+twice, by `postToolUse` and with their text by `afterFileEdit`; the second is used. A turn ends with
+the agent's response; `stop` is used only when there was none.
 """
 
 from __future__ import annotations
@@ -15,9 +15,23 @@ from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.injected_text import without_own
-from wellkept.clients.payload_fields import Fields, as_fields, inner, optional, text, texts, whole
-from wellkept.clients.tool_calls import ToolResult, answer_text, failed_shell, kind_of, tool_called
+from wellkept.clients.injected_text import without_injected
+from wellkept.clients.payload_fields import (
+    Fields,
+    as_fields,
+    integer,
+    nested,
+    optional,
+    text,
+    texts,
+)
+from wellkept.clients.tool_calls import (
+    ToolResult,
+    failed_result,
+    result_text,
+    tool_called,
+    tool_kind,
+)
 from wellkept.core.events import (
     Compacted,
     Event,
@@ -34,7 +48,7 @@ HOOKS: Final = (
     Hook("sessionStart", HookMode.BOTH),
     Hook("beforeSubmitPrompt"),
     Hook("postToolUse"),
-    # A command that failed is told here too, with its exit code.
+    # Failed commands come here too, with their exit code.
     Hook("postToolUse", HookMode.ANSWER, matcher="Read|Shell"),
     Hook("postToolUseFailure"),
     Hook("afterFileEdit"),
@@ -47,18 +61,18 @@ HOOKS: Final = (
 )
 
 
-def settings_file(scope: InstallScope, places: ClientFolders) -> Path:
-    """The hooks file of the person or of a project."""
-    home = places.home if scope is InstallScope.USER else places.project
+def settings_file(scope: InstallScope, folders: ClientFolders) -> Path:
+    """The user's or a project's hooks file."""
+    home = folders.home if scope is InstallScope.USER else folders.project
     return home / ".cursor" / "hooks.json"
 
 
 def events(
     event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
 ) -> list[Event]:
-    """What a payload tells; at most one event."""
+    """Translate a payload; at most one event."""
     origin = _origin(payload, event_id=event_id, at=at)
-    return claude_code.read(READERS, event_name, payload, origin)
+    return claude_code.read_event(READERS, event_name, payload, origin)
 
 
 def _origin(payload: Fields, *, event_id: str, at: datetime) -> Origin | None:
@@ -82,48 +96,48 @@ def _session_started(payload: Fields, origin: Origin) -> Event:
 
 def _tool_called(payload: Fields, origin: Origin) -> Event | None:
     name = text(payload, "tool_name")
-    kind = kind_of(name)
+    kind = tool_kind(name)
     if not name or kind in (ToolKind.EDIT, ToolKind.WRITE):
         return None
-    return _called(payload, origin, name, _answer(payload.get("tool_output"), kind))
+    return _called(payload, origin, name, _result(payload.get("tool_output"), kind))
 
 
 def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
     name = text(payload, "tool_name")
-    answer = failed_shell(text(payload, "error_message", "error"))
-    return _called(payload, origin, name, answer) if name else None
+    result = failed_result(text(payload, "error_message", "error"))
+    return _called(payload, origin, name, result) if name else None
 
 
-def _called(payload: Fields, origin: Origin, name: str, answer: ToolResult) -> Event:
+def _called(payload: Fields, origin: Origin, name: str, result: ToolResult) -> Event:
     return tool_called(
         origin,
         name,
-        inner(payload, "tool_input"),
-        answer,
+        nested(payload, "tool_input"),
+        result,
         call_id=optional(payload, "tool_use_id"),
-        duration_ms=whole(payload, "duration", "duration_ms"),
+        duration_ms=integer(payload, "duration", "duration_ms"),
     )
 
 
-def _answer(response: object, kind: ToolKind) -> ToolResult:
-    """The output, which comes as JSON text."""
+def _result(response: object, kind: ToolKind) -> ToolResult:
+    """Output and error; the output comes as JSON text."""
     fields = as_fields(response)
-    output = answer_text(fields) if fields else answer_text(response)
-    code = whole(fields, "exitCode", "exit_code")
+    output = result_text(fields) if fields else result_text(response)
+    code = integer(fields, "exitCode", "exit_code")
     if kind is ToolKind.SHELL and code:
         return ToolResult(output, f"Exit code {code}")
     return ToolResult(output)
 
 
 def _file_edited(payload: Fields, origin: Origin) -> Event | None:
-    given = {name: payload.get(name) for name in ("file_path", "edits")}
-    if not text(given, "file_path"):
+    tool_input = {name: payload.get(name) for name in ("file_path", "edits")}
+    if not text(tool_input, "file_path"):
         return None
-    return tool_called(origin, "Edit", given, ToolResult())
+    return tool_called(origin, "Edit", tool_input, ToolResult())
 
 
 def _turn_ended(payload: Fields, origin: Origin) -> Event | None:
-    last = without_own(text(payload, "text"))
+    last = without_injected(text(payload, "text"))
     return TurnEnded(origin=origin, last_message=last) if last else None
 
 
@@ -140,7 +154,7 @@ def _subagent_ended(payload: Fields, origin: Origin) -> Event | None:
     agent_type = text(payload, "subagent_type", "agent_type")
     if not agent_type:
         return None
-    last = without_own(text(payload, "summary", "result"))
+    last = without_injected(text(payload, "summary", "result"))
     return SubagentEnded(origin=origin, agent_type=agent_type, last_message=last or None)
 
 

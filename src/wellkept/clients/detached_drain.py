@@ -1,20 +1,18 @@
-"""Starting a drain that outlives the hook process, when no live Wellkept process is there to do it.
+"""Start a spool drain that outlives the hook process, unless a server is running.
 
-Which program drains is told by a file in the state folder, because the hook runs in a bare
-interpreter that knows nothing of the environment Wellkept was installed in. Whatever fails here
-fails in silence: events wait in the spool.
+The drain command is in a file of the state folder: the hook's bare interpreter does not know where
+Wellkept is installed. Failures are silent; events wait in the spool.
 
-However many sessions end at once, at most `SLOTS` such drains are at work: the hook takes a slot, a
-lock that the drain inherits and keeps until it is through or is killed. One drains while another
-may still wait for a model. A hook that finds no slot leaves it to those who have one: they let go
-of it, look again, and then either go on or end.
+At most `SLOTS` drains run at once. The hook takes a slot, a lock that the drain inherits and holds
+until it ends. One drains while another may wait for a model. A hook without a slot starts nothing:
+each drain releases its slot, checks for new events, and goes on if there are any.
 
 Imported by the hook process at the end of a turn or a session.
 """
 
 import os
 
-from wellkept.clients.answers.protocol import is_answered
+from wellkept.clients.answers.protocol import is_server_running
 from wellkept.store.spool import FOLDER_NAME, fcntl
 
 TYPE_CHECKING = False
@@ -25,12 +23,12 @@ FILE_NAME = "drain.command"
 SLOTS = 2
 SLOT_VARIABLE = "WELLKEPT_DRAIN_SLOT"
 _MAX_BYTES = 1 << 16
-# Above the standard streams, which are given away even when the client had closed them.
+# Above the standard streams, which are replaced even when the client had closed them.
 _LOWEST_DESCRIPTOR = 10
 
 
 def record_command(state: str, words: "Sequence[str]") -> None:
-    """Note the program and its arguments that drain the spool."""
+    """Save the command that drains the spool."""
     path = f"{state}/{FILE_NAME}"
     partial = f"{path}.{os.getpid()}"
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -42,7 +40,7 @@ def record_command(state: str, words: "Sequence[str]") -> None:
 
 
 def recorded_command(state: str) -> list[str]:
-    """The program and its arguments; none when nobody has noted them."""
+    """The saved command; empty when there is none."""
     try:
         descriptor = os.open(f"{state}/{FILE_NAME}", os.O_RDONLY)
     except OSError:
@@ -55,9 +53,9 @@ def recorded_command(state: str) -> list[str]:
 
 
 def start(state: str) -> bool:
-    """Start a drain unless a live process or enough drains are there; tells whether one was."""
+    """Start a drain unless a server or enough drains are running; whether one was started."""
     words = recorded_command(state)
-    if not words or not hasattr(os, "fork") or is_answered(state):
+    if not words or not hasattr(os, "fork") or is_server_running(state):
         return False
     slot = take_slot(state)
     if slot is None:
@@ -66,7 +64,7 @@ def start(state: str) -> bool:
         os.close(slot)
         return True
     try:
-        # Away from the client: its signals, its pipes and its folder are no longer ours.
+        # Detach from the client's signals, pipes and folder.
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -78,8 +76,8 @@ def start(state: str) -> bool:
 
 
 def take_slot(state: str) -> int | None:
-    """A descriptor that holds a slot until it is closed, and outlives `exec`; None when all are
-    taken or there are none on this system."""
+    """A descriptor that holds a slot until closed, also across `exec`; None when all are taken or
+    the system has no file locks."""
     if fcntl is None:
         return None
     for number in range(SLOTS):
@@ -98,27 +96,27 @@ def take_slot(state: str) -> int | None:
     return None
 
 
-def rounds(state: str, *, look: "Callable[[], Iterable[object]]") -> "Generator[None]":
-    """The rounds of a drain: one; and for one that has a slot, another whenever something came
-    that may have found no slot. `look` tells what is in the spool, each file with its size."""
-    slot = _given_slot()
+def drain_rounds(state: str, *, list_files: "Callable[[], Iterable[object]]") -> "Generator[None]":
+    """Yield once per round of a drain: one, and with a slot another whenever events came whose hook
+    may have found no slot. `list_files` lists the spool's files with their sizes."""
+    slot = _inherited_slot()
     while True:
-        seen = set(look())
+        seen = set(list_files())
         yield
         if slot is None:
             return
-        # Whoever finds no slot has caught its event before this look, and all others a free one.
+        # A hook that found no slot captured its event before this check; later ones find a slot.
         os.close(slot)
-        slot = None if seen.issuperset(look()) else take_slot(state)
+        slot = None if seen.issuperset(list_files()) else take_slot(state)
         if slot is None:
             return
 
 
-def _given_slot() -> int | None:
-    """The slot that the hook handed over, once."""
-    given = os.environ.pop(SLOT_VARIABLE, "")
+def _inherited_slot() -> int | None:
+    """The slot that the hook passed on, once."""
+    value = os.environ.pop(SLOT_VARIABLE, "")
     try:
-        os.fstat(int(given))
+        os.fstat(int(value))
     except (ValueError, OSError):
         return None
-    return int(given)
+    return int(value)

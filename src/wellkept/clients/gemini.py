@@ -1,7 +1,7 @@
-"""Gemini CLI: its hook payloads as events, and what an installer writes for it.
+"""Gemini CLI: hook payloads as events, hooks to install, settings files.
 
-It puts what hooks injected in front of the next prompt it reports, so prompts are cleaned of it.
-`PreCompress` comes before every model call, compressed or not, and therefore means nothing here.
+It repeats injected context in front of the prompt it reports, so prompts are cleaned of it.
+`PreCompress` comes before every model call, compressed or not, and is not used.
 """
 
 from __future__ import annotations
@@ -16,16 +16,30 @@ from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders, Hook, HookMode, InstallScope
-from wellkept.clients.injected_text import without_own
-from wellkept.clients.payload_fields import Fields, as_fields, inner, items, optional, text, whole
-from wellkept.clients.tool_calls import ToolResult, answer_text, kind_of, tool_called, written
+from wellkept.clients.injected_text import without_injected
+from wellkept.clients.payload_fields import (
+    Fields,
+    as_fields,
+    integer,
+    items,
+    nested,
+    optional,
+    text,
+)
+from wellkept.clients.tool_calls import (
+    ToolResult,
+    file_written,
+    result_text,
+    tool_called,
+    tool_kind,
+)
 from wellkept.core.events import Event, Origin, PromptSubmitted, ToolKind, TurnEnded
 
 CLIENT: Final = "gemini"
 HOOKS: Final = (
     Hook("SessionStart", HookMode.BOTH),
     Hook("BeforeAgent", HookMode.BOTH),
-    # Failures come as AfterTool too, so every tool is asked about, by one process.
+    # Failures come as AfterTool too, so it answers for every tool.
     Hook("AfterTool", HookMode.BOTH),
     Hook("AfterAgent"),
     Hook("SessionEnd"),
@@ -42,27 +56,27 @@ _REPORTED = re.compile(r" with response: (\[.*)\Z", re.DOTALL)
 _NOTHING: Final = ("(empty)", "(none)")
 
 
-def settings_file(scope: InstallScope, places: ClientFolders) -> Path:
-    """The settings of the person or of a project."""
-    home = places.home if scope is InstallScope.USER else places.project
+def settings_file(scope: InstallScope, folders: ClientFolders) -> Path:
+    """The user's or a project's settings."""
+    home = folders.home if scope is InstallScope.USER else folders.project
     return home / ".gemini" / "settings.json"
 
 
 def events(
     event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
 ) -> list[Event]:
-    """What a payload tells; at most one event."""
+    """Translate a payload; at most one event."""
     origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read(READERS, event_name, payload, origin)
+    return claude_code.read_event(READERS, event_name, payload, origin)
 
 
 def _prompt_submitted(payload: Fields, origin: Origin) -> Event | None:
-    said = without_own(_INJECTED.sub("", text(payload, "prompt"))).strip()
-    return PromptSubmitted(origin=origin, text=said) if said else None
+    prompt = without_injected(_INJECTED.sub("", text(payload, "prompt"))).strip()
+    return PromptSubmitted(origin=origin, text=prompt) if prompt else None
 
 
 def _turn_ended(payload: Fields, origin: Origin) -> Event:
-    last = without_own(text(payload, "prompt_response"))
+    last = without_injected(text(payload, "prompt_response"))
     return TurnEnded(origin=origin, last_message=last or None)
 
 
@@ -70,75 +84,74 @@ def _tool_called(payload: Fields, origin: Origin) -> Event | None:
     name = _tool_name(payload)
     if not name:
         return None
-    kind, given = kind_of(name), inner(payload, "tool_input")
+    kind, tool_input = tool_kind(name), nested(payload, "tool_input")
     response = as_fields(payload.get("tool_response"))
-    before = text(inner(response, "returnDisplay"), "originalContent")
+    before = text(nested(response, "returnDisplay"), "originalContent")
     return tool_called(
         origin,
         name,
-        given,
-        _answer(response, kind),
+        tool_input,
+        _result(response, kind),
         call_id=optional(payload, "tool_use_id"),
-        duration_ms=whole(payload, "duration_ms"),
-        edits=written(given, before=before) if kind is ToolKind.WRITE else None,
+        duration_ms=integer(payload, "duration_ms"),
+        edits=file_written(tool_input, before=before) if kind is ToolKind.WRITE else None,
     )
 
 
 def _tool_name(payload: Fields) -> str:
-    """The tool's name; an MCP tool's as other clients spell it, when server and tool are told."""
-    of_server = inner(payload, "mcp_context")
-    server, tool = text(of_server, "server_name"), text(of_server, "tool_name")
+    """The tool's name; an MCP tool's in the form `mcp__server__tool` of other clients."""
+    mcp = nested(payload, "mcp_context")
+    server, tool = text(mcp, "server_name"), text(mcp, "tool_name")
     return f"mcp__{server}__{tool}" if server and tool else text(payload, "tool_name")
 
 
-def _answer(response: Fields, kind: ToolKind) -> ToolResult:
-    output = answer_text(response.get("llmContent"))
+def _result(response: Fields, kind: ToolKind) -> ToolResult:
+    output = result_text(response.get("llmContent"))
     wrapped = _WRAPPED.match(output)
     output = wrapped[1] if wrapped else output
-    failure = inner(response, "error")
+    failure = nested(response, "error")
     if failure:
-        return ToolResult("", _reported(text(failure, "message")) or output or "failed")
+        return ToolResult("", _mcp_error(text(failure, "message")) or output or "failed")
     if kind is ToolKind.SHELL:
-        return _shell_answer(output)
+        return _shell_result(output)
     return ToolResult("" if kind in (ToolKind.EDIT, ToolKind.WRITE) else output)
 
 
-def _reported(message: str) -> str:
-    """What an MCP server said about a failure; the message repeats the call and what it was given,
-    which is nobody's error."""
+def _mcp_error(message: str) -> str:
+    """The error text of an MCP server, without the call that the message repeats."""
     found = _REPORTED.search(message)
     if found is None:
         return message
     try:
-        answers = json.loads(found[1])
+        responses = json.loads(found[1])
     except (ValueError, RecursionError):
         return message[: found.start()].partition(" for function call: ")[0]
-    parts = [inner(as_fields(part), "functionResponse") for part in items({"it": answers}, "it")]
-    replies = [inner(part, "response") for part in parts]
-    said = [answer_text(reply) or text(inner(reply, "error"), "message") for reply in replies]
-    return "\n".join(filter(None, said)) or "failed"
+    parts = [nested(as_fields(part), "functionResponse") for part in items({"it": responses}, "it")]
+    replies = [nested(part, "response") for part in parts]
+    texts = [result_text(reply) or text(nested(reply, "error"), "message") for reply in replies]
+    return "\n".join(filter(None, texts)) or "failed"
 
 
-def _shell_answer(report: str) -> ToolResult:
-    """The labelled lines that a shell call is told in; without labels it was stopped."""
+def _shell_result(report: str) -> ToolResult:
+    """Parse the labelled report of a shell call; without labels it was stopped."""
     parts = _LABEL.split(report)
-    told = {
+    fields = {
         label: value.strip("\n")
         for label, value in zip(parts[1::2], parts[2::2], strict=True)
         if value.strip() not in _NOTHING
     }
-    if not told:
+    if not fields:
         return ToolResult(report)
-    streams = [told[name] for name in ("Output", "Stdout", "Stderr") if told.get(name)]
-    return ToolResult("\n".join(streams), _shell_error(told))
+    streams = [fields[name] for name in ("Output", "Stdout", "Stderr") if fields.get(name)]
+    return ToolResult("\n".join(streams), _shell_error(fields))
 
 
-def _shell_error(told: Mapping[str, str]) -> str | None:
-    code = told.get("Exit Code", "0").strip()
+def _shell_error(fields: Mapping[str, str]) -> str | None:
+    code = fields.get("Exit Code", "0").strip()
     if code != "0":
         return f"Exit code {code}"
-    signal = told.get("Signal", "").strip()
-    return told.get("Error") or (f"Signal {signal}" if signal else None)
+    signal = fields.get("Signal", "").strip()
+    return fields.get("Error") or (f"Signal {signal}" if signal else None)
 
 
 READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(

@@ -2,10 +2,10 @@
 
     /path/to/python -I -S /path/to/wellkept/clients/hook.py CLIENT EVENT [capture|both|answer]
 
-It is started from source, isolated and without `site`, so this file is kept tiny: it finds the
-package from its own place and hands over to compiled code that Python keeps fresh by itself. It
-always exits with 0 and writes nothing but the answer: a client must never notice that Wellkept is
-broken, half upgraded or slow. With `WELLKEPT_DEBUG` set, what went wrong is written to stderr.
+It runs from source, isolated and without `site`, so this file is tiny: it finds the package from
+its own path and calls a compiled module. It always exits with 0 and prints only the response: a
+client must never notice that Wellkept is broken, half upgraded or slow. With `WELLKEPT_DEBUG`
+set, errors go to stderr.
 """
 
 import os
@@ -17,11 +17,11 @@ if __name__ == "__main__":
         from wellkept.clients.hook_process import main
 
         main(sys.argv[1:])
-    except BaseException:  # noqa: BLE001 - whatever it is, it must not reach the client
+    except BaseException:  # noqa: BLE001 - no error may reach the client
         if "WELLKEPT_DEBUG" in os.environ:
             import traceback
 
             traceback.print_exc()
     finally:
-        # Tidying up an interpreter takes a sixth of its start.
+        # Skips the interpreter's shutdown, a sixth of its start.
         os._exit(0)

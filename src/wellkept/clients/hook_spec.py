@@ -1,6 +1,6 @@
-"""What an installer needs to know: which events to hook, where settings lie, what is to be started.
+"""Installer data: events to hook, folders of settings, programs to start.
 
-Data only: the client modules and the command line fill it in, `install` writes it.
+The client modules and the command line fill it in; `install` writes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wellkept.core.records import record
 
 
 class HookMode(StrEnum):
-    """What the hook process does at an event: note it, answer it, or both."""
+    """What the hook process does at an event: capture it, answer it, or both."""
 
     CAPTURE = "capture"
     ANSWER = "answer"
@@ -21,14 +21,14 @@ class HookMode(StrEnum):
 
 
 class InstallScope(StrEnum):
-    """Whose settings are meant: the person's own, or those of one project."""
+    """Which settings to edit: the user's or a project's."""
 
     USER = "user"
     PROJECT = "project"
 
 
 class InstallPart(StrEnum):
-    """What Wellkept puts into a client."""
+    """A part of Wellkept in a client."""
 
     HOOKS = "hooks"
     SERVER = "mcp"
@@ -36,7 +36,7 @@ class InstallPart(StrEnum):
 
 
 class Shell(StrEnum):
-    """What runs a client's hook commands."""
+    """The shell that runs a client's hook commands."""
 
     SH = "sh"
     CMD = "cmd"
@@ -45,8 +45,8 @@ class Shell(StrEnum):
 
 @record
 class Hook:
-    """One event to be told of. `matcher` narrows it to some tools; one that comes `before` a tool
-    makes the tool wait, and is installed only when that is asked for."""
+    """One event to hook. `matcher` limits it to some tools. A hook `before` a tool delays it, so it
+    is installed only when enabled in the settings."""
 
     event: str
     mode: HookMode = HookMode.CAPTURE
@@ -56,24 +56,24 @@ class Hook:
 
 @record(kw_only=True)
 class ClientFolders:
-    """Where a client may look for its settings."""
+    """The folders that locate a client's settings."""
 
     home: Path
     project: Path
     environment: Mapping[str, str]
 
     def from_variable(self, name: str, fallback: str) -> Path:
-        """The folder that a variable names, else one below the home folder."""
-        given = self.environment.get(name, "")
-        return Path(given).expanduser() if given else self.home / fallback
+        """The folder in a variable, else one below the home folder."""
+        value = self.environment.get(name, "")
+        return Path(value).expanduser() if value else self.home / fallback
 
 
 @record(kw_only=True)
 class Programs:
-    """What clients start, each as a program and its first arguments; empty for what is left out.
+    """Programs that clients start, each with its first arguments; empty means not installed.
 
-    `hook` gets client and event added to it, `server` speaks MCP, `wellkept` is the command line
-    that slash commands call. With `before_tools` the hook is also started before tools run.
+    `hook` gets client and event appended, `server` is the MCP server, slash commands call
+    `wellkept`. With `before_tools` the hook also runs before tools.
     """
 
     hook: Sequence[str]

@@ -1,7 +1,7 @@
-"""Telling what Wellkept itself put into a conversation from what was said there.
+"""Remove text that Wellkept injected, so that it is never captured again.
 
-Invariant: text inside a memory frame never comes out, closed or cut off, so that what was once
-injected is not taken in again. A mention of the frame's name in running text stays.
+Invariant: text inside a `<wellkept-memory>` frame never passes, closed or cut off. The frame's name
+in running text stays.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ SERVER: Final = "wellkept"
 
 _OPENING = re.compile(rf"<{FRAME}\b[^<>]*>", re.IGNORECASE)
 _CLOSING = re.compile(rf"</\s*{FRAME}\s*>", re.IGNORECASE)
-# A client that shortens text may cut the end away. Ours is followed by a line end, which stands
-# escaped where a transcript is quoted.
+# A client may cut the closing tag off. Our opening tag is followed by a line end, which is escaped
+# in a quoted transcript.
 _CUT_OFF = re.compile(rf"<{FRAME}\b[^<>]*>[ \t\r]*(?:\n|\\+n)", re.IGNORECASE)
-# The program by any path, quoted where a shell needs that, or as a module of an interpreter.
+# The program by any path, quoted or not, or as `python -m wellkept`.
 _OWN_COMMAND = re.compile(
     r"""\s*(?:'[^'\n]*/wellkept'|"[^"\n]*/wellkept"|(?:\S*/)?wellkept"""
     r"""|(?:'[^'\n]+'|"[^"\n]+"|\S+)(?:\s+-\w+)?\s+-m\s+wellkept(?:\.cli)?)(?:\s|\Z)"""
 )
 
 
-def without_own(text: str) -> str:
-    """The text without anything that Wellkept injected into it."""
+def without_injected(text: str) -> str:
+    """The text without injected frames."""
     if FRAME not in text.casefold():
         return text
     kept: list[str] = []
@@ -41,11 +41,11 @@ def without_own(text: str) -> str:
     return "".join(kept).strip()
 
 
-def is_own_command(command: str) -> bool:
-    """Whether a shell command asks Wellkept, so that its output is memory already."""
+def is_wellkept_command(command: str) -> bool:
+    """Whether a shell command runs Wellkept, so its output is memory already."""
     return _OWN_COMMAND.match(command) is not None
 
 
-def is_own_server(name: str) -> bool:
-    """Whether an MCP tool's name says that Wellkept answered: plain, or from its plugin."""
+def is_wellkept_tool(name: str) -> bool:
+    """Whether an MCP tool is Wellkept's, directly or through its plugin."""
     return re.match(r"(?:mcp_+|MCP:)?(?:plugin_wellkept_)?wellkept[_:]", name) is not None

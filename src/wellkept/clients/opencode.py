@@ -1,8 +1,7 @@
-"""OpenCode: what its plugin shim sends as events, and where an installer puts the shim.
+"""OpenCode: payloads of its plugin shim as events, and where the shim is installed.
 
-OpenCode has no hook commands, only JavaScript plugins. The shim in `data/opencode.js` tells what
-its callbacks see in Claude Code's words (session_id, tool_name, tool_input, …), so that little is
-left to do here. A sub-agent has a session of its own there; the shim names the session above it.
+OpenCode has no hook commands, only JavaScript plugins. The shim in `data/opencode.js` sends
+payloads with Claude Code's field names. A sub-agent has its own session; the shim names the parent.
 """
 
 from __future__ import annotations
@@ -15,8 +14,14 @@ from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders, InstallScope
-from wellkept.clients.payload_fields import Fields, inner, optional, text, whole
-from wellkept.clients.tool_calls import ToolResult, answer_text, failed_shell, kind_of, tool_called
+from wellkept.clients.payload_fields import Fields, integer, nested, optional, text
+from wellkept.clients.tool_calls import (
+    ToolResult,
+    failed_result,
+    result_text,
+    tool_called,
+    tool_kind,
+)
 from wellkept.core.events import Event, Origin, ToolKind
 
 CLIENT: Final = "opencode"
@@ -26,21 +31,21 @@ SCHEMA: Final = ("$schema", "https://opencode.ai/config.json")
 _BUILT_IN: Final = frozenset(["plan_enter", "plan_exit"])
 
 
-def config_folder(scope: InstallScope, places: ClientFolders) -> Path:
-    """Where plugins, commands and configuration of the person or of a project lie."""
+def config_folder(scope: InstallScope, folders: ClientFolders) -> Path:
+    """The user's or a project's folder of plugins, commands and configuration."""
     if scope is InstallScope.PROJECT:
-        return places.project / ".opencode"
-    return places.from_variable("XDG_CONFIG_HOME", ".config") / "opencode"
+        return folders.project / ".opencode"
+    return folders.from_variable("XDG_CONFIG_HOME", ".config") / "opencode"
 
 
 def config_file(folder: Path) -> Path:
-    """The configuration in a folder: the one that has us, else the one that is there."""
+    """The configuration file in a folder: the one that names Wellkept, else an existing one."""
     known = [folder / "opencode.json", folder / "opencode.jsonc"]
-    there = [path for path in known if path.is_file()]
-    return next(filter(_names_us, there), (there or known)[0])
+    existing = [path for path in known if path.is_file()]
+    return next(filter(_names_wellkept, existing), (existing or known)[0])
 
 
-def _names_us(path: Path) -> bool:
+def _names_wellkept(path: Path) -> bool:
     try:
         return b"wellkept" in path.read_bytes()
     except OSError:
@@ -48,7 +53,7 @@ def _names_us(path: Path) -> bool:
 
 
 def plugin_source() -> str:
-    """The shim's text; `COMMAND_MARK` in it stands for the hook command."""
+    """The shim's source; `COMMAND_MARK` in it is replaced by the hook command."""
     from importlib.resources import files
 
     return (files("wellkept.clients") / "data" / "opencode.js").read_text("utf-8")
@@ -57,22 +62,22 @@ def plugin_source() -> str:
 def events(
     event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
 ) -> list[Event]:
-    """What a payload tells; at most one event."""
+    """Translate a payload; at most one event."""
     origin = claude_code.origin(CLIENT, payload, event_id=event_id, at=at)
-    return claude_code.read(READERS, event_name, payload, origin)
+    return claude_code.read_event(READERS, event_name, payload, origin)
 
 
 def _tool_succeeded(payload: Fields, origin: Origin) -> Event | None:
-    kind = kind_of(text(payload, "tool_name"))
+    kind = tool_kind(text(payload, "tool_name"))
     if kind in (ToolKind.EDIT, ToolKind.WRITE):
         return _tool_called(payload, origin, ToolResult())
-    code = whole(payload, "exit_code") if kind is ToolKind.SHELL else None
-    output = answer_text(payload.get("tool_response"))
+    code = integer(payload, "exit_code") if kind is ToolKind.SHELL else None
+    output = result_text(payload.get("tool_response"))
     return _tool_called(payload, origin, ToolResult(output, f"Exit code {code}" if code else None))
 
 
 def _tool_failed(payload: Fields, origin: Origin) -> Event | None:
-    return _tool_called(payload, origin, failed_shell(text(payload, "error")))
+    return _tool_called(payload, origin, failed_result(text(payload, "error")))
 
 
 def _tool_called(payload: Fields, origin: Origin, answer: ToolResult) -> Event | None:
@@ -82,19 +87,19 @@ def _tool_called(payload: Fields, origin: Origin, answer: ToolResult) -> Event |
     return tool_called(
         origin,
         name,
-        inner(payload, "tool_input"),
+        nested(payload, "tool_input"),
         answer,
         call_id=optional(payload, "tool_use_id"),
-        duration_ms=whole(payload, "duration_ms"),
+        duration_ms=integer(payload, "duration_ms"),
         kind=_kind(name),
     )
 
 
 def _kind(name: str) -> ToolKind:
-    """MCP tools are named `server_tool`, by nothing else told apart from the client's own."""
-    kind = kind_of(name)
-    outside = kind is ToolKind.OTHER and "_" in name and name not in _BUILT_IN
-    return ToolKind.MCP if outside else kind
+    """MCP tools are named `server_tool`; nothing else marks them."""
+    kind = tool_kind(name)
+    is_mcp = kind is ToolKind.OTHER and "_" in name and name not in _BUILT_IN
+    return ToolKind.MCP if is_mcp else kind
 
 
 READERS: Final[Mapping[str, claude_code.Reader]] = MappingProxyType(

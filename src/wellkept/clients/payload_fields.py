@@ -1,8 +1,7 @@
-"""Reading fields of a payload that may hold anything.
+"""Read fields of an untrusted payload.
 
-A client's payload is somebody else's data: a field may be missing, null or of the wrong type, and
-a new version of the client may rename it. Invariant: nothing here raises, whatever the payload is;
-text comes out storable.
+A field may be missing, null, of the wrong type, or renamed in a new client version. Invariant:
+nothing here raises, and text is safe to store.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from wellkept.core.text import clean
 
 Fields: TypeAlias = Mapping[str, object]
 
-_NONE: Final[Fields] = MappingProxyType({})
+_EMPTY: Final[Fields] = MappingProxyType({})
 
 
 def text(source: Fields, *names: str) -> str:
-    """The first of these fields that is a text and not empty, else an empty text."""
+    """The first of these fields that is a non-empty string, else an empty string."""
     for name in names:
         value = source.get(name)
         if isinstance(value, str) and value:
@@ -30,42 +29,42 @@ def text(source: Fields, *names: str) -> str:
 
 
 def optional(source: Fields, *names: str) -> str | None:
-    """As `text`, but None when there is none."""
+    """Like `text`, but None instead of an empty string."""
     return text(source, *names) or None
 
 
-def inner(source: Fields, *names: str) -> Fields:
-    """The first of these fields that is an object; one that holds JSON text is read."""
+def nested(source: Fields, *names: str) -> Fields:
+    """The first of these fields that is an object; JSON text is parsed."""
     for name in names:
         found = as_fields(source.get(name))
         if found:
             return found
-    return _NONE
+    return _EMPTY
 
 
 def as_fields(value: object) -> Fields:
-    """The value as an object with fields, empty when it is none."""
+    """The value as an object; empty when it is not one."""
     if isinstance(value, dict):
         return cast("Fields", value)
     if isinstance(value, str):
         value = read_json(value)
-    return cast("Fields", value) if isinstance(value, Mapping) else _NONE
+    return cast("Fields", value) if isinstance(value, Mapping) else _EMPTY
 
 
 def items(source: Fields, name: str) -> Sequence[object]:
-    """The field as a list, empty when it is none."""
+    """The field as a list; empty when it is not one."""
     value = source.get(name)
     return cast("list[object]", value) if isinstance(value, list) else ()
 
 
 def texts(source: Fields, *names: str) -> list[str]:
-    """Every text that is not empty in those of these fields that are lists."""
+    """All non-empty strings in those of these fields that are lists."""
     found = (value for name in names for value in items(source, name))
     return [clean(value) for value in found if isinstance(value, str) and value]
 
 
-def whole(source: Fields, *names: str) -> int | None:
-    """The first of these fields that is a number, as a whole one."""
+def integer(source: Fields, *names: str) -> int | None:
+    """The first of these fields that is a number, rounded."""
     for name in names:
         value = source.get(name)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -76,7 +75,7 @@ def whole(source: Fields, *names: str) -> int | None:
 
 
 def read_json(raw: str) -> object:
-    """What a JSON text says, or None when it is none."""
+    """Parse a JSON object or array; None when it is neither."""
     if not raw.lstrip().startswith(("{", "[")):
         return None
     try:
@@ -86,7 +85,7 @@ def read_json(raw: str) -> object:
 
 
 def as_json(value: object) -> str:
-    """The value as compact JSON; empty when it cannot be told."""
+    """The value as compact JSON; empty when it cannot be encoded."""
     try:
         return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
     except (ValueError, RecursionError):

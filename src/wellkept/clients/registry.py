@@ -1,6 +1,6 @@
-"""Which client speaks which dialect: names to modules, imported when they are needed.
+"""Translate a client's payload into events; client modules are imported on demand.
 
-The one door from a client's payload to events. Knows the clients' names and nothing of payloads.
+Knows client names, not payload formats.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMES: Final = ("source", "model", "reason", "trigger", "agent_type", "call_id"
 
 
 class Translator(Protocol):
-    """A client's payload as events: none, or one. Never raises, whatever the payload holds."""
+    """Turns a payload into at most one event. Never raises, whatever the payload holds."""
 
     def __call__(
         self, event_name: str, payload: Mapping[str, object], *, event_id: str, at: datetime
@@ -37,12 +37,10 @@ class Translator(Protocol):
 
 
 def translator(client: str) -> Translator:
-    """The translator of a client. UsageError when there is no such client."""
+    """The translator of a client. UsageError for an unknown client."""
     module = CLIENTS.get(client)
     if module is None:
-        raise UsageError(
-            f"There is no client called {client!r}.", hint=f"Known: {', '.join(CLIENTS)}."
-        )
+        raise UsageError(f"Unknown client {client!r}.", hint=f"Known: {', '.join(CLIENTS)}.")
     return cast("Translator", import_module(module).events)
 
 

@@ -1,7 +1,7 @@
-"""Embedders, small text models and rerankers behind the ports of `core`.
+"""Embedders, chat models and rerankers behind the ports of `core`.
 
-Importing this package loads nothing else: each name below is fetched from its module when first
-asked for, and `open_embedder` gives an embedder that loads on first use. Knows nothing of storage.
+Open `registry.py` first: it chooses the embedder. May import `core` and vendor libraries. Knows
+nothing of storage. Names below are imported on first use; an embedder loads at its first text.
 """
 
 from __future__ import annotations

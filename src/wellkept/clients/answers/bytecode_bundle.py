@@ -1,9 +1,8 @@
-"""The byte code of all that an answer loads, in one file, so that it is found and read at once.
+"""One file with the bytecode of all modules that an in-process answer loads.
 
-Finding more than a hundred modules one by one takes a seventh of the time of an answer. The bundle
-is a cache like `__pycache__`: written after an answer by a process that had to do without, checked
-against the time and size of each source as it is loaded, and passed over when anything about it is
-odd. It lies in the state folder, which only its owner may enter.
+Finding over a hundred modules one by one takes a seventh of an answer's time. The bundle is a cache
+like `__pycache__`: written after an answer that lacked it, checked against each source's time and
+size, and ignored when damaged. It is in the state folder, which only the owner may enter.
 """
 
 import marshal
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     Entry = tuple[str, int, int, bool, bytes]
 else:
-    # The same class, without the package around it.
+    # The same class, without importing the package.
     from _frozen_importlib import ModuleSpec
 
 FILE_NAME = "answer.bundle"
@@ -28,7 +27,7 @@ _ABANDONED_AFTER_S = 60.0
 
 
 class Bundle:
-    """Finds and runs modules from code that is in memory already; others it leaves to Python."""
+    """Import hook that loads modules from the bundle and leaves others to Python."""
 
     def __init__(self, entries: "dict[str, Entry]") -> None:
         self.entries = entries
@@ -36,14 +35,14 @@ class Bundle:
     def find_spec(
         self, name: str, _path: "Sequence[str] | None" = None, _target: object = None
     ) -> "ModuleSpec | None":
-        """The module, if its code is sound and its source is still what it was."""
+        """The spec of a bundled module whose code is valid and source unchanged."""
         if name not in self.entries:
             return None
-        sound = _sound(self.entries[name])
-        if sound is None:
+        valid = _valid(self.entries[name])
+        if valid is None:
             del self.entries[name]
             return None
-        source, is_package, code = sound
+        source, is_package, code = valid
         spec = ModuleSpec(name, self, origin=source, loader_state=code, is_package=is_package)  # type: ignore[arg-type]
         spec.has_location = True
         if is_package:
@@ -51,7 +50,7 @@ class Bundle:
         return spec
 
     def create_module(self, _spec: "ModuleSpec") -> None:
-        """An ordinary module will do."""
+        """Use a plain module."""
 
     def exec_module(self, module: "ModuleType") -> None:
         """Run the module's code."""
@@ -60,14 +59,14 @@ class Bundle:
 
 
 def install(state: str) -> Bundle:
-    """Load from the bundle what it has, from now on in this process."""
+    """Load modules from the bundle for the rest of the process."""
     bundle = Bundle(_read(f"{state}/{FILE_NAME}"))
     sys.meta_path.insert(0, bundle)  # type: ignore[arg-type]
     return bundle
 
 
 def refresh(state: str, bundle: Bundle) -> None:
-    """Write the bundle again, if this process has loaded anything that was not in it."""
+    """Rewrite the bundle if this process loaded modules that were not in it."""
     fresh = {
         name: entry
         for name, module in list(sys.modules.items())
@@ -79,7 +78,7 @@ def refresh(state: str, bundle: Bundle) -> None:
 
 
 def _replace(path: str, raw: bytes) -> None:
-    """Swap the file in one step; whoever comes while another process does it leaves it alone."""
+    """Replace the file atomically; do nothing while another process does."""
     partial = f"{path}.new"
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -107,12 +106,12 @@ def _read(path: str) -> "dict[str, Entry]":
 
 
 def _key() -> "Any":
-    """What a bundle was made by and for; another one is of no use."""
+    """Interpreter and version that a bundle is valid for."""
     return (sys.version, sys.flags.optimize, __file__, _stamp(__file__))
 
 
-def _sound(entry: "Entry") -> "tuple[str, bool, CodeType] | None":
-    """Source, whether it is a package, and code; None for an entry that must not be used."""
+def _valid(entry: "Entry") -> "tuple[str, bool, CodeType] | None":
+    """Source path, whether it is a package, and code; None for an outdated or damaged entry."""
     try:
         source, modified_ns, size, is_package, raw = entry
         if _stamp(source) != (modified_ns, size):
@@ -123,7 +122,7 @@ def _sound(entry: "Entry") -> "tuple[str, bool, CodeType] | None":
 
 
 def _entry(name: str, module: "ModuleType") -> "Entry | None":
-    """What to keep of a module; None for one that was not loaded from a source file."""
+    """The bundle entry of a module; None when it was not loaded from a source file."""
     spec: ModuleSpec | None = getattr(module, "__spec__", None)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return None

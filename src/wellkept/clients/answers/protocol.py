@@ -1,14 +1,13 @@
-"""How the hook process asks a live Wellkept process: one question and one answer over a socket.
+"""Protocol between the hook process and a running server: one request, one response.
 
     Q1 <client> <event> <milliseconds to answer> <payload length>\\n<payload>
     A1 <answer length>\\n<answer>
 
-The answer is what the hook prints, to the byte; empty means that there is nothing to say. A server
-that cannot answer closes the connection. The socket lies in a folder that only its owner may enter,
-which is the whole of its protection. Unknown versions are refused, so both sides may be upgraded
-in any order.
+The response is printed byte for byte; empty means nothing to inject. A server that cannot answer
+closes the connection. The socket's only protection is its folder, which only the owner may enter.
+Unknown versions are refused, so both sides can be upgraded in any order.
 
-Imported by the hook process: `_socket` is what `socket` wraps, at a twentieth of the cost.
+Imported by the hook process: `_socket` costs a twentieth of its wrapper `socket`.
 """
 
 import _socket
@@ -20,82 +19,84 @@ from wellkept.store.spool import plain_name
 SOCKET_NAME = "answer.sock"
 MAX_PAYLOAD_BYTES = 8 << 20
 MAX_ANSWER_BYTES = 1 << 20
-# Beyond this a path does not fit the system's address structure.
+# Longer paths do not fit the system's address structure.
 _MAX_PATH_BYTES = 100
 _MAX_HEADER_BYTES = 256
 _CHUNK_BYTES = 1 << 16
-_GREETING_TIMEOUT_S = 0.1
+_CONNECT_TIMEOUT_S = 0.1
 
 
 class NoServerError(Exception):
-    """No process is there, or it does not speak this protocol."""
+    """No server is running, or it does not speak this protocol."""
 
 
 class ProtocolError(Exception):
-    """The other side said something that is not of this protocol."""
+    """The other side broke the protocol."""
 
 
 def ask(state: str, *, client: str, event: str, payload: bytes, timeout_s: float) -> bytes:
-    """The answer of a live process; empty when it has none or took too long."""
+    """The server's response; empty when it has none or took too long."""
     family = getattr(_socket, "AF_UNIX", None)
     if family is None or len(payload) > MAX_PAYLOAD_BYTES:
         raise NoServerError
     deadline_s = time.monotonic() + timeout_s
-    with Address(state) as address:
-        line = _socket.socket(family, _socket.SOCK_STREAM)
+    with SocketAddress(state) as address:
+        connection = _socket.socket(family, _socket.SOCK_STREAM)
         try:
-            line.settimeout(timeout_s)
-            line.connect(address)
-            line.sendall(question(client, event, timeout_ms=int(timeout_s * 1000), payload=payload))
-            return _received_answer(line, deadline_s)
+            connection.settimeout(timeout_s)
+            connection.connect(address)
+            connection.sendall(
+                encode_request(client, event, timeout_ms=int(timeout_s * 1000), payload=payload)
+            )
+            return _receive_response(connection, deadline_s)
         except TimeoutError:
             return b""
         except (OSError, ProtocolError) as error:
             raise NoServerError from error
         finally:
-            line.close()
+            connection.close()
 
 
-def is_answered(state: str) -> bool:
-    """Whether a live process is there to be asked."""
+def is_server_running(state: str) -> bool:
+    """Whether a server is running."""
     family = getattr(_socket, "AF_UNIX", None)
     if family is None:
         return False
-    line = _socket.socket(family, _socket.SOCK_STREAM)
+    connection = _socket.socket(family, _socket.SOCK_STREAM)
     try:
-        line.settimeout(_GREETING_TIMEOUT_S)
-        with Address(state) as address:
-            line.connect(address)
+        connection.settimeout(_CONNECT_TIMEOUT_S)
+        with SocketAddress(state) as address:
+            connection.connect(address)
     except (OSError, NoServerError):
         return False
     finally:
-        line.close()
+        connection.close()
     return True
 
 
-def question(client: str, event: str, *, timeout_ms: int, payload: bytes) -> bytes:
-    """A question as it goes over the line."""
+def encode_request(client: str, event: str, *, timeout_ms: int, payload: bytes) -> bytes:
+    """Encode a request."""
     head = f"Q1 {plain_name(client)} {plain_name(event)} {timeout_ms} {len(payload)}\n"
     return head.encode("ascii") + payload
 
 
-def read_question_head(head: bytes) -> tuple[str, str, int, int]:
-    """Client, event, milliseconds to answer and payload length of a question's first line."""
+def parse_request_header(head: bytes) -> tuple[str, str, int, int]:
+    """Client, event, timeout in milliseconds and payload length from a request's first line."""
     parts = head.decode("ascii", "replace").split()
     if len(parts) != 5 or parts[0] != "Q1" or not (parts[3] + parts[4]).isdecimal():
-        raise ProtocolError(f"not a question: {head[:40]!r}")
+        raise ProtocolError(f"not a request: {head[:40]!r}")
     if int(parts[4]) > MAX_PAYLOAD_BYTES:
         raise ProtocolError(f"a payload of {parts[4]} bytes")
     return parts[1], parts[2], int(parts[3]), int(parts[4])
 
 
-def answer(text: bytes) -> bytes:
-    """An answer as it goes over the line."""
+def encode_response(text: bytes) -> bytes:
+    """Encode a response."""
     return b"A1 %d\n%b" % (len(text), text)
 
 
-class Address:
-    """The path of the socket in a folder, also when it is too long for the system."""
+class SocketAddress:
+    """The socket's address, also when its path is too long for the system."""
 
     def __init__(self, state: str) -> None:
         self._state = state
@@ -116,28 +117,28 @@ class Address:
             os.close(self._folder)
 
 
-def _received_answer(line: "_socket.socket", deadline_s: float) -> bytes:
+def _receive_response(connection: "_socket.socket", deadline_s: float) -> bytes:
     received = bytearray()
     while True:
         head, newline, body = bytes(received).partition(b"\n")
         if newline:
-            length = _answer_length(head)
+            length = _response_length(head)
             if len(body) >= length:
                 return body[:length]
         elif len(received) > _MAX_HEADER_BYTES:
-            raise ProtocolError("no end of the first line")
-        left_s = deadline_s - time.monotonic()
-        if left_s <= 0:
+            raise ProtocolError("first line too long")
+        remaining_s = deadline_s - time.monotonic()
+        if remaining_s <= 0:
             raise TimeoutError
-        line.settimeout(left_s)
-        chunk = line.recv(_CHUNK_BYTES)
+        connection.settimeout(remaining_s)
+        chunk = connection.recv(_CHUNK_BYTES)
         if not chunk:
-            raise ProtocolError("the line was closed early")
+            raise ProtocolError("connection closed early")
         received += chunk
 
 
-def _answer_length(head: bytes) -> int:
+def _response_length(head: bytes) -> int:
     mark, _, length = head.partition(b" ")
     if mark != b"A1" or not length.isdigit() or int(length) > MAX_ANSWER_BYTES:
-        raise ProtocolError(f"not an answer: {head[:40]!r}")
+        raise ProtocolError(f"not a response: {head[:40]!r}")
     return int(length)

@@ -1,17 +1,16 @@
-"""What a client must be told, in its own words: context text as the exact bytes it reads.
+"""Render context text as the exact bytes a client expects from its hook.
 
-Which events can carry context is one table. An event that is not in it gets nothing, since a
-client that is told more than it expects drops the whole answer (Codex), complains (Claude Code at
-the end of a session) or goes on working (any client when it wants to stop).
+Only events in the table take context. At other events a client drops the whole response (Codex),
+reports an error (Claude Code at session end) or goes on working (any client at a stop).
 
-Imported by the hook process when it has something to say, so it imports nothing but types.
-Invariant: the text fits the client's limit, is cut between lines, and never splits a character.
+Imported by the hook process, so it imports only types. Invariant: the text fits the client's limit,
+is cut between lines, and no character is split.
 """
 
 from collections.abc import Callable
 
 # Claude Code counts UTF-16 units. Codex allows 2,500 tokens and takes a token for four bytes.
-# The others name no limit, and get no more than these two.
+# The others document no limit and get the same.
 LIMIT = 10_000
 _CLOSING = "</wellkept-memory>"
 _CUT_MARK = "[…]"
@@ -31,23 +30,23 @@ CONTEXT_EVENTS: dict[str, tuple[str, ...]] = {
     "cursor": ("sessionStart", "postToolUse"),
     "opencode": ("SessionStart", "UserPromptSubmit", "PostToolUse", "SubagentStart"),
 }
-"""Client -> the events at which it takes context and gives it to the model."""
+"""Client -> events whose hook output goes to the model."""
 
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(0x20)} | {0x22: '\\"', 0x5C: "\\\\"}
 
 
 def takes_context(client: str, event_name: str) -> bool:
-    """Whether a client hands on context at an event."""
+    """Whether a client takes context at an event."""
     return event_name in CONTEXT_EVENTS.get(client, ())
 
 
 def render(client: str, event_name: str, text: str) -> bytes:
-    """The bytes to print; none when there is nothing to say or the event takes no context."""
+    """The bytes to print; empty without text or when the event takes no context."""
     if not text.strip() or not takes_context(client, event_name):
         return b""
     text = text.encode("utf-8", "replace").decode("utf-8")
-    body = fitted(text, size=_utf8_bytes if client == "codex" else _utf16_units)
-    if client == "opencode":  # its shim is ours, and puts the text in place as it is
+    body = fit_to_limit(text, size=_utf8_bytes if client == "codex" else _utf16_units)
+    if client == "opencode":  # its shim is ours and takes plain text
         return body.encode("utf-8")
     quoted = body.translate(_ESCAPES)
     if client == "cursor":
@@ -55,23 +54,23 @@ def render(client: str, event_name: str, text: str) -> bytes:
     return _SPECIFIC.format(event=event_name, text=quoted).encode()
 
 
-def fitted(text: str, *, size: Callable[[str], int], limit: int = LIMIT) -> str:
-    """The text, or as many of its lines as fit, with a mark and the frame closed again."""
+def fit_to_limit(text: str, *, size: Callable[[str], int], limit: int = LIMIT) -> str:
+    """The text, or the lines that fit, with a cut mark and the frame closed."""
     if size(text) <= limit:
         return text
     tail = f"\n{_CUT_MARK}\n{_CLOSING}" if text.rstrip().endswith(_CLOSING) else f"\n{_CUT_MARK}"
-    room = limit - size(tail)
+    left = limit - size(tail)
     kept: list[str] = []
     for line in text.split("\n"):
-        room -= size(line) + 1
-        if room < 0:
+        left -= size(line) + 1
+        if left < 0:
             break
         kept.append(line)
     return ("\n".join(kept) if kept else _characters(text, size, limit - size(tail))) + tail
 
 
 def _characters(text: str, size: Callable[[str], int], room: int) -> str:
-    """As many characters as fit, for a single line that does not."""
+    """As many characters as fit, for a single long line."""
     low, high = 0, min(len(text), room)
     while low < high:
         middle = (low + high + 1) // 2

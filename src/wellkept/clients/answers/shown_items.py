@@ -1,8 +1,7 @@
-"""What a session has been told already, so that it is not told again.
+"""Ids of the items already injected into a session, so that nothing is repeated.
 
-A small file for each session with one id on a line, appended to by whichever process answers: the
-hook itself or a live one. Losing it costs a repetition, never an error, so a line that is torn or
-a folder that cannot be written is passed over.
+One small file per session with one id per line, appended to by the hook or the server. Losing it
+costs a repetition, never an error: torn lines and unwritable folders are ignored.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from wellkept.store.spool import SUFFIX, file_name, make_private_folder
 
 FOLDER_NAME = "shown"
 _MAX_BYTES = 1 << 20
-_KEPT_S = 30 * 24 * 3_600
+_RETENTION_S = 30 * 24 * 3_600
 
 
 class ShownItems:
-    """The ids that were said in each session, below a state folder."""
+    """Shown ids by session, in a state folder."""
 
     def __init__(self, state: Path) -> None:
         self._folder = state / FOLDER_NAME
 
     def ids(self, client: str, session: str) -> frozenset[str]:
-        """What was said in a session so far."""
+        """The ids shown in a session so far."""
         try:
             with self._path(client, session).open("rb") as file:
                 raw = file.read(_MAX_BYTES)
@@ -35,7 +34,7 @@ class ShownItems:
         return frozenset(raw.decode("ascii", "replace").split())
 
     def add(self, client: str, session: str, ids: Iterable[str]) -> None:
-        """Note what is about to be said."""
+        """Add ids that are about to be shown."""
         lines = "".join(f"{one}\n" for one in ids).encode("ascii", "replace")
         if not lines:
             return
@@ -51,21 +50,21 @@ class ShownItems:
             return
 
     def forget(self, client: str, session: str) -> None:
-        """The session starts over: everything may be said again."""
+        """Clear a session that starts over."""
         try:
             self._path(client, session).unlink(missing_ok=True)
         except OSError:
             return
 
     def forget_old(self) -> None:
-        """Forget sessions in which nothing was said for a month; else they would pile up."""
+        """Delete files of sessions without a change for a month."""
         try:
-            found = list(self._folder.iterdir())
+            paths = list(self._folder.iterdir())
         except OSError:
             return
-        for path in found:
+        for path in paths:
             try:
-                if time.time() - path.stat().st_mtime >= _KEPT_S:
+                if time.time() - path.stat().st_mtime >= _RETENTION_S:
                     path.unlink(missing_ok=True)
             except OSError:
                 continue

@@ -1,7 +1,7 @@
-"""Claude Code's plugin folder: the same hooks as in its settings, MCP server, skill and commands.
+"""Write a plugin folder for Claude Code: hooks, MCP server, skill and commands.
 
-The folder holds this machine's paths, so it is written where it is used and not shared. It takes
-the place of hooks in the settings: with both, every event would be caught twice.
+The folder holds this machine's paths, so it is not to be shared. It replaces hooks in the settings:
+with both, every event would be captured twice.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Final
 from wellkept import __version__
 from wellkept.clients.hook_spec import Programs
 from wellkept.clients.install import jsonc
+from wellkept.clients.install.client_files import claude_code_hooks
 from wellkept.clients.install.files import read_snapshot, write_file
 from wellkept.clients.install.hook_entries import Handler
-from wellkept.clients.install.jsonc import BrokenJsonError, Json
+from wellkept.clients.install.jsonc import Json, ParseError
 from wellkept.clients.install.mcp_entries import command_and_args
 from wellkept.clients.install.slash_commands import (
     COMMANDS,
     PROGRAM_MARK,
-    claude_code_form,
+    claude_code_format,
     program_line,
 )
-from wellkept.clients.install.targets import claude_code_hooks
 from wellkept.core.errors import ConflictError
 
 NAME: Final = "wellkept"
@@ -34,13 +34,13 @@ _SKILL: Final = "project-memory"
 
 
 def write_plugin(folder: Path, *, programs: Programs) -> list[Path]:
-    """Write the plugin, or bring it up to date; returns its files.
+    """Write or update the plugin; returns its files.
 
     ConflictError when the folder holds something else.
     """
     if folder.exists() and not _is_ours(folder):
         raise ConflictError(
-            f"{folder} is there and is not Wellkept's plugin.", hint="Name another folder."
+            f"{folder} exists and is not Wellkept's plugin.", hint="Use another folder."
         )
     written: list[Path] = []
     for name, text in _contents(programs):
@@ -54,23 +54,23 @@ def _is_ours(folder: Path) -> bool:
     if folder.is_dir() and not any(folder.iterdir()):
         return True
     try:
-        manifest = jsonc.plain(jsonc.parse(read_snapshot(folder / _MANIFEST).text))
-    except BrokenJsonError:
+        manifest = jsonc.to_python(jsonc.parse(read_snapshot(folder / _MANIFEST).text))
+    except ParseError:
         return False
     return isinstance(manifest, dict) and manifest.get("name") == NAME
 
 
 def _contents(programs: Programs) -> Iterator[tuple[str, str]]:
-    """The plugin's files: path in the folder, and text. The manifest is last, as the seal."""
+    """The plugin's files as (relative path, text); the manifest last, as the sign of completion."""
     data = files("wellkept.clients") / "data"
     program = program_line(programs.wellkept)
     manifest: dict[str, Json] = json.loads((data / "claude_plugin/plugin.json").read_text("utf-8"))
-    yield "hooks/hooks.json", _as_text({"hooks": _hooks(programs)})
-    # An empty list of servers takes away one that an earlier writing put there.
+    yield "hooks/hooks.json", _to_json({"hooks": _hooks(programs)})
+    # An empty object removes the server of an earlier version.
     server: Json = {NAME: command_and_args(programs.server)} if programs.server else {}
-    yield ".mcp.json", _as_text({"mcpServers": server})
+    yield ".mcp.json", _to_json({"mcpServers": server})
     for command in COMMANDS:
-        yield f"commands/{command.name}.md", claude_code_form(command, program)
+        yield f"commands/{command.name}.md", claude_code_format(command, program)
     skill = (data / "skill/SKILL.md").read_text("utf-8")
     yield f"skills/{_SKILL}/SKILL.md", skill.replace(PROGRAM_MARK, program)
     yield "README.md", (data / "claude_plugin/README.md").read_text("utf-8")
@@ -82,8 +82,8 @@ def _contents(programs: Programs) -> Iterator[tuple[str, str]]:
         "owner": {"name": "Wellkept"},
         "plugins": [listed],
     }
-    yield ".claude-plugin/marketplace.json", _as_text(market)
-    yield _MANIFEST, _as_text(manifest | {"version": __version__})
+    yield ".claude-plugin/marketplace.json", _to_json(market)
+    yield _MANIFEST, _to_json(manifest | {"version": __version__})
 
 
 def _hooks(programs: Programs) -> dict[str, Json]:
@@ -94,5 +94,5 @@ def _hooks(programs: Programs) -> dict[str, Json]:
     return {event: list[Json](entries) for event, entries in by_event.items()}
 
 
-def _as_text(value: Json) -> str:
+def _to_json(value: Json) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,7 +1,7 @@
 """Command lines for the shells that clients run their hooks with.
 
-Invariant: the shell starts exactly the program and arguments that were given, whatever characters
-they hold; what a shell cannot be told is refused.
+Invariant: the shell starts exactly the given program and arguments, whatever characters they hold;
+what cannot be quoted is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from wellkept.clients.hook_spec import Shell
 from wellkept.core.errors import UsageError
 
-_CMD_UNTELLABLE = frozenset('%"!\r\n\0')
+_CMD_UNQUOTABLE = frozenset('%"!\r\n\0')
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:\\=+")
 
 
@@ -27,16 +27,16 @@ def command_line(words: Sequence[str], shell: Shell) -> str:
 
 
 def harmless_line(words: Sequence[str], shell: Shell) -> str:
-    """The same, but it always ends well: to some clients a failed hook is a veto.
+    """The command line with exit code 0 forced: some clients take a failed hook for a veto.
 
-    A program that is gone fails before it can see to that by itself.
+    The program cannot do that itself when it is missing.
     """
     ending = "; exit 0" if shell is Shell.POWERSHELL else " || exit 0"
     return command_line(words, shell) + ending
 
 
 def _powershell_word(word: str) -> str:
-    # A leading dash would make it a parameter of PowerShell's own only after a cmdlet's name.
+    # A leading dash is safe: PowerShell takes it for a parameter only after a cmdlet.
     if word and _PLAIN.issuperset(word):
         return word
     return "'" + word.replace("'", "''") + "'"
@@ -44,12 +44,12 @@ def _powershell_word(word: str) -> str:
 
 def _cmd_line(words: Sequence[str]) -> str:
     for word in words:
-        if bad := _CMD_UNTELLABLE.intersection(word):
+        if bad := _CMD_UNQUOTABLE.intersection(word):
             raise UsageError(
-                f"cmd.exe cannot be given {sorted(bad)[0]!r}, which is in {word!r}.",
-                hint="Install Wellkept below a folder without that character.",
+                f"cmd.exe cannot quote {sorted(bad)[0]!r} in {word!r}.",
+                hint="Install Wellkept in a folder without that character.",
             )
-    # Quoting what cmd acts upon; the rest follows the rules that every program reads words by.
+    # Quote what cmd interprets; list2cmdline does the rest.
     return " ".join(_cmd_word(word) for word in words)
 
 

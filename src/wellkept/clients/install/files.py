@@ -1,8 +1,7 @@
-"""Settings files on disk: read as they are, written whole or not at all, and put back.
+"""Read, atomically write and restore client settings files.
 
-A file behind a symbolic link is written where it really is, so that the link stays. What a file
-held before the first change is kept beside a record of that change, in Wellkept's own data folder;
-taking the change back gives the same bytes. Knows files, not what is in them.
+Symbolic links are followed, so a link stays a link. The original content is saved with a record of
+the change in Wellkept's data folder, and restored byte for byte. Knows nothing of file contents.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ _OWNER_MAY_WRITE: Final = 0o200
 
 @record
 class FileSnapshot:
-    """A file at one moment; `raw` is None when there is none."""
+    """A file's content when it was read; `raw` is None when there is no file."""
 
     path: Path
     raw: bytes | None
 
     @property
     def text(self) -> str:
-        """The text without its byte order mark; empty when there is no file."""
+        """The text without byte order mark; empty when there is no file."""
         try:
             return (self.raw or b"").removeprefix(_BOM).decode("utf-8")
         except UnicodeDecodeError:
@@ -41,49 +40,49 @@ class FileSnapshot:
             ) from None
 
     def encoded(self, text: str) -> bytes:
-        """Another text as bytes, marked as this file is."""
+        """Encode another text, with a byte order mark if this file has one."""
         marked = (self.raw or b"").startswith(_BOM)
         return (_BOM if marked else b"") + text.encode("utf-8")
 
 
 def read_snapshot(path: Path) -> FileSnapshot:
-    """The file as it is now. UsageError when something is there that is no readable file."""
+    """Read a file. UsageError when the path is not a readable file."""
     try:
         return FileSnapshot(path, path.read_bytes())
     except FileNotFoundError:
         return FileSnapshot(path, None)
-    except (OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
-        reason = error.strerror if isinstance(error, OSError) else "its link leads nowhere"
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
+        reason = error.strerror if isinstance(error, OSError) else "its link points to itself"
         raise UsageError(f"{path} cannot be read: {reason}.") from None
 
 
-def write_file(seen: FileSnapshot, raw: bytes) -> None:
-    """Put new bytes in place of what was seen; its folder is made if need be.
+def write_file(snapshot: FileSnapshot, raw: bytes) -> None:
+    """Replace a file's content; missing folders are created.
 
-    ConflictError when the file is no longer what was seen; nothing is changed then.
+    ConflictError, and no change, when the file differs from the snapshot.
     """
-    target = _real(seen.path)
+    target = _real(snapshot.path)
     _check_writable(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = _draft(target, raw)
         try:
-            _refuse_changed(seen)
+            _refuse_changed(snapshot)
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(f"Cannot write {seen.path}: {error.strerror}.") from None
+        raise StoreError(f"Cannot write {snapshot.path}: {error.strerror}.") from None
 
 
-def remove_file(seen: FileSnapshot, *, folders: Sequence[Path] = ()) -> None:
-    """Take a file away, and those of the given folders that are empty then."""
-    _check_writable(_real(seen.path))
+def remove_file(snapshot: FileSnapshot, *, folders: Sequence[Path] = ()) -> None:
+    """Delete a file, and those of the given folders that are empty then."""
+    _check_writable(_real(snapshot.path))
     try:
-        _refuse_changed(seen)
-        _real(seen.path).unlink(missing_ok=True)
+        _refuse_changed(snapshot)
+        _real(snapshot.path).unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(f"Cannot remove {seen.path}: {error.strerror}.") from None
+        raise StoreError(f"Cannot remove {snapshot.path}: {error.strerror}.") from None
     for folder in sorted(folders, reverse=True):
         try:
             folder.rmdir()
@@ -96,7 +95,7 @@ def _real(path: Path) -> Path:
 
 
 def _check_writable(target: Path) -> None:
-    """A file that its owner made read-only is left alone, though it could be replaced."""
+    """Refuse a file that its owner made read-only, though it could be replaced."""
     try:
         mode = target.stat().st_mode
     except OSError:
@@ -106,12 +105,12 @@ def _check_writable(target: Path) -> None:
 
 
 def missing_folders(path: Path) -> tuple[Path, ...]:
-    """The folders that writing a file would make."""
+    """The folders that writing a file would create."""
     return tuple(folder for folder in _real(path).parents if not folder.exists())
 
 
 def _draft(target: Path, raw: bytes) -> Path:
-    """The new bytes beside the target, durable, with its permissions."""
+    """A temporary file beside the target, synced, with the target's permissions."""
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     with os.fdopen(descriptor, "wb") as file:
         file.write(raw)
@@ -122,26 +121,24 @@ def _draft(target: Path, raw: bytes) -> Path:
     return draft
 
 
-def _refuse_changed(seen: FileSnapshot) -> None:
-    if read_snapshot(seen.path).raw != seen.raw:
-        raise ConflictError(
-            f"{seen.path} was changed by another program just now.", hint="Try again."
-        )
+def _refuse_changed(snapshot: FileSnapshot) -> None:
+    if read_snapshot(snapshot.path).raw != snapshot.raw:
+        raise ConflictError(f"{snapshot.path} was changed by another program.", hint="Try again.")
 
 
-# -- What was there before ------------------------------------------------------------------------
+# -- Records of changes ---------------------------------------------------------------------------
 
 
 @record
 class InstallRecord:
-    """What Wellkept made of a file, and what it was before (None: there was no file)."""
+    """What Wellkept wrote, and the content before it (None: there was no file)."""
 
     installed_sha256: str
     original: bytes | None
     folders: tuple[Path, ...] = ()
 
     def describes(self, snapshot: FileSnapshot) -> bool:
-        """Whether the file is still as Wellkept left it."""
+        """Whether the file is unchanged since Wellkept wrote it."""
         return snapshot.raw is not None and digest(snapshot.raw) == self.installed_sha256
 
 
@@ -151,13 +148,13 @@ def digest(raw: bytes) -> str:
 
 
 class InstallRecords:
-    """Records in a folder: a JSON file for each settings file, its original beside it."""
+    """A folder of records: one JSON file per settings file, with its original beside it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read(self, client: str, path: Path) -> InstallRecord | None:
-        """The record of a file; None when there is none that can be used."""
+        """The record of a file; None when there is none or it is damaged."""
         try:
             fields = cast("dict[str, object]", json.loads(self._record(client, path).read_bytes()))
             existed = fields["existed"] is True
@@ -168,7 +165,7 @@ class InstallRecords:
             return None
 
     def write(self, client: str, path: Path, record: InstallRecord) -> None:
-        """Keep a record; the original first, so that a record never stands without it."""
+        """Save a record; the original first, so that no record lacks it."""
         self._make_folder()
         if record.original is not None:
             self._put(self._original(client, path), record.original)
@@ -182,13 +179,13 @@ class InstallRecords:
         self._put(self._record(client, path), json.dumps(fields, indent=2).encode())
 
     def forget(self, client: str, path: Path) -> None:
-        """Drop a record."""
+        """Delete a record."""
         self._record(client, path).unlink(missing_ok=True)
         self._original(client, path).unlink(missing_ok=True)
 
     def _make_folder(self) -> None:
         try:
-            # It may be the first thing made in the data folder, which is nobody else's business.
+            # It may be the first folder in the data folder, which is private.
             make_private_folder(str(self._folder))
         except OSError as error:
             raise StoreError(f"Cannot make {self._folder}: {error.strerror}.") from None

@@ -1,19 +1,23 @@
-"""Hook entries in a client's JSON settings: adding ours, finding them again, taking them out.
+"""Hook entries in a client's JSON settings: add, find and remove ours.
 
-Two layouts: Claude Code, Codex and Gemini CLI keep groups of handlers below an event, Cursor keeps
-handlers. An entry is known as ours by its command, so that one written by another installation is
-found too. Invariant: entries that are not ours, and everything else in the file, stay as they are.
+Two layouts: Claude Code, Codex and Gemini CLI list groups of handlers below an event, Cursor lists
+handlers. An entry is ours by its command, so entries of another installation are found too.
+Invariant: everything else in the file stays as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path as FilePath
 from typing import Final, TypeAlias
 
-from wellkept.clients.hook_spec import Hook, HookMode
+from wellkept.clients.hook_spec import Hook, HookMode, InstallPart, Programs, Shell
 from wellkept.clients.install import jsonc
+from wellkept.clients.install.command_lines import harmless_line
+from wellkept.clients.install.files import FileSnapshot, InstallRecord
 from wellkept.clients.install.jsonc import Json, JsonChild, JsonNode, Path, WrongShapeError
+from wellkept.clients.install.target import naming_file
 from wellkept.core.records import record
 
 Handler: TypeAlias = "dict[str, Json]"
@@ -25,7 +29,7 @@ _ENDING: Final = r"(?:\s*(?:\|\||;)\s*exit 0)?\s*\Z"
 
 @record
 class HookLayout:
-    """How a client lays out its hooks. `root` is what the file must hold besides."""
+    """A client's hook layout. `root` holds members that the file must have."""
 
     client: str
     handler: Callable[[str], Handler]
@@ -33,11 +37,11 @@ class HookLayout:
     root: tuple[tuple[str, Json], ...] = ()
 
     def entry(self, hook: Hook, command: str) -> Handler:
-        """The entry for a hook below its event."""
-        narrowed: Handler = {} if hook.matcher is None else {"matcher": hook.matcher}
+        """The entry for a hook."""
+        matcher: Handler = {} if hook.matcher is None else {"matcher": hook.matcher}
         handler = self.handler(command)
-        inside: Handler = {_HOOKS: [handler]} if self.grouped else handler
-        return narrowed | inside
+        body: Handler = {_HOOKS: [handler]} if self.grouped else handler
+        return matcher | body
 
     def is_ours(self, command: object) -> bool:
         """Whether a command starts Wellkept's hook process for this client."""
@@ -47,33 +51,74 @@ class HookLayout:
         return re.search(words, command) is not None
 
 
+@record
+class HookTarget:
+    """Hook commands in a client's JSON file."""
+
+    path: FilePath
+    layout: HookLayout
+    hooks: tuple[Hook, ...]
+    windows_shell: Shell = Shell.SH
+    part: InstallPart = InstallPart.HOOKS
+
+    def with_wellkept(self, snapshot: FileSnapshot, programs: Programs) -> str | None:
+        """The settings with exactly our current entries."""
+        with naming_file(snapshot):
+            entries = self.entries(programs)
+            return add_entries(snapshot.text, self.layout, entries)
+
+    def without_wellkept(self, snapshot: FileSnapshot, record: InstallRecord | None) -> str | None:
+        """The settings without our entries and the containers left empty by that."""
+        before = FileSnapshot(snapshot.path, record.original if record else None)
+        with naming_file(snapshot):
+            keep = containers(before.text)
+            return remove_entries(snapshot.text, self.layout, keep=keep)
+
+    def has_wellkept(self, snapshot: FileSnapshot) -> bool:
+        """Whether the settings have an entry of ours."""
+        with naming_file(snapshot):
+            return bool(our_entries(snapshot.text, self.layout))
+
+    def entries(self, programs: Programs) -> list[tuple[str, Handler]]:
+        """Our entries, each with its event."""
+        shell = self.windows_shell if programs.windows else Shell.SH
+        found: list[tuple[str, Handler]] = []
+        for hook in self.hooks:
+            if hook.before and not programs.before_tools:
+                continue
+            mode = [] if hook.mode is HookMode.CAPTURE else [hook.mode.value]
+            line = harmless_line([*programs.hook, self.layout.client, hook.event, *mode], shell)
+            found.append((hook.event, self.layout.entry(hook, line)))
+        return found
+
+
 def add_entries(text: str, layout: HookLayout, entries: Sequence[tuple[str, Handler]]) -> str:
-    """The text with exactly these entries as ours; unchanged when they are there already."""
+    """The text with exactly these entries as ours; unchanged when they are there."""
     text = text if text.strip() else "{}\n"
     before = our_entries(text, layout)
     if sorted_entries(before) == sorted_entries(entries):
         return text
     text = remove_entries(text, layout, prune=False)
-    _expect(jsonc.parse(text), "object", "the whole of it")
+    _expect(jsonc.parse(text), "object", "the root")
     for key, value in layout.root:
         if jsonc.member(jsonc.parse(text), key) is None:
             text = jsonc.with_member(text, jsonc.parse(text), key, value)
     for event, entry in entries:
         text = _add(text, event, entry)
-    # An event that is hooked no longer leaves no empty list behind.
+    # Remove empty lists of events that are no longer hooked.
     for event in {event for event, _ in before} - {event for event, _ in entries}:
-        text = jsonc.pruned(text, (_HOOKS, event), keep=())
+        text = jsonc.without_empty(text, (_HOOKS, event), keep=())
     return text
 
 
 def remove_entries(
     text: str, layout: HookLayout, *, prune: bool = True, keep: frozenset[Path] = frozenset()
 ) -> str:
-    """The text without our entries; `prune` takes out what they leave empty, except `keep`."""
+    """The text without our entries; `prune` removes containers left empty, except `keep`."""
     while (found := next(_ours(jsonc.parse(text), layout), None)) is not None:
         text = jsonc.without(text, *found.cut)
         if prune:
-            text = jsonc.pruned(text, (_HOOKS, found.event), keep=keep)
+            text = jsonc.without_empty(text, (_HOOKS, found.event), keep=keep)
     return text
 
 
@@ -85,7 +130,7 @@ def our_entries(text: str, layout: HookLayout) -> list[tuple[str, Handler]]:
 
 
 def containers(text: str) -> frozenset[Path]:
-    """The parts of a file that entries could stand in, so that they are kept when emptied."""
+    """The containers of hook entries in a file, to keep them when emptied."""
     if not text.strip():
         return frozenset()
     hooks = jsonc.member(jsonc.parse(text), _HOOKS)
@@ -96,16 +141,16 @@ def containers(text: str) -> frozenset[Path]:
 
 
 def sorted_entries(entries: Sequence[tuple[str, Handler]]) -> list[str]:
-    """Entries in an order of their own, to be compared."""
+    """Entries in a canonical order, for comparison."""
     return sorted(repr((event, sorted(entry.items()))) for event, entry in entries)
 
 
-# -- Finding and cutting --------------------------------------------------------------------------
+# -- Finding our entries --------------------------------------------------------------------------
 
 
 @record
 class _Found:
-    """One of our entries; `cut` is the container and the child to take out of it."""
+    """One of our entries; `cut` is a container and the child to remove from it."""
 
     event: str
     entry: Handler
@@ -120,7 +165,7 @@ def _ours(root: JsonNode, layout: HookLayout) -> Iterator[_Found]:
 
 
 def _found_in(event: JsonChild, child: JsonChild, layout: HookLayout) -> Iterator[_Found]:
-    entry = jsonc.plain(child.node)
+    entry = jsonc.to_python(child.node)
     if not isinstance(entry, dict) or event.key is None:
         return
     if not layout.grouped:
@@ -130,9 +175,9 @@ def _found_in(event: JsonChild, child: JsonChild, layout: HookLayout) -> Iterato
     inner = jsonc.member(child.node, _HOOKS)
     handlers = inner.node.children if inner and inner.node.kind == "array" else ()
     for handler in handlers:
-        value = jsonc.plain(handler.node)
+        value = jsonc.to_python(handler.node)
         if inner and isinstance(value, dict) and layout.is_ours(value.get("command")):
-            # A group that somebody put a handler of their own into is theirs; ours leaves it.
+            # Remove the group if our handler is alone in it, else only the handler.
             alone = len(handlers) == 1
             cut = (event.node, child) if alone else (inner.node, handler)
             yield _Found(event.key, entry, cut)

@@ -1,10 +1,10 @@
-"""Putting Wellkept into a coding client, taking it out again, and looking whether it is there.
+"""Install Wellkept into a coding client, uninstall it, and report its status.
 
-One way for every client: work out the new text of each of its files, keep what they were, write
-them. Looking and dry runs change nothing. Invariants: installing twice is installing once; a file
-that cannot be understood or written leaves all of them as they were; uninstalling gives a file
-back byte for byte when nothing else changed it since, and otherwise takes out only what is ours.
-What is started is given: nothing here knows where Wellkept is installed.
+For every client: compute the new text of each file, save the original, write. Status and dry runs
+change nothing. Invariants: installing twice equals installing once; when one file cannot be parsed
+or written, none is changed; uninstalling restores a file byte for byte if nothing else changed it,
+and otherwise removes only our entries. Programs are passed in: this module does not know where
+Wellkept is installed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs
+from wellkept.clients.install.client_files import client_files
 from wellkept.clients.install.files import (
     FileSnapshot,
     InstallRecord,
@@ -25,13 +26,12 @@ from wellkept.clients.install.files import (
     write_file,
 )
 from wellkept.clients.install.target import InstallTarget
-from wellkept.clients.install.targets import files_of
 from wellkept.core.errors import ConflictError, UsageError, WellkeptError
 from wellkept.core.records import record, replace
 
 
 class InstallState(StrEnum):
-    """How a client and Wellkept stand to each other."""
+    """Whether Wellkept is installed in a client."""
 
     INSTALLED = "installed"
     OUTDATED = "outdated"
@@ -41,39 +41,39 @@ class InstallState(StrEnum):
 
 @record
 class PlannedFile:
-    """What is done to a file; None stands for no file."""
+    """A file before and after; None stands for no file."""
 
     path: Path
     before: bytes | None
     after: bytes | None
 
     @property
-    def is_none(self) -> bool:
-        """Whether the file is as it should be already."""
+    def is_unchanged(self) -> bool:
+        """Whether there is nothing to change."""
         return self.before == self.after
 
 
 @record
 class InstallPlan:
-    """What is done to a client's files; the one with the hooks is the first."""
+    """The changes to a client's files; the one with the hooks comes first."""
 
     files: tuple[PlannedFile, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
-        """The file that makes the client talk to Wellkept."""
+        """The file with the hooks."""
         return self.files[0].path
 
     @property
-    def is_none(self) -> bool:
-        """Whether everything is as it should be already."""
-        return all(file.is_none for file in self.files)
+    def is_unchanged(self) -> bool:
+        """Whether there is nothing to change."""
+        return all(file.is_unchanged for file in self.files)
 
 
 @record(kw_only=True)
 class InstallStatus:
-    """What was found of a client; `problem` when a file cannot be understood."""
+    """The installation in a client; `problem` when a file cannot be parsed."""
 
     client: str
     scope: InstallScope
@@ -86,9 +86,9 @@ class InstallStatus:
 
 @record
 class _Step:
-    """One file's change, with the record to keep of it; None to drop the record."""
+    """One file's change and the record to save; None to delete the record."""
 
-    seen: FileSnapshot
+    snapshot: FileSnapshot
     change: PlannedFile
     record: InstallRecord | None
     folders: tuple[Path, ...] = ()
@@ -97,25 +97,25 @@ class _Step:
 
 @record(kw_only=True)
 class Installer:
-    """Installs for one machine: where the clients look, what they start, where records are kept."""
+    """Installs on one machine, given the clients' folders, programs and change records."""
 
-    places: ClientFolders
+    folders: ClientFolders
     programs: Programs
     records: InstallRecords
 
     def install(self, client: str, *, scope: InstallScope, dry_run: bool = False) -> InstallPlan:
-        """Put Wellkept into a client's files. UsageError when one cannot be understood."""
-        steps = [self._installing(client, *file) for file in self._files(client, scope)]
-        return self._done(client, steps, dry_run=dry_run, notes=files_of(client).notes)
+        """Add Wellkept to a client's files. UsageError when one cannot be parsed."""
+        steps = [self._install_step(client, *file) for file in self._files(client, scope)]
+        return self._apply(client, steps, dry_run=dry_run, notes=client_files(client).notes)
 
     def uninstall(self, client: str, *, scope: InstallScope, dry_run: bool = False) -> InstallPlan:
-        """Take Wellkept out of a client's files again."""
-        steps = [self._uninstalling(client, *file) for file in self._files(client, scope)]
-        return self._done(client, steps, dry_run=dry_run, notes=())
+        """Remove Wellkept from a client's files."""
+        steps = [self._uninstall_step(client, *file) for file in self._files(client, scope)]
+        return self._apply(client, steps, dry_run=dry_run, notes=())
 
-    def standing(self, client: str, *, scope: InstallScope) -> InstallStatus:
-        """Whether Wellkept is in a client's files, as this installation would write it."""
-        targets = files_of(client).targets(scope, self.places)
+    def status(self, client: str, *, scope: InstallScope) -> InstallStatus:
+        """Whether Wellkept is in a client's files, and up to date."""
+        targets = client_files(client).targets(scope, self.folders)
         found: list[tuple[InstallPart, InstallState]] = []
         problem = ""
         for target in targets:
@@ -140,54 +140,54 @@ class Installer:
     def _files(self, client: str, scope: InstallScope) -> list[tuple[Path, list[InstallTarget]]]:
         """A client's targets by file."""
         found: dict[Path, list[InstallTarget]] = {}
-        for target in files_of(client).targets(scope, self.places):
+        for target in client_files(client).targets(scope, self.folders):
             found.setdefault(target.path, []).append(target)
         return list(found.items())
 
-    def _installing(self, client: str, path: Path, targets: Sequence[InstallTarget]) -> _Step:
-        seen = now = read_snapshot(path)
+    def _install_step(self, client: str, path: Path, targets: Sequence[InstallTarget]) -> _Step:
+        snapshot = now = read_snapshot(path)
         for target in targets:
-            now = _after(now, target.with_ours(now, self.programs))
-        if now.raw is None or not _any_ours(targets, now):
-            left = self._uninstalling(client, path, targets)
-            is_taken = left.change.after is not None and now.raw == seen.raw
-            note = f"{path} is not Wellkept's, and stays as it is." if is_taken else ""
+            now = _after(now, target.with_wellkept(now, self.programs))
+        if now.raw is None or not _any_wellkept(targets, now):
+            left = self._uninstall_step(client, path, targets)
+            is_taken = left.change.after is not None and now.raw == snapshot.raw
+            note = f"{path} is not Wellkept's; left as it is." if is_taken else ""
             return replace(left, note=note)
-        record = self._record(self.records.read(client, path), targets, seen, now.raw)
-        return _Step(seen, PlannedFile(path, seen.raw, now.raw), record, record.folders)
+        record = self._record(self.records.read(client, path), targets, snapshot, now.raw)
+        return _Step(snapshot, PlannedFile(path, snapshot.raw, now.raw), record, record.folders)
 
-    def _uninstalling(self, client: str, path: Path, targets: Sequence[InstallTarget]) -> _Step:
-        seen = read_snapshot(path)
+    def _uninstall_step(self, client: str, path: Path, targets: Sequence[InstallTarget]) -> _Step:
+        snapshot = read_snapshot(path)
         record = self.records.read(client, path)
-        left = FileSnapshot(path, _without(targets, seen, record))
-        is_left = left.raw is not None and _any_ours(targets, left)
-        note = f"{path} was changed since it was installed, and stays as it is." if is_left else ""
+        left = FileSnapshot(path, _restored(targets, snapshot, record))
+        is_left = left.raw is not None and _any_wellkept(targets, left)
+        note = f"{path} was edited since it was installed; left as it is." if is_left else ""
         folders = record.folders if record else ()
-        return _Step(seen, PlannedFile(path, seen.raw, left.raw), None, folders, note)
+        return _Step(snapshot, PlannedFile(path, snapshot.raw, left.raw), None, folders, note)
 
     def _record(
         self,
         old: InstallRecord | None,
         targets: Sequence[InstallTarget],
-        seen: FileSnapshot,
+        snapshot: FileSnapshot,
         raw: bytes,
     ) -> InstallRecord:
-        """What to go back to: never a file that has something of ours in it."""
-        if old is not None and old.describes(seen):
+        """The record to save; its original never contains Wellkept."""
+        if old is not None and old.describes(snapshot):
             return InstallRecord(digest(raw), old.original, old.folders)
-        if _any_ours(targets, seen):
-            return InstallRecord(digest(raw), _cleared(targets, seen, None))
-        return InstallRecord(digest(raw), seen.raw, missing_folders(seen.path))
+        if _any_wellkept(targets, snapshot):
+            return InstallRecord(digest(raw), _without_wellkept(targets, snapshot, None))
+        return InstallRecord(digest(raw), snapshot.raw, missing_folders(snapshot.path))
 
-    def _state(self, target: InstallTarget, seen: FileSnapshot) -> InstallState:
-        if seen.raw is None or not target.has_ours(seen):
+    def _state(self, target: InstallTarget, snapshot: FileSnapshot) -> InstallState:
+        if snapshot.raw is None or not target.has_wellkept(snapshot):
             return InstallState.ABSENT
-        wanted = target.with_ours(seen, self.programs)
-        return InstallState.INSTALLED if wanted == seen.text else InstallState.OUTDATED
+        wanted = target.with_wellkept(snapshot, self.programs)
+        return InstallState.INSTALLED if wanted == snapshot.text else InstallState.OUTDATED
 
     # -- All files --------------------------------------------------------------------------------
 
-    def _done(
+    def _apply(
         self, client: str, steps: Sequence[_Step], *, dry_run: bool, notes: tuple[str, ...]
     ) -> InstallPlan:
         if not dry_run:
@@ -196,7 +196,7 @@ class Installer:
         return InstallPlan(tuple(step.change for step in steps), (*notes, *left))
 
     def _write(self, client: str, steps: Sequence[_Step]) -> None:
-        """Write every change, or, when one cannot be written, none."""
+        """Write all changes; when one fails, undo the others."""
         done: list[_Step] = []
         try:
             for step in steps:
@@ -204,58 +204,58 @@ class Installer:
                 done.append(step)
         except WellkeptError:
             for step in reversed(done):
-                _take_back(step)
+                _undo(step)
             raise
         for step in steps:
             if step.record is None:
                 self.records.forget(client, step.change.path)
 
     def _write_one(self, client: str, step: _Step) -> None:
-        if step.change.is_none:
+        if step.change.is_unchanged:
             return
         if step.record is not None:
-            # The record first: a crash in between leaves one that describes nothing.
+            # Record first: after a crash in between, it describes no file and is ignored.
             self.records.write(client, step.change.path, step.record)
-        _put(step.seen, step.change.after, folders=step.folders)
+        _put(step.snapshot, step.change.after, folders=step.folders)
 
 
-def _after(seen: FileSnapshot, text: str | None) -> FileSnapshot:
-    return FileSnapshot(seen.path, None if text is None else seen.encoded(text))
+def _after(snapshot: FileSnapshot, text: str | None) -> FileSnapshot:
+    return FileSnapshot(snapshot.path, None if text is None else snapshot.encoded(text))
 
 
-def _without(
-    targets: Sequence[InstallTarget], seen: FileSnapshot, record: InstallRecord | None
+def _restored(
+    targets: Sequence[InstallTarget], snapshot: FileSnapshot, record: InstallRecord | None
 ) -> bytes | None:
-    if seen.raw is None:
+    if snapshot.raw is None:
         return None
-    if record is not None and record.describes(seen):
+    if record is not None and record.describes(snapshot):
         return record.original
-    return _cleared(targets, seen, record)
+    return _without_wellkept(targets, snapshot, record)
 
 
-def _cleared(
-    targets: Sequence[InstallTarget], seen: FileSnapshot, record: InstallRecord | None
+def _without_wellkept(
+    targets: Sequence[InstallTarget], snapshot: FileSnapshot, record: InstallRecord | None
 ) -> bytes | None:
-    """The file without what is ours in it."""
+    """The file without Wellkept."""
     for target in targets:
-        if seen.raw is not None and target.has_ours(seen):
-            seen = _after(seen, target.without_ours(seen, record))
-    return seen.raw
+        if snapshot.raw is not None and target.has_wellkept(snapshot):
+            snapshot = _after(snapshot, target.without_wellkept(snapshot, record))
+    return snapshot.raw
 
 
-def _any_ours(targets: Sequence[InstallTarget], seen: FileSnapshot) -> bool:
-    return any(target.has_ours(seen) for target in targets)
+def _any_wellkept(targets: Sequence[InstallTarget], snapshot: FileSnapshot) -> bool:
+    return any(target.has_wellkept(snapshot) for target in targets)
 
 
-def _put(seen: FileSnapshot, raw: bytes | None, *, folders: tuple[Path, ...] = ()) -> None:
+def _put(snapshot: FileSnapshot, raw: bytes | None, *, folders: tuple[Path, ...] = ()) -> None:
     if raw is not None:
-        write_file(seen, raw)
-    elif seen.raw is not None:
-        remove_file(seen, folders=folders)
+        write_file(snapshot, raw)
+    elif snapshot.raw is not None:
+        remove_file(snapshot, folders=folders)
 
 
-def _take_back(step: _Step) -> None:
-    """Undo a change that was made; a file that changed again meanwhile is left alone."""
+def _undo(step: _Step) -> None:
+    """Undo a change, unless the file changed again meanwhile."""
     try:
         written = FileSnapshot(step.change.path, step.change.after)
         _put(written, step.change.before, folders=step.folders)

@@ -1,8 +1,7 @@
-"""JSON that people write by hand: read with its places, and edited without touching the rest.
+"""Parse and edit JSON with comments and trailing commas, leaving the rest of the text as it is.
 
-Takes comments and trailing commas, since clients do. An edit changes only the text that it must:
-comments, order, spacing and line ends of everything else stay. Invariant: `plain(parse(edited))`
-is `plain(parse(text))` with exactly the change that was asked for.
+An edit keeps comments, order, spacing and line ends. Invariant: `to_python(parse(edited))` is
+`to_python(parse(text))` plus exactly the requested change.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from wellkept.core.records import record
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 Path: TypeAlias = tuple[str, ...]
-"""Keys that lead from the whole to a value."""
+"""Keys from the root to a value."""
 
 _SPACE: Final = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -25,17 +24,17 @@ _MAX_DEPTH: Final = 200
 _DEFAULT_INDENT: Final = "  "
 
 
-class BrokenJsonError(ValueError):
-    """The text is not JSON; the message says where."""
+class ParseError(ValueError):
+    """The text cannot be parsed; the message says where."""
 
 
 class WrongShapeError(ValueError):
-    """The text is JSON, but something else stands where our part should; says what."""
+    """The text is valid, but a value has another type than expected; the message says which."""
 
 
 @record
 class JsonNode:
-    """A value and where it stands. Scalars have no children."""
+    """A value and its position. Scalars have no children."""
 
     kind: Literal["object", "array", "scalar"]
     start: int
@@ -46,7 +45,7 @@ class JsonNode:
 
 @record
 class JsonChild:
-    """A member of an object or an item of an array, and the comma after it, if there is one."""
+    """An object member or array item, and the position of the comma after it, if any."""
 
     key: str | None
     start: int
@@ -60,31 +59,31 @@ class JsonChild:
 
 
 def parse(text: str) -> JsonNode:
-    """The whole text as one value. BrokenJsonError when it is none."""
+    """Parse the text. ParseError when it is not valid."""
     reader = _Reader(text)
     node = reader.value(reader.space(0), 0)
     end = reader.space(node.end)
     if end != len(text):
-        raise reader.broken(end, "there is more after the end")
+        raise reader.error(end, "unexpected text after the end")
     return node
 
 
-def plain(node: JsonNode) -> Json:
-    """The value as Python sees it; of equal keys the last counts."""
+def to_python(node: JsonNode) -> Json:
+    """The value as Python data; the last of equal keys wins."""
     if node.kind == "object":
-        return {cast("str", child.key): plain(child.node) for child in node.children}
+        return {cast("str", child.key): to_python(child.node) for child in node.children}
     if node.kind == "array":
-        return [plain(child.node) for child in node.children]
+        return [to_python(child.node) for child in node.children]
     return node.scalar
 
 
 def member(node: JsonNode, key: str) -> JsonChild | None:
-    """The member of an object that counts for a key."""
+    """The member for a key; the last of equal keys wins."""
     return next((child for child in reversed(node.children) if child.key == key), None)
 
 
-def at(node: JsonNode, path: Sequence[str]) -> JsonChild | None:
-    """The member that keys lead to, one object inside the other."""
+def find(node: JsonNode, path: Sequence[str]) -> JsonChild | None:
+    """The member at a path of keys."""
     found: JsonChild | None = None
     for key in path:
         found = member(node, key)
@@ -108,7 +107,7 @@ def with_item(text: str, node: JsonNode, value: Json) -> str:
 
 
 def without(text: str, node: JsonNode, child: JsonChild) -> str:
-    """The text without one member or item, and without the comma that it leaves over."""
+    """The text without one member or item and its comma."""
     spans = [_span(text, child)]
     if child.comma is not None:
         spans.append((child.comma, child.comma + 1))
@@ -119,9 +118,9 @@ def without(text: str, node: JsonNode, child: JsonChild) -> str:
 
 
 def with_value(text: str, path: Sequence[str], value: Json) -> str:
-    """The text with a value where the keys lead, in place of what is there; objects are made.
+    """The text with a value set at a path; missing objects are created.
 
-    WrongShapeError when something other than an object is on the way.
+    WrongShapeError when a value on the path is not an object.
     """
     node = parse(text)
     for depth, key in enumerate(path):
@@ -138,23 +137,23 @@ def with_value(text: str, path: Sequence[str], value: Json) -> str:
 
 
 def without_value(text: str, path: Sequence[str], *, keep: Container[Path]) -> str:
-    """The text without the member that keys lead to, and without the objects it leaves empty."""
-    found, outer = at(parse(text), path), parse(text)
+    """The text without the member at a path, and without objects left empty by that."""
+    found, outer = find(parse(text), path), parse(text)
     if found is None:
         return text
-    if holder := at(outer, path[:-1]):
+    if holder := find(outer, path[:-1]):
         outer = holder.node
-    return pruned(without(text, outer, found), tuple(path[:-1]), keep=keep)
+    return without_empty(without(text, outer, found), tuple(path[:-1]), keep=keep)
 
 
-def pruned(text: str, path: Path, *, keep: Container[Path]) -> str:
-    """The text without the member at a path, if it is empty and not to be kept; then its holder."""
+def without_empty(text: str, path: Path, *, keep: Container[Path]) -> str:
+    """Remove the member at a path if it is empty and not in `keep`; then its parents likewise."""
     while path:
         root = parse(text)
-        last, holder = at(root, path), at(root, path[:-1])
+        last, holder = find(root, path), find(root, path[:-1])
         if last is None or path in keep:
             return text
-        # What holds only a comment is not empty to the person who wrote it.
+        # A comment counts as content.
         if text[last.node.start + 1 : last.node.end - 1].strip():
             return text
         text = without(text, holder.node if holder else root, last)
@@ -181,24 +180,24 @@ def _with_child(text: str, node: JsonNode, value: Json, *, head: str) -> str:
 
 
 def _body(text: str, value: Json, *, indent: str) -> str:
-    """A value as this text would write it, further lines indented."""
+    """The value as JSON in the style of this text."""
     newline = "\r\n" if "\r\n" in text else "\n"
     body = json.dumps(value, ensure_ascii=False, indent=_unit(text))
     return body.replace("\n", newline + indent)
 
 
 def _named(path: Sequence[str]) -> str:
-    return _quoted(".".join(path)) if path else "the whole of it"
+    return _quoted(".".join(path)) if path else "the root"
 
 
 def _span(text: str, child: JsonChild) -> tuple[int, int]:
-    """What to cut for a child: its lines when it has them to itself, else just its text."""
+    """What to cut for a child: whole lines when nothing else is on them, else its text."""
     after = child.end if child.comma is None else child.comma + 1
     line_start = text.rfind("\n", 0, child.start)
     line_end = text.find("\n", after)
     alone = line_start >= 0 and not text[line_start : child.start].strip()
     if alone and line_end >= 0 and not text[after:line_end].strip():
-        # The line end before goes, with its carriage return; the one after stays.
+        # Cut the line end before it, with its carriage return; keep the one after.
         start = line_start - 1 if text[line_start - 1 : line_start] == "\r" else line_start
         return start, child.end
     return child.start, child.end
@@ -218,7 +217,7 @@ def _quoted(text: str) -> str:
 
 
 def _indent_at(text: str, position: int) -> str:
-    """The white space that the line of a position begins with."""
+    """The leading white space of the line at a position."""
     line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip())]
 
@@ -233,7 +232,7 @@ def _child_indent(text: str, node: JsonNode, *, outer: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """One step of indentation, as the first indented line has it."""
+    """One step of indentation: that of the first indented line."""
     found = re.search(r"\n([ \t]+)\S", text)
     return found[1] if found else _DEFAULT_INDENT
 
@@ -242,24 +241,24 @@ def _unit(text: str) -> str:
 
 
 class _Reader:
-    """Reads values from a text, position in, node out."""
+    """Recursive-descent parser: position in, node out."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def broken(self, position: int, what: str) -> BrokenJsonError:
+    def error(self, position: int, what: str) -> ParseError:
         line = self._text.count("\n", 0, position) + 1
         column = position - (self._text.rfind("\n", 0, position) + 1) + 1
-        return BrokenJsonError(f"line {line}, column {column}: {what}")
+        return ParseError(f"line {line}, column {column}: {what}")
 
     def space(self, position: int) -> int:
-        """Past white space and comments."""
+        """Skip white space and comments."""
         found = _SPACE.match(self._text, position)
         return found.end() if found else position
 
     def value(self, position: int, depth: int) -> JsonNode:
         if depth > _MAX_DEPTH:
-            raise self.broken(position, "it is nested too deeply")
+            raise self.error(position, "nested too deeply")
         opening = self._text[position : position + 1]
         if opening == "{":
             return self._container(position, depth, kind="object", closing="}")
@@ -268,7 +267,7 @@ class _Reader:
         pattern = _STRING if opening == '"' else _SCALAR
         found = pattern.match(self._text, position)
         if found is None:
-            raise self.broken(position, "a value is missing")
+            raise self.error(position, "expected a value")
         return JsonNode(
             "scalar", position, found.end(), scalar=self._scalar(position, found.group())
         )
@@ -277,7 +276,7 @@ class _Reader:
         try:
             return json.loads(raw)
         except ValueError as error:
-            raise self.broken(position, str(error)) from None
+            raise self.error(position, str(error)) from None
 
     def _container(
         self, start: int, depth: int, *, kind: Literal["object", "array"], closing: str
@@ -286,7 +285,7 @@ class _Reader:
         position = self.space(start + 1)
         while not self._text.startswith(closing, position):
             if children and children[-1].comma is None:
-                raise self.broken(position, f"a comma or {closing} is missing")
+                raise self.error(position, f"expected a comma or {closing}")
             child = self._child(position, depth, named=kind == "object")
             children.append(child)
             position = self.space(child.end if child.comma is None else child.comma + 1)
@@ -303,8 +302,8 @@ class _Reader:
     def _key(self, position: int) -> tuple[str, int]:
         found = _STRING.match(self._text, position)
         if found is None:
-            raise self.broken(position, "a name in quotes is missing")
+            raise self.error(position, "expected a quoted name")
         colon = self.space(found.end())
         if not self._text.startswith(":", colon):
-            raise self.broken(colon, "a colon is missing")
+            raise self.error(colon, "expected a colon")
         return str(self._scalar(position, found.group())), self.space(colon + 1)

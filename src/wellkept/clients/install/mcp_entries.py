@@ -1,8 +1,8 @@
-"""Wellkept's MCP server in a client's settings: a member of a JSON object, or a table in TOML.
+"""Wellkept's MCP server entry in a client's settings: a JSON member or a TOML table.
 
-Known as ours by its name and what it starts. What a person adds beside that (a time limit, an
-environment) stays. Invariant: other servers, and everything else in the file, stay as they are;
-another server under our name is refused, not replaced.
+An entry is ours by its name and its command. Fields a person added (a timeout, an environment) are
+kept. Invariant: everything else in the file stays as it is; another server under our name is
+refused, not replaced.
 """
 
 from __future__ import annotations
@@ -15,119 +15,126 @@ from wellkept.clients.hook_spec import InstallPart, Programs
 from wellkept.clients.install import jsonc, toml_tables
 from wellkept.clients.install.files import FileSnapshot, InstallRecord
 from wellkept.clients.install.jsonc import Json
-from wellkept.clients.install.target import reading
+from wellkept.clients.install.target import naming_file
 from wellkept.core.errors import ConflictError
 from wellkept.core.records import record
 
 NAME: Final = "wellkept"
 Fields: TypeAlias = "dict[str, Json]"
 
-# Codex hands on only the variables that it is told of. These say where Wellkept's files are.
-_PLACES: Final = ("WELLKEPT_HOME", "WELLKEPT_STORE_PATH", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+# Codex passes on only variables that are listed. These locate Wellkept's files.
+_FOLDER_VARIABLES: Final = (
+    "WELLKEPT_HOME",
+    "WELLKEPT_STORE_PATH",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_HOME",
+)
 
 
 @record
-class ServerInJson:
-    """The server below `keys` of a JSON file; `root` is what a new file must hold besides."""
+class JsonServerEntry:
+    """The server entry below `keys` of a JSON file; `root` holds members a new file must have."""
 
     path: Path
     keys: tuple[str, ...]
-    form: Callable[[Sequence[str]], Fields]
+    entry_format: Callable[[Sequence[str]], Fields]
     root: tuple[tuple[str, Json], ...] = ()
     part: InstallPart = InstallPart.SERVER
 
-    def with_ours(self, seen: FileSnapshot, programs: Programs) -> str | None:
-        """The settings with the server as it is today, or without it when it is left out."""
+    def with_wellkept(self, snapshot: FileSnapshot, programs: Programs) -> str | None:
+        """The settings with the entry up to date, or without it when no server is to be started."""
         if not programs.server:
-            return _left_out(self, seen)
-        with reading(seen):
-            text = seen.text if seen.text.strip() else _new(self.root)
+            return self.without_wellkept(snapshot, None)
+        with naming_file(snapshot):
+            text = snapshot.text if snapshot.text.strip() else _new(self.root)
             found = self._found(text)
-            kept = _kept(seen.path, found)
-            wanted = kept | self.form(programs.server)
-            return text if wanted == found else jsonc.with_value(text, self._place, wanted)
+            existing = _existing_fields(snapshot.path, found)
+            wanted = existing | self.entry_format(programs.server)
+            return text if wanted == found else jsonc.with_value(text, self._key_path, wanted)
 
-    def without_ours(self, seen: FileSnapshot, record: InstallRecord | None) -> str | None:
-        """The settings without the server, and without what only held it."""
-        if not self.has_ours(seen):
-            return None if seen.raw is None else seen.text
-        with reading(seen):
-            keep = self._holders(FileSnapshot(seen.path, record.original if record else None).text)
-            return jsonc.without_value(seen.text, self._place, keep=keep)
+    def without_wellkept(self, snapshot: FileSnapshot, record: InstallRecord | None) -> str | None:
+        """The settings without the entry and the objects left empty by that."""
+        if not self.has_wellkept(snapshot):
+            return None if snapshot.raw is None else snapshot.text
+        with naming_file(snapshot):
+            keep = self._original_parents(
+                FileSnapshot(snapshot.path, record.original if record else None).text
+            )
+            return jsonc.without_value(snapshot.text, self._key_path, keep=keep)
 
-    def has_ours(self, seen: FileSnapshot) -> bool:
-        """Whether the settings have our server."""
-        with reading(seen):
-            return is_ours(self._found(seen.text))
+    def has_wellkept(self, snapshot: FileSnapshot) -> bool:
+        """Whether the settings have our entry."""
+        with naming_file(snapshot):
+            return is_ours(self._found(snapshot.text))
 
     @property
-    def _place(self) -> tuple[str, ...]:
+    def _key_path(self) -> tuple[str, ...]:
         return (*self.keys, NAME)
 
     def _found(self, text: str) -> Json:
-        found = jsonc.at(jsonc.parse(text), self._place) if text.strip() else None
-        return jsonc.plain(found.node) if found else None
+        found = jsonc.find(jsonc.parse(text), self._key_path) if text.strip() else None
+        return jsonc.to_python(found.node) if found else None
 
-    def _holders(self, text: str) -> frozenset[jsonc.Path]:
-        """The objects on the way that were there before, so that they are kept when emptied."""
+    def _original_parents(self, text: str) -> frozenset[jsonc.Path]:
+        """The parent objects in the original, which are kept when emptied."""
         if not text.strip():
             return frozenset()
         root = jsonc.parse(text)
         paths = (self.keys[:length] for length in range(1, len(self.keys) + 1))
-        return frozenset(path for path in paths if jsonc.at(root, path))
+        return frozenset(path for path in paths if jsonc.find(root, path))
 
 
 @record
-class ServerInToml:
-    """The server as a table of Codex' configuration."""
+class TomlServerEntry:
+    """The server entry as a table of Codex' configuration."""
 
     path: Path
     keys: tuple[str, ...] = ("mcp_servers",)
     part: InstallPart = InstallPart.SERVER
 
-    def with_ours(self, seen: FileSnapshot, programs: Programs) -> str | None:
-        """The configuration with the server as it is today, or without it."""
+    def with_wellkept(self, snapshot: FileSnapshot, programs: Programs) -> str | None:
+        """The configuration with the entry up to date, or without it."""
         if not programs.server:
-            return _left_out(self, seen)
-        with reading(seen, "TOML"):
-            found = toml_tables.table(seen.text, self._place)
-            kept = _kept(seen.path, found)
-            ours = command_and_args(programs.server) | {"env_vars": list[Json](_PLACES)}
-            wanted = ours | kept | command_and_args(programs.server)
+            return self.without_wellkept(snapshot, None)
+        with naming_file(snapshot, "TOML"):
+            found = toml_tables.table(snapshot.text, self._key_path)
+            existing = _existing_fields(snapshot.path, found)
+            ours = command_and_args(programs.server) | {"env_vars": list[Json](_FOLDER_VARIABLES)}
+            wanted = ours | existing | command_and_args(programs.server)
             if wanted == found:
-                return seen.text
-            return toml_tables.with_table(seen.text, self._place, wanted)
+                return snapshot.text
+            return toml_tables.with_table(snapshot.text, self._key_path, wanted)
 
-    def without_ours(self, seen: FileSnapshot, record: InstallRecord | None) -> str | None:  # noqa: ARG002
-        """The configuration without the server."""
-        if not self.has_ours(seen):
-            return None if seen.raw is None else seen.text
-        with reading(seen, "TOML"):
-            return toml_tables.without_table(seen.text, self._place)
+    def without_wellkept(self, snapshot: FileSnapshot, record: InstallRecord | None) -> str | None:  # noqa: ARG002
+        """The configuration without the entry."""
+        if not self.has_wellkept(snapshot):
+            return None if snapshot.raw is None else snapshot.text
+        with naming_file(snapshot, "TOML"):
+            return toml_tables.without_table(snapshot.text, self._key_path)
 
-    def has_ours(self, seen: FileSnapshot) -> bool:
-        """Whether the configuration has our server."""
-        with reading(seen, "TOML"):
-            return is_ours(toml_tables.table(seen.text, self._place))
+    def has_wellkept(self, snapshot: FileSnapshot) -> bool:
+        """Whether the configuration has our entry."""
+        with naming_file(snapshot, "TOML"):
+            return is_ours(toml_tables.table(snapshot.text, self._key_path))
 
     @property
-    def _place(self) -> tuple[str, ...]:
+    def _key_path(self) -> tuple[str, ...]:
         return (*self.keys, NAME)
 
 
 def command_and_args(server: Sequence[str]) -> Fields:
-    """The form that most clients share."""
+    """The entry format of most clients."""
     program, *rest = server
     return {"command": program, "args": list[Json](rest)}
 
 
 def stdio_server(server: Sequence[str]) -> Fields:
-    """Claude Code's form."""
+    """Claude Code's entry format."""
     return {"type": "stdio", **command_and_args(server)}
 
 
 def local_command(server: Sequence[str]) -> Fields:
-    """OpenCode's form."""
+    """OpenCode's entry format."""
     return {"type": "local", "command": list[Json](server), "enabled": True}
 
 
@@ -139,24 +146,20 @@ def is_ours(entry: Json) -> bool:
     for name in ("command", "args"):
         value = entry.get(name)
         words += value if isinstance(value, list) else [value]
-    said = [word for word in words if isinstance(word, str)]
-    return "mcp" in said and any("wellkept" in word.casefold() for word in said)
+    texts = [word for word in words if isinstance(word, str)]
+    return "mcp" in texts and any("wellkept" in text.casefold() for text in texts)
 
 
-def _kept(path: Path, found: Json) -> Fields:
-    """What stays of an entry that is there already: what a person added to ours."""
+def _existing_fields(path: Path, found: Json) -> Fields:
+    """The fields of our entry, with those a person added; empty when there is none."""
     if found is None:
         return {}
     if not is_ours(found) or not isinstance(found, dict):
         raise ConflictError(
-            f"{path} has another MCP server called {NAME!r}.",
-            hint="Give it another name, or leave ours out with --no-mcp.",
+            f"{path} has another MCP server named {NAME!r}.",
+            hint="Rename it, or install with --no-mcp.",
         )
     return found
-
-
-def _left_out(target: ServerInJson | ServerInToml, seen: FileSnapshot) -> str | None:
-    return target.without_ours(seen, None)
 
 
 def _new(root: tuple[tuple[str, Json], ...]) -> str:

@@ -1,7 +1,7 @@
-"""The slash commands /remember, /recall, /forget, /run-skill and /memory, as each client wants.
+"""The slash commands /remember, /recall, /forget, /run-skill and /memory in each client's format.
 
-One text for all, in `data/commands`; a client adds its head and its word for the arguments.
-Where a client has a command of its own called /memory, ours is /wellkept-memory.
+The texts are in `data/commands`; each client adds its header and its placeholder for arguments.
+In a client with its own /memory, ours is /wellkept-memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 from wellkept.clients.hook_spec import InstallPart, Programs, Shell
 from wellkept.clients.install.command_lines import command_line
-from wellkept.clients.install.target import OwnFile
+from wellkept.clients.install.target import WholeFile
 from wellkept.core.records import record
 
 PROGRAM_MARK: Final = "__WELLKEPT__"
@@ -25,7 +25,7 @@ _MEMORY: Final = "memory"
 
 @record
 class SlashCommand:
-    """What a command says about itself. `runs` are the subcommands it needs no permission for."""
+    """A command's header. `runs` lists the subcommands it may run without asking."""
 
     name: str
     description: str
@@ -33,7 +33,7 @@ class SlashCommand:
     runs: tuple[str, ...] = ()
 
     def body(self, program: str, arguments: str) -> str:
-        """What the model is told."""
+        """The prompt for the model."""
         text = (files("wellkept.clients") / "data" / "commands" / f"{self.name}.md").read_text(
             "utf-8"
         )
@@ -55,12 +55,12 @@ COMMANDS: Final = (
         ("recall", "show"),
     ),
     SlashCommand(
-        # Not "skill": Claude Code takes a folder that holds a skill.md for one skill, and then
-        # knows none of the commands in it.
+        # Not "skill": Claude Code takes a folder with a skill.md for one skill and ignores the
+        # commands in it.
         "run-skill",
         "Run a skill that Wellkept knows, or find one",
         "<name> [arguments]",
-        ("skill run --as model", "skill search"),  # never all of `skill`: it also agrees to hooks
+        ("skill run --as model", "skill search"),  # never all of `skill`: it can also trust hooks
     ),
     SlashCommand(
         _MEMORY, "Show what Wellkept knows about this project", "", ("stats", "context", "status")
@@ -68,30 +68,30 @@ COMMANDS: Final = (
 )
 
 
-def claude_code_form(command: SlashCommand, program: str) -> str:
-    """Markdown whose head says what it may run unasked."""
+def claude_code_format(command: SlashCommand, program: str) -> str:
+    """Markdown with a header that allows its subcommands."""
     tools = ", ".join(f"Bash({program} {run}:*)" for run in command.runs)
     head = {"description": command.description, "argument-hint": command.hint}
-    return _headed(head | {"allowed-tools": tools}, command.body(program, "$ARGUMENTS"))
+    return _with_header(head | {"allowed-tools": tools}, command.body(program, "$ARGUMENTS"))
 
 
-def opencode_form(command: SlashCommand, program: str) -> str:
+def opencode_format(command: SlashCommand, program: str) -> str:
     """Markdown with a description."""
-    return _headed({"description": command.description}, command.body(program, "$ARGUMENTS"))
+    return _with_header({"description": command.description}, command.body(program, "$ARGUMENTS"))
 
 
-def gemini_form(command: SlashCommand, program: str) -> str:
-    """TOML; what the person typed takes the place of `{{args}}`."""
+def gemini_format(command: SlashCommand, program: str) -> str:
+    """TOML; the client replaces `{{args}}`."""
     body = json.dumps(command.body(program, "{{args}}"), ensure_ascii=False)
     return f"description = {json.dumps(command.description)}\nprompt = {body}\n"
 
 
-def cursor_form(command: SlashCommand, program: str) -> str:
-    """Plain Markdown; what the person typed follows it."""
+def cursor_format(command: SlashCommand, program: str) -> str:
+    """Plain Markdown; the client appends the arguments."""
     return f"# {command.description}\n\n{command.body(program, '').rstrip()}\n"
 
 
-def _headed(head: dict[str, str], body: str) -> str:
+def _with_header(head: dict[str, str], body: str) -> str:
     lines = [f"{name}: {value}" for name, value in head.items() if value]
     return "\n".join(["---", *lines, "---", body])
 
@@ -101,23 +101,23 @@ def command_files(
     form: Callable[[SlashCommand, str], str],
     *,
     ending: str = ".md",
-    has_own_memory: bool = False,
-) -> Iterator[OwnFile]:
-    """The commands as files of a client's folder; a person's own of that name stays."""
+    has_memory_command: bool = False,
+) -> Iterator[WholeFile]:
+    """The commands as files in a client's folder; an existing file of the same name is kept."""
     for command in COMMANDS:
-        taken = has_own_memory and command.name == _MEMORY
-        name = f"wellkept-{command.name}" if taken else command.name
-        make = partial(_made, command, form)
+        is_taken = has_memory_command and command.name == _MEMORY
+        name = f"wellkept-{command.name}" if is_taken else command.name
+        make = partial(_content, command, form)
         path = folder / f"{name}{ending}"
-        yield OwnFile(InstallPart.COMMANDS, path, command.description, make, yields=True)
+        yield WholeFile(InstallPart.COMMANDS, path, command.description, make, keep_existing=True)
 
 
-def _made(
+def _content(
     command: SlashCommand, form: Callable[[SlashCommand, str], str], programs: Programs
 ) -> str | None:
     return form(command, program_line(programs.wellkept)) if programs.wellkept else None
 
 
 def program_line(words: Sequence[str]) -> str:
-    """How a model is told to call Wellkept; clients' models write for a POSIX shell."""
+    """The program as a command line; models write for a POSIX shell."""
     return command_line(words, Shell.SH)

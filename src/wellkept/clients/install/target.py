@@ -1,7 +1,7 @@
-"""A file of a client with Wellkept in it, and without: what every kind of target promises.
+"""Install targets: how one part of Wellkept is added to and removed from one file.
 
-Texts in, texts out; nothing here writes. Two kinds of files: settings that are the person's, in
-which a part is ours, and files that are wholly ours.
+Text in, text out; nothing here writes. A target edits a part of the person's settings file, or is a
+file that Wellkept writes as a whole.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from wellkept.clients.hook_spec import InstallPart, Programs
 from wellkept.clients.install.files import FileSnapshot, InstallRecord
-from wellkept.clients.install.jsonc import BrokenJsonError, WrongShapeError
+from wellkept.clients.install.jsonc import ParseError, WrongShapeError
 from wellkept.core.errors import ConflictError, UsageError
 from wellkept.core.records import record
 
@@ -23,75 +23,75 @@ class InstallTarget(Protocol):
 
     @property
     def part(self) -> InstallPart:
-        """What it puts there."""
+        """Which part."""
         ...
 
     @property
     def path(self) -> Path:
-        """The file that is changed."""
+        """The file to change."""
         ...
 
-    def with_ours(self, seen: FileSnapshot, programs: Programs) -> str | None:
-        """The file's text with exactly what is wanted of ours in it; None for no file."""
+    def with_wellkept(self, snapshot: FileSnapshot, programs: Programs) -> str | None:
+        """The file's text with our part up to date; None for no file."""
         ...
 
-    def without_ours(self, seen: FileSnapshot, record: InstallRecord | None) -> str | None:
-        """The text without Wellkept, when it was changed since; None for no file."""
+    def without_wellkept(self, snapshot: FileSnapshot, record: InstallRecord | None) -> str | None:
+        """The text without our part; None for no file."""
         ...
 
-    def has_ours(self, seen: FileSnapshot) -> bool:
-        """Whether anything of ours is in the file."""
+    def has_wellkept(self, snapshot: FileSnapshot) -> bool:
+        """Whether our part is in the file."""
         ...
 
 
 @record
-class OwnFile:
-    """A file that is wholly ours, known by a line in it.
+class WholeFile:
+    """A file that Wellkept writes as a whole, recognised by a text in it.
 
-    `make` gives its text, None when it is left out. Where a file of somebody else has its name,
-    ours `yields` to it, or installing is refused.
+    `make` returns its content, None to leave the file out. When another file has that name, it is
+    kept (`keep_existing`) or installing is refused.
     """
 
     part: InstallPart
     path: Path
     mark: str
     make: Callable[[Programs], str | None]
-    yields: bool = False
+    keep_existing: bool = False
 
-    def with_ours(self, seen: FileSnapshot, programs: Programs) -> str | None:
-        """Our text; what somebody else has there stays."""
-        if seen.raw is None or self.has_ours(seen):
+    def with_wellkept(self, snapshot: FileSnapshot, programs: Programs) -> str | None:
+        """Our content, or the other file's."""
+        if snapshot.raw is None or self.has_wellkept(snapshot):
             return self.make(programs)
-        if self.yields:
-            return seen.text
+        if self.keep_existing:
+            return snapshot.text
         raise ConflictError(
-            f"{seen.path} is there and is not Wellkept's.", hint="Move it away first."
+            f"{snapshot.path} exists and is not Wellkept's.", hint="Move it away first."
         )
 
-    def without_ours(self, seen: FileSnapshot, record: InstallRecord | None) -> str | None:
-        """No file; but one that somebody went on writing is left to them."""
+    def without_wellkept(self, snapshot: FileSnapshot, record: InstallRecord | None) -> str | None:
+        """No file; a file that was edited since is left alone."""
         if record is None:
             return None
-        if self.yields:
-            return seen.text
+        if self.keep_existing:
+            return snapshot.text
         raise ConflictError(
-            f"{seen.path} was changed since it was installed.",
-            hint="Keep what you need of it, then delete it yourself.",
+            f"{snapshot.path} was edited since it was installed.",
+            hint="Save what you need, then delete it.",
         )
 
-    def has_ours(self, seen: FileSnapshot) -> bool:
+    def has_wellkept(self, snapshot: FileSnapshot) -> bool:
         """Whether the file is ours."""
-        return self.mark in seen.text
+        return self.mark in snapshot.text
 
 
 @contextmanager
-def reading(seen: FileSnapshot, language: str = "JSON") -> Generator[None]:
-    """Says which file it is that cannot be understood."""
+def naming_file(snapshot: FileSnapshot, language: str = "JSON") -> Generator[None]:
+    """Turn parse errors into a UsageError that names the file."""
     try:
         yield
-    except (BrokenJsonError, WrongShapeError) as error:
-        shapeless = isinstance(error, WrongShapeError)
-        fault = "is not as expected" if shapeless else f"is not valid {language}"
+    except (ParseError, WrongShapeError) as error:
+        is_valid = isinstance(error, WrongShapeError)
+        fault = "has an unexpected structure" if is_valid else f"is not valid {language}"
         raise UsageError(
-            f"{seen.path} {fault}: {error}.", hint="Mend it and try again. Nothing was changed."
+            f"{snapshot.path} {fault}: {error}.", hint="Fix it and try again. Nothing was changed."
         ) from None

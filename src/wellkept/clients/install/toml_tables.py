@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from wellkept.clients.install.jsonc import BrokenJsonError, Json
+from wellkept.clients.install.jsonc import Json, ParseError
 from wellkept.core.errors import ConflictError
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BrokenJsonError(str(error).rstrip(".")) from None
+        raise ParseError(str(error).rstrip(".")) from None
 
 
 def _read_or_none(text: str) -> dict[str, Any] | None:

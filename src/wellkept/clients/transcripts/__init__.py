@@ -1,5 +1,5 @@
-"""Clients' own transcripts as events: which client keeps what where, and what its records mean.
+"""Read the transcripts that clients keep of their sessions, as events.
 
-Pure reading: nothing is written, and no record, however odd, is an error. What becomes of the
-events is decided elsewhere.
+Open `registry.py` first; one module per client. May import `core` and the client modules.
+Read-only; a record that cannot be read is counted, never an error.
 """

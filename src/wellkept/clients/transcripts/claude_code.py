@@ -1,8 +1,7 @@
-"""Claude Code's transcripts: a file for each session and each sub-agent, one record a line.
+"""Claude Code transcripts: one JSONL file per session and per sub-agent.
 
-The format is the client's own and changes between versions, so every record is asked for what it
-tells and nothing is taken for granted. A tool's call and its answer stand in two records; together
-they are told to the same reader that reads the client's hooks.
+The format is internal to the client and changes between versions, so no field is taken for granted.
+A tool call and its result are two records; joined, they go through the reader of hook payloads.
 """
 
 from __future__ import annotations
@@ -14,9 +13,15 @@ from typing import Final
 
 from wellkept.clients import claude_code
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.injected_text import without_own
-from wellkept.clients.payload_fields import Fields, as_fields, inner, items, optional, text
-from wellkept.clients.transcripts.jsonl_records import found_files, joined, json_lines, moment, peek
+from wellkept.clients.injected_text import without_injected
+from wellkept.clients.payload_fields import Fields, as_fields, items, nested, optional, text
+from wellkept.clients.transcripts.jsonl_records import (
+    find_files,
+    first_records,
+    json_lines,
+    merge_files,
+    parse_time,
+)
 from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.events import (
     Compacted,
@@ -40,24 +45,24 @@ CLIENT: Final = claude_code.CLIENT
 _SIDE: Final = "sidechain"
 _AGENT_FILE: Final = "agent-"
 _TASKS: Final = ("Agent", "Task")
-# Records that begin with their type tell of the client itself, never of the conversation.
-_DULL: Final = re.compile(rb'\{"type":"(?!user"|assistant"|system"|summary")([a-z-]{1,40})"')
+# Records that begin with another type are about the client, not the conversation.
+_SKIPPED: Final = re.compile(rb'\{"type":"(?!user"|assistant"|system"|summary")([a-z-]{1,40})"')
 
 
-def places(where: ClientFolders) -> list[Path]:
+def transcript_folders(folders: ClientFolders) -> list[Path]:
     """The folders in which transcripts are kept."""
-    place = where.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "projects"
-    return [place] if place.exists() else []
+    folder = folders.from_variable("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    return [folder] if folder.exists() else []
 
 
 def transcripts(
     paths: Sequence[Path],
     *,
-    where: ClientFolders,  # noqa: ARG001
+    folders: ClientFolders,  # noqa: ARG001
 ) -> Iterator[Transcript | UnreadableFile]:
     """The sessions at or below some paths, oldest first; a session's files are one transcript."""
     found: dict[str, list[tuple[TranscriptFile, str | None]]] = {}
-    for path in found_files(paths, suffixes=(".jsonl",)):
+    for path in find_files(paths, suffixes=(".jsonl",)):
         if isinstance(path, UnreadableFile):
             yield path
             continue
@@ -69,30 +74,30 @@ def transcripts(
         if session_id:
             found.setdefault(session_id, []).append((part, cwd))
         else:
-            yield UnreadableFile(path, "is no transcript of Claude Code")
+            yield UnreadableFile(path, "is not a Claude Code transcript")
     yield from sorted(
         (_joined(session_id, files) for session_id, files in found.items()), key=lambda t: t.last_at
     )
 
 
 def _opened(path: Path) -> tuple[str | None, TranscriptFile, str | None]:
-    """Which session a file tells of, and where it took place."""
+    """The session id, the file and the working folder of a transcript file."""
     stat = path.stat()
     session_id = cwd = None
-    for fields in peek(path):
+    for fields in first_records(path):
         session_id = session_id or optional(fields, "sessionId")
         cwd = cwd or optional(fields, "cwd")
         if session_id and cwd:
             break
     is_agent = path.stem.startswith(_AGENT_FILE)
-    # What was begun by another session is copied with that one's name in its first records.
+    # A resumed session starts with records copied from the old one, under the old id.
     named = session_id and not is_agent and _is_session_name(path.stem)
     known = path.stem if named else session_id
     part = TranscriptFile(
         path=path,
         head=f"{CLIENT}:{known}",
         size_bytes=stat.st_size,
-        read=_Reader(path, known or "", agent=path.stem if is_agent else None).steps,
+        read=_Reader(path, known or "", agent=path.stem if is_agent else None).events,
     )
     return known, part, cwd
 
@@ -100,29 +105,29 @@ def _opened(path: Path) -> tuple[str | None, TranscriptFile, str | None]:
 def _joined(session_id: str, files: Iterable[tuple[TranscriptFile, str | None]]) -> Transcript:
     """The session's own file first, then those of its sub-agents."""
     ordered = sorted(files, key=lambda f: (f[0].path.stem.startswith(_AGENT_FILE), f[0].path))
-    return joined(CLIENT, session_id, ordered)
+    return merge_files(CLIENT, session_id, ordered)
 
 
 def _is_session_name(stem: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}", stem) is not None
 
 
-def _dull(line: bytes) -> str | None:
-    found = _DULL.match(line)
+def _skip_kind(line: bytes) -> str | None:
+    found = _SKIPPED.match(line)
     return found[1].decode() if found else None
 
 
 @record
 class _Call:
-    """A tool call that waits for its answer."""
+    """A tool call without its result yet."""
 
     name: str
-    given: Fields
+    tool_input: Fields
 
 
 @record(frozen=False)
 class _Reader:
-    """One file, read from its beginning."""
+    """Reads one file from its beginning."""
 
     path: Path
     session_id: str
@@ -131,10 +136,10 @@ class _Reader:
     _turn: Turn = field(default_factory=Turn)
     _has_begun: bool = False
 
-    def steps(self, reading: ReadStats) -> Iterator[TranscriptEvent]:
-        """Everything that the file tells."""
+    def events(self, reading: ReadStats) -> Iterator[TranscriptEvent]:
+        """All events of the file."""
         self._calls, self._turn, self._has_begun = {}, Turn(), self.agent is not None
-        for fields, end in json_lines(self.path, reading, is_dull=_dull):
+        for fields, end in json_lines(self.path, reading, skip_kind=_skip_kind):
             kind = fields.get("type")
             if kind not in ("user", "assistant") or fields.get("isMeta") is True:
                 reading.pass_over(text(fields, "type") or "unknown")
@@ -151,7 +156,7 @@ class _Reader:
         yield from self._turn.close(final=True)
 
     def _origin(self, fields: Fields) -> Origin | None:
-        at = moment(fields.get("timestamp"))
+        at = parse_time(fields.get("timestamp"))
         if at is None:
             return None
         side = _SIDE if fields.get("isSidechain") is True else None
@@ -171,60 +176,60 @@ class _Reader:
             return
         self._has_begun = True
         started = _at(origin, f"{self.session_id}:start")
-        model = optional(inner(fields, "message"), "model")
+        model = optional(nested(fields, "message"), "model")
         yield TranscriptEvent(SessionStarted(origin=started, source="transcript", model=model), end)
 
-    # -- What the agent says and asks for ---------------------------------------------------------
+    # -- Agent ------------------------------------------------------------------------------------
 
     def _assistant(self, fields: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        said: list[str] = []
-        for block in map(as_fields, items(inner(fields, "message"), "content")):
+        messages: list[str] = []
+        for block in map(as_fields, items(nested(fields, "message"), "content")):
             kind = block.get("type")
             if kind == "text":
-                said.append(text(block, "text"))
+                messages.append(text(block, "text"))
             elif kind == "tool_use":
-                yield from self._asked(block, origin, end)
+                yield from self._tool_use(block, origin, end)
         if origin.agent is None:
-            self._turn.say(origin, end=end, message="\n".join(said).strip() or None)
+            self._turn.add(origin, end=end, message="\n".join(messages).strip() or None)
 
-    def _asked(self, block: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
+    def _tool_use(self, block: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
         call_id, name = text(block, "id"), text(block, "name")
         if not call_id or not name:
             return
-        call = self._calls[call_id] = _Call(name, inner(block, "input"))
+        call = self._calls[call_id] = _Call(name, nested(block, "input"))
         if name in _TASKS:
             started = _at(origin, f"{call_id}:start")
             yield TranscriptEvent(
                 SubagentStarted(origin=started, agent_type=_agent_type(call)), end
             )
 
-    # -- What comes back, and what the person says ------------------------------------------------
+    # -- Tool results and prompts -----------------------------------------------------------------
 
     def _user(self, fields: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        content = inner(fields, "message").get("content")
+        content = nested(fields, "message").get("content")
         blocks = [as_fields(block) for block in items({"it": content}, "it")]
         results = [block for block in blocks if block.get("type") == "tool_result"]
         for block in results:
-            # The record carries one answer in full; of several, each block tells its own.
+            # The record holds the full result only when there is one; else use the blocks.
             whole = fields.get("toolUseResult") if len(results) == 1 else None
-            yield from self._answered(block, whole, origin, end)
+            yield from self._tool_result(block, whole, origin, end)
         if results:
             return
-        said = content if isinstance(content, str) else "\n".join(text(b, "text") for b in blocks)
-        yield from self._said(without_own(said).strip(), fields, origin, end)
+        prompt = content if isinstance(content, str) else "\n".join(text(b, "text") for b in blocks)
+        yield from self._prompt(without_injected(prompt).strip(), fields, origin, end)
 
-    def _said(
-        self, said: str, fields: Fields, origin: Origin, end: int
+    def _prompt(
+        self, prompt: str, fields: Fields, origin: Origin, end: int
     ) -> Iterator[TranscriptEvent]:
-        if not said or origin.agent is not None:
+        if not prompt or origin.agent is not None:
             return
         if fields.get("isCompactSummary") is True:
-            yield TranscriptEvent(Compacted(origin=origin, trigger="auto", summary=said), end)
+            yield TranscriptEvent(Compacted(origin=origin, trigger="auto", summary=prompt), end)
             return
         yield from self._turn.close()
-        yield TranscriptEvent(PromptSubmitted(origin=origin, text=said), end)
+        yield TranscriptEvent(PromptSubmitted(origin=origin, text=prompt), end)
 
-    def _answered(
+    def _tool_result(
         self, block: Fields, whole: object, origin: Origin, end: int
     ) -> Iterator[TranscriptEvent]:
         call_id = text(block, "tool_use_id")
@@ -238,7 +243,7 @@ class _Reader:
             yield TranscriptEvent(event, end)
         if call.name in _TASKS and (agent := optional(as_fields(whole), "agentId")):
             ended = _at(origin, f"{call_id}:end", agent=f"{_AGENT_FILE}{agent}")
-            last = without_own(_result_text(block.get("content")))
+            last = without_injected(_result_text(block.get("content")))
             yield TranscriptEvent(
                 SubagentEnded(
                     origin=ended, agent_type=_agent_type(call), last_message=last or None
@@ -246,16 +251,16 @@ class _Reader:
                 end,
             )
         if origin.agent is None:
-            self._turn.say(origin, end=end, message=None)
+            self._turn.add(origin, end=end, message=None)
 
 
 def _tool_event(
     call: _Call, call_id: str, block: Fields, whole: object, origin: Origin
 ) -> Event | None:
-    """The call as a hook would have told it."""
+    """The event, through the reader of hook payloads."""
     payload: dict[str, object] = {
         "tool_name": call.name,
-        "tool_input": call.given,
+        "tool_input": call.tool_input,
         "tool_use_id": call_id,
     }
     if block.get("is_error") is True:
@@ -272,7 +277,7 @@ def _result_text(content: object) -> str:
 
 
 def _agent_type(call: _Call) -> str:
-    return text(call.given, "subagent_type") or "general-purpose"
+    return text(call.tool_input, "subagent_type") or "general-purpose"
 
 
 def _at(origin: Origin, event_id: str, *, agent: str | None = None) -> Origin:

@@ -1,8 +1,7 @@
-"""Codex's transcripts ("rollouts"): one file a session, by date, one record a line.
+"""Codex transcripts ("rollouts"): one JSONL file per session, by date.
 
-Three generations are read: bare items after a head without a type, items inside `response_item`,
-and the latest with origins for every piece of text. Unlike its hooks, a rollout tells how a command
-ended, so failures are known.
+Three formats are read: bare items after an untyped header, items inside `response_item`, and the
+latest with origins for each text. Unlike hooks, rollouts have exit codes, so failures are known.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from typing import Final
 
 from wellkept.clients import codex
 from wellkept.clients.hook_spec import ClientFolders
-from wellkept.clients.injected_text import without_own
+from wellkept.clients.injected_text import without_injected
 from wellkept.clients.payload_fields import (
     Fields,
     as_fields,
-    inner,
+    integer,
     items,
+    nested,
     optional,
     text,
     texts,
-    whole,
 )
-from wellkept.clients.tool_calls import ToolResult, answer_text, kind_of, tool_called
+from wellkept.clients.tool_calls import ToolResult, result_text, tool_called, tool_kind
 from wellkept.clients.transcripts.jsonl_records import (
-    found_files,
+    find_files,
+    first_records,
     json_lines,
-    last_moment,
-    moment,
-    peek,
+    last_record_time,
+    parse_time,
 )
 from wellkept.clients.transcripts.turns import Turn
 from wellkept.core.events import Compacted, Origin, PromptSubmitted, SessionStarted, ToolKind
@@ -48,7 +47,7 @@ from wellkept.core.transcripts import (
 CLIENT: Final = codex.CLIENT
 _SHELLS: Final = frozenset({"shell", "shell_command", "exec_command", "container.exec"})
 _PATCH: Final = "apply_patch"
-# What the client itself puts into a message of the user: set in a tag of its own, or under a title.
+# Text that the client adds to user messages: in its own tag, or under a title.
 _BY_CLIENT: Final = re.compile(
     r"\s*(?:<(?P<tag>[a-z_]+)(?:\s[a-z_ ]*)?>.*</(?P=tag)[a-z_ ]*>\s*\Z|# AGENTS\.md instructions"
     r"|<user_instructions>|<environment_context>|<turn_aborted>)",
@@ -59,20 +58,20 @@ _OUTPUT: Final = re.compile(r"^Output:\n", re.MULTILINE)
 _REPORT_HEAD_CHARS: Final = 400
 
 
-def places(where: ClientFolders) -> list[Path]:
+def transcript_folders(folders: ClientFolders) -> list[Path]:
     """The folders in which transcripts are kept."""
-    home = where.from_variable("CODEX_HOME", ".codex")
-    return [place for name in ("sessions", "archived_sessions") if (place := home / name).exists()]
+    home = folders.from_variable("CODEX_HOME", ".codex")
+    return [path for name in ("sessions", "archived_sessions") if (path := home / name).exists()]
 
 
 def transcripts(
     paths: Sequence[Path],
     *,
-    where: ClientFolders,  # noqa: ARG001
+    folders: ClientFolders,  # noqa: ARG001
 ) -> Iterator[Transcript | UnreadableFile]:
     """The sessions at or below some paths, oldest first; sub-agents belong to their session."""
     found: dict[str, list[Transcript]] = {}
-    for path in found_files(paths, suffixes=(".jsonl",)):
+    for path in find_files(paths, suffixes=(".jsonl",)):
         if isinstance(path, UnreadableFile):
             yield path
             continue
@@ -97,43 +96,43 @@ def _joined(files: Sequence[Transcript]) -> Transcript:
 
 def _opened(path: Path) -> Transcript | UnreadableFile:
     stat = path.stat()
-    head = next(peek(path), None)
-    meta = inner(head, "payload") or head if head is not None else None
+    head = next(first_records(path), None)
+    meta = nested(head, "payload") or head if head is not None else None
     session_id = text(meta, "id", "session_id") if meta is not None else ""
     if meta is None or not session_id:
-        return UnreadableFile(path, "is no transcript of Codex")
+        return UnreadableFile(path, "is not a Codex transcript")
     parent = _parent(meta)
     reader = _Reader(
         path,
         parent or session_id,
         agent=session_id if parent else None,
         cwd=optional(meta, "cwd"),
-        branch=optional(inner(meta, "git"), "branch"),
+        branch=optional(nested(meta, "git"), "branch"),
     )
     part = TranscriptFile(
         path=path,
         head=f"{CLIENT}:{session_id}",
         size_bytes=stat.st_size,
-        read=reader.steps,
+        read=reader.events,
     )
     return Transcript(
         client=CLIENT,
         session_id=parent or session_id,
         cwd=optional(meta, "cwd"),
-        last_at=last_moment(path, stat),
+        last_at=last_record_time(path, stat),
         parts=(part,),
     )
 
 
 def _parent(meta: Fields) -> str | None:
-    """The session that started this one as its sub-agent, if one did."""
-    spawned = inner(inner(inner(meta, "source"), "subagent"), "thread_spawn")
+    """The parent session of a sub-agent."""
+    spawned = nested(nested(nested(meta, "source"), "subagent"), "thread_spawn")
     return optional(spawned, "parent_thread_id")
 
 
 @record(frozen=False)
 class _Reader:
-    """One file, read from its beginning. `agent` is set when it is a sub-agent's."""
+    """Reads one file from its beginning. `agent` is set for a sub-agent's file."""
 
     path: Path
     session_id: str
@@ -145,15 +144,15 @@ class _Reader:
     _model: str | None = None
     _has_begun: bool = False
 
-    def steps(self, reading: ReadStats) -> Iterator[TranscriptEvent]:
-        """Everything that the file tells."""
+    def events(self, reading: ReadStats) -> Iterator[TranscriptEvent]:
+        """All events of the file."""
         self._calls, self._turn, self._has_begun = {}, Turn(), self.agent is not None
         at = None
         for fields, end in json_lines(self.path, reading):
             kind, item = self._unwrapped(fields)
-            at = moment(fields.get("timestamp")) or at
-            take = _ITEMS.get(kind)
-            if take is None or at is None:
+            at = parse_time(fields.get("timestamp")) or at
+            handle = _ITEMS.get(kind)
+            if handle is None or at is None:
                 reading.pass_over(kind)
                 continue
             origin = Origin(
@@ -166,21 +165,21 @@ class _Reader:
                 branch=self.branch,
                 imported=True,
             )
-            yield from take(self, item, origin, end)
+            yield from handle(self, item, origin, end)
         yield from self._turn.close(final=True)
 
     def _unwrapped(self, fields: Fields) -> tuple[str, Fields]:
-        """What a record is, and the item in it."""
+        """The kind of a record, and its item."""
         kind = text(fields, "type")
         if kind in ("response_item", "event_msg"):
-            item = inner(fields, "payload")
+            item = nested(fields, "payload")
             return text(item, "type") or kind, item
         if kind in ("turn_context", "compacted", "session_meta"):
-            return kind, inner(fields, "payload")
+            return kind, nested(fields, "payload")
         return kind or "unknown", fields
 
     def context(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        """Folder and model of the turn that begins."""
+        """Folder and model of the next turn."""
         self._model = optional(item, "model") or self._model
         self.cwd = optional(item, "cwd") or self.cwd
         yield from self._begin(origin, end)
@@ -194,110 +193,114 @@ class _Reader:
             )
 
     def message(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        """What the person or the agent says."""
+        """A message of the person or the agent."""
         role = text(item, "role")
         pieces = [text(as_fields(part), "text") for part in items(item, "content")]
         if role == "assistant":
             if self.agent is None:
-                self._turn.say(origin, end=end, message="\n".join(pieces).strip() or None)
+                self._turn.add(origin, end=end, message="\n".join(pieces).strip() or None)
         elif role == "user" and self.agent is None:
-            own = [piece for piece in pieces if piece and not _BY_CLIENT.match(piece)]
-            said = without_own("\n".join(own)).strip()
-            if said:
+            typed = [piece for piece in pieces if piece and not _BY_CLIENT.match(piece)]
+            prompt = without_injected("\n".join(typed)).strip()
+            if prompt:
                 yield from self._begin(origin, end)
                 yield from self._turn.close()
                 named = optional(item, "id")
                 known = replace(origin, event_id=named) if named else origin
-                yield TranscriptEvent(PromptSubmitted(origin=known, text=said), end)
+                yield TranscriptEvent(PromptSubmitted(origin=known, text=prompt), end)
 
-    def asked(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        """A tool is to be used."""
+    def tool_call(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
+        """A tool call; its result comes in a later record."""
         name = text(item, "name")
-        given: Fields = inner(item, "arguments", "action")
-        if not given and (raw := text(item, "input", "arguments")):
-            given = {"input": raw}
+        tool_input: Fields = nested(item, "arguments", "action")
+        if not tool_input and (raw := text(item, "input", "arguments")):
+            tool_input = {"input": raw}
         if text(item, "type") == "local_shell_call":
             name = "shell"
         call_id = text(item, "call_id", "id")
         if call_id and name:
-            self._calls[call_id] = (name, given)
+            self._calls[call_id] = (name, tool_input)
         yield from self._begin(origin, end)
 
-    def answered(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        """What came back from a tool."""
+    def tool_result(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
+        """The result of a tool call."""
         call_id = text(item, "call_id")
         call = self._calls.pop(call_id, None)
         if call is None:
             return
-        name, given = _as_hooks_name_it(*call)
-        answer = _answer(item.get("output"), name)
+        name, tool_input = _as_hook_call(*call)
+        result = _result(item.get("output"), name)
         known = replace(origin, event_id=f"{CLIENT}:{call_id}")
-        yield TranscriptEvent(tool_called(known, name, given, answer, call_id=call_id), end)
+        yield TranscriptEvent(tool_called(known, name, tool_input, result, call_id=call_id), end)
         if self.agent is None:
-            self._turn.say(origin, end=end, message=None)
+            self._turn.add(origin, end=end, message=None)
 
-    def searched(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        """A search of the web, which brings no answer of its own."""
+    def web_search(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
+        """A web search, which has no result record."""
         call_id = optional(item, "id", "call_id")
         yield TranscriptEvent(
-            tool_called(origin, "web_search", inner(item, "action"), ToolResult(), call_id=call_id),
+            tool_called(
+                origin, "web_search", nested(item, "action"), ToolResult(), call_id=call_id
+            ),
             end,
         )
 
-    def turn_over(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        """The client says that the turn is over."""
+    def turn_ended(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
+        """The client reports the end of a turn."""
         if self.agent is None:
-            self._turn.say(origin, end=end, message=optional(item, "last_agent_message"))
+            self._turn.add(origin, end=end, message=optional(item, "last_agent_message"))
             yield from self._turn.close()
 
     def compacted(self, item: Fields, origin: Origin, end: int) -> Iterator[TranscriptEvent]:
-        """The conversation was shortened."""
-        summary = without_own(text(item, "message")) or None
+        """The conversation was compacted."""
+        summary = without_injected(text(item, "message")) or None
         yield TranscriptEvent(Compacted(origin=origin, trigger="auto", summary=summary), end)
 
 
-_Take = Callable[[_Reader, Fields, Origin, int], Iterator[TranscriptEvent]]
-_ITEMS: Final[Mapping[str, _Take]] = MappingProxyType(
+_Handler = Callable[[_Reader, Fields, Origin, int], Iterator[TranscriptEvent]]
+_ITEMS: Final[Mapping[str, _Handler]] = MappingProxyType(
     {
         "turn_context": _Reader.context,
         "message": _Reader.message,
-        "function_call": _Reader.asked,
-        "custom_tool_call": _Reader.asked,
-        "local_shell_call": _Reader.asked,
-        "function_call_output": _Reader.answered,
-        "custom_tool_call_output": _Reader.answered,
-        "web_search_call": _Reader.searched,
-        "task_complete": _Reader.turn_over,
-        "turn_complete": _Reader.turn_over,
+        "function_call": _Reader.tool_call,
+        "custom_tool_call": _Reader.tool_call,
+        "local_shell_call": _Reader.tool_call,
+        "function_call_output": _Reader.tool_result,
+        "custom_tool_call_output": _Reader.tool_result,
+        "web_search_call": _Reader.web_search,
+        "task_complete": _Reader.turn_ended,
+        "turn_complete": _Reader.turn_ended,
         "compacted": _Reader.compacted,
     }
 )
 
 
-def _as_hooks_name_it(name: str, given: Fields) -> tuple[str, Fields]:
-    """A shell by the name that hooks give it, without the shell around the command."""
+def _as_hook_call(name: str, tool_input: Fields) -> tuple[str, Fields]:
+    """Name and input as hooks report them; a shell call without its `sh -c` wrapper."""
     if name not in _SHELLS:
-        return name, given
-    words = texts(given, "command", "cmd")
+        return name, tool_input
+    words = texts(tool_input, "command", "cmd")
     if len(words) == 3 and words[1] in ("-lc", "-c"):
         words = words[2:]
-    command = text(given, "command", "cmd") or " ".join(words)
+    command = text(tool_input, "command", "cmd") or " ".join(words)
     if command.lstrip().startswith((_PATCH, "applypatch")):
         return _PATCH, {"input": command}
     return "Bash", {"command": command}
 
 
-def _answer(output: object, name: str) -> ToolResult:
-    """What came back, and whether that was a failure, in any of the forms it is told in."""
+def _result(output: object, name: str) -> ToolResult:
+    """Output and error of a tool call, in any of the known formats."""
     fields = as_fields(output)
-    told = answer_text(fields if fields else output)
-    code = whole(inner(fields, "metadata"), "exit_code")
-    if code is None and (report := _EXITED.search(told[:_REPORT_HEAD_CHARS])):
-        code = int(report[1])
+    report = result_text(fields if fields else output)
+    code = integer(nested(fields, "metadata"), "exit_code")
+    if code is None and (exited := _EXITED.search(report[:_REPORT_HEAD_CHARS])):
+        code = int(exited[1])
     body = (
-        _OUTPUT.split(told, maxsplit=1)[-1] if _OUTPUT.search(told[:_REPORT_HEAD_CHARS]) else told
+        _OUTPUT.split(report, maxsplit=1)[-1]
+        if _OUTPUT.search(report[:_REPORT_HEAD_CHARS])
+        else report
     )
     if code or fields.get("success") is False:
         return ToolResult(body, f"Exit code {code}" if code else body[:2_000] or "failed")
-    # A patch that went in says no more than the patch itself.
-    return ToolResult("" if kind_of(name) is ToolKind.EDIT else body)
+    # The output of an applied patch only repeats the patch.
+    return ToolResult("" if tool_kind(name) is ToolKind.EDIT else body)

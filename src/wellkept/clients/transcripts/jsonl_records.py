@@ -1,7 +1,7 @@
-"""Files of JSON records, one a line, as clients write them while they run.
+"""Read JSONL files that clients append to while they run.
 
-Invariant: whatever the bytes are, reading goes on with the next line; what was left out is counted.
-A last line without its end is being written, or was cut off; it is told apart from damage.
+Invariant: reading never fails on content; it goes on with the next line, and skipped lines are
+counted. A last line without line end counts as incomplete, not as damaged.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ _TIME: Final = re.compile(rb'"timestamp"\s*:\s*"(\d{4}-\d\d-\d\dT[^"]{8,30})"')
 
 
 def json_lines(
-    path: Path, reading: ReadStats, *, is_dull: Callable[[bytes], str | None] | None = None
+    path: Path, reading: ReadStats, *, skip_kind: Callable[[bytes], str | None] | None = None
 ) -> Iterator[tuple[Fields, int]]:
-    """Every record of a file that is a JSON object, and where its line ends.
+    """Every JSON object of a file, with the offset of its line end.
 
-    `is_dull` names what a line is when its bytes alone show that it tells nothing; such lines are
-    not parsed.
+    `skip_kind` returns the kind of a line that can be skipped without parsing it, else None.
     """
     end = 0
     with path.open("rb", buffering=_CHUNK_BYTES) as file:
@@ -50,7 +49,7 @@ def json_lines(
                 if (fields := _fields(line)) is None:
                     reading.torn_bytes += len(line)
                     return
-            elif is_dull is not None and (kind := is_dull(line)):
+            elif skip_kind is not None and (kind := skip_kind(line)):
                 reading.records += 1
                 reading.pass_over(kind)
                 continue
@@ -60,12 +59,14 @@ def json_lines(
                 reading.records += 1
                 yield fields, end
             elif line.strip():
-                yield from _run_together(line, reading, end=end)
+                yield from _records_on_one_line(line, reading, end=end)
 
 
-def _run_together(line: bytes, reading: ReadStats, *, end: int) -> Iterator[tuple[Fields, int]]:
-    """Records that a client wrote on one line, with no end of line between them. Only the last one
-    ends with the line: whoever stops before it reads the line again."""
+def _records_on_one_line(
+    line: bytes, reading: ReadStats, *, end: int
+) -> Iterator[tuple[Fields, int]]:
+    """Records that a client wrote on one line. Only the last one gets the line's end offset, so a
+    reader that stops before it reads the line again."""
     text, at, found = line.decode("utf-8", "replace").rstrip(), 0, list[Fields]()
     decoder = json.JSONDecoder()
     try:
@@ -80,37 +81,37 @@ def _run_together(line: bytes, reading: ReadStats, *, end: int) -> Iterator[tupl
         yield fields, end if number == len(found) else end - len(line)
 
 
-def peek(path: Path) -> Iterator[Fields]:
+def first_records(path: Path) -> Iterator[Fields]:
     """The first records of a file."""
     return (fields for fields, _ in islice(json_lines(path, ReadStats()), _PEEK_RECORDS))
 
 
-def joined(
+def merge_files(
     client: str, session_id: str, files: Iterable[tuple[TranscriptFile, str | None]]
 ) -> Transcript:
-    """One session out of its files, each with the folder that it names."""
+    """One session from its files, each with the working folder it names."""
     known = list(files)
     parts = tuple(part for part, _ in known)
     return Transcript(
         client=client,
         session_id=session_id,
         cwd=next((cwd for _, cwd in known if cwd), None),
-        last_at=max(last_moment(part.path, part.path.stat()) for part in parts),
+        last_at=max(last_record_time(part.path, part.path.stat()) for part in parts),
         parts=parts,
     )
 
 
-def last_moment(path: Path, stat: os.stat_result) -> datetime:
-    """When the last record was written: by the records themselves, else by the file's date."""
+def last_record_time(path: Path, stat: os.stat_result) -> datetime:
+    """The time of the last record; the file's date when no record has one."""
     with path.open("rb") as file:
         file.seek(max(0, stat.st_size - _TAIL_BYTES))
-        told = _TIME.findall(file.read(_TAIL_BYTES))
-    moments = [at for raw in told[-20:] if (at := moment(raw.decode("ascii", "replace")))]
+        times = _TIME.findall(file.read(_TAIL_BYTES))
+    moments = [at for raw in times[-20:] if (at := parse_time(raw.decode("ascii", "replace")))]
     return max(moments) if moments else datetime.fromtimestamp(stat.st_mtime, UTC)
 
 
-def moment(text: object) -> datetime | None:
-    """A moment in ISO 8601, or in seconds or milliseconds since 1970; one without zone is UTC."""
+def parse_time(text: object) -> datetime | None:
+    """Parse ISO 8601, or seconds or milliseconds since 1970; without zone it is UTC."""
     try:
         if isinstance(text, str):
             at = datetime.fromisoformat(text)
@@ -122,30 +123,30 @@ def moment(text: object) -> datetime | None:
     return None
 
 
-def found_files(
-    places: Iterable[Path], *, suffixes: tuple[str, ...]
+def find_files(
+    paths: Iterable[Path], *, suffixes: tuple[str, ...]
 ) -> Iterator[Path | UnreadableFile]:
-    """The files at or below some places, in order; links to folders are not followed."""
-    for place in places:
-        if place.is_dir():
+    """The files at or below some paths, in order; links to folders are not followed."""
+    for root in paths:
+        if root.is_dir():
             problems: list[UnreadableFile] = []
-            for folder, folders, names in os.walk(place, onerror=_noting(problems)):
+            for folder, folders, names in os.walk(root, onerror=_noting(problems)):
                 folders.sort()
                 named = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
                 yield from map(_regular, named)
             yield from problems
         else:
-            yield _regular(place)
+            yield _regular(root)
 
 
 def _regular(path: Path) -> Path | UnreadableFile:
-    """Only files are opened: reading a pipe or a device might never end."""
+    """The path if it is a regular file: reading a pipe or device might never end."""
     try:
         if path.is_file():
             return path
     except OSError as error:
         return UnreadableFile(path, error.strerror or str(error))
-    return UnreadableFile(path, "is no file" if path.exists() else "is not there")
+    return UnreadableFile(path, "is not a regular file" if path.exists() else "does not exist")
 
 
 def _noting(problems: list[UnreadableFile]) -> Callable[[OSError], None]:

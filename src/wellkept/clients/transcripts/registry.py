@@ -1,4 +1,4 @@
-"""Which clients' transcripts can be read: names to modules, imported when they are needed."""
+"""Transcript readers by client name, imported on demand."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ SOURCES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class TranscriptSource(Protocol):
-    """Where a client keeps its transcripts, and the sessions in them."""
+    """A transcript reader: a client's transcript folders and the sessions in them."""
 
-    def places(self, where: ClientFolders) -> list[Path]: ...
+    def transcript_folders(self, folders: ClientFolders) -> list[Path]: ...
 
     def transcripts(
-        self, paths: Sequence[Path], *, where: ClientFolders
+        self, paths: Sequence[Path], *, folders: ClientFolders
     ) -> Iterator[Transcript | UnreadableFile]: ...
 
 
 def transcripts(
-    name: str, *, where: ClientFolders, paths: Sequence[Path] = ()
+    name: str, *, folders: ClientFolders, paths: Sequence[Path] = ()
 ) -> Iterator[Transcript | UnreadableFile]:
-    """A client's sessions: in the given places, else where the client keeps them."""
+    """A client's sessions: in the given paths, else in the client's own folders."""
     source = cast("TranscriptSource", import_module(SOURCES[name]))
-    return source.transcripts(paths or source.places(where), where=where)
+    return source.transcripts(paths or source.transcript_folders(folders), folders=folders)

@@ -1,0 +1,1 @@
+"""Chat models. May import `core` and `providers.http`. Open `openai.py`."""

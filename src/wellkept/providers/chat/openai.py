@@ -1,7 +1,7 @@
-"""One prompt in, one text out, from any server that speaks `/v1/chat/completions`.
+"""Single-prompt completions from any server with `/v1/chat/completions`.
 
-For the small, synchronous uses of a model (a hypothetical answer to search with), not for
-conversation. Invariant: a blank answer is an error, never an empty string.
+For small, synchronous uses of a model, not for conversation. Invariant: a blank completion is an
+error, never an empty string.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ class OpenAIChatModel:
         self._limit_field = "max_completion_tokens" if is_openai else "max_tokens"
 
     def complete(self, prompt: str, *, max_tokens: int) -> str:
-        """Return the model's answer to `prompt`."""
+        """The model's completion of `prompt`."""
         body: dict[str, object] = {
             "model": self._model,
             "messages": [{"role": "user", "content": prompt}],
             self._limit_field: max_tokens,
         }
         reply = post_json(self._endpoint, "/chat/completions", body)
-        choices = json_fields.rows(
-            json_fields.table(reply, what="the answer").get("choices"), what="choices"
+        choices = json_fields.json_array(
+            json_fields.json_object(reply, what="the answer").get("choices"), what="choices"
         )
         if not choices:
             raise self._blank()
-        message = json_fields.table(choices[0], what="a choice").get("message")
-        content = json_fields.table(message, what="a message").get("content")
+        message = json_fields.json_object(choices[0], what="a choice").get("message")
+        content = json_fields.json_object(message, what="a message").get("content")
         if not isinstance(content, str) or not content.strip():
             raise self._blank()
         return content
@@ -45,5 +45,5 @@ class OpenAIChatModel:
     def _blank(self) -> ProviderError:
         return ProviderError(
             f"{self._model} at {self._endpoint.shown_url} gave a blank answer.",
-            hint="Allow it more tokens or choose another model.",
+            hint="Allow more tokens or choose another model.",
         )

@@ -1,10 +1,9 @@
 """Byte-pair tokenizer of the Llama family, in plain Python.
 
-Reading only the vocabulary takes a seventh of the time that the `tokenizers` package needs to load
-the same file, which is most of what a cold command would wait for; with a cache of words, bulk
-speed is the same. Invariant: for text without the literal markers <s>, </s> and <unk>, the
-ids equal those of `tokenizers` (`tests/providers/test_bpe.py` proves it on generated text).
-Knows nothing of vectors.
+It reads only the vocabulary, in a seventh of the time that `tokenizers` needs to load the file; a
+cold command waits for little else. With a cache of words, bulk speed is the same. Invariant: for
+text without the markers <s>, </s> and <unk>, the ids equal those of `tokenizers`
+(`tests/providers/test_bpe.py`).
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class BytePairTokenizer:
 
     @property
     def size(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return len(self._ids)
 
     def encode(self, text: str) -> list[int]:

@@ -49,7 +49,7 @@ _VERSION = 1
 
 @record
 class LabelledPair:
-    """Two notes and what they are to each other."""
+    """Two notes and their relation."""
 
     label: Label
     split: Split
@@ -60,7 +60,7 @@ class LabelledPair:
 
 @record
 class Calibration:
-    """Where a model's cosines lie, and how well merging works at the merge threshold.
+    """A model's cosine distribution, and merge quality at the merge threshold.
 
     `precision` and `recall` are of duplicates among the held-out pairs without near misses;
     `near_miss_rate` is the share of contradiction-like pairs that pass as well.
@@ -78,19 +78,19 @@ class Calibration:
         return _cutoff(nominal, mean=self.related_mean, deviation=self.related_deviation)
 
     def as_json(self) -> dict[str, float | str | int]:
-        """Give a form that a store can keep."""
+        """As JSON for the store."""
         return {"version": _VERSION, **{f.name: getattr(self, f.name) for f in fields(self)}}
 
     @classmethod
     def from_json(cls, value: object) -> Calibration | None:
-        """Read a kept form; None when it is absent, damaged or of another version."""
+        """Read the stored JSON; None when absent, damaged or of another version."""
         if not isinstance(value, dict):
             return None
-        kept = cast("dict[str, object]", value)
-        model_id = kept.get("model_id")
-        found = [kept.get(field.name) for field in fields(cls)[1:]]
+        stored = cast("dict[str, object]", value)
+        model_id = stored.get("model_id")
+        found = [stored.get(field.name) for field in fields(cls)[1:]]
         numbers = [float(n) for n in found if isinstance(n, int | float)]
-        if kept.get("version") != _VERSION or not isinstance(model_id, str):
+        if stored.get("version") != _VERSION or not isinstance(model_id, str):
             return None
         return cls(model_id, *numbers) if len(numbers) == len(found) else None
 
@@ -123,7 +123,7 @@ def calibrate(embedder: Embedder) -> Calibration:
 
 
 def shipped_calibration(model_id: str) -> Calibration | None:
-    """Return the measured figures of a bundled model, which need not be measured again."""
+    """The shipped figures of a bundled model."""
     return _shipped().get(model_id)
 
 
@@ -168,8 +168,8 @@ def _cutoff(nominal: float, *, mean: float, deviation: float) -> float:
         )
     points = [(at, min(_HIGHEST_CUTOFF, mean + z * deviation)) for at, z in _DEVIATIONS]
     points.append((1.0, 1.0))
-    place = min(bisect_right([at for at, _ in points], nominal), len(points) - 1)
-    (low, low_cut), (high, high_cut) = points[place - 1], points[place]
+    index = min(bisect_right([at for at, _ in points], nominal), len(points) - 1)
+    (low, low_cut), (high, high_cut) = points[index - 1], points[index]
     share = (nominal - low) / (high - low)
     return low_cut * (1 - share) + high_cut * share
 

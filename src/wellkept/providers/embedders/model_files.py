@@ -1,8 +1,7 @@
-"""Find and read model files that came inside an installed package, without importing it.
+"""Find and read model files inside an installed package, without importing it.
 
-Invariant: nothing here runs code of the package that carries the weights, copies the weights
-or touches the network; a file of another size than the pinned one is refused before it is used.
-Knows nothing of any particular model.
+Invariant: no code of that package runs, weights are not copied, no network is used; a file whose
+size differs from the pinned one is refused. Knows no particular model.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class PinnedFile:
     install_hint: str
 
     def locate(self) -> Path:
-        """Return where the file lies; the size is checked, the hash only by `verify`."""
+        """The file's path; checks its size, not its hash."""
         path = self._folder() / self.relative_path
         try:
             found_bytes = path.stat().st_size
@@ -54,7 +53,7 @@ class PinnedFile:
         return path
 
     def verify(self) -> None:
-        """Compare the whole file with the pinned hash; slow enough to be left to `doctor`."""
+        """Check the pinned hash; slow, for `doctor`."""
         import hashlib
 
         digest = hashlib.sha256()
@@ -79,10 +78,10 @@ class PinnedFile:
 
 
 def read_safetensors(path: Path) -> Mapping[str, npt.NDArray[np.floating]]:
-    """Return every tensor of the file as a read-only view into the mapped file.
+    """Every tensor of the file as a read-only view into the mapped file.
 
-    The format is eight bytes of header length, a JSON header, then raw little-endian numbers;
-    reading it here saves a dependency and, with it, a copy of the weights.
+    The format is eight bytes of header length, a JSON header, then raw little-endian numbers.
+    Reading it here saves a dependency and a copy of the weights.
     """
     import mmap
 

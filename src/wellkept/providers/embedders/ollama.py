@@ -1,8 +1,7 @@
-"""Embeddings from a local Ollama server, over its own HTTP API.
+"""Embeddings from an Ollama server.
 
-Invariant: vectors have the promised dimension; a longer one (older servers ignore `dimensions`)
-is cut and scaled again, which is what Matryoshka training allows. Knows nothing of which
-embedder ought to be used.
+Invariant: vectors have the promised dimension. Older servers ignore `dimensions`; their longer
+vectors are cut and rescaled, as Matryoshka training allows.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import ProviderError
-from wellkept.providers.embedders.batches import RequestLimits
-from wellkept.providers.embedders.http_embedder import RemoteEmbedder
+from wellkept.providers.embedders.http_embedder import RemoteEmbedder, RequestLimits
 from wellkept.providers.http import json_fields
 from wellkept.providers.http.client import Endpoint, get_json, post_json
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 
-# These models are trained to read queries, and only queries, behind a task description.
+# These models expect a task description before queries, and only before queries.
 _QUERY_TASKS = {
     "qwen3-embedding": "Instruct: Find the notes about a software project that answer the query"
     "\nQuery: "
@@ -28,7 +26,7 @@ _QUERY_TASKS = {
 
 
 class OllamaEmbedder(RemoteEmbedder):
-    """Embeds with a model that an Ollama server holds."""
+    """Embeds with a model of an Ollama server."""
 
     provider = "ollama"
     limits = RequestLimits(texts=32, chars=200_000, chars_per_text=32_000)
@@ -44,36 +42,40 @@ class OllamaEmbedder(RemoteEmbedder):
             "truncate": True,
             "dimensions": self._dimension,
         }
-        answer = json_fields.table(post_json(self._endpoint, "/api/embed", body), what="the answer")
-        found = json_fields.rows(answer.get("embeddings"), what="embeddings")
+        answer = json_fields.json_object(
+            post_json(self._endpoint, "/api/embed", body), what="the answer"
+        )
+        found = json_fields.json_array(answer.get("embeddings"), what="embeddings")
         return [json_fields.numbers(row, what="an embedding")[: self._dimension] for row in found]
 
 
 def installed_models(endpoint: Endpoint) -> list[str]:
-    """List the models that the server has; raises `ProviderError` when it does not answer."""
-    answer = json_fields.table(get_json(endpoint, "/api/tags"), what="the answer")
-    listed = json_fields.rows(answer.get("models"), what="models")
+    """The server's models; `ProviderError` when it does not answer."""
+    answer = json_fields.json_object(get_json(endpoint, "/api/tags"), what="the answer")
+    listed = json_fields.json_array(answer.get("models"), what="models")
     return [
-        json_fields.text(json_fields.table(row, what="a model").get("name"), what="a model's name")
+        json_fields.json_string(
+            json_fields.json_object(row, what="a model").get("name"), what="a model's name"
+        )
         for row in listed
     ]
 
 
 def has_model(endpoint: Endpoint, model: str) -> bool:
-    """Whether the server holds `model`; a name without a tag means the tag `latest`."""
+    """Whether the server has `model`; a name without tag means the tag `latest`."""
     wanted = model if ":" in model else f"{model}:latest"
     return wanted in installed_models(endpoint)
 
 
 def server_url(environment: Mapping[str, str]) -> str:
-    """Read the server's address from OLLAMA_HOST, in any of the forms that Ollama accepts."""
+    """The server's address from OLLAMA_HOST, in any form that Ollama accepts."""
     host = environment.get("OLLAMA_HOST", "").strip()
     if not host:
         return DEFAULT_URL
     url = host if "://" in host else f"http://{host}"
     scheme, _, rest = url.partition("://")
     address, slash, path = rest.partition("/")
-    # The same variable tells the server where to listen: every address means this machine here.
+    # The variable may be the server's listen address: "all interfaces" means this machine.
     address = address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]")
     if not address:
         raise ProviderError(f"OLLAMA_HOST={host!r} names no host.", hint="Use host:port.")

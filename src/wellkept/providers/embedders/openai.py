@@ -1,15 +1,13 @@
-"""Embeddings from any server that speaks OpenAI's `/v1/embeddings`.
+"""Embeddings from any server with OpenAI's `/v1/embeddings`.
 
-Invariant: `dimensions` is always sent, and an answer of another dimension is refused, so vectors
-of two sizes can never meet in one index. Answers are put in order by their own index. Knows
-nothing of which embedder ought to be used.
+Invariant: `dimensions` is always sent, and vectors of another dimension are refused, so an index
+never mixes sizes. Vectors are sorted by their index.
 """
 
 from __future__ import annotations
 
-from wellkept.providers.embedders.batches import RequestLimits
-from wellkept.providers.embedders.http_embedder import RemoteEmbedder
-from wellkept.providers.http import json_fields as answers
+from wellkept.providers.embedders.http_embedder import RemoteEmbedder, RequestLimits
+from wellkept.providers.http import json_fields
 from wellkept.providers.http.client import post_json
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -29,14 +27,16 @@ class OpenAICompatibleEmbedder(RemoteEmbedder):
             "dimensions": self._dimension,
             "encoding_format": "float",
         }
-        answer = answers.table(post_json(self._endpoint, "/embeddings", body), what="the answer")
+        answer = json_fields.json_object(
+            post_json(self._endpoint, "/embeddings", body), what="the answer"
+        )
         found = [
-            _indexed(answers.table(row, what="an embedding"))
-            for row in answers.rows(answer.get("data"), what="data")
+            _indexed(json_fields.json_object(row, what="an embedding"))
+            for row in json_fields.json_array(answer.get("data"), what="data")
         ]
-        return answers.in_order_of_index(found, count=len(texts), what="embeddings")
+        return json_fields.sort_by_index(found, count=len(texts), what="embeddings")
 
 
 def _indexed(row: dict[str, object]) -> tuple[float, list[float]]:
-    index = answers.number(row.get("index"), what="an index")
-    return index, answers.numbers(row.get("embedding"), what="an embedding")
+    index = json_fields.number(row.get("index"), what="an index")
+    return index, json_fields.numbers(row.get("embedding"), what="an embedding")

@@ -1,10 +1,9 @@
-"""The default embedder: static word-piece vectors, pooled; no download, no model to run.
+"""The default embedder: pooled static token vectors; no download, no model to run.
 
 The weights are those inside the `wordllama` wheel (MIT), mapped from its file. Pooling is a sum
-weighted by smooth inverse frequency; frequencies come from the vocabulary itself, since
-byte-pair ids are handed out in order of frequency in the training text.
-Invariant: the same text gives the same bytes, alone or in a batch, as query or as document.
-Knows nothing of storage, and neither names nor question words: callers take those out.
+weighted by smooth inverse frequency; frequencies come from the order of byte-pair ids.
+Invariant: the same text gives the same bytes, alone or in a batch, as query or as document. Callers
+remove names and question words.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _SMOOTHING = 3e-4
 
 
 class StaticEmbedder:
-    """Embeds with the `wordllama` vectors; see the module for the recipe."""
+    """Embeds with the `wordllama` vectors."""
 
     model_id = STATIC.model_id
     dimension = STATIC.dimension
@@ -59,7 +58,7 @@ class StaticEmbedder:
 
 
 def smooth_inverse_frequencies(size: int) -> npt.NDArray[np.float32]:
-    """Weigh each vocabulary id by a/(a+p), where p falls with its rank as Zipf's law has it."""
+    """Weight each vocabulary id by a/(a+p), with p from its rank by Zipf's law."""
     ids = np.arange(size)
     rank = np.where(ids >= _FIRST_MERGE_ID, ids - (_FIRST_MERGE_ID - 1), 1.0)
     rank[_FIRST_CHARACTER_ID:] = _CHARACTER_RANK

@@ -1,7 +1,6 @@
-"""The one form in which vectors leave this package: packed float32 of unit length.
+"""Pack vectors as little-endian float32 of unit length.
 
-Invariant: a packed vector has length one, or is all zeros when the text had nothing to embed;
-never NaN. Knows nothing of models.
+Invariant: a packed vector has length one, or is all zeros for text without content; never NaN.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""HTTP client for model servers, and typed reading of JSON responses. Open `client.py`."""

@@ -1,0 +1,1 @@
+"""Rerankers. May import `core` and `providers.http`. Open `http.py`."""

@@ -1,7 +1,6 @@
-"""Relevance scores from a server that speaks the common `/rerank` protocol (Jina, Cohere, ...).
+"""Relevance scores from a server with the common `/rerank` protocol (Jina, Cohere, ...).
 
-Invariant: one score a text, in the order of the texts, whatever order the server answers in.
-Knows nothing of what the texts are.
+Invariant: one score per text, in the order of the texts, whatever order the server uses.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class HttpReranker:
         self._model = model
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return how well each text answers `query`; higher is better."""
+        """How well each text answers `query`; higher is better."""
         found: list[float] = []
         for begin in range(0, len(texts), _TEXTS_PER_REQUEST):
             found += self._request(query, texts[begin : begin + _TEXTS_PER_REQUEST])
@@ -39,12 +38,14 @@ class HttpReranker:
             "documents": [_sendable(text) for text in texts],
             "top_n": len(texts),
         }
-        answer = json_fields.table(post_json(self._endpoint, "/rerank", body), what="the answer")
+        answer = json_fields.json_object(
+            post_json(self._endpoint, "/rerank", body), what="the answer"
+        )
         found = [
-            _indexed(json_fields.table(row, what="a result"))
-            for row in json_fields.rows(answer.get("results"), what="results")
+            _indexed(json_fields.json_object(row, what="a result"))
+            for row in json_fields.json_array(answer.get("results"), what="results")
         ]
-        return json_fields.in_order_of_index(found, count=len(texts), what="results")
+        return json_fields.sort_by_index(found, count=len(texts), what="results")
 
 
 def _indexed(row: dict[str, object]) -> tuple[float, float]:

@@ -64,14 +64,14 @@ def _transcripts(wk: wellkept.Wellkept, source: str, request: ImportRequest) -> 
             raise NotFoundError(
                 f"There is no {path}.", hint="Name a transcript or a folder of them."
             )
-    where = ClientFolders(home=Path.home(), project=wk.root, environment=os.environ)
+    folders = ClientFolders(home=Path.home(), project=wk.root, environment=os.environ)
     every = request.all_projects or (bool(request.paths) and not request.named_project)
     wanted = TranscriptFilter(project=None if every else wk.project, since=wk.moment(request.since))
     with output.progress_bar("Reading") as progress:
         return import_transcripts(
             wk,
             source,
-            transcripts(source, where=where, paths=request.paths),
+            transcripts(source, folders=folders, paths=request.paths),
             wanted=wanted,
             dry_run=request.dry_run,
             progress=progress,

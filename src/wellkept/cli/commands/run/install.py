@@ -16,9 +16,9 @@ from wellkept.app.projects.resolver import resolve_project
 from wellkept.app.settings import paths
 from wellkept.cli import options, output
 from wellkept.clients.hook_spec import ClientFolders, InstallScope, Programs, Shell
+from wellkept.clients.install.client_files import CLIENTS
 from wellkept.clients.install.files import InstallRecords
 from wellkept.clients.install.installer import Installer, InstallPlan, InstallState, PlannedFile
-from wellkept.clients.install.targets import CLIENTS
 from wellkept.core.errors import UsageError
 
 Command: TypeAlias = Callable[..., Any]
@@ -82,7 +82,7 @@ def install(
     change = make_installer(programs).install(client, scope=chosen(scope), dry_run=dry_run)
     if not dry_run:
         note_drainer(os.environ)
-    done = "is in already" if change.is_none else "is now in"
+    done = "is in already" if change.is_unchanged else "is now in"
     tell(change, client=client, dry_run=dry_run, as_json=as_json, done=done)
     if not no_mcp and not programs.server:
         output.note(_NO_SDK)
@@ -100,7 +100,7 @@ def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
     click.echo(f"The plugin is in: {output.one_line(str(folder))}")
     output.note(f"Start it with `claude --plugin-dir {command_line([str(folder)], Shell.SH)}`.")
     if (
-        make_installer().standing("claude-code", scope=InstallScope.USER).state
+        make_installer().status("claude-code", scope=InstallScope.USER).state
         is not InstallState.ABSENT
     ):
         output.note(
@@ -112,7 +112,7 @@ def _write_plugin(folder: Path, programs: Programs, *, as_json: bool) -> None:
 def make_installer(programs: Programs | None = None) -> Installer:
     """The installer for this machine and this installation of Wellkept."""
     return Installer(
-        places=ClientFolders(
+        folders=ClientFolders(
             home=Path.home(),
             project=resolve_project(paths.current_folder()).root,
             environment=os.environ,
@@ -170,18 +170,20 @@ def hook_command() -> tuple[str, ...]:
 def tell(change: InstallPlan, *, client: str, dry_run: bool, as_json: bool, done: str) -> None:
     """What was done to a client's files, or would be."""
     if as_json:
-        shown = {"client": client, "path": change.path, "changed": not change.is_none}
-        files = [{"path": f.path, "changed": not f.is_none, "diff": _diff(f)} for f in change.files]
+        shown = {"client": client, "path": change.path, "changed": not change.is_unchanged}
+        files = [
+            {"path": f.path, "changed": not f.is_unchanged, "diff": _diff(f)} for f in change.files
+        ]
         more = {"dry_run": dry_run, "diff": diff(change), "files": files, "notes": change.notes}
         output.print_json(shown | more)
         return
-    if dry_run and not change.is_none:
+    if dry_run and not change.is_unchanged:
         click.echo(output.safe(diff(change)), nl=False)
         return
-    touched = [file.path for file in change.files if not file.is_none]
+    touched = [file.path for file in change.files if not file.is_unchanged]
     for path in touched or [change.path]:
         click.echo(f"Wellkept {done}: {output.one_line(str(path))}")
-    for note in change.notes if not change.is_none else ():
+    for note in change.notes if not change.is_unchanged else ():
         output.note(note)
 
 

@@ -60,11 +60,11 @@ def drain(*, as_json: bool) -> int:
     from wellkept.app.observer.ingest import drain_and_learn
     from wellkept.app.observer.spool_folder import SpoolFolder
     from wellkept.clients.answers.shown_items import ShownItems
-    from wellkept.clients.detached_drain import rounds
+    from wellkept.clients.detached_drain import drain_rounds
 
     folder, code = SpoolFolder.of(os.environ), exit_codes.OK
     with options.opened() as wk:
-        for _ in rounds(str(folder.state), look=folder.signature):
+        for _ in drain_rounds(str(folder.state), list_files=folder.signature):
             code = _tell(drain_and_learn(wk, translate=events_of), as_json=as_json)
     ShownItems(folder.state).forget_old()
     return code

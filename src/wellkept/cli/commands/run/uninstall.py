@@ -26,5 +26,5 @@ def uninstall(*, client: str, scope: str | None, dry_run: bool, as_json: bool) -
     Wellkept's entries are taken out. Memories stay.
     """
     change = make_installer().uninstall(client, scope=chosen(scope), dry_run=dry_run)
-    done = "was not in" if change.is_none else "is no longer in"
+    done = "was not in" if change.is_unchanged else "is no longer in"
     tell(change, client=client, dry_run=dry_run, as_json=as_json, done=done)

@@ -1,0 +1,146 @@
+"""Each client's files and the parts of Wellkept that go into them.
+
+A table; hooks come first. Nothing here writes; `installer` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from wellkept.clients import claude_code, codex, cursor, gemini, opencode
+from wellkept.clients.hook_spec import ClientFolders, InstallPart, InstallScope, Programs, Shell
+from wellkept.clients.install import slash_commands
+from wellkept.clients.install.hook_entries import Handler, HookLayout, HookTarget
+from wellkept.clients.install.mcp_entries import (
+    JsonServerEntry,
+    TomlServerEntry,
+    command_and_args,
+    local_command,
+    stdio_server,
+)
+from wellkept.clients.install.slash_commands import command_files
+from wellkept.clients.install.target import InstallTarget, WholeFile
+from wellkept.core.errors import UsageError
+from wellkept.core.records import record
+
+# The hook limits itself to less; this is for a machine that hangs.
+_TIMEOUT_S: Final = 10
+_SERVERS: Final = ("mcpServers",)
+_RESTART: Final = "Restart open sessions to use it."
+
+
+@record
+class ClientFiles:
+    """The targets of a client, and notes to show after installing."""
+
+    targets: Callable[[InstallScope, ClientFolders], list[InstallTarget]]
+    notes: tuple[str, ...] = (_RESTART,)
+
+    def main(self, scope: InstallScope, folders: ClientFolders) -> Path:
+        """The file with the hooks."""
+        return self.targets(scope, folders)[0].path
+
+
+def client_files(client: str) -> ClientFiles:
+    """The files of a client. UsageError when there is no such client."""
+    found = CLIENTS.get(client)
+    if found is None:
+        raise UsageError(f"Unknown client {client!r}.", hint=f"Known: {', '.join(CLIENTS)}.")
+    return found
+
+
+def _in_seconds(command: str) -> Handler:
+    return {"type": "command", "command": command, "timeout": _TIMEOUT_S}
+
+
+def _in_milliseconds(command: str) -> Handler:
+    timeout_ms = _TIMEOUT_S * 1000
+    return {"name": "wellkept", "type": "command", "command": command, "timeout": timeout_ms}
+
+
+def _bare(command: str) -> Handler:
+    return {"command": command}
+
+
+def claude_code_hooks(path: Path) -> HookTarget:
+    """Claude Code's hooks in a file."""
+    return HookTarget(path, HookLayout(claude_code.CLIENT, _in_seconds), claude_code.HOOKS)
+
+
+def _claude_code(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    settings = claude_code.settings_file(scope, folders)
+    project = str(folders.project)
+    keys = _SERVERS if scope is InstallScope.USER else ("projects", project, *_SERVERS)
+    form = slash_commands.claude_code_format
+    return [
+        claude_code_hooks(settings),
+        JsonServerEntry(claude_code.servers_file(folders), keys, stdio_server),
+        *command_files(settings.parent / "commands", form, has_memory_command=True),
+    ]
+
+
+def _codex(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    hooks = codex.settings_file(scope, folders)
+    layout = HookLayout(codex.CLIENT, _in_seconds)
+    return [
+        HookTarget(hooks, layout, codex.HOOKS, Shell.CMD),
+        TomlServerEntry(hooks.with_name("config.toml")),
+    ]
+
+
+def _gemini(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    settings = gemini.settings_file(scope, folders)
+    form, folder = slash_commands.gemini_format, settings.parent / "commands"
+    return [
+        HookTarget(
+            settings, HookLayout(gemini.CLIENT, _in_milliseconds), gemini.HOOKS, Shell.POWERSHELL
+        ),
+        JsonServerEntry(settings, _SERVERS, command_and_args),
+        *command_files(folder, form, ending=".toml", has_memory_command=True),
+    ]
+
+
+def _cursor(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    hooks = cursor.settings_file(scope, folders)
+    layout = HookLayout(cursor.CLIENT, _bare, grouped=False, root=(("version", 1),))
+    return [
+        HookTarget(hooks, layout, cursor.HOOKS, Shell.CMD),
+        JsonServerEntry(hooks.with_name("mcp.json"), _SERVERS, command_and_args),
+        *command_files(hooks.parent / "commands", slash_commands.cursor_format),
+    ]
+
+
+def _opencode(scope: InstallScope, folders: ClientFolders) -> list[InstallTarget]:
+    folder = opencode.config_folder(scope, folders)
+    mark = opencode.plugin_source().partition("\n")[0]
+    plugin = folder / "plugins" / "wellkept.js"
+    return [
+        WholeFile(InstallPart.HOOKS, plugin, mark, _opencode_plugin),
+        # OpenCode adds its schema to a file without one, which would look like an edit.
+        JsonServerEntry(opencode.config_file(folder), ("mcp",), local_command, (opencode.SCHEMA,)),
+        *command_files(folder / "commands", slash_commands.opencode_format),
+    ]
+
+
+def _opencode_plugin(programs: Programs) -> str:
+    """The plugin with the hook command filled in; it is started without a shell."""
+    words = json.dumps(list(programs.hook), ensure_ascii=False)
+    return opencode.plugin_source().replace(opencode.COMMAND_MARK, words)
+
+
+CLIENTS: Final[Mapping[str, ClientFiles]] = MappingProxyType(
+    {
+        claude_code.CLIENT: ClientFiles(_claude_code),
+        codex.CLIENT: ClientFiles(
+            _codex,
+            ("Start Codex once and accept the hooks: it skips hooks that you have not trusted.",),
+        ),
+        gemini.CLIENT: ClientFiles(_gemini),
+        cursor.CLIENT: ClientFiles(_cursor),
+        opencode.CLIENT: ClientFiles(_opencode),
+    }
+)
