@@ -84,7 +84,7 @@ def test_a_drain_without_room_says_so_and_loses_nothing(scene: Scene) -> None:
     drain = (sys.executable, "-P", "-m", "wellkept.cli", "spool", "drain")
     done = limited(scene, *drain, limit_bytes=size + 64_000)
     assert done.code not in {0, 1}
-    assert "no room left" in done.errors
+    assert "No disk space left" in done.errors
     assert "Free some disk space" in done.errors
     assert verdict(scene, Ledger()).set_aside == 0
     settle(scene)
@@ -105,7 +105,7 @@ def test_a_server_without_room_refuses_goes_on_reading_and_recovers(scene: Scene
             if not sure:
                 refused = server.complaint
                 break
-        assert "no room left" in refused
+        assert "No disk space left" in refused
         assert json.loads(refused)["status"] == 507
         assert server.find("service of the shop"), server.complaint
     finally:

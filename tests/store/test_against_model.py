@@ -93,7 +93,7 @@ class StoreMachine(RuleBasedStateMachine):
             durability="normal",
             read_only=False,
             clock=lambda: NOW,
-            facts=CandidateReader(from_rows=0, asked_often=0)
+            candidates=CandidateReader(min_rows=0, min_queries=0)
             if self.is_warm
             else CandidateReader(),
         )

@@ -39,7 +39,7 @@ class TestWarmSqlite(SearchConformance, VectorConformance):
                 durability="normal",
                 read_only=False,
                 clock=system_clock,
-                facts=CandidateReader(from_rows=0, asked_often=0),
+                candidates=CandidateReader(min_rows=0, min_queries=0),
             )
 
         return open_warm

@@ -141,7 +141,7 @@ class TestSuddenDeath:
         lines = writer.communicate(timeout=120)[0].splitlines()
         assert writer.returncode == 0
         assert lines[-1].startswith("full")
-        assert "no room left" in lines[-1]
+        assert "No disk space left" in lines[-1]
         kept = lines[:-1]
         store = open_store(path)
         assert len(store.get(kept)) == len(kept) == store.stats(EVERYTHING).total > 10
@@ -470,7 +470,7 @@ class TestHostileText:
         assert store.get([memory.id]) == [memory]
         assert store.list(replace(HERE, authors=("a\0b",))).total == 1
         for name in ("tags", "files", "modules"):
-            with pytest.raises(UsageError, match="holds a NUL"):
+            with pytest.raises(UsageError, match="contains a NUL"):
                 store.apply([Insert(Samples().memory("x", **{name: ("a\0b",)}), IndexEntry())])
         assert store.find_key("a\0b", project="example", user_scope=False) == memory
         assert store.check(deep=True) == []

@@ -52,7 +52,7 @@ QUESTIONS = (
     ("where did robin run the x_y tango", SearchMode.HYBRID),
     ("日本語 café zulu delta", SearchMode.VECTORS),
 )
-NEVER_SMALL = SearchEffort(small_project=0, scored_rows=0)
+NEVER_SMALL = SearchEffort(small_project_rows=0, scored_rows=0)
 CLOCK = ManualClock(START + timedelta(days=30))
 
 
@@ -92,7 +92,7 @@ def open_keeping(path: Path, *, read_only: bool = False) -> Store:
         durability="normal",
         read_only=read_only,
         clock=CLOCK,
-        facts=CandidateReader(from_rows=0, asked_often=0),
+        candidates=CandidateReader(min_rows=0, min_queries=0),
     )
 
 
@@ -138,7 +138,7 @@ class KeptWords:
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
-        self._frequent = TermCache(from_rows=1)
+        self._frequent = TermCache(min_rows=1)
 
     def assert_as_fresh(self, path: Path) -> None:
         with closing(open_store(path, clock=CLOCK)) as fresh:
@@ -150,7 +150,7 @@ class KeptWords:
         self._db.execute("BEGIN")
         try:
             return search_fulltext(
-                self._db, WORDS, where, limit=50, frequent=self._frequent, effort=NEVER_SMALL
+                self._db, WORDS, where, limit=50, term_cache=self._frequent, effort=NEVER_SMALL
             )
         finally:
             self._db.execute("ROLLBACK")

@@ -29,8 +29,12 @@ pytestmark = pytest.mark.feature("A1")
 def test_a_new_store_makes_its_folder_and_uses_a_write_ahead_log(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "down" / "store.db"
     store: Store = open_store(str(path))
-    facts = store.describe()
-    assert (facts["engine"], facts["journal"], facts["location"]) == ("SQLite", "wal", str(path))
+    candidates = store.describe()
+    assert (candidates["engine"], candidates["journal"], candidates["location"]) == (
+        "SQLite",
+        "wal",
+        str(path),
+    )
     store.close()
     assert path.is_file()
 
@@ -97,9 +101,9 @@ def test_waiting_accesses_are_bounded_and_the_latest_stay() -> None:
     waiting = AccessBuffer(max_ids=3)
     waiting.add((name, AccessCount(1, at)) for at, name in enumerate("abcab"))
     waiting.add([("d", AccessCount(1, 9))])
-    assert waiting.take() == {
+    assert waiting.take_all() == {
         "a": AccessCount(2, 3),
         "b": AccessCount(2, 4),
         "d": AccessCount(1, 9),
     }
-    assert waiting.take() == {}
+    assert waiting.take_all() == {}

@@ -87,7 +87,7 @@ def test_the_error_of_a_cosine_is_small_at_256_dimensions() -> None:
 def test_a_small_set_is_compared_exactly() -> None:
     units, query = random_units(2_000), random_units(1, seed=9)[0]
     index = filled(units)
-    positions, cosines = index.view().nearest(query, here=index.at(()), limit=20)
+    positions, cosines = index.snapshot().nearest(query, mask=index.mask_for(()), limit=20)
     assert set(positions.tolist()) == exact(units, query, 20)
     assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
 
@@ -95,61 +95,70 @@ def test_a_small_set_is_compared_exactly() -> None:
 def test_a_large_set_finds_nearly_all_of_the_nearest() -> None:
     units = clustered_units(30_000)
     index = filled(units)
-    view = index.view()
+    snapshot = index.snapshot()
     shared = 0
     for query in clustered_units(20, seed=9):
-        positions, _ = view.nearest(query, here=index.at(()), limit=10)
+        positions, _ = snapshot.nearest(query, mask=index.mask_for(()), limit=10)
         shared += len(set(positions.tolist()) & exact(units, query, 10))
     assert shared >= 0.97 * 200
 
 
 def test_an_index_grown_in_parts_equals_one_made_at_once() -> None:
     units = random_units(500)
-    grown, whole = filled(units, parts=7).view(), filled(units).view()
+    grown, whole = filled(units, parts=7).snapshot(), filled(units).snapshot()
     for left, right in zip(_arrays(grown), _arrays(whole), strict=True):
         assert np.array_equal(left, right)
 
 
-def _arrays(view: VectorSnapshot) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
-    return view.seqs, view.rows, view.scales, view.codes, view.bits, view.position_of
+def _arrays(
+    snapshot: VectorSnapshot,
+) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
+    return (
+        snapshot.seqs,
+        snapshot.rows,
+        snapshot.scales,
+        snapshot.codes,
+        snapshot.bits,
+        snapshot.position_of,
+    )
 
 
 def test_a_view_does_not_change_while_the_index_grows() -> None:
     units = random_units(300)
     index = filled(units[:200])
-    view = index.view()
-    before = [array.copy() for array in _arrays(view)]
+    snapshot = index.snapshot()
+    before = [array.copy() for array in _arrays(snapshot)]
     scales, codes = coded(units[200:])
     rows = np.arange(201, 301)
     index.append(rows, rows, scales, codes, homes=["x"] * 100)
-    assert all(np.array_equal(a, b) for a, b in zip(before, _arrays(view), strict=True))
-    assert (len(view.seqs), len(index.view().seqs), index.last_seq) == (200, 300, 300)
+    assert all(np.array_equal(a, b) for a, b in zip(before, _arrays(snapshot), strict=True))
+    assert (len(snapshot.seqs), len(index.snapshot().seqs), index.last_seq) == (200, 300, 300)
 
 
 @pytest.mark.parametrize(("homes", "dimension"), [(2, 100), (2, 300), (20, 256)])
 def test_homes_narrow_a_search_without_losing_its_best(homes: int, dimension: int) -> None:
     units = clustered_units(24_000, dimension=dimension)
     index = filled(units, homes=homes)
-    view, here = index.view(), index.at(("home1", "nowhere"))
+    snapshot, here = index.snapshot(), index.mask_for(("home1", "nowhere"))
     own = np.flatnonzero(here)
     assert own.tolist() == list(range(1, 24_000, homes))
     found = 0
     for query in clustered_units(20, seed=9, dimension=dimension):
-        positions, cosines = view.nearest(query, here=here, limit=10)
+        positions, cosines = snapshot.nearest(query, mask=here, limit=10)
         assert set(positions.tolist()) <= set(own.tolist())
         assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
         best = own[np.argsort(-(units[own] @ query))[:10]]
         found += len(set(positions.tolist()) & set(best.tolist()))
     assert found >= 0.9 * 20 * 10
-    assert not index.at(("unknown",)).any()
+    assert not index.mask_for(("unknown",)).any()
 
 
 def test_projects_that_take_turns_row_by_row_are_compared_no_more_often() -> None:
     index = filled(random_units(25_000), homes=2)
-    view, query = index.view(), random_units(1, seed=9)[0]
+    snapshot, query = index.snapshot(), random_units(1, seed=9)[0]
     for home in ("home0", "home1"):
-        here = index.at((home,))
-        closest = view.closest_by_sign(query, among=None, here=here, kept=RESCORED)
+        here = index.mask_for((home,))
+        closest = snapshot.closest_by_sign(query, among=None, mask=here, kept=RESCORED)
         assert RESCORED / 2 < len(closest) < 2 * RESCORED
 
 
@@ -160,7 +169,7 @@ def test_the_opposite_of_every_sign_comes_last() -> None:
     query = units[7]
     units[11] = -query
     index = filled(units)
-    positions, _ = index.view().nearest(query, here=index.at(()), limit=11_000)
+    positions, _ = index.snapshot().nearest(query, mask=index.mask_for(()), limit=11_000)
     assert positions[0] == 7
     assert 11 not in positions.tolist()[:10_000]
 

@@ -105,17 +105,17 @@ def check_derived_file(path: "Path", *, deep: bool) -> "Finding | None":
     """What is wrong with a file of code graphs (`.graph.db`) or of code words (`.words.db`), whose
     content can be made again from source; None when nothing is. Changes nothing."""
     from wellkept.store.sqlite.graph import code_search, schema
-    from wellkept.store.sqlite.opening import look_over
+    from wellkept.store.sqlite.opening import check_file
 
     kind = code_search if path.name.endswith(".words.db") else schema
-    return look_over(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)
+    return check_file(path, steps=kind.STEPS, application_id=kind.APPLICATION_ID, deep=deep)
 
 
 def inspect_database(path: "Path") -> "StoreContents":
     """What a database file holds, whatever its schema. Changes nothing."""
-    from wellkept.store.sqlite.maintenance.restore import look_into
+    from wellkept.store.sqlite.maintenance.restore import inspect
 
-    return look_into(path)
+    return inspect(path)
 
 
 def verify_backup(source: "Path", path: "Path") -> "StoreContents":

@@ -1,4 +1,7 @@
 """The SQLite engine: one file, several processes, no server.
 
-`store.SqliteStore` is the engine; each of its parts implements one port over a `Database`.
+Open `store.py` first: `SqliteStore` combines one class per port, each over a `Database`.
+`connection` connections and errors; `tables` rows and changes; `search` full text, trigrams,
+vectors; `maintenance` check, repair, backup, restore; `graph` the files of the code graph.
+Imports `core` only.
 """

@@ -1,7 +1,7 @@
-"""Opening an SQLite file of Wellkept's: for writing where that is possible, else for reading.
+"""Opens an SQLite file of Wellkept: for writing where possible, otherwise for reading.
 
-A file is made or migrated as its steps say. One that is ahead of this code, or of another program,
-raises and is left as it is.
+Creates or migrates the file. A file with a newer schema, or of another program, raises and stays
+unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def open_file(
     steps: Sequence[Migration] = STEPS,
     application_id: int = APPLICATION_ID,
 ) -> Database:
-    """Open a file, making or migrating it as needed."""
+    """Open a file; create or migrate it as needed."""
     require_sqlite(sqlite3.sqlite_version_info)
     if read_only or not _may_write(path):
         return _open_for_reading(path, busy_timeout_ms, steps, application_id)
@@ -49,10 +49,10 @@ def open_file(
     return database
 
 
-def look_over(
+def check_file(
     path: Path, *, steps: Sequence[Migration], application_id: int, deep: bool
 ) -> Finding | None:
-    """What is wrong with a file that can be made again; nothing in it is changed."""
+    """What is wrong with a derived file, or None. Changes nothing."""
     pragma = "integrity_check" if deep else "quick_check"
     try:
         database = _open_for_reading(path, 1_000, steps, application_id)
@@ -60,12 +60,12 @@ def look_over(
         return _finding(path, error.message)
     try:
         with database.reading() as db:
-            said = [str(text) for (text,) in db.execute(f"PRAGMA {pragma}(1)").fetchall()]
+            messages = [str(text) for (text,) in db.execute(f"PRAGMA {pragma}(1)").fetchall()]
     except (StoreError, sqlite3.DatabaseError) as error:
         return _finding(path, str(error))
     finally:
         database.close()
-    return None if said == ["ok"] else _finding(path, f"SQLite found damage: {said[0]}.")
+    return None if messages == ["ok"] else _finding(path, f"SQLite found damage: {messages[0]}.")
 
 
 def _finding(path: Path, message: str) -> Finding:
@@ -81,7 +81,7 @@ def _make_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"The folder {path.parent} cannot be made: {error.strerror}.",
+            f"The folder {path.parent} cannot be created: {error.strerror}.",
             hint="Choose another path for the database.",
         ) from error
 
@@ -89,9 +89,9 @@ def _make_folder(path: Path) -> None:
 def _open_for_reading(
     path: Path, busy_timeout_ms: int, steps: Sequence[Migration], application_id: int
 ) -> Database:
-    """Reading a WAL file needs its side files; where these cannot be made, the file alone is read.
+    """Open read-only. Without permission to create the WAL files, open as immutable.
 
-    That last resort is right for read-only media, where nobody can be writing.
+    Immutable is correct for read-only media, where no process can write.
     """
     if not path.exists():
         raise StoreError(f"There is no database at {path}.", hint="Check the path.")
@@ -102,16 +102,16 @@ def _open_for_reading(
         )
         try:
             with database.reading() as db:
-                waiting = pending(db, steps, application_id)
+                pending_steps = pending(db, steps, application_id)
         except (StoreBusyError, StoreVersionError):
-            # Somebody is writing, or wrote what we do not know: the file alone would not tell.
+            # Another process is writing, or the schema is newer: immutable would not help.
             database.close()
             raise
         except StoreError as error:
             database.close()
             refused = refused or error
             continue
-        if not waiting:
+        if not pending_steps:
             return database
         database.close()
         refused = StoreReadOnlyError(

@@ -1,4 +1,4 @@
-"""The engine as a whole: its parts put together, opened and closed."""
+"""`SqliteStore`: the engine's parts combined, opened and closed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from wellkept.store.sqlite.search.fulltext import ProjectSizes
 from wellkept.store.sqlite.search.index import SqliteSearch
 from wellkept.store.sqlite.search.term_cache import TermCache
 from wellkept.store.sqlite.search.vectors import VectorSearch
+from wellkept.store.sqlite.tables.access_counts import AccessBuffer
 from wellkept.store.sqlite.tables.activity import SqliteActivityLog
-from wellkept.store.sqlite.tables.generated_skills import SqliteGeneratedSkills
-from wellkept.store.sqlite.tables.key_values import SqliteKeyValues, SqliteProjects, SqliteVectors
+from wellkept.store.sqlite.tables.key_values import SqliteKeyValues
 from wellkept.store.sqlite.tables.memories import SqliteMemories
+from wellkept.store.sqlite.tables.projects import SqliteProjects
 from wellkept.store.sqlite.tables.scratchpads import SqliteScratchpads
 from wellkept.store.sqlite.tables.sessions import SqliteSessions
-from wellkept.store.sqlite.tables.skill_uses import SqliteSkillUses
+from wellkept.store.sqlite.tables.skills import SqliteGeneratedSkills, SqliteSkillUses
+from wellkept.store.sqlite.tables.vectors import SqliteVectors
 
 
 class SqliteStore(
@@ -38,12 +40,13 @@ class SqliteStore(
     """A `Store` in one SQLite file."""
 
     def __init__(
-        self, database: Database, *, clock: Clock, facts: CandidateReader | None = None
+        self, database: Database, *, clock: Clock, candidates: CandidateReader | None = None
     ) -> None:
         super().__init__(database, clock=clock)
-        self._facts = facts or CandidateReader()
-        self._frequent = TermCache()
-        self._sizes = ProjectSizes()
+        self._accesses = AccessBuffer()
+        self._candidates = candidates or CandidateReader()
+        self._term_cache = TermCache()
+        self._project_sizes = ProjectSizes()
         self._vector_search = VectorSearch()
 
     @classmethod
@@ -55,9 +58,9 @@ class SqliteStore(
         durability: Durability,
         read_only: bool,
         clock: Clock,
-        facts: CandidateReader | None = None,
+        candidates: CandidateReader | None = None,
     ) -> SqliteStore:
-        """Open a file for writing where that is possible, else for reading."""
+        """Open a file for writing where possible, otherwise for reading."""
         database = open_file(
             path,
             busy_timeout_ms=busy_timeout_ms,
@@ -65,14 +68,14 @@ class SqliteStore(
             read_only=read_only,
             clock=clock,
         )
-        return cls(database, clock=clock, facts=facts)
+        return cls(database, clock=clock, candidates=candidates)
 
     def close(self) -> None:
-        """Flush and let go of every connection."""
+        """Flush and close every connection."""
         if not self._database.closed:
             if not self._database.was_replaced:
                 self.flush()
             self._database.close()
-            self._facts.forget()
-            self._frequent.forget()
-            self._vector_search.forget()
+            self._candidates.clear()
+            self._term_cache.clear()
+            self._vector_search.clear()

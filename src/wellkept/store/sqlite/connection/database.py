@@ -1,16 +1,14 @@
-"""Connections to one SQLite file: borrowed for one piece of work, then given back.
+"""Connection pool of one SQLite file, and `Component`, the base of the engine's parts.
 
-A connection serves one thread at a time but is tied to none, so readers in several threads run
-beside each other and no thread that ends leaves a connection behind; a forked child opens its own.
-Writes are short `BEGIN IMMEDIATE` transactions: threads of this store queue on a lock, other
-processes on SQLite's busy time-out. Invariant: a connection in the pool is outside any
-transaction.
+A connection serves one thread at a time but is tied to none, so threads read in parallel; a forked
+child opens its own. Writes are short `BEGIN IMMEDIATE` transactions: threads queue on a lock, other
+processes on SQLite's busy time-out. Invariant: a pooled connection is outside any transaction.
 
-A file that another was put in the place of, or that was removed, is not used any further: what is
-written to it would be lost, and its log would be read into the other.
+A file that was replaced or removed is not used any further: writes would be lost, and its WAL would
+be applied to the new file.
 
 Durability: in WAL mode a commit survives the death of the process with synchronous NORMAL, and
-a loss of power with FULL.
+a power loss with FULL.
 """
 
 from __future__ import annotations
@@ -23,8 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from wellkept.core.errors import StoreError, StoreReadOnlyError
-from wellkept.store.sqlite.connection import sql_functions
+from wellkept.core.clock import Clock
+from wellkept.core.errors import StoreError, StoreReadOnlyError, UsageError
+from wellkept.core.ids import is_full_id, short_id
 from wellkept.store.sqlite.connection.errors import translated
 
 Durability: TypeAlias = Literal["normal", "full"]
@@ -35,13 +34,14 @@ _FileId: TypeAlias = tuple[int, int]
 OLDEST_SQLITE = (3, 37, 0)
 _IDLE_CONNECTIONS = 4
 _CACHE_KIB = 32_768
-# Reading through a map saves a copy and a system call for each page that is not in the cache.
+# Memory-mapped reads save a copy and a system call per uncached page.
 _MAPPED_BYTES = 1 << 30
 _LOG_BYTES = 16 * 1024 * 1024
+_MAX_LIMIT = 2**62
 
 
 def require_sqlite(version: tuple[int, int, int]) -> None:
-    """Refuse an SQLite library that lacks what the schema needs."""
+    """StoreError when the SQLite library is older than the schema needs."""
     if version < OLDEST_SQLITE:
         found = ".".join(map(str, version))
         raise StoreError(
@@ -80,7 +80,7 @@ class Database:
 
     @property
     def was_replaced(self) -> bool:
-        """Whether the path names another file than the one that was opened, or none."""
+        """Whether the path no longer names the file that was opened."""
         try:
             found = self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -93,7 +93,7 @@ class Database:
         return now != self._file
 
     def use_wal(self) -> None:
-        """Switch the file to a write-ahead log, which readers and a writer can share."""
+        """Switch the file to WAL mode, in which readers and a writer work in parallel."""
         with self._write_lock, self.reading() as db:
             if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 db.execute("PRAGMA journal_mode = WAL")
@@ -113,7 +113,7 @@ class Database:
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._return(connection)
 
     @contextmanager
     def snapshot(self) -> Generator[Connection, None, None]:
@@ -128,9 +128,9 @@ class Database:
 
     @contextmanager
     def writing(self, *, busy_timeout_ms: int | None = None) -> Generator[Connection, None, None]:
-        """One write transaction: committed at the end, undone by any exception.
+        """One write transaction: committed at the end, rolled back on any exception.
 
-        It waits for other processes as long as the store was told to, or for a time of its own.
+        Waits for other processes up to the store's busy time-out, or up to its own.
         """
         self._require_writable()
         with self._write_lock, self.reading() as db:
@@ -143,7 +143,7 @@ class Database:
                     db.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
 
     def close(self) -> None:
-        """Close every connection; those in use are closed when they come back."""
+        """Close every connection; those in use are closed when returned."""
         with self._idle_lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -174,7 +174,7 @@ class Database:
             )
 
     def _set_up(self, connection: Connection) -> None:
-        sql_functions.install(connection)
+        install_functions(connection)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -185,7 +185,7 @@ class Database:
     def _borrow(self) -> Connection:
         with self._idle_lock:
             if os.getpid() != self._process:
-                self._let_go_after_fork()
+                self._reset_after_fork()
             if self._closed:
                 raise StoreError(f"The store {self.path} is closed.", hint="Open it again.")
             self._require_same_file()
@@ -200,17 +200,49 @@ class Database:
                 hint="End this process and start it again.",
             )
 
-    def _let_go_after_fork(self) -> None:
-        """SQLite forbids a child to use or close its parent's connections: keep them aside."""
+    def _reset_after_fork(self) -> None:
+        """A child may neither use nor close its parent's connections: keep references to them."""
         self._process = os.getpid()
         self._inherited, self._idle = self._idle, []
 
-    def _give_back(self, connection: Connection) -> None:
+    def _return(self, connection: Connection) -> None:
         with self._idle_lock:
             if not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
                 self._idle.append(connection)
                 return
         connection.close()
+
+
+class Component:
+    """Base of the engine's parts: one port over a shared database."""
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+
+def require_limit(limit: int, *, least: int = 0) -> None:
+    """UsageError for a limit that is too small, or too large for SQLite."""
+    if limit < least:
+        raise UsageError(f"limit must be at least {least}, not {limit}.")
+    if limit > _MAX_LIMIT:
+        raise UsageError(f"A limit of {limit} is out of range.", hint="Use a smaller one.")
+
+
+def install_functions(connection: Connection) -> None:
+    """Add the SQL functions that queries use."""
+    connection.create_function("holds", 2, _holds, deterministic=True)
+    connection.create_function("short_of", 1, _short_of, deterministic=True)
+
+
+def _holds(content: str, folded_substring: str) -> bool:
+    """Whether a content contains a lower-case substring."""
+    return folded_substring in content.lower()
+
+
+def _short_of(full_id: str) -> str | None:
+    """The short form of a full id; NULL for anything else."""
+    return short_id(full_id) if is_full_id(full_id) else None
 
 
 def _transaction(db: Connection) -> Generator[Connection, None, None]:
@@ -219,14 +251,14 @@ def _transaction(db: Connection) -> Generator[Connection, None, None]:
         yield db
         db.execute("COMMIT")
     except BaseException:
-        # SQLite undoes the transaction by itself on some errors, such as a full disk.
+        # SQLite rolls back by itself on some errors, such as a full disk.
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
 
 
 def bindable(text: str) -> str:
-    """Text to look up: a lone surrogate, which no stored text can hold, becomes U+FFFD."""
+    """Text for a lookup: lone surrogates, which no stored text contains, become U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

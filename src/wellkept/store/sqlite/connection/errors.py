@@ -1,8 +1,7 @@
-"""What SQLite says went wrong, in Wellkept's words.
+"""Translates `sqlite3.Error` into the `StoreError` family, with a hint what to do.
 
-Invariant: no `sqlite3.Error` leaves the engine; each becomes one of the `StoreError` family with
-what to do about it. Constraint violations are not translated here: the code that writes knows
-what they mean.
+Invariant: no `sqlite3.Error` leaves the engine. Constraint violations are translated by the code
+that writes, which knows their meaning.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """SQLite's result code without the extended part; 0 when the driver itself complained."""
+    """SQLite's primary result code; 0 for errors of the driver itself."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def translate(error: sqlite3.Error, path: Path) -> StoreError | UsageError:
-    """The Wellkept error that an SQLite error stands for."""
+    """The Wellkept error for an SQLite error."""
     code = primary_code(error)
     if code in _BUSY:
         return StoreBusyError(
             f"The database {path} is locked by another process.",
             hint="Try again, end the process that holds it, or raise the busy time-out.",
         )
-    # A file that is there but cannot be opened lacks the permission for its side files.
+    # An existing file that cannot be opened lacks permission for its WAL files.
     if code == sqlite3.SQLITE_READONLY or (code == sqlite3.SQLITE_CANTOPEN and path.is_file()):
         return StoreReadOnlyError(
             f"The database {path} cannot be written.",
@@ -46,13 +45,13 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError | UsageError:
         )
     if code == sqlite3.SQLITE_FULL or _hit_a_size_limit(error):
         return StoreFullError(
-            f"There is no room left to write {path}; nothing of this change was kept.",
-            hint="Free some disk space and repeat the last action.",
+            f"No disk space left to write {path}; nothing of this change was stored.",
+            hint="Free some disk space and try again.",
         )
     if code in _DAMAGED:
         return StoreCorruptError(
             f"{path} is damaged or is not a Wellkept database ({error}).",
-            hint="Run `wellkept doctor`; if it cannot mend it, `wellkept restore` a backup.",
+            hint="Run `wellkept doctor`; if it cannot repair it, `wellkept restore` a backup.",
         )
     return _less_common(error, code, path)
 
@@ -71,13 +70,13 @@ def _less_common(error: sqlite3.Error, code: int, path: Path) -> StoreError | Us
 
 
 def _hit_a_size_limit(error: sqlite3.Error) -> bool:
-    """A file-size limit shows as a failed write rather than as a full disk."""
+    """A file-size limit shows as a failed write, not as a full disk."""
     return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_WRITE
 
 
 @contextmanager
 def translated(path: Path) -> Generator[None, None, None]:
-    """Turn what SQLite raises inside into Wellkept's errors."""
+    """Translate SQLite errors raised inside the block."""
     try:
         yield
     except sqlite3.IntegrityError:
@@ -86,7 +85,7 @@ def translated(path: Path) -> Generator[None, None, None]:
         raise translate(error, path) from error
     except UnicodeEncodeError as error:
         raise UsageError(
-            f"A text holds a character that cannot be stored: {error.reason}.",
+            f"A text contains a character that cannot be stored: {error.reason}.",
             hint="Clean it with wellkept.core.text.clean first.",
         ) from error
     except OverflowError as error:

@@ -1,6 +1,6 @@
-"""Keyset pages: a cursor names the last row seen, so pages have no gaps while rows are added.
+"""Keyset pagination: a cursor names the last row, so pages have no gaps while rows are added.
 
-Invariant: every order is total, since ties break by id in the direction of the order.
+Invariant: every order is total; ties break by id in the direction of the order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wellkept.store.sqlite.tables.memory_rows import COLUMNS, SELECTED, Row
 
 
 class PagePosition(NamedTuple):
-    """Where in an order a row stands."""
+    """Sort value and id of a row."""
 
     value: float
     id: str
@@ -45,35 +45,36 @@ _SORTINGS: Mapping[Order, _Sorting] = MappingProxyType(
 
 
 def fetch(
-    db: Connection, fits: Condition, *, order: Order, after: PagePosition | None, limit: int
+    db: Connection, filter_sql: Condition, *, order: Order, after: PagePosition | None, limit: int
 ) -> list[Row]:
     """The next rows in an order."""
     sorting = _SORTINGS[order]
     direction, beyond = ("DESC", "<") if sorting.descending else ("ASC", ">")
     follows = "" if after is None else f"AND (m.{sorting.column}, m.id) {beyond} (?, ?)"
     ordered = f"ORDER BY m.{sorting.column} {direction}, m.id {direction}"
-    # The page is chosen by narrow rows first, so that only its own memories are read whole.
+    # The inner query reads narrow rows; only the page itself is read whole.
     return db.execute(
         f"SELECT {SELECTED} FROM memories m WHERE m.row IN"
-        f" (SELECT m.row FROM memories m WHERE {fits.sql} {follows} {ordered} LIMIT ?) {ordered}",
-        (*fits.params, *(after or ()), limit),
+        f" (SELECT m.row FROM memories m WHERE {filter_sql.sql} {follows} {ordered} LIMIT ?)"
+        f" {ordered}",
+        (*filter_sql.params, *(after or ()), limit),
     ).fetchall()
 
 
-def place_of(row: Row, *, order: Order) -> PagePosition:
-    """Where a row stands in an order."""
+def position_of(row: Row, *, order: Order) -> PagePosition:
+    """Sort position of a row."""
     return PagePosition(row[COLUMNS.index(_SORTINGS[order].column)], row[0])
 
 
 def encode(row: Row, *, order: Order) -> str:
     """The cursor that continues after a row."""
-    place = place_of(row, order=order)
-    text = json.dumps([order.value, place.value, place.id], separators=(",", ":"))
+    position = position_of(row, order=order)
+    text = json.dumps([order.value, position.value, position.id], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def decode(cursor: str, *, order: Order) -> PagePosition:
-    """The place a cursor names; UsageError when it is damaged or from another order."""
+    """The position of a cursor; UsageError when it is damaged or from another order."""
     bad = UsageError(
         f"The cursor {cursor!r} does not belong to a listing in the order {order.value}.",
         hint="Start again without a cursor.",

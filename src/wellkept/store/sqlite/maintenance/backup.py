@@ -1,8 +1,8 @@
-"""A copy of a whole database beside others: whole or not there, and for its owner alone.
+"""Copies a whole database atomically, readable only by its owner.
 
-Two processes may copy to the same place at once: each works on a file of its own name, and the
-last one to finish gives the target its content. What a killed process has left unfinished is
-removed by the next copy into the same folder, once nobody has written to it for an hour.
+Two processes may copy to the same target: each writes a temporary file, and the last to finish
+wins. Temporary files of killed processes are removed by the next copy into the same folder once
+they are an hour old.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from wellkept.store.sqlite.connection.database import Connection
 from wellkept.store.sqlite.connection.errors import translated
 
 _PAGES = 2_048
-# Nobody else names files like this, so what bears it may be removed.
+# A suffix nobody else uses, so such files may be removed.
 _SUFFIX = ".wellkept.partial"
-_LEFT_ALONE_S = 3_600
+_ABANDONED_AFTER_S = 3_600
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def copy_database(
     db: Connection, target: Path, *, progress: Callable[[int, int, int], None] | None = None
 ) -> None:
-    """Copy what a connection sees into a file."""
+    """Copy the database of a connection into a file."""
     remove_unfinished(target.parent)
     partial = _new_file(target)
     try:
@@ -42,7 +42,7 @@ def copy_database(
 
 
 def copy_bytes(source: Path, target: Path) -> None:
-    """Copy a file that SQLite cannot read, as it is."""
+    """Copy a file that SQLite cannot read, byte by byte."""
     from shutil import copyfileobj
 
     partial = _new_file(target)
@@ -62,22 +62,22 @@ def copy_bytes(source: Path, target: Path) -> None:
 
 
 def staging_name(target: Path) -> Path:
-    """A name beside a file for what shall take its place; what is left there is removed later."""
+    """Path of a temporary file beside the target; abandoned ones are removed later."""
     return target.with_name(f"{target.name}.{os.getpid()}{_SUFFIX}")
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """What killed processes have left of their copies to a folder, side files included."""
+    """Temporary files of killed processes in a folder, WAL files included."""
     found: list[Path] = []
     for path in folder.glob(f"*{_SUFFIX}*"):
         with suppress(FileNotFoundError):
-            if time() - path.stat().st_mtime >= _LEFT_ALONE_S:
+            if time() - path.stat().st_mtime >= _ABANDONED_AFTER_S:
                 found.append(path)
     return found
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove it, as far as one may: a copy does not fail because of an earlier one's remains."""
+    """Remove abandoned temporary files; errors are ignored."""
     for path in unfinished(folder):
         with suppress(OSError):
             path.unlink(missing_ok=True)

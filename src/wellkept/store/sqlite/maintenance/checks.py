@@ -1,6 +1,6 @@
-"""What can be wrong with a file, one small question each. Changes nothing.
+"""Integrity checks of a store file. Changes nothing.
 
-The quick checks look at counts and samples; the deep ones read every page and every row.
+Quick checks use counts and samples; deep checks read every page and row.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TEXT_INDEXES = ("words", "fragments")
 
 
 def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
-    """Every finding; a file so damaged that a question cannot be asked is a finding too."""
+    """All findings; a check that fails on a damaged file is a finding too."""
     step = 1 if deep else _sampling_step(db)
-    questions: list[Callable[[Connection], Iterator[Finding]]] = [
+    checks: list[Callable[[Connection], Iterator[Finding]]] = [
         lambda db: _damage(db, deep=deep),
         _orphans,
         _index_counts,
@@ -37,23 +37,21 @@ def run(db: Connection, *, deep: bool, may_write: bool) -> list[Finding]:
         _successors,
     ]
     if deep:
-        questions.append(_unreadable)
+        checks.append(_unreadable)
         if may_write:
-            questions.append(_index_integrity)
-    return [finding for ask in questions for finding in _asked(db, ask)]
+            checks.append(_index_integrity)
+    return [finding for check in checks for finding in _run_check(db, check)]
 
 
 def unfinished_copies(paths: Sequence[Path]) -> Iterator[Finding]:
-    """Copies beside the file that a killed process left behind."""
+    """Temporary copies that a killed process left beside the database."""
     if paths:
-        message = (
-            f"{len(paths)} files of unfinished copies lie beside the database: {paths[0].name}."
-        )
+        message = f"{len(paths)} unfinished copies are beside the database: {paths[0].name}."
         yield Finding("copies", message, Severity.WARNING, repairable=True, count=len(paths))
 
 
 def _sampling_step(db: Connection) -> int:
-    """Every how manieth row a quick check looks at; a damaged file is looked at row by row."""
+    """Sampling step of quick checks; 1 for a damaged file."""
     try:
         (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
     except sqlite3.DatabaseError:
@@ -61,9 +59,11 @@ def _sampling_step(db: Connection) -> int:
     return max(1, int(newest) // _SAMPLE)
 
 
-def _asked(db: Connection, ask: Callable[[Connection], Iterator[Finding]]) -> Sequence[Finding]:
+def _run_check(
+    db: Connection, check: Callable[[Connection], Iterator[Finding]]
+) -> Sequence[Finding]:
     try:
-        return list(ask(db))
+        return list(check(db))
     except sqlite3.DatabaseError as error:
         return [_error("damage", f"The file cannot be read: {error}.", repairable=False)]
 
@@ -89,7 +89,7 @@ def _orphans(db: Connection) -> Iterator[Finding]:
         counts[table] = counts.get(table, 0) + 1
     for table, count in counts.items():
         yield _error(
-            "orphans", f"{count} rows of {table} belong to no memory or model.", count=count
+            "orphans", f"{count} rows of {table} reference no memory or model.", count=count
         )
 
 
@@ -99,13 +99,13 @@ def _index_counts(db: Connection) -> Iterator[Finding]:
         (entries,) = db.execute(f"SELECT count(*) FROM {index}_docsize").fetchone()
         if entries != rows:
             yield _error(
-                index, f"The index {index} holds {entries} entries for {rows} memories.",
+                index, f"The index {index} has {entries} entries for {rows} memories.",
                 count=abs(entries - rows),
             )  # fmt: skip
 
 
 def _index_samples(db: Connection) -> Iterator[Finding]:
-    """Whether sampled memories are found by their own text."""
+    """Sampled memories must be found by their own text."""
     rows = db.execute(
         "SELECT row, content FROM memories WHERE row % ? = 0", (_sampling_step(db),)
     ).fetchall()
@@ -127,7 +127,7 @@ def _is_found(db: Connection, index: str, row: int, probe: str | None) -> bool:
 
 
 def _word_probe(content: str) -> str | None:
-    """A word of the text that stands between spaces, so that it is a token of its own."""
+    """A word between spaces, which is a token of its own."""
     words = (w for w in content.split() if _ASCII_WORD.fullmatch(w))
     return next((f"content : {quote(w)}" for w in words), None)
 
@@ -138,7 +138,7 @@ def _fragment_probe(content: str) -> str | None:
 
 
 def _index_integrity(db: Connection) -> Iterator[Finding]:
-    """FTS5's own comparison of an index with the rows. It is asked as a write, then undone."""
+    """FTS5's own integrity check. It is a write command, so it is rolled back."""
     for index in _TEXT_INDEXES:
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -150,7 +150,7 @@ def _index_integrity(db: Connection) -> Iterator[Finding]:
 
 
 def expected_labels(*, step: int) -> str:
-    """A query for the labels that the rows call for, of every so manieth row."""
+    """A query for the labels the rows should have, of every `step`th row."""
     parts = (
         f"SELECT '{kind}', j.value, m.row FROM memories m, json_each(m.{column}) j"
         f" WHERE m.{column} <> '[]' AND m.row % {step} = 0"
@@ -181,7 +181,9 @@ def _dimensions(db: Connection) -> Iterator[Finding]:
         " WHERE length(v.codes) <> d.dimension"
     ).fetchone()
     if wrong:
-        yield _error("dimensions", f"{wrong} vectors do not fit their model.", count=wrong)
+        yield _error(
+            "dimensions", f"{wrong} vectors have the wrong dimension for their model.", count=wrong
+        )
 
 
 def _homes(db: Connection) -> Iterator[Finding]:
@@ -189,7 +191,7 @@ def _homes(db: Connection) -> Iterator[Finding]:
         "SELECT count(*) FROM vectors v JOIN memories m ON m.row = v.memory WHERE v.home <> m.home"
     ).fetchone()
     if wrong:
-        yield _error("homes", f"{wrong} vectors stand under the wrong project.", count=wrong)
+        yield _error("homes", f"{wrong} vectors are stored under the wrong project.", count=wrong)
 
 
 def _shorts(db: Connection, *, step: int) -> Iterator[Finding]:
@@ -197,7 +199,7 @@ def _shorts(db: Connection, *, step: int) -> Iterator[Finding]:
         "SELECT count(*) FROM memories WHERE row % ? = 0 AND short IS NOT short_of(id)", (step,)
     ).fetchone()
     if wrong:
-        yield _error("short ids", f"{wrong} memories carry a wrong short id.", count=wrong)
+        yield _error("short ids", f"{wrong} memories have a wrong short id.", count=wrong)
 
 
 def _successors(db: Connection) -> Iterator[Finding]:
@@ -208,7 +210,7 @@ def _successors(db: Connection) -> Iterator[Finding]:
     if broken:
         yield Finding(
             "successors",
-            f"{broken} closed memories name a successor that is not here.",
+            f"{broken} closed memories name a successor that does not exist.",
             Severity.WARNING,
             repairable=False,
             count=broken,

@@ -1,7 +1,7 @@
-"""Checking, mending and copying: the `Upkeep` port.
+"""The `StoreMaintenance` port: check, repair, backup.
 
-Invariant: `check` changes nothing; `repair` only rewrites what is derived from the rows, each part
-in one transaction. A damaged row is reported and left to a person.
+Invariant: `check` changes nothing; `repair` rewrites only derived data, each part in one
+transaction. Damaged rows are reported only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
-from wellkept.store.sqlite.connection.component import Component
+from wellkept.store.sqlite.connection.database import Component
 from wellkept.store.sqlite.maintenance.backup import copy_database, remove_unfinished, unfinished
 from wellkept.store.sqlite.migrations import schema_version
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SqliteMaintenance(Component):
-    """Looks after a whole file."""
+    """Maintenance of one file."""
 
     _vector_search: VectorSearch
 
@@ -35,30 +35,31 @@ class SqliteMaintenance(Component):
         return [*found, *checks.unfinished_copies(unfinished(self._database.path.parent))]
 
     def repair(self, *, progress: Progress | None = None) -> list[Finding]:
-        from wellkept.store.sqlite.maintenance import repair as mending
+        from wellkept.store.sqlite.maintenance import repair as repairs
 
         before = self.check(deep=True)
-        for done, mend in enumerate(mending.MENDS):
+        for done, run in enumerate(repairs.REPAIRS):
             if progress is not None:
-                progress(done, len(mending.MENDS))
+                progress(done, len(repairs.REPAIRS))
             with self._database.writing() as db:
-                mend(db)
-        self._vector_search.forget()
+                run(db)
+        self._vector_search.clear()
         remove_unfinished(self._database.path.parent)
         if progress is not None:
-            progress(len(mending.MENDS), len(mending.MENDS))
+            progress(len(repairs.REPAIRS), len(repairs.REPAIRS))
         left = {finding.check for finding in self.check(deep=True)}
         return [f for f in before if f.repairable and f.check not in left]
 
     def backup(self, target: Path, *, progress: Progress | None = None) -> None:
         if target.exists():
             raise UsageError(
-                f"{target} already exists; a backup never overwrites.", hint="Choose another name."
+                f"{target} already exists. A backup never overwrites a file.",
+                hint="Choose another name.",
             )
         with self._database.snapshot() as db:
-            # A snapshot, so that writers meanwhile do not make the copy start again.
+            # In a snapshot, concurrent writes do not restart the copy.
             db.execute("SELECT 1 FROM memories LIMIT 1")
-            copy_database(db, target, progress=_told(progress))
+            copy_database(db, target, progress=_page_progress(progress))
 
     def compact_storage(self) -> None:
         with self._database.writing() as db:
@@ -88,7 +89,7 @@ class SqliteMaintenance(Component):
         }
 
 
-def _told(progress: Progress | None) -> Callable[[int, int, int], None]:
+def _page_progress(progress: Progress | None) -> Callable[[int, int, int], None]:
     def tell(_status: int, remaining: int, total: int) -> None:
         if progress is not None:
             progress(total - remaining, total)

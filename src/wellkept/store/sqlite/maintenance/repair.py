@@ -1,4 +1,4 @@
-"""Rebuilding what is derived from the rows. Each function runs in its own transaction."""
+"""Rebuilds derived data from the rows. Each function runs in its own transaction."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def _drop_orphans(db: Connection) -> None:
     db.execute("DELETE FROM vectors WHERE model NOT IN (SELECT model FROM models)")
 
 
-def _drop_misfits(db: Connection) -> None:
-    """A vector of the wrong length cannot be mended, only made again by a re-index."""
+def _drop_wrong_dimensions(db: Connection) -> None:
+    """A vector of the wrong length can only be recomputed by a re-index."""
     db.execute(
         "DELETE FROM vectors WHERE length(codes) <>"
         " (SELECT dimension FROM models d WHERE d.model = vectors.model)"
     )
 
 
-def _mend_homes(db: Connection) -> None:
+def _fix_homes(db: Connection) -> None:
     db.execute(
         "INSERT OR REPLACE INTO vectors (memory, model, home, scale, codes)"
         " SELECT v.memory, v.model, m.home, v.scale, v.codes FROM vectors v"
@@ -30,7 +30,7 @@ def _mend_homes(db: Connection) -> None:
     )
 
 
-def _mend_shorts(db: Connection) -> None:
+def _fix_short_ids(db: Connection) -> None:
     db.execute("UPDATE memories SET short = short_of(id) WHERE short IS NOT short_of(id)")
 
 
@@ -44,12 +44,12 @@ def _rebuild_labels(db: Connection) -> None:
 
 
 def _rebuild_words(db: Connection) -> None:
-    # Made anew rather than rebuilt in place: that also mends a table FTS5 refuses to read.
+    # Recreated instead of rebuilt in place: also repairs a table that FTS5 cannot read.
     db.execute("DROP TABLE words")
     db.execute(WORDS_TABLE)
     db.execute("INSERT INTO words (words) VALUES ('rebuild')")
     db.execute("UPDATE text_edits SET count = count + 1")
-    # A jump in the numbers: every text may have changed.
+    # A gap in the numbers invalidates all cached lengths.
     db.execute("INSERT INTO edited_texts SELECT coalesce(max(number), 0) + 2, 0 FROM edited_texts")
 
 
@@ -59,12 +59,12 @@ def _rebuild_fragments(db: Connection) -> None:
     db.execute("INSERT INTO fragments (fragments) VALUES ('rebuild')")
 
 
-MENDS: tuple[Callable[[Connection], None], ...] = (
+REPAIRS: tuple[Callable[[Connection], None], ...] = (
     _rebuild_indexes,
     _drop_orphans,
-    _drop_misfits,
-    _mend_homes,
-    _mend_shorts,
+    _drop_wrong_dimensions,
+    _fix_homes,
+    _fix_short_ids,
     _rebuild_labels,
     _rebuild_words,
     _rebuild_fragments,

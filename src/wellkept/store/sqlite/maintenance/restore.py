@@ -1,13 +1,12 @@
-"""Putting a backup in the place of a database: all of it or nothing of it.
+"""Restores a backup over a database, all or nothing.
 
-The pages go through SQLite's own backup into the file that is there, as one transaction. So a
-process that is killed or finds the disk full leaves what was there before, readers see one or the
-other, and processes that have the file open notice by its schema counter. A file that SQLite cannot
-open any more is replaced by a whole new one; a process that still has it open has to be started
-again.
+SQLite's backup API writes the pages into the existing file as one transaction: after a kill or a
+full disk the old content is still there, readers see either state, and processes with the file
+open notice by the schema counter. A file that SQLite cannot open is replaced by a new one;
+processes that still have it open must be restarted.
 
-Invariant: what was there is copied beside it before it goes, by the same process and with the lock
-already held, so that nothing can be written in between. The backup is only read.
+Invariant: the old content is first copied beside the file, with the lock held, so that nothing is
+written in between. The backup is only read.
 """
 
 from __future__ import annotations
@@ -33,30 +32,30 @@ if TYPE_CHECKING:
 _PAGES = 2_048
 _LOGS = ("-wal", "-journal")
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_ANOTHER = "Name another backup."
+_ANOTHER = "Choose another backup."
 _NO_USE = f"Nothing was changed. {_ANOTHER}"
 
 
 class ReplacedFile(NamedTuple):
-    """Where the copy of what was there is, if there was anything; and whether the file stayed."""
+    """Path of the copy of the old content, if there was any; whether the file itself stayed."""
 
     kept: Path | None
     in_place: bool
 
 
-def look_into(path: Path) -> StoreContents:
-    """What a file of Wellkept's holds, whatever its schema. Changes nothing."""
+def inspect(path: Path) -> StoreContents:
+    """Contents of a Wellkept file of any schema version. Changes nothing."""
     with _opened(path) as db:
         return _contents(db, path)
 
 
 def verify(source: Path, path: Path) -> StoreContents:
-    """What a backup holds, once it is known that it can be put there. Reads all of it."""
+    """Contents of a backup that can be restored to `path`. Reads all of it."""
     _require_another(source, path)
     try:
         with _opened(source) as backup:
             return _verified(backup, source)
-    except StoreCorruptError as error:  # the hint must be about the backup, not about the store
+    except StoreCorruptError as error:  # the hint must be about the backup, not the store
         raise StoreCorruptError(error.message, hint=_NO_USE) from error
 
 
@@ -69,7 +68,7 @@ def restore(
     clock: Clock,
     progress: Progress | None = None,
 ) -> ReplacedFile:
-    """Put a backup in the place of a database and bring it to this release's schema."""
+    """Restore a backup and migrate it to the current schema."""
     _require_another(source, path)
     kept = _free_name(path, clock)
     with _opened(source) as backup:
@@ -80,14 +79,14 @@ def restore(
             done = _restore_in_place(backup, database, kept, progress)
         except StoreCorruptError:
             database.close()
-            _keep_as_it_is(path, kept)
-            _restore_instead(backup, path)
+            _copy_raw(path, kept)
+            _replace_file(backup, path)
             done = ReplacedFile(kept, in_place=False)
         finally:
             database.close()
     open_file(
         path, busy_timeout_ms=busy_timeout_ms, durability=durability, clock=clock
-    ).close()  # takes the steps that an older backup lacks
+    ).close()  # migrates an older backup
     return done
 
 
@@ -101,7 +100,7 @@ def _require_another(source: Path, path: Path) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Generator[Connection, None, None]:
-    """One state of a file. Without side files nobody uses it, and none are made beside it."""
+    """One snapshot of a file. Without WAL files it is not in use, and none are created."""
     if not path.is_file():
         raise UsageError(f"There is no file {path}.", hint=_ANOTHER)
     in_use = any(path.with_name(path.name + end).exists() for end in (*_LOGS, "-shm"))
@@ -109,7 +108,7 @@ def _opened(path: Path) -> Generator[Connection, None, None]:
     database = Database(path, busy_timeout_ms=1_000, durability="normal", uri_query=query)
     try:
         with database.snapshot() as db:
-            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # the state begins here
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # starts the snapshot
             yield db
     finally:
         database.close()
@@ -117,19 +116,19 @@ def _opened(path: Path) -> Generator[Connection, None, None]:
 
 def _verified(db: Connection, path: Path) -> StoreContents:
     try:
-        pending(db)  # refuses what is ahead of this release
-        (said,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+        pending(db)  # raises for a newer schema
+        (result,) = db.execute("PRAGMA integrity_check(1)").fetchone()
         contents = _contents(db, path)
     except (StoreCorruptError, sqlite3.DatabaseError) as error:
-        said = error.message if isinstance(error, StoreCorruptError) else str(error)
-        raise _unfit(path, said) from error
-    if said != "ok":
-        raise _unfit(path, f"SQLite found damage: {said}")
+        reason = error.message if isinstance(error, StoreCorruptError) else str(error)
+        raise _corrupt_backup(path, reason) from error
+    if result != "ok":
+        raise _corrupt_backup(path, f"SQLite found damage: {result}")
     return contents
 
 
-def _unfit(path: Path, why: str) -> StoreCorruptError:
-    return StoreCorruptError(f"{path} is no healthy backup: {why.rstrip('.')}.", hint=_NO_USE)
+def _corrupt_backup(path: Path, why: str) -> StoreCorruptError:
+    return StoreCorruptError(f"The backup {path} is corrupt: {why.rstrip('.')}.", hint=_NO_USE)
 
 
 def _contents(db: Connection, path: Path) -> StoreContents:
@@ -153,7 +152,7 @@ def _contents(db: Connection, path: Path) -> StoreContents:
     )
 
 
-# -- What is there --------------------------------------------------------------------------------
+# -- The database ---------------------------------------------------------------------------------
 
 
 def _free_name(path: Path, clock: Clock) -> Path:
@@ -163,7 +162,7 @@ def _free_name(path: Path, clock: Clock) -> Path:
 
 
 def _require_readable(path: Path) -> None:
-    """Find out by reading: opened for writing, a damaged file loses its log at once."""
+    """Check by reading: opening a damaged file for writing deletes its WAL."""
     if not path.exists():
         return
     try:
@@ -172,7 +171,7 @@ def _require_readable(path: Path) -> None:
     except StoreCorruptError:
         raise
     except StoreError:
-        return  # such as a journal to be played back, which opening for writing does
+        return  # such as a hot journal, which opening for writing rolls back
 
 
 def _restore_in_place(
@@ -187,7 +186,7 @@ def _restore_in_place(
 
         def tell(status: int, remaining: int, total: int) -> None:
             nonlocal is_kept
-            if status in _BUSY:  # SQLite has waited as long as it was told to
+            if status in _BUSY:  # after the busy time-out
                 raise StoreBusyError(
                     f"The database {database.path} is locked by another process.",
                     hint="Nothing was changed. Try again, or end the process that holds it.",
@@ -199,7 +198,7 @@ def _restore_in_place(
             if progress is not None:
                 progress(total - remaining, total)
 
-        # The first step takes the lock and leaves a page, so that it is not yet the last.
+        # The first step takes the lock and leaves one page, so that it is not the last step.
         backup.backup(db, pages=max(1, min(_PAGES, total - 1)), progress=tell)
     return ReplacedFile(kept if has_content else None, in_place=True)
 
@@ -209,32 +208,32 @@ def _has_content(db: Connection, path: Path) -> bool:
     (owner,) = db.execute("PRAGMA application_id").fetchone()
     if tables and owner != APPLICATION_ID:
         raise UsageError(
-            f"{path} is a database of another program, which is left alone.",
+            f"{path} is a database of another program. It was not changed.",
             hint="Choose another path for the database.",
         )
     return bool(tables)
 
 
 def _agree_on_pages(backup: Connection, db: Connection, path: Path, *, is_new: bool) -> None:
-    """SQLite cannot put pages of one size into a log of another."""
+    """SQLite cannot write pages of one size into a WAL of another."""
     (wanted,) = backup.execute("PRAGMA page_size").fetchone()
     if is_new:
         db.execute(f"PRAGMA page_size = {wanted}")
     elif db.execute("PRAGMA page_size").fetchone()[0] != wanted:
         raise StoreError(
-            f"The backup has pages of {wanted} bytes, other than {path}.",
+            f"The backup has pages of {wanted} bytes, unlike {path}.",
             hint="End the processes that use the database, move it away and restore again.",
         )
 
 
-def _keep_as_it_is(path: Path, kept: Path) -> None:
+def _copy_raw(path: Path, kept: Path) -> None:
     for end in ("", *_LOGS):
         if (part := path.with_name(path.name + end)).exists():
             copy_bytes(part, kept.with_name(kept.name + end))
 
 
-def _restore_instead(backup: Connection, path: Path) -> None:
-    """A new file for one that cannot be read. Its logs go first: they belong to the old one."""
+def _replace_file(backup: Connection, path: Path) -> None:
+    """Replace an unreadable file. Its WAL files are removed first: they belong to the old one."""
     staged = staging_name(path)
     copy_database(backup, staged)
     try:
@@ -246,5 +245,5 @@ def _restore_instead(backup: Connection, path: Path) -> None:
             staged.unlink(missing_ok=True)
         raise StoreError(
             f"{path} cannot be replaced: {error.strerror}.",
-            hint="End the processes that use it, and check the permissions of its folder.",
+            hint="End the processes that use it and check the permissions of its folder.",
         ) from error

@@ -1,10 +1,9 @@
-"""What ranking needs to know of the memories of a store, kept in memory by row number.
+"""In-memory cache of all candidates by row number.
 
-A process that asks often finds its candidates here without reading a row. Kept up to date by the
-number of the newest row and by the numbered list of rows that were changed or removed.
-Invariant: after `update` it says what the rows say. Knows only memories that are open and not
-archived, as the usual filter wants them. Takes some 600 bytes for each. A row that cannot be read
-makes it of no use: whoever reads that row itself tells which one it is.
+Updated from the newest row number and the numbered list of changed rows. Invariant: after `update`
+it equals the table. Holds only open, unarchived memories, which is what the default filter selects;
+about 600 bytes each. One unreadable row makes the cache unusable, so that the query reads the rows
+and reports which one is damaged.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ _READ = f"SELECT {SELECTED_CANDIDATE}, m.row, m.home FROM {{source}}"
 _USUAL = "m.valid_to_ms IS NULL AND m.archived_ms IS NULL"
 
 
-class _Kept(NamedTuple):
+class _CachedRow(NamedTuple):
     home: str
     candidate: Candidate
 
 
 class CandidateCache:
-    """The candidates of all rows, the rows of their ids, and which stand where in each session."""
+    """Candidates by row, rows by id, and rows by position in each session."""
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
-        self._kept: dict[int, _Kept] = {}
+        self._cached: dict[int, _CachedRow] = {}
         self._sessions: dict[str, dict[int, tuple[int, ...]]] = {}
         self._shared: dict[str, str] = {}
         self._unreadable: set[int] = set()
@@ -40,16 +39,16 @@ class CandidateCache:
 
     @property
     def last_row(self) -> int:
-        """The newest row that is known."""
+        """The newest cached row."""
         return self._state.last_row
 
     @property
     def is_damaged(self) -> bool:
-        """Whether a row could not be read."""
+        """Whether any row could not be read."""
         return bool(self._unreadable)
 
     def update(self, db: Connection) -> bool:
-        """Read what is new or was changed since the last time; False when too much was."""
+        """Read new and changed rows; False when the change list is incomplete."""
         newest = newest_state(db)
         if newest == self._state:
             return True
@@ -62,20 +61,20 @@ class CandidateCache:
             self._read_again(db, changes.rows)
         new = "memories m WHERE m.row > ? AND " + _USUAL
         self._add(db.execute(_READ.format(source=new), (self._state.last_row,)))
-        self._state = newest.or_later(self._state)
+        self._state = newest.later_of(self._state)
         return True
 
     def passing(self, rows: Iterable[int], *, project: str | None) -> dict[int, Candidate]:
-        """Those of the rows that are kept and seen from the project."""
-        kept, found = self._kept, dict[int, Candidate]()
+        """Those of the rows that are cached and visible from the project."""
+        cached, found = self._cached, dict[int, Candidate]()
         for row in rows:
-            one = kept.get(row)
+            one = cached.get(row)
             if one is not None and (project is None or one.home == project or not one.home):
                 found[row] = one.candidate
         return found
 
-    def around(self, spans: Sequence[tuple[str, int, int]]) -> list[int]:
-        """The rows that stand in these spans of sessions, in order."""
+    def rows_in_spans(self, spans: Sequence[tuple[str, int, int]]) -> list[int]:
+        """Rows inside these position ranges, in order."""
         found: list[int] = []
         for session, first, last in spans:
             turns = self._sessions.get(session, {})
@@ -103,7 +102,7 @@ class CandidateCache:
                 self._unreadable.add(number)
                 continue
             self.rows[candidate.id] = number
-            self._kept[number] = _Kept(self._shared.setdefault(home, home), candidate)
+            self._cached[number] = _CachedRow(self._shared.setdefault(home, home), candidate)
             if candidate.place is not None:
                 session, seq = candidate.place
                 turns = self._sessions.setdefault(session, {})
@@ -111,7 +110,7 @@ class CandidateCache:
 
     def _drop(self, row: int) -> None:
         self._unreadable.discard(row)
-        gone = self._kept.pop(row, None)
+        gone = self._cached.pop(row, None)
         if gone is None:
             return
         if self.rows.get(gone.candidate.id) == row:

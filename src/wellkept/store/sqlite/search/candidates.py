@@ -1,9 +1,8 @@
-"""From row numbers to candidates: what stands, passes the filter, and is known of it.
+"""Turns row numbers found by an index into candidates that pass the filter.
 
-Whatever an arm found by an index goes through here once, so that a filter means the same in every
-arm and ranking has what it needs without asking again. A process that asks often keeps the facts
-of all rows in memory; where they do not serve (a small store, an unusual filter), rows are read.
-Both ways give the same answer.
+Every retriever goes through here, so a filter means the same in each. A process with many queries
+caches the candidates of all rows in memory; small stores and unusual filters read the rows. Both
+ways give the same result.
 """
 
 from __future__ import annotations
@@ -29,48 +28,48 @@ if TYPE_CHECKING:
 Scored: TypeAlias = Sequence[tuple[int, float]]
 """Row numbers with their scores, best first."""
 _Span: TypeAlias = tuple[str, int, int]
-"""A session, and the first and the last place in it."""
+"""A session with the first and last position in it."""
 
-# Below this, reading rows is as quick; above, the memory would be better used for other things.
-_FROM_ROWS = 6_000
-_UP_TO_ROWS = 250_000
-# Some 25 questions: a few should not pay for reading every row.
-_ASKED_OFTEN = 100
-# What SQLite can hold as a whole number.
+# Below the minimum reading rows is as fast; above the maximum the cache takes too much memory.
+_MIN_ROWS = 6_000
+_MAX_ROWS = 250_000
+# About 25 recalls: short-lived processes should not read every row.
+_MIN_QUERIES = 100
+# Range of an SQLite integer.
 _LEAST_SEQ, _LARGEST_SEQ = -(2**63), 2**63 - 1
 
 
 class CandidateReader:
-    """Tells of rows what ranking needs to know."""
+    """Reads candidates by row, from the cache or the table."""
 
     def __init__(
         self,
         *,
-        from_rows: int = _FROM_ROWS,
-        up_to_rows: int = _UP_TO_ROWS,
-        asked_often: int = _ASKED_OFTEN,
+        min_rows: int = _MIN_ROWS,
+        max_rows: int = _MAX_ROWS,
+        min_queries: int = _MIN_QUERIES,
     ) -> None:
-        self._from_rows = from_rows
-        self._up_to_rows = up_to_rows
-        self._asked_often = asked_often
-        self._asked = 0
-        self._kept: CandidateCache | None = None
+        self._min_rows = min_rows
+        self._max_rows = max_rows
+        self._min_queries = min_queries
+        self._queries = 0
+        self._cache: CandidateCache | None = None
         self._lock = threading.Lock()
 
     def passing(self, db: Connection, rows: Sequence[int], where: Filter) -> dict[int, Candidate]:
-        """Those rows that pass the filter."""
+        """The rows that pass the filter, with their candidates."""
         if not rows:
             return {}
         with self._lock:
-            kept = self._kept_for(db, where)
-            if kept is not None:
-                return kept.passing(rows, project=where.project)
+            cache = self._cache_for(db, where)
+            if cache is not None:
+                return cache.passing(rows, project=where.project)
         return _read_passing(db, rows, condition(where))
 
     def first_passing(
         self, db: Connection, best: Scored, where: Filter, *, limit: int
     ) -> list[RetrieverHit]:
-        """The first of these matches that pass the filter; most often the very first do."""
+        """The first matches that pass the filter. Reads growing batches."""
         hits: list[RetrieverHit] = []
         near, far = limit + limit // 4, 4 * limit
         for part in (best[:near], best[near:far], best[far:]):
@@ -80,24 +79,26 @@ class CandidateReader:
                 break
         return hits[:limit]
 
-    def around(
+    def session_neighbours(
         self, db: Connection, places: Sequence[SessionPosition], where: Filter, *, span: int
     ) -> list[Candidate]:
-        """What stands up to so many places before and after these, in the order of the rows."""
+        """Candidates within `span` positions of these in their sessions, by row."""
         spans = _spans(places, span)
         if not spans:
             return []
         with self._lock:
-            kept = self._kept_for(db, where)
-            if kept is not None:
-                return list(kept.passing(kept.around(spans), project=where.project).values())
+            cache = self._cache_for(db, where)
+            if cache is not None:
+                return list(
+                    cache.passing(cache.rows_in_spans(spans), project=where.project).values()
+                )
         return _read_around(db, spans, condition(where))
 
     def rows_of(self, db: Connection, ids: Sequence[str]) -> dict[str, int]:
-        """The row number of each id that there is."""
+        """Row numbers by id; unknown ids are left out."""
         with self._lock:
-            kept = self._kept
-            known = kept.rows if kept is not None and kept.update(db) else {}
+            cache = self._cache
+            known = cache.rows if cache is not None and cache.update(db) else {}
             found = {each: known[each] for each in ids if each in known}
         if len(found) < len(ids):
             missing = [each for each in ids if each not in found]
@@ -106,31 +107,31 @@ class CandidateReader:
             )
         return found
 
-    def forget(self) -> None:
-        """Let go of everything."""
+    def clear(self) -> None:
+        """Drop the cache."""
         with self._lock:
-            self._kept = None
+            self._cache = None
 
-    def _kept_for(self, db: Connection, where: Filter) -> CandidateCache | None:
-        """The facts in memory, as the rows are now, if there are any that answer this filter."""
-        self._asked += 1
-        if self._asked <= self._asked_often or not _is_usual(where):
+    def _cache_for(self, db: Connection, where: Filter) -> CandidateCache | None:
+        """The up-to-date cache, if there is one that can answer this filter."""
+        self._queries += 1
+        if self._queries <= self._min_queries or not _is_usual(where):
             return None
-        if self._kept is None or not self._kept.update(db):
-            self._kept = self._loaded(db)
-        elif self._kept.last_row > self._up_to_rows:
-            self._kept = None
-        return None if self._kept is None or self._kept.is_damaged else self._kept
+        if self._cache is None or not self._cache.update(db):
+            self._cache = self._loaded(db)
+        elif self._cache.last_row > self._max_rows:
+            self._cache = None
+        return None if self._cache is None or self._cache.is_damaged else self._cache
 
     def _loaded(self, db: Connection) -> CandidateCache | None:
         (last_row,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
-        if not self._from_rows <= last_row <= self._up_to_rows:
+        if not self._min_rows <= last_row <= self._max_rows:
             return None
         from wellkept.store.sqlite.search.candidate_cache import CandidateCache
 
-        kept = CandidateCache()
-        kept.update(db)
-        return kept
+        cache = CandidateCache()
+        cache.update(db)
+        return cache
 
 
 @lru_cache(maxsize=256)
@@ -138,29 +139,31 @@ def _is_usual(where: Filter) -> bool:
     return where == Filter(project=where.project)
 
 
-def _read_passing(db: Connection, rows: Sequence[int], fits: Condition) -> dict[int, Candidate]:
-    # CROSS JOIN, lest SQLite walk through a whole project to find these few rows.
+def _read_passing(
+    db: Connection, rows: Sequence[int], filter_sql: Condition
+) -> dict[int, Candidate]:
+    # CROSS JOIN keeps SQLite from scanning a whole project for these few rows.
     found = db.execute(
         f"SELECT {SELECTED_CANDIDATE}, m.row FROM json_each(?) j"
-        f" CROSS JOIN memories m ON m.row = j.value WHERE {fits.sql}",
-        (str(list(rows)), *fits.params),
+        f" CROSS JOIN memories m ON m.row = j.value WHERE {filter_sql.sql}",
+        (str(list(rows)), *filter_sql.params),
     ).fetchall()
     return {row[-1]: to_candidate(row) for row in found}
 
 
-def _read_around(db: Connection, spans: Sequence[_Span], fits: Condition) -> list[Candidate]:
+def _read_around(db: Connection, spans: Sequence[_Span], filter_sql: Condition) -> list[Candidate]:
     found = db.execute(
         f"WITH spans (session, first, last) AS (VALUES {','.join(['(?, ?, ?)'] * len(spans))})"
         f" SELECT {SELECTED_CANDIDATE} FROM spans s CROSS JOIN memories m"
         " ON m.session_id = s.session AND m.seq BETWEEN s.first AND s.last"
-        f" WHERE {fits.sql} ORDER BY m.row",
-        (*(value for span in spans for value in span), *fits.params),
+        f" WHERE {filter_sql.sql} ORDER BY m.row",
+        (*(value for span in spans for value in span), *filter_sql.params),
     ).fetchall()
     return list(map(to_candidate, found))
 
 
 def _spans(places: Sequence[SessionPosition], span: int) -> list[_Span]:
-    """First and last place to look at, session by session; no two of them overlap."""
+    """Position ranges by session, merged so that none overlap."""
     spans: list[_Span] = []
     for session, seq in sorted(set(places)):
         first, last = max(seq - span, _LEAST_SEQ), min(seq + span, _LARGEST_SEQ)

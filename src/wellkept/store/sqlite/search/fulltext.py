@@ -1,12 +1,12 @@
-"""Word search over the stemmed index, with bounded work however many memories there are.
+"""Full-text search (FTS5, stemmed) with bounded work at any number of memories.
 
-Finding the rows that hold a term costs FTS5 some 40 ns each; scoring one costs 1 µs. So when the
-terms of a query stand in more rows than `SearchEffort.scored_rows`, only rows with one of the rarer
-terms are scored. Their score still counts every term. What is lost are rows that hold nothing but
-common terms, and only while there are enough others.
+FTS5 takes about 40 ns to find a row with a term and 1 µs to score it. When the terms of a query
+occur in more rows than `SearchEffort.scored_rows`, only rows with one of the rarer terms are
+scored, still by all terms. This loses only rows that contain nothing but common terms, and only
+while there are enough others.
 
-Invariant: a term is data. It reaches FTS5 only inside a quoted string, so no operator, quote or
-column name in it has a meaning.
+Invariant: terms are data. They reach FTS5 only as quoted strings, so no operator, quote or column
+name has a meaning.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from wellkept.store.sqlite.tables.filters import condition
 
 @record
 class SearchEffort:
-    """How much work one search may take.
+    """Limits on the work of one search.
 
-    A project of at most `small_project` rows, and not half of all, is searched by itself. Otherwise
-    the `first_look` best matches are filtered before all are. At most about `scored_rows` are
-    scored. A term in `everywhere_rows` or more is left out when others are there.
+    A project of at most `small_project_rows` rows, and less than half of the store, is searched by
+    itself. Otherwise the best `first_pass` matches are filtered before all are. At most about
+    `scored_rows` are scored. Terms in `ubiquitous_rows` or more are ignored if there are others.
     """
 
-    small_project: int = 20_000
-    first_look: int = 400
+    small_project_rows: int = 20_000
+    first_pass: int = 400
     scored_rows: int = 6_000
-    everywhere_rows: int = 50_000
+    ubiquitous_rows: int = 50_000
 
 
-USUAL = SearchEffort()
+DEFAULT_EFFORT = SearchEffort()
 
 
 class FtsQuery(NamedTuple):
-    """An FTS5 expression, and by how much its scores are inflated."""
+    """An FTS5 expression; its scores are `copies` times too large."""
 
     expression: str
     copies: int = 1
 
 
 class ProjectSizes:
-    """Remembers which projects are small, so that not every question counts rows.
+    """Caches which projects are small, so that not every query counts rows.
 
-    What it says may be somewhat out of date: it decides the way to an answer, not the answer.
+    May be out of date: it affects the query plan, not the result.
     """
 
     _GROWTH = 1.1
@@ -60,7 +60,7 @@ class ProjectSizes:
         self._known: dict[str, tuple[int, bool]] = {}
 
     def is_small(self, db: Connection, project: str, *, newest: int, most: int) -> bool:
-        """Whether a project has at most so many rows; looked up again when the store has grown."""
+        """Whether a project has at most `most` rows; counted again when the store has grown."""
         seen, small = self._known.get(project, (0, False))
         if not 0 < seen <= newest <= seen * self._GROWTH:
             small = _is_small(db, project, most=most)
@@ -79,62 +79,62 @@ def search_fulltext(
     where: Filter,
     *,
     limit: int,
-    facts: CandidateReader | None = None,
-    frequent: TermCache | None = None,
-    sizes: ProjectSizes | None = None,
-    effort: SearchEffort = USUAL,
+    candidates: CandidateReader | None = None,
+    term_cache: TermCache | None = None,
+    project_sizes: ProjectSizes | None = None,
+    effort: SearchEffort = DEFAULT_EFFORT,
 ) -> list[RetrieverHit]:
-    """The best memories by BM25 that hold any of the terms.
+    """The best memories by BM25 that contain any of the terms.
 
-    With `frequent`, a process that asks often gets the exact order at any size.
+    With a `term_cache` the order is exact at any size.
     """
     wanted = [quote(term) for term in dict.fromkeys(terms) if term.strip()]
     if not wanted or not limit:
         return []
-    look = _Look(db, where, limit, facts or CandidateReader(), effort)
+    search = _Search(db, where, limit, candidates or CandidateReader(), effort)
     (newest,) = db.execute("SELECT coalesce(max(row), 0) FROM memories").fetchone()
     if newest <= effort.scored_rows:
-        return _ranked(look, FtsQuery(_any_of(wanted)))
-    # A project that is most of the store is what a first look finds anyway, at half the cost.
-    small = min(effort.small_project, newest // 2)
-    sizes = sizes or ProjectSizes()
+        return _ranked(search, FtsQuery(_any_of(wanted)))
+    # For a project that is most of the store the first pass costs half as much.
+    small = min(effort.small_project_rows, newest // 2)
+    project_sizes = project_sizes or ProjectSizes()
     project = where.project
-    if project is not None and sizes.is_small(db, project, newest=newest, most=small):
-        return _within(look, _any_of(wanted))
-    exact = _exactly(look, wanted, frequent)
+    if project is not None and project_sizes.is_small(db, project, newest=newest, most=small):
+        return _within(search, _any_of(wanted))
+    exact = _exactly(search, wanted, term_cache)
     if exact is not None:
         return exact
     query = _cheap_query(db, wanted, limit=limit, effort=effort)
-    hits = _ranked(look, query)
+    hits = _ranked(search, query)
     if len(hits) < limit and query.copies > 1:
-        return _filtered(look, FtsQuery(_any_of(wanted)))
+        return _filtered(search, FtsQuery(_any_of(wanted)))
     return hits
 
 
 @record
-class _Look:
-    """One search: where to look, how many to find, and how much work to put in."""
+class _Search:
+    """Parameters of one search."""
 
     db: Connection
     where: Filter
     limit: int
-    facts: CandidateReader
+    candidates: CandidateReader
     effort: SearchEffort
 
     def first_passing(self, best: Scored) -> list[RetrieverHit]:
-        return self.facts.first_passing(self.db, best, self.where, limit=self.limit)
+        return self.candidates.first_passing(self.db, best, self.where, limit=self.limit)
 
 
 def _exactly(
-    look: _Look, wanted: Sequence[str], frequent: TermCache | None
+    search: _Search, wanted: Sequence[str], term_cache: TermCache | None
 ) -> list[RetrieverHit] | None:
-    """The best matches by what is kept of the terms, or None where that does not serve."""
-    for wide in (2 * look.limit, max(look.effort.first_look, 8 * look.limit)):
-        best = frequent.best(look.db, wanted, limit=wide) if frequent else None
+    """The best matches through the term cache, or None when it cannot answer."""
+    for wide in (2 * search.limit, max(search.effort.first_pass, 8 * search.limit)):
+        best = term_cache.best(search.db, wanted, limit=wide) if term_cache else None
         if best is None:
             return None
-        hits = look.first_passing(best)
-        if len(hits) >= look.limit or len(best) < wide:
+        hits = search.first_passing(best)
+        if len(hits) >= search.limit or len(best) < wide:
             return hits
     return None
 
@@ -142,14 +142,14 @@ def _exactly(
 def _cheap_query(
     db: Connection, wanted: Sequence[str], *, limit: int, effort: SearchEffort
 ) -> FtsQuery:
-    """All the terms, or rows with the rarer ones where scoring all would be too much.
+    """All terms, or only rows with the rarer ones where scoring all would cost too much.
 
-    In `rare AND (rare OR common OR common)` each term stands twice, so that every score is twice
-    what it would be: the order is that of the plain query.
+    In `rare AND (rare OR common OR common)` each term occurs twice, so every score doubles and the
+    order is that of the plain query.
     """
     if len(wanted) == 1:
         return FtsQuery(_any_of(wanted))
-    rows = {term: _rows_holding(db, term, most=effort.everywhere_rows) for term in wanted}
+    rows = {term: _rows_holding(db, term, most=effort.ubiquitous_rows) for term in wanted}
     rare, common = _split(rows, least=limit, effort=effort)
     if not common:
         return FtsQuery(_any_of(rare))
@@ -159,7 +159,7 @@ def _cheap_query(
 def _split(
     rows: dict[str, int], *, least: int, effort: SearchEffort
 ) -> tuple[list[str], list[str]]:
-    """The terms whose rows are scored, and those that only add to a score."""
+    """The terms whose rows are scored, and those that only add to scores."""
     rare: list[str] = []
     common: list[str] = []
     total = 0
@@ -167,7 +167,7 @@ def _split(
         if total < least or total + rows[term] <= effort.scored_rows:
             rare.append(term)
             total += rows[term]
-        elif rows[term] < effort.everywhere_rows:
+        elif rows[term] < effort.ubiquitous_rows:
             common.append(term)
     return rare, common
 
@@ -191,42 +191,42 @@ def _any_of(terms: Sequence[str]) -> str:
     return " OR ".join(terms)
 
 
-def _ranked(look: _Look, query: FtsQuery) -> list[RetrieverHit]:
+def _ranked(search: _Search, query: FtsQuery) -> list[RetrieverHit]:
     """The best matches inside the filter.
 
-    A first look takes the best matches without the filter and filters those; only when too few
-    of them pass is every match filtered. Both give the same answer.
+    The first pass filters only the best matches; when too few pass, every match is filtered. Both
+    give the same result.
     """
-    wide = max(look.effort.first_look, 4 * look.limit)
-    found = look.db.execute(
+    wide = max(search.effort.first_pass, 4 * search.limit)
+    found = search.db.execute(
         "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?",
         (query.expression, wide),
     ).fetchall()
-    hits = look.first_passing([(row, score / query.copies) for row, score in found])
-    if len(hits) >= look.limit or len(found) < wide:
+    hits = search.first_passing([(row, score / query.copies) for row, score in found])
+    if len(hits) >= search.limit or len(found) < wide:
         return hits
-    return _filtered(look, query)
+    return _filtered(search, query)
 
 
-def _within(look: _Look, expression: str) -> list[RetrieverHit]:
-    """The best matches among the few rows that pass the filter; only those are scored."""
-    fits = condition(look.where)
-    # The plus keeps FTS5 from looking up each of the rows by itself.
-    best = look.db.execute(
+def _within(search: _Search, expression: str) -> list[RetrieverHit]:
+    """The best matches among the few rows that pass the filter."""
+    filter_sql = condition(search.where)
+    # The plus keeps FTS5 from looking up the rows one by one.
+    best = search.db.execute(
         "SELECT rowid, -rank FROM words WHERE words MATCH ?"
-        f" AND +rowid IN (SELECT m.row FROM memories m WHERE {fits.sql})"
+        f" AND +rowid IN (SELECT m.row FROM memories m WHERE {filter_sql.sql})"
         " ORDER BY rank, rowid LIMIT ?",
-        (expression, *fits.params, look.limit),
+        (expression, *filter_sql.params, search.limit),
     ).fetchall()
-    return look.first_passing(best)
+    return search.first_passing(best)
 
 
-def _filtered(look: _Look, query: FtsQuery) -> list[RetrieverHit]:
-    """The best of all matches that pass the filter; only those are scored."""
-    fits = condition(look.where)
-    best = look.db.execute(
+def _filtered(search: _Search, query: FtsQuery) -> list[RetrieverHit]:
+    """The best of all matches that pass the filter."""
+    filter_sql = condition(search.where)
+    best = search.db.execute(
         "SELECT w.rowid, -w.rank FROM words w CROSS JOIN memories m ON m.row = w.rowid"
-        f" WHERE w.words MATCH ? AND {fits.sql} ORDER BY w.rank, w.rowid LIMIT ?",
-        (query.expression, *fits.params, look.limit),
+        f" WHERE w.words MATCH ? AND {filter_sql.sql} ORDER BY w.rank, w.rowid LIMIT ?",
+        (query.expression, *filter_sql.params, search.limit),
     ).fetchall()
-    return look.first_passing([(row, score / query.copies) for row, score in best])
+    return search.first_passing([(row, score / query.copies) for row, score in best])

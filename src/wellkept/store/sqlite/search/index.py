@@ -1,4 +1,4 @@
-"""The derived indexes: the `SearchIndex` port."""
+"""The `SearchIndex` port: one method per retriever."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from wellkept.core.errors import UsageError
 from wellkept.core.query import Candidate, Filter, RetrieverHit, SessionPosition
-from wellkept.store.sqlite.connection.component import Component, require_limit
-from wellkept.store.sqlite.connection.database import SqlValue, bindable
+from wellkept.store.sqlite.connection.database import Component, SqlValue, bindable, require_limit
 from wellkept.store.sqlite.search import fulltext, trigrams
 from wellkept.store.sqlite.tables.filters import condition
 from wellkept.store.sqlite.tables.memory_rows import SELECTED_CANDIDATE, to_candidate
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 class SqliteSearch(Component):
     """Finds memories by words, fragments, vectors and links."""
 
-    _facts: CandidateReader
-    _frequent: TermCache
-    _sizes: fulltext.ProjectSizes
+    _candidates: CandidateReader
+    _term_cache: TermCache
+    _project_sizes: fulltext.ProjectSizes
     _vector_search: VectorSearch
 
     def search_fulltext(
@@ -38,9 +37,9 @@ class SqliteSearch(Component):
                 terms,
                 where,
                 limit=limit,
-                facts=self._facts,
-                frequent=self._frequent,
-                sizes=self._sizes,
+                candidates=self._candidates,
+                term_cache=self._term_cache,
+                project_sizes=self._project_sizes,
             )
 
     def search_substrings(
@@ -48,7 +47,9 @@ class SqliteSearch(Component):
     ) -> list[RetrieverHit]:
         require_limit(limit)
         with self._database.snapshot() as db:
-            return trigrams.search_substrings(db, substrings, where, limit=limit, facts=self._facts)
+            return trigrams.search_substrings(
+                db, substrings, where, limit=limit, candidates=self._candidates
+            )
 
     def search_vectors(
         self, vector: Vector, *, model_id: str, where: Filter, limit: int
@@ -56,7 +57,7 @@ class SqliteSearch(Component):
         require_limit(limit)
         with self._database.snapshot() as db:
             return self._vector_search.nearest(
-                db, vector, model_id=model_id, where=where, limit=limit, facts=self._facts
+                db, vector, model_id=model_id, where=where, limit=limit, candidates=self._candidates
             )
 
     def similarities(
@@ -64,26 +65,26 @@ class SqliteSearch(Component):
     ) -> dict[str, float]:
         with self._database.snapshot() as db:
             return self._vector_search.similarities(
-                db, vector, model_id=model_id, ids=ids, facts=self._facts
+                db, vector, model_id=model_id, ids=ids, candidates=self._candidates
             )
 
     def search_links(
         self, *, files: Sequence[str], modules: Sequence[str], where: Filter, limit: int
     ) -> list[RetrieverHit]:
         require_limit(limit)
-        ties = [*(("file", f) for f in files), *(("module", m) for m in modules)]
-        if not ties:
+        links = [*(("file", f) for f in files), *(("module", m) for m in modules)]
+        if not links:
             return []
-        pairs = ",".join(["(?, ?)"] * len(ties))
-        flat: list[SqlValue] = [bindable(part) for tie in ties for part in tie]
-        fits = condition(where)
+        pairs = ",".join(["(?, ?)"] * len(links))
+        flat: list[SqlValue] = [bindable(part) for link in links for part in link]
+        filter_sql = condition(where)
         with self._database.reading() as db:
             rows = db.execute(
                 f"SELECT {SELECTED_CANDIDATE}, l.ties FROM (SELECT memory, count(*) AS ties"
                 f" FROM labels WHERE (kind, value) IN (VALUES {pairs}) GROUP BY memory) l"
-                f" CROSS JOIN memories m ON m.row = l.memory WHERE {fits.sql}"
+                f" CROSS JOIN memories m ON m.row = l.memory WHERE {filter_sql.sql}"
                 " ORDER BY l.ties DESC, m.row DESC LIMIT ?",
-                (*flat, *fits.params, limit),
+                (*flat, *filter_sql.params, limit),
             ).fetchall()
         return [RetrieverHit(to_candidate(row), float(row[-1])) for row in rows]
 
@@ -93,4 +94,4 @@ class SqliteSearch(Component):
         if span < 0:
             raise UsageError(f"span must be at least 0, not {span}.")
         with self._database.snapshot() as db:
-            return self._facts.around(db, positions, where, span=span)
+            return self._candidates.session_neighbours(db, positions, where, span=span)

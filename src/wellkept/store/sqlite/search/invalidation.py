@@ -1,8 +1,8 @@
-"""Which memories were changed or removed, for a process that keeps something of them in memory.
+"""Cache invalidation: which memories were changed or deleted since a cache was filled.
 
-Triggers write the list; the table of step 11 says how much of it is kept. Rows that are new are
-not on it: their numbers are larger than any before. All numbers belong to one history: it ends
-when a backup is put in the place of what was there.
+Triggers write the list (`changed_rows`, migration 11), which holds only the latest changes. New
+rows are not on it: their numbers are larger than any before. Numbers are valid within one history,
+which ends when a backup is restored.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from wellkept.store.sqlite.connection.database import Connection
 
 
 class RowState(NamedTuple):
-    """Up to where rows are known: the newest row, the number of the last change, and in which
-    history these numbers were given."""
+    """What a cache has seen: newest row, number of the last change, and the history of both."""
 
     last_row: int
     last_change: int
     history: int
 
-    def or_later(self, other: RowState) -> RowState:
-        """The later of two; a reader that began earlier must not turn the clock back."""
+    def later_of(self, other: RowState) -> RowState:
+        """The later of two states; a reader with an older snapshot must not move it back."""
         return RowState(
             max(self.last_row, other.last_row),
             max(self.last_change, other.last_change),
@@ -30,33 +29,33 @@ class RowState(NamedTuple):
 
 
 def newest_state(db: Connection) -> RowState:
-    """What a reader that knows everything would know."""
+    """The state of an up-to-date cache."""
     last_row, last_change = db.execute(
         "SELECT (SELECT coalesce(max(row), 0) FROM memories),"
         " (SELECT coalesce(max(number), 0) FROM changed_rows)"
     ).fetchone()
-    return RowState(last_row, last_change, history_of(db))
+    return RowState(last_row, last_change, history_id(db))
 
 
-def history_of(db: Connection) -> int:
-    """Which history a file tells. SQLite counts its schema up whenever a backup is put in place, so
-    that other connections read it again; it also does so when a file is vacuumed or mended."""
+def history_id(db: Connection) -> int:
+    """Identifies the history of a file. SQLite increments the schema version when a backup is
+    restored, and also on VACUUM and repair."""
     return int(db.execute("PRAGMA schema_version").fetchone()[0])
 
 
 class RowChanges(NamedTuple):
-    """The rows that were changed, None when more were than the list names; and its last number."""
+    """The changed rows, None when the list no longer reaches back; and the last number."""
 
     rows: frozenset[int] | None
     last: int
 
 
 def changes_after(db: Connection, number: int) -> RowChanges:
-    """What was changed after that number of the list."""
-    told = db.execute(
+    """Changes after that number of the list."""
+    found = db.execute(
         "SELECT number, memory FROM changed_rows WHERE number > ? ORDER BY number", (number,)
     ).fetchall()
-    if not told:
+    if not found:
         return RowChanges(frozenset(), number)
-    is_whole = told[0][0] == number + 1
-    return RowChanges(frozenset(row for _, row in told) if is_whole else None, told[-1][0])
+    is_complete = found[0][0] == number + 1
+    return RowChanges(frozenset(row for _, row in found) if is_complete else None, found[-1][0])

@@ -1,8 +1,8 @@
-"""Fragment search: substrings, whatever their case, over the trigram index.
+"""Case-insensitive substring search over the trigram index.
 
-The index says which memories hold all trigrams of a fragment; whether they stand together is then
-read from the content. A fragment of one or two characters is looked up through the trigrams that
-begin with it. Invariant: a hit really holds the fragment.
+The index finds memories with all trigrams of a substring; the content then confirms the match. One
+or two characters are looked up through the trigrams that begin with them. Invariant: every hit
+contains the substring.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ def search_substrings(
     where: Filter,
     *,
     limit: int,
-    facts: CandidateReader | None = None,
+    candidates: CandidateReader | None = None,
 ) -> list[RetrieverHit]:
-    """Memories that hold any of the fragments, those with more and longer ones first.
+    """Memories that contain any of the substrings, most matched characters first.
 
-    The score is the number of characters of the fragments found. Equal scores: newest first.
-    Of a fragment that is nearly everywhere, only the newest holders count.
+    The score is the number of matched characters; ties: newest first. For a substring in very many
+    memories only the newest matches count.
     """
     if not limit:
         return []
-    fits = condition(where)
+    filter_sql = condition(where)
     scores: dict[int, float] = {}
     for fragment in dict.fromkeys(clean(f).lower() for f in substrings if f):
-        for row in _holders(db, fragment, fits, most=max(limit, _MOST_HOLDERS)):
+        for row in _holders(db, fragment, filter_sql, most=max(limit, _MOST_HOLDERS)):
             scores[row] = scores.get(row, 0.0) + len(fragment)
     best = sorted(scores, key=lambda row: (-scores[row], -row))[:limit]
-    known = (facts or CandidateReader()).passing(db, best, where)
-    # What is known may be newer than the rows seen here: another thread can have read meanwhile.
+    known = (candidates or CandidateReader()).passing(db, best, where)
+    # The cache may be newer than this snapshot: another thread can have updated it.
     return [RetrieverHit(known[row], scores[row]) for row in best if row in known]
 
 
-def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> list[int]:
+def _holders(db: Connection, fragment: str, filter_sql: Condition, *, most: int) -> list[int]:
     expression = _expression(db, fragment)
     if expression == "":
         return []
@@ -59,15 +59,15 @@ def _holders(db: Connection, fragment: str, fits: Condition, *, most: int) -> li
         test, params = "f.fragments MATCH ?", [expression]
     column = "m.row" if expression is None else "f.rowid"
     found = db.execute(
-        f"SELECT m.row FROM {source} WHERE {test} AND {fits.sql} AND holds(m.content, ?)"
+        f"SELECT m.row FROM {source} WHERE {test} AND {filter_sql.sql} AND holds(m.content, ?)"
         f" ORDER BY {column} DESC LIMIT ?",
-        (*params, *fits.params, fragment, most),
+        (*params, *filter_sql.params, fragment, most),
     )
     return [row for (row,) in found]
 
 
 def _rarest(db: Connection, trigrams: list[str]) -> list[str]:
-    """The few trigrams that narrow most: the rows are looked at anyway."""
+    """The few most selective trigrams; the content is checked anyway."""
     if len(trigrams) <= _ENOUGH_TRIGRAMS:
         return trigrams
     rows = {
@@ -82,9 +82,9 @@ def _rarest(db: Connection, trigrams: list[str]) -> list[str]:
 
 
 def _expression(db: Connection, fragment: str) -> str | None:
-    """What to ask the index; empty when nothing can match, None to look at the rows themselves.
+    """The index query; empty when nothing can match, None to scan the rows.
 
-    A fragment with very many continuations is so common that looking at rows soon finds enough.
+    A short substring with very many trigrams is so common that a scan finds enough quickly.
     """
     if len(fragment) >= _WIDTH:
         starts = range(len(fragment) - _WIDTH + 1)

@@ -1,12 +1,11 @@
-"""One model's vectors in memory, for comparing a query with all of them at once.
+"""In-memory vector index of one model.
 
-Vectors are only ever appended: one that was removed or replaced stays where it is, but belongs to
-nobody any more and is not found. Small sets are compared exactly. Large ones are first compared by
-the signs of their numbers (one bit each, kept by column so that a scan runs at memory speed) and
-the best of those again by their codes.
+Vectors are only appended; a deleted or replaced one stays in place but is masked out. Small sets
+are compared exactly. Large ones are first compared by sign bits (stored by column, so that a scan
+runs at memory speed), then the best are rescored with their int8 codes.
 
-Invariant: a `VectorSnapshot` taken by a search does not change while others append. Knows no SQL
-and does not know what a home means.
+Invariant: a `VectorSnapshot` does not change while others append. Knows no SQL; a home is an opaque
+name.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from numpy.typing import NDArray
 from wellkept.core.records import record
 
 EXACT_BELOW = 10_000
-# Of 60,000 sentence embeddings, 0.993 of the ten nearest are among the 2,000 closest by sign.
+# With 60,000 sentence embeddings, 0.993 of the ten nearest are among the 2,000 closest by sign.
 RESCORED = 2_000
 _FEW = 0.1
 _SAMPLED = 12_500
-_SCATTER = 2_654_435_761  # a large prime: its multiples fall into no small step
+_SCATTER = 2_654_435_761  # a large prime gives an irregular stride
 _SPARE = 1.5
 _KEPT_HOMES = 8
-# Load anew when this share of the vectors in memory is nobody's.
+# Rebuild when this share of the vectors is deleted.
 _DEAD_SHARE = 0.25
-_NOBODY = -1
-NOWHERE = -1
+_DELETED = -1
+NO_POSITION = -1
 
 Floats: TypeAlias = NDArray[np.float32]
 Codes: TypeAlias = NDArray[np.int8]
@@ -39,13 +38,13 @@ Rows: TypeAlias = NDArray[np.int64]
 Homes: TypeAlias = NDArray[np.int32]
 Bits: TypeAlias = NDArray[np.uint64]
 Positions: TypeAlias = NDArray[np.intp]
-Here: TypeAlias = NDArray[np.bool_]
+Mask: TypeAlias = NDArray[np.bool_]
 Distances: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
 @record
 class VectorSnapshot:
-    """The vectors as they stood at one moment, in the order of their seq."""
+    """The vectors at one moment, by seq."""
 
     seqs: Seqs
     rows: Rows
@@ -55,19 +54,19 @@ class VectorSnapshot:
     position_of: Positions
 
     def positions(self, rows: Sequence[int]) -> Positions:
-        """Where the vectors of those rows stand; `NOWHERE` for one that has none."""
+        """Positions of the vectors of these rows; `NO_POSITION` where there is none."""
         wanted = np.array(rows, dtype=np.intp)
         known = wanted < len(self.position_of)
-        return np.where(known, self.position_of[np.where(known, wanted, 0)], NOWHERE)
+        return np.where(known, self.position_of[np.where(known, wanted, 0)], NO_POSITION)
 
-    def nearest(self, query: Floats, *, here: Here, limit: int) -> tuple[Positions, Floats]:
-        """Positions of the nearest of the vectors `here`, and their cosines, best first."""
+    def nearest(self, query: Floats, *, mask: Mask, limit: int) -> tuple[Positions, Floats]:
+        """Positions and cosines of the nearest vectors inside the mask, best first."""
         few = max(EXACT_BELOW, int(_FEW * len(self.seqs)))
-        # Comparing all is quicker than gathering the columns of more than a small part.
-        among = np.flatnonzero(here) if np.count_nonzero(here) <= few else None
+        # Scanning all is faster than gathering more than a small part of the columns.
+        among = np.flatnonzero(mask) if np.count_nonzero(mask) <= few else None
         kept = max(limit, RESCORED)
         if among is None or len(among) > max(EXACT_BELOW, kept):
-            among = self.closest_by_sign(query, among=among, here=here, kept=kept)
+            among = self.closest_by_sign(query, among=among, mask=mask, kept=kept)
         cosines = self.cosines(query, among=among)
         best = _largest(cosines, limit)
         return among[best], cosines[best]
@@ -75,22 +74,21 @@ class VectorSnapshot:
     def cosines(self, query: Floats, *, among: Positions) -> Floats:
         """The cosine of the query with the vectors at some positions."""
         codes = np.take(self.codes, among, axis=0)
-        # Not `codes @ query`: BLAS shares the work out to threads, and on a busy machine waiting
-        # for the last of them takes forty times as long as doing it alone.
+        # Not `codes @ query`: BLAS uses threads, which takes forty times as long on a busy machine.
         sums = np.einsum("ij,j->i", codes, query, dtype=np.float32)
         return sums * self.scales[among]
 
     def closest_by_sign(
-        self, query: Floats, *, among: Positions | None, here: Here, kept: int
+        self, query: Floats, *, among: Positions | None, mask: Mask, kept: int
     ) -> Positions:
-        """About so many that differ least in their signs."""
+        """About `kept` vectors with the fewest differing sign bits."""
         signs = sign_bits(query[np.newaxis, :])[:, 0]
         columns = self.bits if among is None else np.take(self.bits, among, axis=1)
         distance = _distances(columns, signs)
         if among is None:
-            distance |= here.astype(distance.dtype) - distance.dtype.type(1)
-        # Distances are few small numbers, so counting some of them finds the border sooner than
-        # sorting. What is elsewhere lies beyond any border.
+            distance |= mask.astype(distance.dtype) - distance.dtype.type(1)
+        # Distances are small integers, so a histogram of a sample finds the threshold faster than
+        # sorting. Masked vectors lie beyond any threshold.
         sample = _sample(distance)
         counts = np.cumsum(np.bincount(sample)) * (len(distance) / len(sample))
         border = min(int(np.searchsorted(counts, kept)), np.iinfo(distance.dtype).max - 1)
@@ -99,7 +97,7 @@ class VectorSnapshot:
 
 
 class VectorIndex:
-    """Grows a set of vectors; `view` is what searches work on."""
+    """Growable set of vectors; searches work on a `snapshot`."""
 
     def __init__(self, dimension: int) -> None:
         self.last_change = 0
@@ -112,35 +110,35 @@ class VectorIndex:
         self._home_numbers: dict[str, int] = {}
         self._codes: Codes = np.empty((0, dimension), dtype=np.int8)
         self._bits: Bits = np.empty((-(-dimension // 64), 0), dtype=np.uint64)
-        self._position_of: Positions = np.full(1, NOWHERE, dtype=np.intp)
-        self._at: dict[tuple[str, ...], Here] = {}
+        self._position_of: Positions = np.full(1, NO_POSITION, dtype=np.intp)
+        self._masks: dict[tuple[str, ...], Mask] = {}
 
     @property
     def last_seq(self) -> int:
-        """The newest seq that is in; 0 when empty."""
+        """The newest loaded seq; 0 when empty."""
         return int(self._seqs[self._count - 1]) if self._count else 0
 
     @property
-    def is_worn(self) -> bool:
-        """Whether so many vectors are nobody's that loading anew would pay."""
+    def needs_rebuild(self) -> bool:
+        """Whether so many vectors are deleted that reloading pays off."""
         return self._dead > _DEAD_SHARE * self._count
 
     def reserve(self, count: int) -> None:
-        """Make room for so many vectors at once."""
+        """Allocate space for `count` vectors."""
         if count > len(self._seqs):
             self._grow(count)
 
-    def at(self, homes: tuple[str, ...]) -> Here:
-        """Which of the vectors are of some homes, or of any when none is named."""
-        if homes not in self._at:
-            if len(self._at) >= _KEPT_HOMES:
-                self._at.clear()
+    def mask_for(self, homes: tuple[str, ...]) -> Mask:
+        """Mask of the vectors of these homes; all existing ones when none is named."""
+        if homes not in self._masks:
+            if len(self._masks) >= _KEPT_HOMES:
+                self._masks.clear()
             known = self._homes[: self._count]
-            here = np.zeros(self._count, dtype=bool) if homes else known != _NOBODY
-            for home in homes:  # a tenth of the time that isin takes for two or three values
-                here |= known == self._home_number(home)
-            self._at[homes] = here
-        return self._at[homes]
+            mask = np.zeros(self._count, dtype=bool) if homes else known != _DELETED
+            for home in homes:  # ten times faster than isin for two or three values
+                mask |= known == self._home_number(home)
+            self._masks[homes] = mask
+        return self._masks[homes]
 
     def _home_number(self, name: str) -> int:
         return self._home_numbers.setdefault(name, len(self._home_numbers))
@@ -148,7 +146,7 @@ class VectorIndex:
     def append(
         self, seqs: Seqs, rows: Rows, scales: Floats, codes: Codes, *, homes: Sequence[str]
     ) -> None:
-        """Add vectors whose seqs are larger than any before; each replaces its row's last one."""
+        """Add vectors with larger seqs than any before; each replaces its row's previous one."""
         start, end = self._count, self._count + len(seqs)
         if end > len(self._seqs):
             self._grow(int(end * _SPARE))
@@ -161,23 +159,23 @@ class VectorIndex:
         self._bits[:, start:end] = sign_bits(codes)
         self._position_of[rows] = np.arange(start, end)
         self._count = end
-        self._at.clear()
+        self._masks.clear()
 
     def remove(self, rows: Rows) -> None:
-        """Take the vectors of these rows out, if they have any."""
+        """Remove the vectors of these rows, if they have any."""
         size = int(rows.max(initial=0)) + 1
         room = int(size * _SPARE) - len(self._position_of) if size > len(self._position_of) else 0
-        # A new array, so that views taken before keep the old one.
-        self._position_of = np.pad(self._position_of, (0, room), constant_values=NOWHERE)
+        # A new array, so that earlier snapshots keep the old one.
+        self._position_of = np.pad(self._position_of, (0, room), constant_values=NO_POSITION)
         gone = self._position_of[rows]
-        gone = gone[gone != NOWHERE]
-        self._homes[gone] = _NOBODY
+        gone = gone[gone != NO_POSITION]
+        self._homes[gone] = _DELETED
         self._dead += len(gone)
-        self._position_of[rows] = NOWHERE
-        self._at.clear()
+        self._position_of[rows] = NO_POSITION
+        self._masks.clear()
 
-    def view(self) -> VectorSnapshot:
-        """What is in now."""
+    def snapshot(self) -> VectorSnapshot:
+        """The current vectors."""
         n = self._count
         return VectorSnapshot(
             self._seqs[:n],
@@ -189,7 +187,7 @@ class VectorIndex:
         )
 
     def _grow(self, capacity: int) -> None:
-        # New arrays, so that views taken before keep the old ones.
+        # New arrays, so that earlier snapshots keep the old ones.
         spare = capacity - len(self._seqs)
         self._seqs = np.pad(self._seqs, (0, spare))
         self._rows = np.pad(self._rows, (0, spare))
@@ -200,7 +198,7 @@ class VectorIndex:
 
 
 def sign_bits(vectors: Floats | Codes) -> Bits:
-    """The signs of each vector's numbers, 64 to a word, one column per vector."""
+    """Sign bits of each vector, 64 to a word, one column per vector."""
     count, dimension = vectors.shape
     padded = np.zeros((count, -(-dimension // 64) * 64), dtype=bool)
     padded[:, :dimension] = vectors > 0
@@ -209,10 +207,10 @@ def sign_bits(vectors: Floats | Codes) -> Bits:
 
 
 def _distances(columns: Bits, signs: Bits) -> Distances:
-    """In how many signs each column differs.
+    """Number of differing sign bits per column.
 
-    Up to 256 signs a byte holds it, which scans fastest. One that differs in all 256 would then
-    seem to differ in none; compared by its codes, it comes last all the same.
+    One byte per distance up to 256 bits, which scans fastest. A vector that differs in all 256
+    wraps to 0, but rescoring puts it last.
     """
     narrow = len(signs) * 64 <= 256
     distance = np.zeros(columns.shape[1], dtype=np.uint8 if narrow else np.uint16)
@@ -222,15 +220,15 @@ def _distances(columns: Bits, signs: Bits) -> Distances:
 
 
 def _sample(distances: Distances) -> Distances:
-    """Some of them from all over, by no even step: projects that take turns row by row would fall
-    in with one, and the sample then know one project only."""
+    """A sample with an irregular stride: an even one could hit a single project when the rows of
+    several projects alternate."""
     if len(distances) <= _SAMPLED:
         return distances
     return distances[np.arange(_SAMPLED, dtype=np.int64) * _SCATTER % len(distances)]
 
 
 def _largest(values: Floats, limit: int) -> Positions:
-    """Positions of the largest values, best first; equal ones in their own order."""
+    """Positions of the largest values, best first; ties by position."""
     if limit < len(values):
         kept = np.sort(np.argpartition(values, -limit)[-limit:])
     else:

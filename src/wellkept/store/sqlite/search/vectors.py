@@ -1,9 +1,8 @@
-"""Vector search: the rows say what is there, an index in memory makes it fast.
+"""Vector search through an in-memory index per model.
 
-The index follows the table by seq and by the list of changed rows, so vectors that another thread
-or process wrote or removed are seen by the next search. Invariant: every hit stands and passes the
-filter; a narrow filter still gets its own best hits, because the search is repeated among its
-rows.
+The index is updated before each search by seq and by the list of changed rows, so it sees writes of
+other threads and processes. Invariant: every hit exists and passes the filter; a narrow filter gets
+its own best hits, because the search is repeated among its rows.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ if TYPE_CHECKING:
     from wellkept.core.ports.models import Vector
     from wellkept.store.sqlite.search.candidates import CandidateReader, Scored
     from wellkept.store.sqlite.search.invalidation import RowChanges
-    from wellkept.store.sqlite.search.vector_index import Floats, Here, VectorIndex, VectorSnapshot
+    from wellkept.store.sqlite.search.vector_index import Floats, Mask, VectorIndex, VectorSnapshot
 
 _LOADED_ROWS = 10_000
-# While vectors are made again, those of the former model still serve other processes.
+# During a re-index other processes still use the former model.
 _KEPT_INDEXES = 2
-_LEAST_LOOK = 40
-_WIDER_LOOKS = (2_000, 10_000)
+_MIN_WIDTH = 40
+_WIDER_WIDTHS = (2_000, 10_000)
 
 
 class StoredModel(NamedTuple):
-    """A model as the tables know it."""
+    """A model as stored."""
 
     number: int
     model_id: str
@@ -41,7 +40,7 @@ class StoredModel(NamedTuple):
 
 
 def find_model(db: Connection, model_id: str) -> StoredModel | None:
-    """The model of that id, if any vector of it was ever kept."""
+    """The model of that id, if it has ever had a vector."""
     row = db.execute(
         "SELECT model, model_id, dimension FROM models WHERE model_id = ?", (model_id,)
     ).fetchone()
@@ -49,7 +48,7 @@ def find_model(db: Connection, model_id: str) -> StoredModel | None:
 
 
 class VectorSearch:
-    """Keeps an index for the models that were asked for last."""
+    """Holds the indexes of the most recently used models."""
 
     def __init__(self) -> None:
         self._indexes: OrderedDict[tuple[StoredModel, int], VectorIndex] = OrderedDict()
@@ -63,25 +62,25 @@ class VectorSearch:
         model_id: str,
         where: Filter,
         limit: int,
-        facts: CandidateReader,
+        candidates: CandidateReader,
     ) -> list[RetrieverHit]:
         """The nearest memories of one model inside the filter."""
         model = self._require(db, vector, model_id)
         if model is None or not limit:
             return []
-        view, here = self._view(db, model, where.project)
+        snapshot, mask = self._snapshot(db, model, where.project)
         query = _query(vector)
-        first = max(_LEAST_LOOK, limit + limit // 4)
-        for width in (first, *(wider for wider in _WIDER_LOOKS if wider > first)):
-            nearest = _nearest_rows(view, query, here=here, limit=width)
-            hits = facts.first_passing(db, nearest, where, limit=limit)
+        first = max(_MIN_WIDTH, limit + limit // 4)
+        for width in (first, *(wider for wider in _WIDER_WIDTHS if wider > first)):
+            nearest = _nearest_rows(snapshot, query, mask=mask, limit=width)
+            hits = candidates.first_passing(db, nearest, where, limit=limit)
             if len(hits) >= limit or len(nearest) < width:
                 return hits
-            if len(hits) * _WIDER_LOOKS[-1] < limit * width:
-                break  # so few pass that even the widest look would not find enough
-        here = here & _allowed(db, model, view, condition(where))
-        nearest = _nearest_rows(view, query, here=here, limit=limit)
-        return facts.first_passing(db, nearest, where, limit=limit)
+            if len(hits) * _WIDER_WIDTHS[-1] < limit * width:
+                break  # too few pass for even the widest search
+        mask = mask & _allowed(db, model, snapshot, condition(where))
+        nearest = _nearest_rows(snapshot, query, mask=mask, limit=limit)
+        return candidates.first_passing(db, nearest, where, limit=limit)
 
     def similarities(
         self,
@@ -90,23 +89,23 @@ class VectorSearch:
         *,
         model_id: str,
         ids: Sequence[str],
-        facts: CandidateReader,
+        candidates: CandidateReader,
     ) -> dict[str, float]:
         """The cosine with each of the memories that have a vector of the model."""
-        from wellkept.store.sqlite.search.vector_index import NOWHERE
+        from wellkept.store.sqlite.search.vector_index import NO_POSITION
 
         model = self._require(db, vector, model_id)
         if model is None or not ids:
             return {}
-        rows = facts.rows_of(db, ids)
-        view, _ = self._view(db, model, None)
-        positions = view.positions(list(rows.values()))
-        has_vector = positions != NOWHERE
-        cosines = view.cosines(_query(vector), among=positions[has_vector])
+        rows = candidates.rows_of(db, ids)
+        snapshot, _ = self._snapshot(db, model, None)
+        positions = snapshot.positions(list(rows.values()))
+        has_vector = positions != NO_POSITION
+        cosines = snapshot.cosines(_query(vector), among=positions[has_vector])
         return dict(zip(compress(rows, has_vector), cosines.tolist(), strict=True))
 
-    def forget(self) -> None:
-        """Let go of every index; the next search loads it again."""
+    def clear(self) -> None:
+        """Drop every index; the next search loads it again."""
         with self._lock:
             self._indexes.clear()
 
@@ -117,22 +116,22 @@ class VectorSearch:
             quantization.require_dimension(model_id, stored=model.dimension, given=len(vector) // 4)
         return model
 
-    def _view(
+    def _snapshot(
         self, db: Connection, model: StoredModel, project: str | None
-    ) -> tuple[VectorSnapshot, Here]:
-        """The vectors there are, and which of them the project may see."""
-        from wellkept.store.sqlite.search.invalidation import history_of
+    ) -> tuple[VectorSnapshot, Mask]:
+        """The current vectors, and a mask of those visible from the project."""
+        from wellkept.store.sqlite.search.invalidation import history_id
 
         with self._lock:
-            index = self._index(model, history_of(db))
+            index = self._index(model, history_id(db))
             _update(db, model, index)
-            return index.view(), index.at(() if project is None else (project, ""))
+            return index.snapshot(), index.mask_for(() if project is None else (project, ""))
 
     def _index(self, model: StoredModel, history: int) -> VectorIndex:
         from wellkept.store.sqlite.search.vector_index import VectorIndex
 
         index = self._indexes.pop((model, history), None)
-        if index is None or index.is_worn:
+        if index is None or index.needs_rebuild:
             index = VectorIndex(model.dimension)
         self._indexes[model, history] = index
         while len(self._indexes) > _KEPT_INDEXES:
@@ -140,24 +139,26 @@ class VectorSearch:
         return index
 
 
-def _nearest_rows(view: VectorSnapshot, query: Floats, *, here: Here, limit: int) -> Scored:
-    positions, cosines = view.nearest(query, here=here, limit=limit)
-    return list(zip(view.rows[positions].tolist(), cosines.tolist(), strict=True))
+def _nearest_rows(snapshot: VectorSnapshot, query: Floats, *, mask: Mask, limit: int) -> Scored:
+    positions, cosines = snapshot.nearest(query, mask=mask, limit=limit)
+    return list(zip(snapshot.rows[positions].tolist(), cosines.tolist(), strict=True))
 
 
-def _allowed(db: Connection, model: StoredModel, view: VectorSnapshot, fits: Condition) -> Here:
-    """Which of the vectors are of rows that pass the filter."""
+def _allowed(
+    db: Connection, model: StoredModel, snapshot: VectorSnapshot, filter_sql: Condition
+) -> Mask:
+    """Mask of the vectors whose rows pass the filter."""
     import numpy as np
 
     found = db.execute(
         "SELECT v.memory FROM vectors v JOIN memories m ON m.row = v.memory"
-        f" WHERE v.model = ? AND {fits.sql}",
-        (model.number, *fits.params),
+        f" WHERE v.model = ? AND {filter_sql.sql}",
+        (model.number, *filter_sql.params),
     )
-    return np.isin(view.rows, np.fromiter((row for (row,) in found), dtype=np.int64))
+    return np.isin(snapshot.rows, np.fromiter((row for (row,) in found), dtype=np.int64))
 
 
-# -- Following the table --------------------------------------------------------------------------
+# -- Updating the index --------------------------------------------------------------------------
 
 
 def _update(db: Connection, model: StoredModel, index: VectorIndex) -> None:
@@ -173,7 +174,7 @@ def _update(db: Connection, model: StoredModel, index: VectorIndex) -> None:
     changes = changes_after(db, index.last_change)
     if changes.last > index.last_change:
         if not is_new:
-            _take_out_removed(db, model, index, changes)
+            _remove_deleted(db, model, index, changes)
         index.last_change = changes.last
 
 
@@ -196,14 +197,14 @@ def _load_new(db: Connection, model: StoredModel, index: VectorIndex) -> None:
         )
 
 
-def _take_out_removed(
+def _remove_deleted(
     db: Connection, model: StoredModel, index: VectorIndex, changes: RowChanges
 ) -> None:
-    """Of the rows that were changed, take out the vectors of those that have none any more."""
+    """Remove vectors of changed rows that no longer have one."""
     import numpy as np
 
     if changes.rows is None:
-        suspects = index.view().rows
+        suspects = index.snapshot().rows
         found = db.execute("SELECT memory FROM vectors WHERE model = ?", (model.number,))
     else:
         suspects = np.array(list(changes.rows), dtype=np.int64)
@@ -212,8 +213,8 @@ def _take_out_removed(
             " CROSS JOIN vectors v ON v.memory = j.value AND v.model = ?",
             (str(list(changes.rows)), model.number),
         )
-    standing = np.fromiter((row for (row,) in found), dtype=np.int64)
-    gone = suspects[~np.isin(suspects, standing)]
+    existing = np.fromiter((row for (row,) in found), dtype=np.int64)
+    gone = suspects[~np.isin(suspects, existing)]
     if len(gone):
         index.remove(gone)
 

@@ -1,7 +1,7 @@
-"""Accesses waiting to be written, so that a read never turns into a write.
+"""Buffer of access counts, so that a read never becomes a write.
 
-Invariant: bounded. When it is full, the ids that were touched longest ago are forgotten first;
-a lost access costs a little ranking, never a memory.
+Invariant: bounded. When full, the least recently accessed ids are dropped; a lost access costs a
+little ranking accuracy only.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ class AccessCount(NamedTuple):
 
 
 class AccessBuffer:
-    """Counts accesses by id until they are taken out and written."""
+    """Counts accesses by id until they are written."""
 
     def __init__(self, *, max_ids: int = _MAX_IDS) -> None:
         self._max_ids = max_ids
-        self._waiting: dict[str, AccessCount] = {}
+        self._pending: dict[str, AccessCount] = {}
         self._lock = threading.Lock()
 
     def add(self, accesses: Iterable[tuple[str, AccessCount]]) -> None:
-        """Count accesses; the later moment wins."""
+        """Add accesses; the later time wins."""
         with self._lock:
             for full_id, access in accesses:
-                before = self._waiting.pop(full_id, AccessCount(0, access.at_ms))
-                self._waiting[full_id] = AccessCount(
+                before = self._pending.pop(full_id, AccessCount(0, access.at_ms))
+                self._pending[full_id] = AccessCount(
                     before.times + access.times, max(before.at_ms, access.at_ms)
                 )
-            while len(self._waiting) > self._max_ids:
-                del self._waiting[next(iter(self._waiting))]
+            while len(self._pending) > self._max_ids:
+                del self._pending[next(iter(self._pending))]
 
-    def take(self) -> dict[str, AccessCount]:
-        """Everything that waits, leaving nothing."""
+    def take_all(self) -> dict[str, AccessCount]:
+        """Remove and return all buffered accesses."""
         with self._lock:
-            taken, self._waiting = self._waiting, {}
-            return taken
+            buffered, self._pending = self._pending, {}
+            return buffered
 
 
 def write_accesses(db: Connection, accesses: dict[str, AccessCount]) -> None:
-    """Add accesses to the rows; ids that vanished are passed over."""
+    """Add accesses to the rows; unknown ids are skipped."""
     db.executemany(
         "UPDATE memories SET access_count = access_count + ?,"
         " accessed_ms = max(accessed_ms, ?) WHERE id = ?",

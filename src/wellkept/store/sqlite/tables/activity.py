@@ -1,7 +1,7 @@
-"""News beside the changes that they tell of: the `NewsBook` port, and how the rows come to be.
+"""The `ActivityLog` port, and the log entries of changes.
 
-A row of news is written in the transaction of its change, so there is one if and only if the
-change is there, and numbers follow the order of commits. Only the latest are kept.
+An entry is written in the transaction of its change, so numbers follow commit order. Only the
+latest `ACTIVITY_RETENTION` entries stay.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from wellkept.core.clock import from_ms
-from wellkept.store.sqlite.connection.component import Component, require_limit
+from wellkept.store.sqlite.connection.database import Component, require_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from wellkept.core.changes import Change, PutSession
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
 
-    Told: TypeAlias = tuple[ActivityKind, str, bool, str | None, str | None, str | None]
-    """Kind, project, whether it is seen everywhere, memory, session and subject."""
+    ActivityEntry: TypeAlias = tuple[ActivityKind, str, bool, str | None, str | None, str | None]
+    """Kind, project, visible from every project, memory id, session id, subject."""
 
 _INSERT = (
     "INSERT INTO news (at_ms, kind, project, everywhere, memory_id, session_id, subject)"
@@ -32,7 +32,7 @@ _SPAN = (
 
 
 class SqliteActivityLog(Component):
-    """The `NewsBook` port."""
+    """The `ActivityLog` port."""
 
     def activity(self, *, after: int, project: str | None, limit: int) -> list[Activity]:
         require_limit(limit)
@@ -43,7 +43,7 @@ class SqliteActivityLog(Component):
                 f" FROM news WHERE number > ? AND {seen} ORDER BY number LIMIT ?",
                 (after, *values, limit),
             ).fetchall()
-        return [_to_news(row) for row in rows]
+        return [_to_activity(row) for row in rows]
 
     def activity_range(self) -> ActivityRange:
         from wellkept.core.activity import ActivityRange
@@ -52,14 +52,14 @@ class SqliteActivityLog(Component):
             return ActivityRange(*db.execute(_SPAN).fetchone())
 
 
-def news_of(db: Connection, change: Change) -> list[Told]:
-    """What a change that is about to be made will have brought."""
+def activity_entries(db: Connection, change: Change) -> list[ActivityEntry]:
+    """The log entries of a change that is about to be made."""
     from wellkept.core.activity import memory_activity
     from wellkept.core.changes import Announce, Insert, PutSession, Replace
     from wellkept.core.types import Scope
 
     if isinstance(change, PutSession):
-        return _of_session(db, change)
+        return _session_entries(db, change)
     if isinstance(change, Announce):
         return [(change.kind, change.project, False, None, None, change.subject)]
     kind = memory_activity(change)
@@ -68,23 +68,23 @@ def news_of(db: Connection, change: Change) -> list[Told]:
     if isinstance(change, (Insert, Replace)):
         new = change.memory
         return [(kind, new.project, new.scope is Scope.USER, new.id, new.session_id, None)]
-    return _of_known_memory(db, change, kind)
+    return _memory_entries(db, change, kind)
 
 
-def write_news(db: Connection, told: Sequence[Told], *, at_ms: int) -> None:
-    """Write the news of one transaction, and let go of the oldest."""
+def write_activity(db: Connection, entries: Sequence[ActivityEntry], *, at_ms: int) -> None:
+    """Write the entries of one transaction and delete the oldest."""
     from wellkept.core.activity import ACTIVITY_RETENTION, write_order
 
-    if not told:
+    if not entries:
         return
-    ordered = sorted(told, key=lambda one: write_order(one[0]))
+    ordered = sorted(entries, key=lambda one: write_order(one[0]))
     db.executemany(_INSERT, [(at_ms, kind.value, *about) for kind, *about in ordered])
     db.execute(
         "DELETE FROM news WHERE number <= (SELECT max(number) FROM news) - ?", (ACTIVITY_RETENTION,)
     )
 
 
-def _of_session(db: Connection, change: PutSession) -> list[Told]:
+def _session_entries(db: Connection, change: PutSession) -> list[ActivityEntry]:
     from wellkept.core.activity import session_activity
 
     session = change.session
@@ -95,7 +95,7 @@ def _of_session(db: Connection, change: PutSession) -> list[Told]:
     return [(kind, session.project, False, None, session.id, None) for kind in kinds]
 
 
-def _of_known_memory(db: Connection, change: Change, kind: ActivityKind) -> list[Told]:
+def _memory_entries(db: Connection, change: Change, kind: ActivityKind) -> list[ActivityEntry]:
     from wellkept.core.changes import Close, Delete, Mark
 
     assert isinstance(change, (Close, Delete, Mark))
@@ -107,7 +107,7 @@ def _of_known_memory(db: Connection, change: Change, kind: ActivityKind) -> list
     ]
 
 
-def _to_news(row: tuple[SqlValue, ...]) -> Activity:
+def _to_activity(row: tuple[SqlValue, ...]) -> Activity:
     from wellkept.core.activity import Activity, ActivityKind
 
     number, kind, at_ms, project, everywhere, memory_id, session_id, subject = row

@@ -1,8 +1,7 @@
-"""The changes as SQL, inside a transaction that someone else opened.
+"""Applies changes as SQL inside the caller's transaction.
 
-Invariant: labels, words and fragments are written with their memory's row; triggers keep words and
-fragments in step with later changes. A constraint that fails is told in terms of what the caller
-asked for.
+Invariant: labels and text indexes are written with their row; triggers update the text indexes on
+later changes. A violated constraint becomes an error in terms of the caller's input.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ from wellkept.core.types import Scope
 from wellkept.store.sqlite.connection.database import Connection, SqlValue
 from wellkept.store.sqlite.schema import INDEX_FRAGMENTS, INDEX_WORDS
 from wellkept.store.sqlite.search import quantization
-from wellkept.store.sqlite.tables.activity import news_of, write_news
+from wellkept.store.sqlite.tables.activity import activity_entries, write_activity
 from wellkept.store.sqlite.tables.memory_rows import COLUMNS, require_unit, to_row
-from wellkept.store.sqlite.tables.scratchpad_rows import put_learning_change
-from wellkept.store.sqlite.tables.session_rows import drop_sessions, put_mark, put_session
+from wellkept.store.sqlite.tables.scratchpads import put_learning_change
+from wellkept.store.sqlite.tables.sessions import drop_sessions, put_read_position, put_session
 
 if TYPE_CHECKING:
-    from wellkept.store.sqlite.tables.activity import Told
+    from wellkept.store.sqlite.tables.activity import ActivityEntry
 
 _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}, extra) "
@@ -52,8 +51,8 @@ _INSERT = (
 _REPLACE = f"UPDATE memories SET {', '.join(f'{name} = ?' for name in COLUMNS)} WHERE row = ?"
 
 
-def make_change(db: Connection, change: Change) -> None:
-    """Make one change."""
+def apply_change(db: Connection, change: Change) -> None:
+    """Apply one change."""
     match change:
         case Insert(memory, index_entry, since):
             _insert(db, memory, index_entry, since)
@@ -68,23 +67,23 @@ def make_change(db: Connection, change: Change) -> None:
             _update(db, id, f"{_mark_column(what)} = ?", moment)
         case Delete(id):
             _delete(db, id)
-        case PutSession(session, taken):
-            put_session(db, session, taken)
+        case PutSession(session, event_ids):
+            put_session(db, session, event_ids)
         case ForgetSessions(project):
             drop_sessions(db, project)
-        case SaveReadPosition(mark):
-            put_mark(db, mark)
+        case SaveReadPosition(position):
+            put_read_position(db, position)
         case PutScratchpad() | PutSignals() | PutExplanation():
             put_learning_change(db, change)
         case Announce(kind, project, subject):
             if not (project and subject):
-                raise UsageError(f"News of {kind.value} need a project and a subject.")
+                raise UsageError(f"Activity {kind.value} needs a project and a subject.")
 
 
 def put_index_entry(db: Connection, row: int, index_entry: IndexEntry) -> None:
-    """Set the extra text and the vector of a memory; a card without a vector takes all away.
+    """Set extra text and vector of a memory; an entry without a vector deletes all its vectors.
 
-    Vectors of other models stay: a re-index fills a new model while the old one still serves.
+    Vectors of other models stay: a re-index fills a new model while the old one is in use.
     """
     db.execute(
         "UPDATE memories SET extra = :extra WHERE row = :row AND extra IS NOT :extra",
@@ -97,7 +96,7 @@ def put_index_entry(db: Connection, row: int, index_entry: IndexEntry) -> None:
 
 
 def put_vector(db: Connection, row: int, index_entry: IndexEntry) -> None:
-    """Set the vector of a memory for the card's model."""
+    """Set the vector of a memory for the entry's model."""
     if index_entry.vector is None or index_entry.model_id is None:
         raise UsageError("A vector needs the id of the model that made it.")
     quantization.require_packed(index_entry.vector)
@@ -118,9 +117,9 @@ def find_row(db: Connection, id: str) -> int:
     return int(found[0])
 
 
-def _require_unsaid(db: Connection, memory: Memory, since: int) -> None:
-    """What was written since then is named by its news; when some of those are gone already, what
-    they named counts as a repetition."""
+def _require_no_duplicate(db: Connection, memory: Memory, since: int) -> None:
+    """ConflictError when the activity since then names a memory with the same text. Entries that
+    were already deleted count as a duplicate."""
     oldest = db.execute("SELECT coalesce(min(number), 0) FROM news").fetchone()[0]
     home = "" if memory.scope is Scope.USER else memory.project
     news = db.execute(
@@ -132,17 +131,17 @@ def _require_unsaid(db: Connection, memory: Memory, since: int) -> None:
         comparison_key(row[0]) == comparison_key(memory.content) for row in news
     ):
         raise ConflictError(
-            "Someone else has just written the same.", hint="Look at what is known, and try again."
+            "Another process has just stored the same text.", hint="Read again and retry."
         )
 
 
 def _insert(db: Connection, memory: Memory, index_entry: IndexEntry, since: int | None) -> None:
     if since is not None:
-        _require_unsaid(db, memory, since)
+        _require_no_duplicate(db, memory, since)
     try:
         row = db.execute(_INSERT, (*to_row(memory), index_entry.extra)).lastrowid
     except sqlite3.IntegrityError as error:
-        raise _refusal(error, memory) from error
+        raise _integrity_error(error, memory) from error
     if row is None:
         raise StoreError(f"The memory {memory.id} was not written.")
     db.execute(INDEX_WORDS, (row, memory.content, index_entry.extra))
@@ -161,11 +160,11 @@ def _replace(
     try:
         db.execute(_REPLACE, (*to_row(memory), row))
     except sqlite3.IntegrityError as error:
-        raise _refusal(error, memory) from error
+        raise _integrity_error(error, memory) from error
     db.execute("DELETE FROM labels WHERE memory = ?", (row,))
     put_labels(db, row, memory)
     if index_entry is not None:
-        # Another model's vector was made of the old content.
+        # Vectors of other models were computed from the old content.
         db.execute("DELETE FROM vectors WHERE memory = ?", (row,))
         put_index_entry(db, row, index_entry)
 
@@ -187,11 +186,11 @@ def _require_unchanged(
     found = db.execute(
         "SELECT updated_ms, valid_to_ms FROM memories WHERE row = ?", (row,)
     ).fetchone()
-    # One that was closed within the same millisecond still bears the moment that was read.
+    # A memory closed within the same millisecond has the same updated_ms.
     if found[0] != to_ms(expected) or (is_open and found[1] is not None):
         raise ConflictError(
-            f"The memory {id} was changed by someone else meanwhile.",
-            hint="Read it again and repeat the change.",
+            f"The memory {id} was changed by another process.",
+            hint="Read it again and retry.",
         )
 
 
@@ -247,7 +246,7 @@ def _model(db: Connection, model_id: str, *, dimension: int) -> int:
     return int(found[0])
 
 
-def _refusal(error: sqlite3.IntegrityError, memory: Memory) -> ConflictError | UsageError:
+def _integrity_error(error: sqlite3.IntegrityError, memory: Memory) -> ConflictError | UsageError:
     text = str(error)
     if "memories.id" in text:
         return ConflictError(f"There is already a memory with the id {memory.id}.")
@@ -259,10 +258,10 @@ def _refusal(error: sqlite3.IntegrityError, memory: Memory) -> ConflictError | U
     return UsageError(f"The memory {memory.id} cannot be stored: {text}.")
 
 
-def make_changes(db: Connection, changes: Sequence[Change], *, at_ms: int) -> None:
-    """Make changes in order, and note what is new by them."""
-    told: list[Told] = []
+def apply_changes(db: Connection, changes: Sequence[Change], *, at_ms: int) -> None:
+    """Apply changes in order and log their activity."""
+    entries: list[ActivityEntry] = []
     for change in changes:
-        told += news_of(db, change)
-        make_change(db, change)
-    write_news(db, told, at_ms=at_ms)
+        entries += activity_entries(db, change)
+        apply_change(db, change)
+    write_activity(db, entries, at_ms=at_ms)

@@ -1,6 +1,6 @@
-"""A `Filter` as a condition on `memories m`.
+"""A `Filter` as an SQL condition on `memories m`.
 
-Invariant: values only ever travel as parameters. Knows nothing of what is selected or sorted.
+Invariant: values are always bound as parameters. Knows nothing of selection or order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wellkept.core.types import Source
 from wellkept.store.sqlite.connection.database import SqlValue, bindable, placeholders
 
 LabelKind = Literal["tag", "file", "module"]
-# Each tag is a condition of its own, and SQLite bounds how many there may be.
+# Each tag is a separate condition, and SQLite limits their number.
 MAX_TAGS = 100
 
 
@@ -50,9 +50,9 @@ class _Clauses:
 
 @lru_cache(maxsize=256)
 def condition(where: Filter) -> Condition:
-    """The condition under which a memory passes the filter."""
+    """The condition for memories that pass the filter."""
     clauses = _Clauses()
-    _add_reach(clauses, where)
+    _add_visibility(clauses, where)
     clauses.any_of("type", where.types)
     clauses.any_of("scope", where.scopes)
     clauses.any_of("source", where.sources)
@@ -74,7 +74,7 @@ def condition(where: Filter) -> Condition:
     return Condition(" AND ".join(clauses.sql) or "1", tuple(clauses.params))
 
 
-def _add_reach(clauses: _Clauses, where: Filter) -> None:
+def _add_visibility(clauses: _Clauses, where: Filter) -> None:
     if where.project is None:
         return
     if where.include_user:
@@ -97,7 +97,7 @@ def _add_labels(clauses: _Clauses, where: Filter) -> None:
     tags = tuple(dict.fromkeys(where.tags))
     if len(tags) > MAX_TAGS:
         raise UsageError(
-            f"{len(tags):,} tags are asked for at once.", hint=f"Use at most {MAX_TAGS}."
+            f"{len(tags):,} tags are too many for one filter.", hint=f"Use at most {MAX_TAGS}."
         )
     for tag in tags:
         _add_label(clauses, "tag", [tag])

@@ -1,4 +1,4 @@
-"""The canonical rows: the `MemoryRows` port."""
+"""The `MemoryStore` port."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from wellkept.core.ids import is_full_id, normalise_short
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order, Page, Stats
 from wellkept.store.sqlite.connection import pagination as paging
-from wellkept.store.sqlite.connection.component import Component, require_limit
-from wellkept.store.sqlite.connection.database import Connection, SqlValue
-from wellkept.store.sqlite.tables.access_counts import AccessCount, write_accesses
+from wellkept.store.sqlite.connection.database import Component, Connection, SqlValue, require_limit
+from wellkept.store.sqlite.tables.access_counts import (
+    AccessBuffer,
+    AccessCount,
+    write_accesses,
+)
 from wellkept.store.sqlite.tables.filters import condition
 from wellkept.store.sqlite.tables.memory_rows import BY_IDS, SELECTED, as_list, to_memory
 
@@ -23,24 +26,25 @@ if TYPE_CHECKING:
     from wellkept.store.sqlite.search.candidates import CandidateReader
 
 _STREAM_ROWS = 500
-_RESOLVED = 10
+_MAX_RESOLVED = 10
 _PREFIX_CHARS = 4
-_FLUSH_PATIENCE_MS = 200
-_LATER = (StoreBusyError, StoreReadOnlyError, StoreFullError)
+_FLUSH_TIMEOUT_MS = 200
+_RETRY_LATER = (StoreBusyError, StoreReadOnlyError, StoreFullError)
 
 
 class SqliteMemories(Component):
-    """Reads and writes memories whole."""
+    """Reads and writes whole memories."""
 
-    _facts: CandidateReader
+    _accesses: AccessBuffer
+    _candidates: CandidateReader
 
     def apply(self, changes: Sequence[Change]) -> None:
-        from wellkept.store.sqlite.tables.apply_changes import make_changes
+        from wellkept.store.sqlite.tables.apply_changes import apply_changes
 
-        accesses = self._accesses.take()
+        accesses = self._accesses.take_all()
         try:
             with self._database.writing() as db:
-                make_changes(db, changes, at_ms=to_ms(self._clock()))
+                apply_changes(db, changes, at_ms=to_ms(self._clock()))
                 write_accesses(db, accesses)
         except WellkeptError:
             self._accesses.add(accesses.items())
@@ -54,7 +58,7 @@ class SqliteMemories(Component):
 
     def contents(self, ids: Sequence[str]) -> dict[str, str]:
         with self._database.snapshot() as db:
-            rows = list(self._facts.rows_of(db, ids).values())
+            rows = list(self._candidates.rows_of(db, ids).values())
             found = db.execute(
                 "SELECT m.id, m.content FROM json_each(?) j CROSS JOIN memories m"
                 " ON m.row = j.value",
@@ -67,7 +71,7 @@ class SqliteMemories(Component):
         short = normalise_short(text)
         if len(short) < _PREFIX_CHARS or not wanted.isprintable():
             return []
-        reach, params = _reach(project)
+        reach, params = _visible_from(project)
         with self._database.reading() as db:
             if is_full_id(wanted):
                 return _ids(db, f"m.id = ? AND {reach}", (wanted, *params))
@@ -98,37 +102,39 @@ class SqliteMemories(Component):
         cursor: str | None = None,
     ) -> Page[Memory]:
         require_limit(limit, least=1)
-        place = None if cursor is None else paging.decode(cursor, order=order)
-        fits = condition(where)
+        position = None if cursor is None else paging.decode(cursor, order=order)
+        filter_sql = condition(where)
         with self._database.snapshot() as db:
             (total,) = db.execute(
-                f"SELECT count(*) FROM memories m WHERE {fits.sql}", fits.params
+                f"SELECT count(*) FROM memories m WHERE {filter_sql.sql}", filter_sql.params
             ).fetchone()
-            rows = paging.fetch(db, fits, order=order, after=place, limit=limit + 1)
+            rows = paging.fetch(db, filter_sql, order=order, after=position, limit=limit + 1)
         items = tuple(map(to_memory, rows[:limit]))
         more = len(rows) > limit
         return Page(items, total, paging.encode(rows[limit - 1], order=order) if more else None)
 
     def iterate(self, where: Filter) -> Iterator[Memory]:
-        fits = condition(where)
-        place: paging.PagePosition | None = None
+        filter_sql = condition(where)
+        position: paging.PagePosition | None = None
         while True:
             with self._database.reading() as db:
-                rows = paging.fetch(db, fits, order=Order.OLDEST, after=place, limit=_STREAM_ROWS)
+                rows = paging.fetch(
+                    db, filter_sql, order=Order.OLDEST, after=position, limit=_STREAM_ROWS
+                )
             yield from map(to_memory, rows)
             if len(rows) < _STREAM_ROWS:
                 return
-            place = paging.place_of(rows[-1], order=Order.OLDEST)
+            position = paging.position_of(rows[-1], order=Order.OLDEST)
 
     def stats(self, where: Filter) -> Stats:
-        fits = condition(where)
+        filter_sql = condition(where)
         with self._database.reading() as db:
             groups = db.execute(
                 "SELECT type, scope, source, count(*), count(valid_to_ms), count(stale_ms),"
                 " count(archived_ms), sum(needs_review), sum(pinned),"
                 " min(created_ms), max(created_ms)"
-                f" FROM memories m WHERE {fits.sql} GROUP BY type, scope, source",
-                fits.params,
+                f" FROM memories m WHERE {filter_sql.sql} GROUP BY type, scope, source",
+                filter_sql.params,
             ).fetchall()
         return Stats(
             total=sum(g[3] for g in groups),
@@ -149,24 +155,24 @@ class SqliteMemories(Component):
         self._accesses.add((full_id, access) for full_id in ids)
 
     def flush(self) -> None:
-        """Write what `touch` has buffered; a store that cannot be written now keeps it."""
-        accesses = self._accesses.take()
+        """Write buffered accesses; keep them when the store cannot be written now."""
+        accesses = self._accesses.take_all()
         if not accesses:
             return
         try:
-            with self._database.writing(busy_timeout_ms=_FLUSH_PATIENCE_MS) as db:
+            with self._database.writing(busy_timeout_ms=_FLUSH_TIMEOUT_MS) as db:
                 write_accesses(db, accesses)
-        except _LATER:
+        except _RETRY_LATER:
             self._accesses.add(accesses.items())
 
 
-def _reach(project: str | None) -> tuple[str, tuple[SqlValue, ...]]:
+def _visible_from(project: str | None) -> tuple[str, tuple[SqlValue, ...]]:
     return ("1", ()) if project is None else ("+m.home IN (?, '')", (project,))
 
 
 def _ids(db: Connection, where: str, params: Sequence[SqlValue]) -> list[str]:
     rows = db.execute(
-        f"SELECT m.id FROM memories m WHERE {where} ORDER BY m.id LIMIT {_RESOLVED}", params
+        f"SELECT m.id FROM memories m WHERE {where} ORDER BY m.id LIMIT {_MAX_RESOLVED}", params
     )
     return [full_id for (full_id,) in rows]
 

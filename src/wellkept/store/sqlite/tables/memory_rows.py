@@ -1,7 +1,7 @@
-"""A `Memory` as a row and back, exactly.
+"""Converts a `Memory` to a row and back without loss.
 
-Lists and nested records are JSON in their own columns. Invariant: `to_memory(to_row(m)) == m` for
-every storable memory. Knows nothing of queries.
+Lists and nested records are JSON columns. Invariant: `to_memory(to_row(m)) == m` for every storable
+memory. Knows nothing of queries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, RelationTy
 from wellkept.store.sqlite.connection.database import SqlValue
 
 Row: TypeAlias = Sequence[Any]
-"""What the driver hands back: column values in the order they were asked for."""
+"""Column values in the order of the SELECT."""
 
 COLUMNS = (
     "id", "short", "project", "type", "scope", "source", "session_id", "seq", "author",
@@ -41,12 +41,12 @@ _CANDIDATE_COLUMNS = (
 )  # fmt: skip
 SELECTED_CANDIDATE = ", ".join(f"m.{name}" for name in _CANDIDATE_COLUMNS)
 
-# However many ids there are, the statement is the same, so that it is prepared only once.
+# One statement for any number of ids, so that it is prepared only once.
 BY_IDS = "json_each(?) j CROSS JOIN memories m ON m.id = j.value"
 
 
 def as_list(ids: Sequence[str]) -> str:
-    """Ids as the parameter of `BY_IDS`, each once."""
+    """Distinct ids as the parameter of `BY_IDS`."""
     return json.dumps(list(dict.fromkeys(ids)))
 
 
@@ -54,7 +54,7 @@ def as_list(ids: Sequence[str]) -> str:
 
 
 def to_row(memory: Memory) -> tuple[SqlValue, ...]:
-    """The values of `COLUMNS`; UsageError for a memory that no row can hold."""
+    """The values of `COLUMNS`; UsageError for a memory that cannot be stored."""
     require_storable(memory)
     return (
         memory.id, short_id(memory.id), memory.project, memory.type.value, memory.scope.value,
@@ -74,39 +74,39 @@ def to_row(memory: Memory) -> tuple[SqlValue, ...]:
 
 
 def require_storable(memory: Memory) -> None:
-    """Refuse what would break an invariant of the rows, before anything is written."""
+    """UsageError for values that would break an invariant of the rows."""
     if not is_full_id(memory.id):
         raise UsageError(f"{memory.id!r} is not a memory id.", hint="Ids are lower-case UUIDs.")
     if not memory.project:
-        raise UsageError(f"The memory {memory.id} names no project.")
+        raise UsageError(f"The memory {memory.id} has no project.")
     require_unit("importance", memory.importance)
     require_unit("confidence", memory.confidence)
     if memory.half_life_days is not None and not math.isfinite(memory.half_life_days):
         raise UsageError(f"half_life_days must be a finite number, not {memory.half_life_days}.")
     if any("\0" in label for label in (*memory.tags, *memory.files, *memory.modules)):
-        # SQLite's JSON reads a text only up to there, so the labels could not be rebuilt.
-        raise UsageError(f"A tag, file or module of the memory {memory.id} holds a NUL.")
+        # SQLite's JSON stops at NUL, so the labels could not be rebuilt.
+        raise UsageError(f"A tag, file or module of the memory {memory.id} contains a NUL.")
     if memory.access_count < 0:
-        raise UsageError(f"access_count cannot be negative, as {memory.access_count} is.")
+        raise UsageError(f"access_count must not be negative, but is {memory.access_count}.")
 
 
 def require_unit(name: str, value: float) -> None:
-    """UsageError unless the value lies between 0 and 1; NaN lies nowhere."""
+    """UsageError unless the value is between 0 and 1; NaN is not."""
     if not 0.0 <= value <= 1.0:
-        raise UsageError(f"{name} must lie between 0 and 1, not {value}.")
+        raise UsageError(f"{name} must be between 0 and 1, not {value}.")
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def dump(value: object) -> str:
-    """Compact JSON that keeps every character as it is; NaN has no place in it."""
+    """Compact JSON with unescaped Unicode; UsageError for NaN."""
     if value in ((), []):
         return "[]"
     try:
         return _JSON.encode(value)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"A value cannot be kept as JSON: {error}.") from error
+        raise UsageError(f"A value cannot be stored as JSON: {error}.") from error
 
 
 def _ms(moment: datetime | None) -> int | None:
@@ -140,7 +140,7 @@ _SOURCES = {member.value: member for member in Source}
 
 
 def to_memory(row: Row) -> Memory:
-    """The memory that a row of `COLUMNS` stands for."""
+    """The memory of a row of `COLUMNS`."""
     try:
         return _build(row)
     except (ValueError, KeyError, TypeError, UsageError) as error:
@@ -150,7 +150,7 @@ def to_memory(row: Row) -> Memory:
 def _unreadable(full_id: str, why: object) -> StoreCorruptError:
     return StoreCorruptError(
         f"The memory {full_id} cannot be read: {why}.",
-        hint="Put a backup in place with `wellkept restore`, or delete that memory.",
+        hint="Restore a backup with `wellkept restore`, or delete that memory.",
     )
 
 
@@ -206,10 +206,10 @@ def _build(row: Row) -> Memory:
 
 
 def to_candidate(row: Row) -> Candidate:
-    """The candidate that a row stands for, which begins with `SELECTED_CANDIDATE`."""
-    kind = _TYPES.get(row[1])  # looked up rather than called, for it is asked for all the time
+    """The candidate of a row that begins with `SELECTED_CANDIDATE`."""
+    kind = _TYPES.get(row[1])  # a dict lookup is faster than the enum call
     if kind is None:
-        raise _unreadable(row[0], f"{row[1]!r} is no type of memory")
+        raise _unreadable(row[0], f"{row[1]!r} is not a memory type")
     return Candidate(row[0], kind, *row[2:11], *map(bool, row[11:14]))
 
 

@@ -1,32 +1,56 @@
-"""Sessions, taken events and reading marks: the `SessionBook` port."""
+"""The `SessionStore` port, and sessions as rows.
+
+Invariant: a session read equals the one written, except for the revision, which each write
+increments.
+"""
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from wellkept.core.clock import to_ms
-from wellkept.store.sqlite.connection.component import Component, require_limit
-from wellkept.store.sqlite.connection.database import SqlValue, placeholders
-from wellkept.store.sqlite.tables.session_rows import SELECTED, to_session
+from wellkept.core.clock import from_ms, to_ms
+from wellkept.core.errors import ConflictError, UsageError
+from wellkept.store.sqlite.connection.database import (
+    Component,
+    Connection,
+    SqlValue,
+    placeholders,
+    require_limit,
+)
+from wellkept.store.sqlite.tables.memory_rows import Row, dump
 
 if TYPE_CHECKING:
     from wellkept.core.sessions import ReadPosition, SessionRecord
 
-_MOST_IDS = 500
-_SHORTEST_PREFIX = 4
+_MAX_IDS = 500
+_MIN_PREFIX = 4
+_COLUMNS = (
+    "id", "client", "project", "started_ms", "last_event_ms", "cwd", "ended_ms", "end_reason",
+    "title", "model", "branch", "commit_sha", "prompt_count", "turn_count", "tool_count",
+    "error_count", "agent_count", "observation_count", "discovery_tokens", "summarised_ms",
+    "summarised_turn", "revision", "work",
+)  # fmt: skip
+_SELECTED = ", ".join(_COLUMNS)
+_INSERT = f"INSERT INTO sessions ({_SELECTED}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_UPDATE = (
+    f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in _COLUMNS)}"
+    " WHERE id = ? AND revision = ?"
+)
 
 
 class SqliteSessions(Component):
-    """The `SessionBook` port."""
+    """The `SessionStore` port."""
 
     def get_session(self, session_id: str) -> SessionRecord | None:
         with self._database.reading() as db:
             row = db.execute(
-                f"SELECT {SELECTED} FROM sessions WHERE id = ?", (session_id,)
+                f"SELECT {_SELECTED} FROM sessions WHERE id = ?", (session_id,)
             ).fetchone()
-        return None if row is None else to_session(row)
+        return None if row is None else _to_session(row)
 
     def sessions(
         self,
@@ -51,30 +75,30 @@ class SqliteSessions(Component):
             values.append(to_ms(idle_since))
         with self._database.reading() as db:
             rows = db.execute(
-                f"SELECT {SELECTED} FROM sessions WHERE {' AND '.join(conditions)}"
+                f"SELECT {_SELECTED} FROM sessions WHERE {' AND '.join(conditions)}"
                 " ORDER BY last_event_ms DESC, id DESC LIMIT ?",
                 (*values, limit),
             ).fetchall()
-        return list(map(to_session, rows))
+        return list(map(_to_session, rows))
 
     def resolve_session(self, text: str) -> list[str]:
-        wanted = text.strip()
+        prefix = text.strip()
         with self._database.reading() as db:
-            if db.execute("SELECT 1 FROM sessions WHERE id = ?", (wanted,)).fetchone():
-                return [wanted]
-            if len(wanted) < _SHORTEST_PREFIX:
+            if db.execute("SELECT 1 FROM sessions WHERE id = ?", (prefix,)).fetchone():
+                return [prefix]
+            if len(prefix) < _MIN_PREFIX:
                 return []
             rows = db.execute(
                 "SELECT id FROM sessions WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 10",
-                (len(wanted), wanted),
+                (len(prefix), prefix),
             ).fetchall()
         return [row[0] for row in rows]
 
     def processed_events(self, event_ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
         with self._database.reading() as db:
-            for start in range(0, len(event_ids), _MOST_IDS):
-                asked = event_ids[start : start + _MOST_IDS]
+            for start in range(0, len(event_ids), _MAX_IDS):
+                asked = event_ids[start : start + _MAX_IDS]
                 rows = db.execute(
                     f"SELECT event_id FROM taken_events WHERE event_id IN ({placeholders(asked)})",
                     tuple(asked),
@@ -105,3 +129,103 @@ class SqliteSessions(Component):
                 "DELETE FROM reading_marks WHERE source = ? AND head = ? AND offset = ?",
                 (position.source, position.head, position.offset),
             )
+
+
+def put_session(db: Connection, session: SessionRecord, event_ids: Sequence[str]) -> None:
+    """Write a session under its next revision, and the ids of its processed events."""
+    if not session.id or not session.project:
+        raise UsageError("A session needs an id and a project.")
+    values = _to_values(session)
+    if session.revision == 0:
+        _insert(db, session, values)
+    elif db.execute(_UPDATE, (*values, session.id, session.revision)).rowcount != 1:
+        raise _changed(session)
+    (row,) = db.execute("SELECT row FROM sessions WHERE id = ?", (session.id,)).fetchone()
+    try:
+        db.executemany(
+            "INSERT INTO taken_events VALUES (?, ?)", [(event_id, row) for event_id in event_ids]
+        )
+    except sqlite3.IntegrityError:
+        raise ConflictError(
+            f"An event of the session {session.id} was already processed."
+        ) from None
+
+
+def put_read_position(db: Connection, position: ReadPosition) -> None:
+    """Record how far a file was read."""
+    if position.offset < 0 or not position.source:
+        raise UsageError(f"{position} is not a valid read position.")
+    db.execute(
+        "INSERT OR REPLACE INTO reading_marks VALUES (?, ?, ?)",
+        (position.source, position.head, position.offset),
+    )
+
+
+def drop_sessions(db: Connection, project: str) -> None:
+    """Delete the sessions of a project with their scratchpads and signals."""
+    for table in ("sessions", "scratchpads", "sightings"):
+        db.execute(f"DELETE FROM {table} WHERE project = ?", (project,))
+
+
+def _to_session(row: Row) -> SessionRecord:
+    """The session of a row with the columns of `_SELECTED`."""
+    from wellkept.core.sessions import SessionRecord
+
+    return SessionRecord(
+        id=row[0],
+        client=row[1],
+        project=row[2],
+        started_at=from_ms(row[3]),
+        last_event_at=from_ms(row[4]),
+        cwd=row[5],
+        ended_at=_moment(row[6]),
+        end_reason=row[7],
+        title=row[8],
+        model=row[9],
+        branch=row[10],
+        commit_sha=row[11],
+        prompt_count=row[12],
+        turn_count=row[13],
+        tool_count=row[14],
+        error_count=row[15],
+        agent_count=row[16],
+        observation_count=row[17],
+        discovery_tokens=row[18],
+        summarised_at=_moment(row[19]),
+        summarised_turn=row[20],
+        revision=row[21],
+        work=json.loads(row[22]),
+    )
+
+
+def _to_values(session: SessionRecord) -> tuple[SqlValue, ...]:
+    return (
+        session.id, session.client, session.project, to_ms(session.started_at),
+        to_ms(session.last_event_at), session.cwd, _ms(session.ended_at), session.end_reason,
+        session.title, session.model, session.branch, session.commit_sha, session.prompt_count,
+        session.turn_count, session.tool_count, session.error_count, session.agent_count,
+        session.observation_count, session.discovery_tokens, _ms(session.summarised_at),
+        session.summarised_turn, session.revision + 1, dump(session.work),
+    )  # fmt: skip
+
+
+def _insert(db: Connection, session: SessionRecord, values: tuple[SqlValue, ...]) -> None:
+    try:
+        db.execute(_INSERT, values)
+    except sqlite3.IntegrityError:
+        raise _changed(session) from None
+
+
+def _changed(session: SessionRecord) -> ConflictError:
+    return ConflictError(
+        f"The session {session.id} was changed by another process.",
+        hint="Read it again and retry.",
+    )
+
+
+def _ms(moment: datetime | None) -> int | None:
+    return None if moment is None else to_ms(moment)
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else from_ms(value)

@@ -1,4 +1,4 @@
-"""Skills made from sessions, their earlier texts and their runs: the `SkillLibrary` port."""
+"""The `GeneratedSkillStore` and `SkillUseStore` ports."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 from wellkept.core.clock import from_ms, to_ms
 from wellkept.core.errors import ConflictError, NotFoundError, UsageError
-from wellkept.store.sqlite.connection.component import Component
+from wellkept.store.sqlite.connection.database import Component
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from wellkept.core.generated_skills import GeneratedSkill, SkillRun, SkillVersion
+    from wellkept.core.ports.skills import SkillUse
     from wellkept.store.sqlite.connection.database import Connection, SqlValue
 
 _COLUMNS: Final = (
@@ -22,7 +24,7 @@ _COLUMNS: Final = (
 
 
 class SqliteGeneratedSkills(Component):
-    """The `SkillLibrary` port."""
+    """The `GeneratedSkillStore` port."""
 
     def generated_skills(self, *, project: str | None) -> list[GeneratedSkill]:
         with self._database.reading() as db:
@@ -36,12 +38,12 @@ class SqliteGeneratedSkills(Component):
     def put_generated_skill(self, skill: GeneratedSkill) -> None:
         from wellkept.core.activity import ActivityKind
         from wellkept.core.changes import Announce
-        from wellkept.store.sqlite.tables.activity import news_of, write_news
+        from wellkept.store.sqlite.tables.activity import activity_entries, write_activity
 
         if not (skill.id and skill.project and skill.name and skill.text):
             raise UsageError("A kept skill needs an id, a project, a name and a text.")
         with self._database.writing() as db:
-            self._keep_edition(db, skill)
+            self._save_version(db, skill)
             values = _values(skill)
             marks = ", ".join("?" * len(values))
             db.execute(
@@ -52,7 +54,7 @@ class SqliteGeneratedSkills(Component):
             )
             if skill.revision == 0:
                 told = Announce(ActivityKind.SKILL_GENERATED, skill.project, skill.name)
-                write_news(db, news_of(db, told), at_ms=to_ms(self._clock()))
+                write_activity(db, activity_entries(db, told), at_ms=to_ms(self._clock()))
 
     def delete_generated_skill(self, skill_id: str) -> bool:
         with self._database.writing() as db:
@@ -71,11 +73,11 @@ class SqliteGeneratedSkills(Component):
 
     def put_skill_run(self, run: SkillRun) -> None:
         if not (run.session_id and run.used_by):
-            raise UsageError("A run of a skill needs a session and someone who used it.")
+            raise UsageError("A skill run needs a session and who used it.")
         outcome = None if run.succeeded is None else int(run.succeeded)
         with self._database.writing() as db:
             if not _known(db, run.skill_id):
-                raise NotFoundError(f"There is no kept skill with the id {run.skill_id}.")
+                raise NotFoundError(f"There is no generated skill with the id {run.skill_id}.")
             db.execute(
                 "INSERT INTO skill_runs VALUES (?, ?, ?, ?, ?) ON CONFLICT (skill, session_id)"
                 " DO UPDATE SET succeeded = coalesce(excluded.succeeded, succeeded)",
@@ -109,18 +111,52 @@ class SqliteGeneratedSkills(Component):
             for skill, session, used_by, at_ms, succeeded in rows
         ]
 
-    def _keep_edition(self, db: Connection, skill: GeneratedSkill) -> None:
-        """Check the revision, and put the former text aside where it changes."""
+    def _save_version(self, db: Connection, skill: GeneratedSkill) -> None:
+        """Check the revision, and save the former text when it changes."""
         before = db.execute(
             "SELECT revision, text, made_by FROM skill_library WHERE id = ?", (skill.id,)
         ).fetchone()
         if (before[0] if before else 0) != skill.revision:
-            raise ConflictError(f"The skill {skill.name!r} was changed meanwhile.")
+            raise ConflictError(f"The skill {skill.name!r} was changed by another process.")
         if before is not None and before[1] != skill.text:
             db.execute(
                 "INSERT INTO skill_editions VALUES (?, ?, ?, ?, ?)",
                 (skill.id, *before, to_ms(skill.updated_at)),
             )
+
+
+class SqliteSkillUses(Component):
+    """The `SkillUseStore` port."""
+
+    def record_skill_use(self, key: str, *, project: str, at: datetime) -> None:
+        if not (key and project):
+            raise UsageError("A use of a command needs the command and a project.")
+        with self._database.writing() as db:
+            db.execute(
+                "INSERT INTO skill_uses VALUES (?, ?, 1, ?) ON CONFLICT (project, skill)"
+                " DO UPDATE SET count = count + 1, last_ms = max(last_ms, excluded.last_ms)",
+                (project, key, to_ms(at)),
+            )
+
+    def skill_uses(self, *, project: str) -> dict[str, SkillUse]:
+        from wellkept.core.ports.skills import SkillUse
+
+        with self._database.reading() as db:
+            rows = db.execute(
+                "SELECT skill, count, last_ms FROM skill_uses WHERE project = ?", (project,)
+            ).fetchall()
+        return {key: SkillUse(key, count, from_ms(last_ms)) for key, count, last_ms in rows}
+
+
+def move_skill_uses(db: Connection, alias: str, target: str) -> None:
+    """Merge the counts of two projects."""
+    db.execute(
+        "INSERT INTO skill_uses SELECT ?, skill, count, last_ms FROM skill_uses"
+        " WHERE project = ? ON CONFLICT (project, skill) DO UPDATE SET"
+        " count = count + excluded.count, last_ms = max(last_ms, excluded.last_ms)",
+        (target, alias),
+    )
+    db.execute("DELETE FROM skill_uses WHERE project = ?", (alias,))
 
 
 def _known(db: Connection, skill_id: str) -> bool:

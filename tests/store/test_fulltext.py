@@ -17,7 +17,7 @@ from wellkept.store.sqlite.connection.database import Connection, Database
 from wellkept.store.sqlite.migrations import migrate
 from wellkept.store.sqlite.search.fulltext import SearchEffort, search_fulltext
 from wellkept.store.sqlite.search.trigrams import search_substrings
-from wellkept.store.sqlite.tables.apply_changes import make_changes
+from wellkept.store.sqlite.tables.apply_changes import apply_changes
 from wellkept.testing import Samples
 from wellkept.testing.conformance.fixtures import EVERYTHING, HERE
 from wellkept.testing.samples import START
@@ -25,9 +25,9 @@ from wellkept.testing.samples import START
 pytestmark = pytest.mark.feature("B1")
 
 UNBOUNDED = SearchEffort(
-    small_project=0, first_look=10_000, scored_rows=10_000, everywhere_rows=10_000
+    small_project_rows=0, first_pass=10_000, scored_rows=10_000, ubiquitous_rows=10_000
 )
-FRUGAL = SearchEffort(small_project=0, first_look=10, scored_rows=40, everywhere_rows=250)
+FRUGAL = SearchEffort(small_project_rows=0, first_pass=10, scored_rows=40, ubiquitous_rows=250)
 VOCABULARY = [f"w{i}" for i in range(200)]
 anything = st.text(st.characters(codec=None), max_size=12) | st.sampled_from(
     ('"', "OR", "NEAR(a b)", "*", "^", "content:", "-", "\0", "\ud800", "w1*", "(", "{}")
@@ -43,7 +43,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     samples, chance = Samples(), random.Random(4)
     weights = [1 / (i + 1) for i in range(len(VOCABULARY))]
     with opened.writing() as db:
-        make_changes(
+        apply_changes(
             db,
             [
                 samples.insert(
@@ -80,13 +80,13 @@ def test_any_string_is_a_safe_term_and_fragment(database: Database, terms: list[
 @given(
     terms=st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6),
     limit=st.integers(1, 60),
-    first_look=st.integers(1, 50),
+    first_pass=st.integers(1, 50),
 )
 def test_filtering_what_was_found_first_equals_searching_inside_the_filter(
-    database: Database, terms: list[str], limit: int, first_look: int
+    database: Database, terms: list[str], limit: int, first_pass: int
 ) -> None:
-    narrow = replace(UNBOUNDED, first_look=first_look)
-    alone = replace(UNBOUNDED, small_project=1_000, scored_rows=1)
+    narrow = replace(UNBOUNDED, first_pass=first_pass)
+    alone = replace(UNBOUNDED, small_project_rows=1_000, scored_rows=1)
     with database.snapshot() as db:
         for where in (HERE, EVERYTHING, replace(HERE, types=(MemoryType.GOTCHA,))):
             plain = search_fulltext(db, terms, EVERYTHING, limit=600, effort=UNBOUNDED)
@@ -106,7 +106,7 @@ def test_a_bounded_search_finds_enough_and_scores_them_as_the_plain_one(
     database: Database, terms: list[str], limit: int
 ) -> None:
     with database.snapshot() as db:
-        frugal = replace(FRUGAL, everywhere_rows=10_000)
+        frugal = replace(FRUGAL, ubiquitous_rows=10_000)
         for where in (HERE, EVERYTHING):
             plain = {
                 h.id: h.score

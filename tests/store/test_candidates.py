@@ -19,7 +19,7 @@ from wellkept.core.query import Filter, SessionPosition
 from wellkept.core.records import replace
 from wellkept.core.types import Scope
 from wellkept.store import open_store
-from wellkept.store.sqlite.connection import sql_functions
+from wellkept.store.sqlite.connection.database import install_functions
 from wellkept.store.sqlite.search.candidates import CandidateReader
 from wellkept.store.sqlite.search.fulltext import search_fulltext
 from wellkept.store.sqlite.search.trigrams import search_substrings
@@ -116,8 +116,8 @@ def assert_alike(
     for where in FILTERS:
         assert kept.passing(db, rows, where) == read.passing(db, rows, where)
         for span in (0, 2):
-            near = kept.around(db, places, where, span=span)
-            assert near == read.around(db, places, where, span=span)
+            near = kept.session_neighbours(db, places, where, span=span)
+            assert near == read.session_neighbours(db, places, where, span=span)
     assert kept.rows_of(db, ids) == read.rows_of(db, ids)
 
 
@@ -125,7 +125,7 @@ def test_kept_facts_follow_every_change_of_another_process(
     store: Store, db: sqlite3.Connection
 ) -> None:
     life = Life(store)
-    kept, read = CandidateReader(from_rows=0, asked_often=0), CandidateReader(up_to_rows=0)
+    kept, read = CandidateReader(min_rows=0, min_queries=0), CandidateReader(max_rows=0)
     for _ in range(120):
         life.step()
         assert_alike(db, kept, read, [*life.known, "unknown"])
@@ -139,7 +139,7 @@ def test_more_changes_than_are_listed_make_it_read_all_again(
     life = Life(store)
     for _ in range(40):
         life.step()
-    kept, read = CandidateReader(from_rows=0, asked_often=0), CandidateReader(up_to_rows=0)
+    kept, read = CandidateReader(min_rows=0, min_queries=0), CandidateReader(max_rows=0)
     assert_alike(db, kept, read, list(life.known))
     for _ in range(10):
         life.step()
@@ -150,7 +150,7 @@ def test_more_changes_than_are_listed_make_it_read_all_again(
 def test_vectors_follow_every_change_of_another_process(
     store: Store, db: sqlite3.Connection
 ) -> None:
-    life, search, facts = Life(store), VectorSearch(), CandidateReader()
+    life, search, candidates = Life(store), VectorSearch(), CandidateReader()
     query, everything = life.samples.vector(), Filter(project=None)
     for number in range(90):
         life.step()
@@ -160,8 +160,12 @@ def test_vectors_follow_every_change_of_another_process(
             db.execute(FORGET)
         said = [
             (
-                one.nearest(db, query, model_id="m", where=everything, limit=500, facts=facts),
-                one.similarities(db, query, model_id="m", ids=list(life.known), facts=facts),
+                one.nearest(
+                    db, query, model_id="m", where=everything, limit=500, candidates=candidates
+                ),
+                one.similarities(
+                    db, query, model_id="m", ids=list(life.known), candidates=candidates
+                ),
             )
             for one in (search, VectorSearch())
         ]
@@ -173,9 +177,13 @@ def test_vectors_follow_every_change_of_another_process(
 def test_a_small_store_and_a_first_question_read_rows(store: Store, db: sqlite3.Connection) -> None:
     store.apply([Samples().insert("alpha", project="one")])
     where = Filter(project="one")
-    for facts in (CandidateReader(), CandidateReader(from_rows=0), CandidateReader(asked_often=0)):
-        assert len(facts.passing(db, [1], where)) == 1
-        facts.forget()
+    for candidates in (
+        CandidateReader(),
+        CandidateReader(min_rows=0),
+        CandidateReader(min_queries=0),
+    ):
+        assert len(candidates.passing(db, [1], where)) == 1
+        candidates.clear()
 
 
 def test_a_span_wider_than_any_session_is_answered_like_any_other(
@@ -183,11 +191,11 @@ def test_a_span_wider_than_any_session_is_answered_like_any_other(
 ) -> None:
     samples = Samples(project="one")
     store.apply([samples.insert(f"n{i}", session_id="s", seq=i * 10**12) for i in range(9)])
-    kept, read = CandidateReader(from_rows=0, asked_often=0), CandidateReader(up_to_rows=0)
+    kept, read = CandidateReader(min_rows=0, min_queries=0), CandidateReader(max_rows=0)
     for span in (10**12, 2**62, 2**80):
         asked = [SessionPosition("s", 0), SessionPosition("s", 8 * 10**12)]
-        near = kept.around(db, asked, FILTERS[0], span=span)
-        assert near == read.around(db, asked, FILTERS[0], span=span)
+        near = kept.session_neighbours(db, asked, FILTERS[0], span=span)
+        assert near == read.session_neighbours(db, asked, FILTERS[0], span=span)
         assert len(near) >= 4
 
 
@@ -197,13 +205,13 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(
     samples = Samples(project="one")
     good, bad = samples.insert("good"), samples.insert("bad")
     store.apply([good, bad])
-    kept = CandidateReader(from_rows=0, asked_often=0)
+    kept = CandidateReader(min_rows=0, min_queries=0)
     assert len(kept.passing(db, [1, 2], FILTERS[0])) == 2
     db.execute("UPDATE memories SET type = 'nonsense' WHERE row = 2")
-    for facts in (kept, CandidateReader(from_rows=0, asked_often=0), CandidateReader()):
-        assert [c.id for c in facts.passing(db, [1], FILTERS[0]).values()] == [good.memory.id]
+    for candidates in (kept, CandidateReader(min_rows=0, min_queries=0), CandidateReader()):
+        assert [c.id for c in candidates.passing(db, [1], FILTERS[0]).values()] == [good.memory.id]
         with pytest.raises(StoreCorruptError, match=bad.memory.id):
-            facts.passing(db, [1, 2], FILTERS[0])
+            candidates.passing(db, [1, 2], FILTERS[0])
     db.execute("UPDATE memories SET type = 'fact' WHERE row = 2")
     assert len(kept.passing(db, [1, 2], FILTERS[0])) == 2
 
@@ -211,18 +219,18 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_answered(
 def test_what_another_thread_learned_meanwhile_does_not_disturb_a_search(
     store: Store, path: Path, db: sqlite3.Connection
 ) -> None:
-    facts, where = CandidateReader(from_rows=0, asked_often=0), FILTERS[0]
+    candidates, where = CandidateReader(min_rows=0, min_queries=0), FILTERS[0]
     samples = Samples(project="one")
     added = [samples.insert(f"alpha beta {i}") for i in range(3)]
     store.apply(added)
     with closing(sqlite3.connect(path, isolation_level=None)) as earlier:
-        sql_functions.install(earlier)
+        install_functions(earlier)
         earlier.execute("BEGIN")
         earlier.execute("SELECT count(*) FROM memories").fetchone()
         store.apply([Delete(added[0].memory.id), Close(added[1].memory.id, START)])
-        assert len(facts.passing(db, [1, 2, 3], where)) == 1
+        assert len(candidates.passing(db, [1, 2, 3], where)) == 1
         for found in (
-            search_substrings(earlier, ["lph"], where, limit=5, facts=facts),
-            search_fulltext(earlier, ["beta"], where, limit=5, facts=facts),
+            search_substrings(earlier, ["lph"], where, limit=5, candidates=candidates),
+            search_fulltext(earlier, ["beta"], where, limit=5, candidates=candidates),
         ):
             assert [hit.id for hit in found] == [added[2].memory.id]

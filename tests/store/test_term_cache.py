@@ -70,7 +70,7 @@ def _kept(*, budget_bytes: int = 10_000_000) -> TermCache:
     import numpy as np  # a process that has not loaded it lets FTS5 answer its first questions
 
     assert np
-    return TermCache(from_rows=1, budget_bytes=budget_bytes)
+    return TermCache(min_rows=1, budget_bytes=budget_bytes)
 
 
 def _plain(
@@ -91,9 +91,9 @@ def _rows(found: Sequence[tuple[int, float]] | None) -> list[int]:
 def test_sums_of_shares_are_the_scores_of_the_whole_query(
     db: sqlite3.Connection, limit: int
 ) -> None:
-    frequent = _kept()
+    term_cache = _kept()
     for _ in range(2):
-        found = frequent.best(db, _ASKED, limit=limit)
+        found = term_cache.best(db, _ASKED, limit=limit)
         assert found is not None
         expected = _plain(db, _ASKED, limit=limit)
         assert _rows(found) == _rows(expected)
@@ -101,17 +101,17 @@ def test_sums_of_shares_are_the_scores_of_the_whole_query(
 
 
 def test_random_queries_agree_with_fts5(db: sqlite3.Connection) -> None:
-    chance, frequent = random.Random(9), _kept()
+    chance, term_cache = random.Random(9), _kept()
     for _ in range(60):
         terms = [f'"{word}"' for word in chance.sample(_WORDS, k=chance.randint(1, 6))]
-        assert _rows(frequent.best(db, terms, limit=20)) == _rows(_plain(db, terms, limit=20))
+        assert _rows(term_cache.best(db, terms, limit=20)) == _rows(_plain(db, terms, limit=20))
 
 
 def test_rows_that_came_later_are_found(store: Store, db: sqlite3.Connection) -> None:
-    frequent = _kept()
-    frequent.best(db, _ASKED, limit=50)
+    term_cache = _kept()
+    term_cache.best(db, _ASKED, limit=50)
     store.apply([Insert(_memory(400, "word0 word3 word41"), IndexEntry())])
-    found = frequent.best(db, _ASKED, limit=500)
+    found = term_cache.best(db, _ASKED, limit=500)
     assert 401 in _rows(found)
     assert set(_rows(found)) == set(_rows(_plain(db, _ASKED, limit=500)))
 
@@ -119,7 +119,7 @@ def test_rows_that_came_later_are_found(store: Store, db: sqlite3.Connection) ->
 def test_scores_stay_those_of_fts5_while_a_store_grows_and_shrinks(
     store: Store, db: sqlite3.Connection
 ) -> None:
-    frequent, chance = _kept(), random.Random(11)
+    term_cache, chance = _kept(), random.Random(11)
     asked = (*_ASKED, '"word1 word0"', '"word7"', '"brandnew"')
     for number in range(400, 460):
         text = chance.choice(
@@ -128,33 +128,33 @@ def test_scores_stay_those_of_fts5_while_a_store_grows_and_shrinks(
         store.apply([Insert(_memory(number, text), IndexEntry("word7 word1 word0"))])
         if number % 9 == 0:
             store.apply([Delete(_memory(number - 300, "").id)])
-        found, expected = frequent.best(db, asked, limit=900), _plain(db, asked, limit=900)
+        found, expected = term_cache.best(db, asked, limit=900), _plain(db, asked, limit=900)
         assert _rows(found) == _rows(expected)
         assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
 
 
 def test_an_edited_text_is_scored_as_it_now_stands(store: Store, db: sqlite3.Connection) -> None:
-    frequent = _kept()
-    best = _rows(frequent.best(db, _ASKED, limit=50))[0]
+    term_cache = _kept()
+    best = _rows(term_cache.best(db, _ASKED, limit=50))[0]
     store.apply([Replace(replace(_memory(best - 1, "something else"), tags=("t",)), IndexEntry())])
-    assert best not in _rows(frequent.best(db, _ASKED, limit=500))
-    assert _rows(frequent.best(db, _ASKED, limit=50)) == _rows(_plain(db, _ASKED))
+    assert best not in _rows(term_cache.best(db, _ASKED, limit=500))
+    assert _rows(term_cache.best(db, _ASKED, limit=50)) == _rows(_plain(db, _ASKED))
 
 
 def test_a_rebuilt_word_index_is_read_again(store: Store, db: sqlite3.Connection) -> None:
-    frequent = _kept()
-    frequent.best(db, _ASKED, limit=50)
+    term_cache = _kept()
+    term_cache.best(db, _ASKED, limit=50)
     (before,) = db.execute("SELECT count FROM text_edits").fetchone()
     store.repair()
     assert db.execute("SELECT count FROM text_edits").fetchone()[0] > before
-    assert _rows(frequent.best(db, _ASKED, limit=50)) == _rows(_plain(db, _ASKED))
+    assert _rows(term_cache.best(db, _ASKED, limit=50)) == _rows(_plain(db, _ASKED))
 
 
 def test_a_deleted_memory_is_no_hit_of_the_store(store: Store, db: sqlite3.Connection) -> None:
-    frequent = _kept()
-    best = _rows(frequent.best(db, _ASKED, limit=50))[0]
+    term_cache = _kept()
+    best = _rows(term_cache.best(db, _ASKED, limit=50))[0]
     store.apply([Delete(_memory(best - 1, "").id)])
-    still = _rows(frequent.best(db, _ASKED, limit=50))
+    still = _rows(term_cache.best(db, _ASKED, limit=50))
     standing = {row for (row,) in db.execute("SELECT row FROM memories")}
     assert set(still) - standing <= {best}, "the caller checks what stands"
 
@@ -162,11 +162,11 @@ def test_a_deleted_memory_is_no_hit_of_the_store(store: Store, db: sqlite3.Conne
 def test_words_that_became_rare_or_frequent_by_deletions_are_weighed_anew(
     store: Store, db: sqlite3.Connection
 ) -> None:
-    frequent = _kept()
-    frequent.best(db, _ASKED, limit=50)
+    term_cache = _kept()
+    term_cache.best(db, _ASKED, limit=50)
     holding = set(_rows(_plain(db, ('"word0"',), limit=400)))
     store.apply([Delete(_memory(row - 1, "").id) for row in holding if row % 4])
-    found, expected = frequent.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
+    found, expected = term_cache.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
     assert _rows(found) == _rows(expected)
     assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
 
@@ -175,22 +175,22 @@ def test_what_is_kept_of_a_store_ends_with_its_history(
     store: Store, db: sqlite3.Connection, path: Path, tmp_path: Path
 ) -> None:
     store.backup(tmp_path / "backup.db")
-    frequent = _kept()
+    term_cache = _kept()
     store.apply([Replace(_memory(n, "word0 word41"), IndexEntry()) for n in range(9)])
-    frequent.best(db, _ASKED, limit=50)
+    term_cache.best(db, _ASKED, limit=50)
     with closing(sqlite3.connect(tmp_path / "backup.db")) as backup:
         backup.backup(db)
     db.executemany("UPDATE memories SET extra = 'word3' WHERE row = ?", [(n,) for n in range(9)])
     db.commit()
-    found, expected = frequent.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
+    found, expected = term_cache.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
     assert _rows(found) == _rows(expected)
     assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
 
 
 def test_a_small_budget_changes_nothing_but_what_is_kept(db: sqlite3.Connection) -> None:
-    frequent = _kept(budget_bytes=100)
+    term_cache = _kept(budget_bytes=100)
     for _ in range(3):
-        assert _rows(frequent.best(db, _ASKED, limit=20)) == _rows(_plain(db, _ASKED, limit=20))
+        assert _rows(term_cache.best(db, _ASKED, limit=20)) == _rows(_plain(db, _ASKED, limit=20))
 
 
 def test_a_small_store_is_left_to_fts5(db: sqlite3.Connection) -> None:
@@ -220,11 +220,11 @@ def test_long_texts_and_repeated_words_score_as_fts5_scores_them(
 def test_more_edits_than_the_store_names_are_seen_all_the_same(
     store: Store, db: sqlite3.Connection
 ) -> None:
-    frequent, chance = _kept(), random.Random(3)
-    frequent.best(db, _ASKED, limit=50)
+    term_cache, chance = _kept(), random.Random(3)
+    term_cache.best(db, _ASKED, limit=50)
     for _ in range(3):
         store.apply([Replace(_memory(n, _text(chance)), IndexEntry()) for n in range(400)])
-    found, expected = frequent.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
+    found, expected = term_cache.best(db, _ASKED, limit=900), _plain(db, _ASKED, limit=900)
     assert _rows(found) == _rows(expected)
     assert _scores(found) == pytest.approx(_scores(expected), rel=1e-12)
     assert db.execute("SELECT count(*) FROM edited_texts").fetchone()[0] == 1_000

@@ -279,9 +279,9 @@ class TestTheBackup:
         middle = len(content) // 2 // 4096 * 4096
         content[middle : middle + 4096] = b"\xab" * 4096
         backup.write_bytes(content)
-        with pytest.raises(StoreCorruptError, match="no healthy backup"):
+        with pytest.raises(StoreCorruptError, match="is corrupt"):
             verify_backup(backup, present)
-        with pytest.raises(StoreCorruptError, match="no healthy backup"):
+        with pytest.raises(StoreCorruptError, match="is corrupt"):
             restore_store(backup, present)
         assert held(present) == 2
         assert kept_beside(present) == []
@@ -296,7 +296,7 @@ class TestTheBackup:
                 restore_store(tmp_path / name, present)
             with pytest.raises(StoreCorruptError, match=name) as refused:
                 verify_backup(tmp_path / name, present)
-            assert refused.value.hint == "Nothing was changed. Name another backup."
+            assert refused.value.hint == "Nothing was changed. Choose another backup."
         for name in ("missing", "."):
             with pytest.raises(UsageError, match="no file"):
                 restore_store(tmp_path / name, present)
