@@ -27,7 +27,7 @@ def test_detection_follows_the_project_as_it_changes(tmp_path: Path) -> None:
         assert wk.skills.detect().found == ()
         (tmp_path / "package.json").write_text('{"dependencies": {"react": "19"}}', "utf-8")
         (found,) = wk.skills.detect().found
-        assert (found.skill.name, found.reason) == ("react-rules", 'package.json holds "react"')
+        assert (found.skill.name, found.reason) == ("react-rules", 'package.json contains "react"')
         (tmp_path / "package.json").unlink()
         assert wk.skills.detect().found == ()
 

@@ -124,8 +124,8 @@ def test_a_session_gives_one_skill_and_the_same_work_none_again(
     route_skill(desk, wk)
     add_route(desk.session("session-2"))
     desk.drain(wk)
-    assert _reason(wk, "session-1") == f"the skill {NAME!r} was made of it"
-    assert _reason(wk, "session-2").startswith(f"{NAME!r} is for that already")
+    assert _reason(wk, "session-1") == f"the skill {NAME!r} was generated from it"
+    assert _reason(wk, "session-2").startswith(f"{NAME!r} has the same purpose")
 
 
 @pytest.mark.parametrize("embedder", ["none", "static"])
@@ -141,7 +141,7 @@ def test_likeness_is_found_by_words_and_by_meaning_and_other_work_is_not_alike(
         desk.drain(wk)
         found = wk.skills.generate()
         assert [skill.session_ids for skill in found.made] == [("session-1",), ("session-3",)]
-        assert "is for that already" in found.passed[0].reason
+        assert "has the same purpose" in found.passed[0].reason
 
 
 def test_what_was_rejected_is_not_offered_again_and_is_no_skill(
@@ -180,7 +180,7 @@ def test_a_session_needs_an_end_three_calls_and_a_good_outcome(
         desk.drain(patient)
         assert "3 are needed" in _reason(patient, "too-short")
         assert _reason(patient, "failing") == "its last tests or checks fail"
-        assert _reason(patient, "reading") == "its steps were not kept"
+        assert _reason(patient, "reading") == "its steps were not recorded"
 
 
 def test_a_complaint_without_proof_after_it_is_a_failure(desk: Desk, wk: wellkept.Wellkept) -> None:
@@ -188,7 +188,7 @@ def test_a_complaint_without_proof_after_it_is_a_failure(desk: Desk, wk: wellkep
     worker.edit("a.py", "b", "c").edit("b.py", "b", "c").run("make app", "ok").turn()
     worker.prompt("It still does not work").edit("a.py", "c", "d").run("make app", "ok").end()
     desk.drain(wk)
-    assert _reason(wk, "complaint") == "the person said that it does not work"
+    assert _reason(wk, "complaint") == "the user said that it does not work"
 
 
 def test_edits_that_were_taken_back_are_left_out(desk: Desk, wk: wellkept.Wellkept) -> None:
@@ -226,7 +226,7 @@ def test_a_commit_that_no_branch_holds_any_more_is_a_failure(
         desk.drain(fresh)
         assert fresh.skills.generate("lost", dry_run=True).made
         git("reset", "-q", "--hard", "HEAD~1")
-        assert _reason(fresh, "lost") == "its commit is on no branch any more"
+        assert _reason(fresh, "lost") == "its commit is no longer on a branch"
 
 
 def test_an_unknown_session_and_that_of_another_project_are_refused(

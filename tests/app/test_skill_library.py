@@ -58,7 +58,7 @@ def test_sessions_that_did_the_same_are_merged_counted_and_the_old_text_is_kept(
 
 def test_one_session_is_too_little_to_refine(desk: Desk, wk: wellkept.Wellkept) -> None:
     route_skill(desk, wk)
-    with pytest.raises(UsageError, match="Only 1 good session"):
+    with pytest.raises(UsageError, match="there are 1"):
         wk.skills.refine(NAME)
     with pytest.raises(NotFoundError):
         wk.skills.refine("nothing")

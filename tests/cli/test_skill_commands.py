@@ -78,7 +78,7 @@ def test_removing_asks_and_can_be_looked_at_first(cli: Cli) -> None:
     assert cli("skill", "delete", "deploy", "--yes").code == exit_codes.OK
     assert not path.parent.exists()
     missing = cli("skill", "show", "deplay")
-    assert (missing.code, "no skill" in missing.err) == (3, True)
+    assert (missing.code, "Unknown skill" in missing.err) == (3, True)
 
 
 def test_validation_prints_every_finding_with_its_line_and_ends_with_one(cli: Cli) -> None:
@@ -117,4 +117,4 @@ def test_clashes_are_shown(cli: Cli) -> None:
 
 def test_an_address_that_is_not_safe_is_refused(cli: Cli) -> None:
     refused = cli("skill", "add", "http://example.org/SKILL.md", "--yes")
-    assert (refused.code, "only https" in refused.err) == (exit_codes.USAGE, True)
+    assert (refused.code, "not https" in refused.err) == (exit_codes.USAGE, True)

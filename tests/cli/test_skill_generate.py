@@ -45,7 +45,7 @@ def test_what_is_made_is_told_and_what_is_passed_over_with_the_reason(cli: Cli) 
     made = cli("skill", "generate")
     assert made.code == exit_codes.OK
     assert made.out == f"Made {NAME} from session session-1\n"
-    assert f"'{NAME}' is for that already" in made.err
+    assert f"'{NAME}' has the same purpose" in made.err
     again = cli("skill", "generate", "--json")
     assert again.code == exit_codes.NOTHING
     assert [one["session_id"] for one in again.json["passed"]] == ["session-1", "session-2"]

@@ -63,7 +63,7 @@ def test_the_page_makes_skills_of_sessions_and_is_told_why_others_give_none(web:
     )
     assert "review" in skill["note"]
     (passed,) = web.post("skill_generate", session="session-2")["passed"]
-    assert "is for that already" in passed["reason"]
+    assert "has the same purpose" in passed["reason"]
     assert [(one["name"], one["document"]) for one in _made(web)] == [(NAME, "")]
 
 

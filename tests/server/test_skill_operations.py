@@ -44,8 +44,8 @@ def test_an_agent_finds_a_skill_and_runs_it(talk: Talk) -> None:
 
 @pytest.mark.feature("C5")
 def test_an_agent_cannot_run_what_is_for_people(talk: Talk) -> None:
-    assert "by a person" in talk.error("skill_run", name="pay")
-    assert "by a person" in talk.error("skill_run", name="remember", arguments="x")
+    assert "by the user" in talk.error("skill_run", name="pay")
+    assert "by the user" in talk.error("skill_run", name="remember", arguments="x")
     assert "no command" in talk.error("skill_run", name="nosuch")
     assert talk.text("skill_search", query="pay", limit=50) == "No skill fits."
 

@@ -76,7 +76,7 @@ def test_people_and_models_see_what_is_meant_for_them() -> None:
     assert table.get("hidden", by=Invoker.MODEL).is_hidden
     with pytest.raises(UsageError, match="not for people"):
         table.get("hidden")
-    with pytest.raises(UsageError, match="only be run by a person"):
+    with pytest.raises(UsageError, match="only be run by the user"):
         table.get("pay", by=Invoker.MODEL)
 
 
@@ -88,7 +88,7 @@ def test_what_is_off_or_empty_is_not_run_and_says_why() -> None:
     with pytest.raises(UsageError, match="switched off") as caught:
         table.get("off")
     assert "skill enable off" in str(caught.value)
-    with pytest.raises(UsageError, match="nothing to do"):
+    with pytest.raises(UsageError, match="no instructions"):
         table.get("empty")
 
 

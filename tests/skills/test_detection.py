@@ -11,7 +11,12 @@ from tests.skills.choosing import skill
 from tests.skills.reading import document, skill_of
 from wellkept.core.skills import InjectionPhase
 from wellkept.skills.globs import PathTable, glob_matches, mentioned_paths
-from wellkept.skills.selection.detection import BY_GLOB, BY_RULE, allows_phase, detect_skills
+from wellkept.skills.selection.detection import (
+    GLOB_STRENGTH,
+    RULE_STRENGTH,
+    allows_phase,
+    detect_skills,
+)
 from wellkept.skills.selection.project_files import ProjectFiles, scan_project
 
 pytestmark = pytest.mark.feature("F3")
@@ -28,11 +33,11 @@ def test_a_rule_holds_when_a_file_is_there_and_a_pattern_stands_in_it() -> None:
     project = ProjectFiles.of({"package.json": '{"dependencies": {"react": "19"}}'})
     (found,) = detect_skills([REACT, RUST], project)
     assert found.skill is REACT
-    assert found.reason == 'package.json holds "react"'
+    assert found.reason == 'package.json contains "react"'
     assert (found.files, found.patterns, found.strength) == (
         ("package.json",),
         ('"react"',),
-        BY_RULE,
+        RULE_STRENGTH,
     )
 
 
@@ -65,13 +70,13 @@ def test_files_without_patterns_need_only_be_there_and_may_be_globs() -> None:
 def test_a_manifest_further_down_counts_and_the_nearest_is_named() -> None:
     project = ProjectFiles.of({"web/package.json": '"next"', "web/a/package.json": '"next"'})
     (found,) = detect_skills([REACT], project)
-    assert found.reason == 'web/package.json holds "next"'
+    assert found.reason == 'web/package.json contains "next"'
 
 
 def test_files_that_a_skill_is_about_are_a_weaker_sign() -> None:
     sql = skill("sql", globs=("**/*.sql",))
     (found,) = detect_skills([sql], ProjectFiles.of({"db/report.sql": ""}))
-    assert (found.reason, found.strength) == ("the project has db/report.sql", BY_GLOB)
+    assert (found.reason, found.strength) == ("the project has db/report.sql", GLOB_STRENGTH)
 
 
 def test_the_highest_priority_comes_first_and_what_is_off_does_not_come() -> None:
@@ -181,7 +186,7 @@ def test_a_document_says_which_files_it_is_about(field: str) -> None:
     made = skill_of(document(more=f"{field}\n"))
     assert made.globs == ("**/*.{ts,tsx}", "src/*.js")
     assert [one.strength for one in detect_skills([made], ProjectFiles.of({"a/b.tsx": ""}))] == [
-        BY_GLOB
+        GLOB_STRENGTH
     ]
 
 

@@ -68,22 +68,22 @@ def told(
     [
         (told(edit("a"), TEST), "success", "tests passed after the last edit"),
         (told(edit("a"), run("ruff check", "check")), "success", "checks passed after the last"),
-        (told(TEST, edit("a"), COMMIT), "success", "a commit was made and stays"),
-        (told(TEST, edit("a")), "unproven", "nothing tells"),
+        (told(TEST, edit("a"), COMMIT), "success", "a commit was made and kept"),
+        (told(TEST, edit("a")), "unproven", "no sign whether it worked"),
         (told(edit("a"), run("./deploy")), "success", "its last command worked"),
         (told(edit("a"), run("./deploy", ok=False)), "failure", "its last command failed"),
         (told(edit("a"), BROKEN), "failure", "its last tests or checks fail"),
         (told(edit("a"), BROKEN, edit("a"), TEST), "success", "tests passed"),
         (told(edit("a"), BROKEN, run("./deploy")), "failure", "its last tests or checks fail"),
-        (told(edit("a"), COMMIT, run("git revert HEAD")), "failure", "its edits were taken back"),
-        (told(edit("a"), COMMIT, run("git reset --hard HEAD~1")), "failure", "taken back"),
-        (told(edit("a"), run("git stash", "look")), "failure", "its edits were taken back"),
+        (told(edit("a"), COMMIT, run("git revert HEAD")), "failure", "its edits were reverted"),
+        (told(edit("a"), COMMIT, run("git reset --hard HEAD~1")), "failure", "reverted"),
+        (told(edit("a"), run("git stash", "look")), "failure", "its edits were reverted"),
         (
             told(edit("a"), run("git stash", "look"), run("git stash pop", "look"), TEST),
             "success",
             "tests passed",
         ),
-        (told(edit("a"), COMMIT, is_commit_lost=True), "failure", "on no branch any more"),
+        (told(edit("a"), COMMIT, is_commit_lost=True), "failure", "no longer on a branch"),
         (
             told(edit("a"), prompts=("Add it", "Thanks, that works")),
             "success",
@@ -113,9 +113,9 @@ def told(
         (
             told(edit("a"), prompts=("Do", "不行", "现在可以了，谢谢")),
             "success",
-            "the person said that it works",
+            "the user said that it works",
         ),
-        (told(), "unproven", "nothing tells"),
+        (told(), "unproven", "no sign whether it worked"),
     ],
 )
 def test_the_first_rule_that_holds_decides(
@@ -127,9 +127,9 @@ def test_the_first_rule_that_holds_decides(
 
 
 def test_a_session_that_goes_on_or_did_one_thing_is_passed_over() -> None:
-    assert skip_reason(told(edit("a"), TEST, is_open=True)) == "it is still going on"
+    assert skip_reason(told(edit("a"), TEST, is_open=True)) == "it is still open"
     assert skip_reason(told(edit("a"), TEST, tool_count=2)) is not None
-    assert skip_reason(told(TEST)) == "it holds no procedure of several steps"
+    assert skip_reason(told(TEST)) == "it has no procedure of several steps"
     assert skip_reason(told(edit("a"), TEST)) is None
 
 

@@ -202,7 +202,7 @@ def test_only_hooks_of_the_event_run(project: Project) -> None:
     project.hooks.trust()
     assert project.hooks.run("PreToolUse", tool="Bash", skills=["demo"]).results == ()
     assert len(project.hooks.run("stop", skills=["demo"]).results) == 1
-    with pytest.raises(UsageError, match="no hook event"):
+    with pytest.raises(UsageError, match="Unknown hook event"):
         project.hooks.run("Nonsense", skills=["demo"])
 
 

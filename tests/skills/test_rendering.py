@@ -110,5 +110,5 @@ def test_no_room_at_all_is_an_error_and_not_an_empty_prompt() -> None:
 
 def test_the_prompt_of_another_server_is_asked_for_there() -> None:
     prompt = replace(skill("server:prompt"), format=SkillFormat.PROMPT)
-    with pytest.raises(UsageError, match="is with the server"):
+    with pytest.raises(UsageError, match="is on the server"):
         render_prompt(prompt)

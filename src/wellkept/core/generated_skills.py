@@ -1,8 +1,8 @@
-"""Skills made from sessions, as they are kept: the document, where it comes from, and how it fared.
+"""Skills generated from sessions, as stored: the document, its origin, and the results of its use.
 
-Invariants: nothing is switched on that nobody looked at, unless a setting says so; every earlier
-text of a skill is kept as an edition; rates and streaks are counted from the runs, never stored.
-Knows nothing of how a document is made.
+Invariants: nothing is enabled before review, unless a setting says so; every earlier text of a
+skill is stored as an edition; rates and streaks are computed from the runs, never stored. Knows
+nothing of how a document is generated.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Final, Literal, TypeAlias
 from wellkept.core.records import record
 
 FAILURES_TO_SWITCH_OFF: Final = 2
-"""How many runs in a row must fail before a skill is switched off."""
+"""A skill is disabled after this many failed runs in a row."""
 
 MadeBy: TypeAlias = Literal["rules", "model", "person"]
 
 
 class SkillOrigin(StrEnum):
-    """How a kept skill came to be."""
+    """How a generated skill was made."""
 
     GENERATED = "generated"
     """From one session."""
     REFINED = "refined"
-    """From several that were alike."""
+    """From several similar sessions."""
 
 
 class SkillReview(StrEnum):
-    """What a person said of a kept skill."""
+    """The user's review of a generated skill."""
 
     PENDING = "pending"
     ACCEPTED = "accepted"
@@ -39,8 +39,8 @@ class SkillReview(StrEnum):
 
 @record(kw_only=True)
 class GeneratedSkill:
-    """One kept skill; `text` is its whole SKILL.md. `revision` counts how often it was written, 0
-    means never. `note` says in words why it is off."""
+    """One generated skill; `text` is its whole SKILL.md. `revision` counts how often it was
+    written, 0 means never. `note` says why it is off."""
 
     id: str
     project: str
@@ -61,8 +61,8 @@ class GeneratedSkill:
 
 
 @record
-class SkillVersion:
-    """What a skill said before it was written anew."""
+class SkillEdition:
+    """An earlier text of a skill."""
 
     revision: int
     text: str
@@ -83,7 +83,7 @@ class SkillRun:
 
 @record
 class SkillStats:
-    """How a skill fared: in how many sessions it was used, judged, and went well."""
+    """In how many sessions a skill was used, judged and successful."""
 
     uses: int = 0
     judged: int = 0
@@ -97,8 +97,8 @@ class SkillStats:
 
 
 def skill_stats(runs: Iterable[SkillRun], *, since: datetime | None = None) -> SkillStats:
-    """The record that runs add up to; a streak of failures counts only after `since`, when a
-    person last had a look."""
+    """The statistics of some runs; a streak of failures counts only after `since`, the time of the
+    last review."""
     ordered = sorted(runs, key=lambda run: (run.at, run.session_id))
     judged = [run for run in ordered if run.succeeded is not None]
     streak = 0

@@ -1,10 +1,10 @@
-"""A skill: a named instruction that a person, a project or a session wrote for agents.
+"""Skills: named instructions that users, projects or sessions provide for agents.
 
-`Skill` is one document as it was read, whatever its format, with every front-matter field typed.
-`SkillIndex` is all skills that hold in one place: one winner for each name, and what it covers.
-Invariant: a record is complete and never changes; whatever was wrong with a document stands in its
-`findings`, and an unknown field stands in `extra` as it was written.
-Knows nothing of files, of YAML, of how a skill is chosen or run.
+`Skill` is one document as it was read, in any format, with every front-matter field typed.
+`SkillIndex` is all skills available in one project: one winner for each name, and what it covers.
+
+Invariant: records are complete and immutable. Problems of a document are in `findings`; unknown
+fields are in `extra` as written. Knows nothing of files, YAML, or how a skill is chosen or run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ID_HASH_CHARS = 12
 
 
 class SkillKind(StrEnum):
-    """Where a skill comes from; `PRIORITY_RANGES` says which kind covers which."""
+    """The kind of source a skill comes from; `PRIORITY_RANGES` says which kind wins."""
 
     BUILTIN = "builtin"
     EXTERNAL = "external"
@@ -45,7 +45,7 @@ PRIORITY_RANGES: Mapping[SkillKind, tuple[int, int]] = {
 
 
 class SkillFormat(StrEnum):
-    """How a skill is written down."""
+    """The format of a skill document."""
 
     FULL = "full"
     """A folder with SKILL.md."""
@@ -67,7 +67,7 @@ class InjectionPhase(StrEnum):
 
 
 class SkillContext(StrEnum):
-    """Where a skill runs when it is invoked: in the conversation, or in an agent of its own."""
+    """Where an invoked skill runs: in the conversation, or in an agent of its own."""
 
     MAIN = "main"
     FORK = "fork"
@@ -81,9 +81,17 @@ class HookEvent(StrEnum):
     STOP = "Stop"
 
 
+class Severity(StrEnum):
+    """An error breaks a rule of the format, so other readers may refuse the document; a warning is
+    probably a mistake."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
 @record
 class SkillFinding:
-    """One thing that is wrong with a skill document or its surroundings.
+    """One problem of a skill document or its source.
 
     An error breaks a rule of the format, so other readers may refuse the document; a warning is
     probably not what the author meant.
@@ -105,7 +113,7 @@ class SkillFinding:
 
 @record
 class SkillSource:
-    """A place that skills come from; `name` is how people know it (`.claude/skills`, `vercel`)."""
+    """A source of skills; `name` is how users know it (`.claude/skills`, `vercel`)."""
 
     kind: SkillKind
     name: str
@@ -115,9 +123,9 @@ class SkillSource:
 
 @record
 class SkillHook:
-    """A shell command that goes with a skill. An empty matcher fits every tool.
+    """A shell command that belongs to a skill. An empty matcher fits every tool.
 
-    `matcher` is a regular expression over tool names, as it was written.
+    `matcher` is a regular expression over tool names, as written.
     """
 
     event: HookEvent
@@ -130,7 +138,7 @@ class SkillHook:
 
 @record
 class SkillDetection:
-    """What in a project makes a skill apply: files that are there, patterns that are in them."""
+    """What makes a skill apply to a project: files that exist, patterns in them."""
 
     files: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
@@ -138,7 +146,7 @@ class SkillDetection:
 
 @record
 class SkillReminders:
-    """What to remind an agent of, at three lengths; None when the document has none."""
+    """Reminder texts at three lengths; None when the document has none."""
 
     sparse: str | None = None
     normal: str | None = None
@@ -147,7 +155,7 @@ class SkillReminders:
 
 @record
 class SkillInterface:
-    """How a skill is shown to people (SKILL.toml). Icons are files inside the skill's assets."""
+    """How a skill is displayed (SKILL.toml). Icons are files inside the skill's assets."""
 
     display_name: str | None = None
     short_description: str | None = None
@@ -172,14 +180,14 @@ class SkillInvocation:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the skill is left out of what people are shown."""
+        """Whether the skill is not listed for users."""
         return not self.user_invocable
 
 
 @record(kw_only=True)
 class Skill:
-    """One skill as it was read. `path` is its file, None when it has none; `base_dir` is the
-    folder that relative paths in its body start from."""
+    """One skill as it was read. `path` is its file, None when it has none; `base_dir` is the folder
+    that relative paths in its body start from."""
 
     name: str
     description: str
@@ -201,50 +209,50 @@ class Skill:
     hooks: tuple[SkillHook, ...] = ()
     detection: SkillDetection | None = None
     inject_into: tuple[InjectionPhase, ...] = ()
-    """Empty when the document does not say; the selection decides then."""
+    """Empty when the document does not say; then selection decides."""
     globs: tuple[str, ...] = ()
-    """Files the skill is about (`globs`, `paths`): patterns from the project's folder."""
+    """Files the skill is about (`globs`, `paths`): patterns relative to the project's folder."""
     reminders: SkillReminders = SkillReminders()
     interface: SkillInterface | None = None
     extra: tuple[tuple[str, str], ...] = ()
-    """Fields that Wellkept does not know: the key and its value, both as written."""
+    """Unknown fields: key and value, both as written."""
     enabled: bool = True
     note: str | None = None
-    """What people should know about its state: why it is off, what it waits for."""
+    """Why the skill is off, or what it waits for; shown to users."""
     findings: tuple[SkillFinding, ...] = ()
 
     @property
     def id(self) -> str:
-        """Name and the beginning of the hash: changes whenever the document does."""
+        """Name and the beginning of the hash; changes whenever the document does."""
         return f"{self.name}-{self.sha256[:ID_HASH_CHARS]}"
 
     @property
     def key(self) -> str:
-        """The same skill over time: kind, source and name; what switches are kept under."""
+        """Kind, source and name: stays the same when the document changes. Switches are stored
+        under it."""
         return f"{self.source.kind.value}:{self.source.name}:{self.name}"
 
     @property
     def body_tokens(self) -> int:
-        """About how many model tokens the body takes."""
+        """Estimated number of model tokens of the body."""
         return estimate_tokens(self.body)
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing about the document is an error; a quarter of the skills in the wild break
-        a rule and can be used all the same, so ask `is_usable` before using one."""
+        """Whether no finding is an error. About half of public skills break a rule and can still be
+        used, so check `is_usable` before using one."""
         return not any(finding.is_error for finding in self.findings)
 
     @property
     def is_usable(self) -> bool:
-        """Whether there is something to go by: instructions, which a server hands out for its
-        prompts only when they are run. (What has instructions has a description: if need be, its
-        first heading or line.)"""
+        """Whether there are instructions, or a prompt that a server provides when it is run. A
+        skill with instructions always has a description: if need be, its first heading or line."""
         return bool(self.body) or (self.format is SkillFormat.PROMPT and bool(self.description))
 
 
 @record
 class SkillClash:
-    """One name, several skills: the winner is used, the covered ones are not."""
+    """Several skills with one name: the winner is used, the covered ones are not."""
 
     name: str
     winner: Skill
@@ -253,10 +261,9 @@ class SkillClash:
 
 @record
 class SkillIndex:
-    """All skills of one place: one for each name, highest priority first, disabled ones too.
+    """All skills of one project: one for each name, highest priority first, disabled ones too.
 
-    `findings` are about sources and documents that gave no skill at all; those of a skill are its
-    own.
+    `findings` are about sources, and documents that gave no skill; those of a skill are its own.
     """
 
     skills: tuple[Skill, ...] = ()
@@ -265,7 +272,7 @@ class SkillIndex:
     sources: tuple[SkillSource, ...] = ()
     _by_name: dict[str, Skill] = field(
         default_factory=dict[str, "Skill"], repr=False, compare=False
-    )  # filled when it is first asked
+    )  # filled on first use
 
     def __len__(self) -> int:
         return len(self.skills)
@@ -275,11 +282,11 @@ class SkillIndex:
 
     @property
     def enabled(self) -> tuple[Skill, ...]:
-        """The skills that are switched on."""
+        """The enabled skills."""
         return tuple(skill for skill in self.skills if skill.enabled)
 
     def get(self, name: str) -> Skill | None:
-        """The skill with that name, alias or id; a name goes before an alias."""
+        """The skill with that name, alias or id; a name wins over an alias."""
         if not self._by_name:
             self._by_name.update(self._names())
         return self._by_name.get(name)

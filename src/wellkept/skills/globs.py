@@ -1,8 +1,9 @@
-"""File patterns of skills (`**/*.sql`, `src/{app,lib}/*.ts`), and paths that a text mentions.
+"""File patterns of skills (`**/*.sql`, `src/{app,lib}/*.ts`), and paths mentioned in text.
 
-A pattern fits a path from the project's folder down, or below any folder of it, as ignore files
-and editors have it. Invariant: fitting takes time in proportion to the length of both, whatever
-the pattern; one that cannot be understood fits nothing. Knows nothing of the file system.
+A pattern matches a path relative to the project's folder, or below any folder of it, as in ignore
+files and editors. Case is ignored. Invariant: matching takes time in proportion to the length of
+pattern and path (patterns come from checkouts that are not trusted); an invalid pattern matches
+nothing. Knows nothing of the file system.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ _MAX_CHOICES = 32
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _WILD = re.compile(r"[*?{\[]")
 _EXTENSION = re.compile(r"\*(\.[A-Za-z0-9_.-]+)")
-# A path in running text: something with a dot and a letter after it, or with a slash, or a file
-# that is known by its bare name.
-# Only the beginning of a word is tried, else a long one would take the square of its length.
+# A path in running text: a dot with a letter after it, a slash, or a well-known file name.
+# Matches start at word boundaries only; otherwise a long word takes quadratic time.
 _MENTIONED = re.compile(
     r"(?<![\w.@\[\]~/\\-])(?:"
     r"(?:[\w.@\[\]~-]+[/\\])+[\w.@\[\]-]*\w\]?"
@@ -34,11 +34,11 @@ _MAX_MENTIONED = 50
 _TEXT_CHARS = 20_000
 
 _Parts: TypeAlias = tuple[re.Pattern[str] | None, ...]
-"""The steps of a pattern; None stands for any number of folders."""
+"""The steps of a pattern; None means any number of folders."""
 
 
 def glob_matches(glob: str, path: str) -> bool:
-    """Whether a pattern fits a path with forward slashes."""
+    """Whether a pattern matches a path with forward slashes."""
     names = path.lower().split("/")
     return any(_parts_fit(parts, names) for parts in _compiled(glob))
 
@@ -47,27 +47,27 @@ def _parts_fit(parts: _Parts, names: Sequence[str]) -> bool:
     last = parts[-1]
     if last is not None and not last.match(names[-1]):
         return False
-    places = _onwards({0}, parts)
+    positions = _onwards({0}, parts)
     for name in names:
         stepped: set[int] = set()
-        for place in places:
-            part = parts[place] if place < len(parts) else _NEVER
+        for position in positions:
+            part = parts[position] if position < len(parts) else _NEVER
             if part is None:
-                stepped.add(place)
+                stepped.add(position)
             elif part.match(name):
-                stepped.add(place + 1)
-        places = _onwards(stepped, parts)
-    return len(parts) in places
+                stepped.add(position + 1)
+        positions = _onwards(stepped, parts)
+    return len(parts) in positions
 
 
-def _onwards(places: set[int], parts: _Parts) -> set[int]:
-    """The places and those behind a step that may be left out."""
-    for place in sorted(places):
-        here = place
+def _onwards(positions: set[int], parts: _Parts) -> set[int]:
+    """The positions, and those behind a step that may be left out."""
+    for position in sorted(positions):
+        here = position
         while here < len(parts) and parts[here] is None:
             here += 1
-            places.add(here)
-    return places
+            positions.add(here)
+    return positions
 
 
 _NEVER = re.compile(r"(?!)")
@@ -83,7 +83,7 @@ def _compiled(glob: str) -> tuple[_Parts, ...]:
 
 
 def _choices(glob: str) -> Iterator[str]:
-    """The patterns that braces stand for."""
+    """The patterns that braces expand to."""
     braces = _BRACES.search(glob)
     if braces is None:
         yield glob
@@ -98,11 +98,11 @@ def _steps(glob: str) -> _Parts:
 
 
 def _step(step: str) -> re.Pattern[str]:
-    return re.compile(fnmatch.translate(step))  # its patterns never go back over what they matched
+    return re.compile(fnmatch.translate(step))  # uses atomic groups: no backtracking
 
 
 class PathTable:
-    """Many paths, to be asked with many patterns: most patterns look at a few of them only."""
+    """Many paths, indexed by name and extension, so that most patterns try only a few."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
@@ -116,7 +116,7 @@ class PathTable:
                 self._by_extension[name[start:]].append(path)
 
     def matching(self, glob: str, *, limit: int) -> tuple[str, ...]:
-        """The first paths that a pattern fits; many skills share their patterns, so it is kept."""
+        """The first paths that match a pattern; cached, since many skills share patterns."""
         known = self._fitting.get((glob, limit))
         if known is None:
             fit = (path for path in self._candidates(glob) if glob_matches(glob, path))
@@ -138,5 +138,5 @@ def mentioned_paths(text: str) -> tuple[str, ...]:
 
 
 def matching_glob(path: str, globs: Iterable[str]) -> str | None:
-    """The first of the patterns that fits a path."""
+    """The first pattern that matches a path."""
     return next((glob for glob in globs if glob_matches(glob, path)), None)

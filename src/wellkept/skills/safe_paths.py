@@ -1,4 +1,4 @@
-"""Paths that documents name: they stay inside the folder that they belong to, links included."""
+"""Paths named in documents: they must stay inside their folder, links included."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 
 def _is_plain_relative(text: str) -> bool:
-    """Whether a path goes only downwards, on every system."""
+    """Whether a path only goes downwards, on every system."""
     if not text.strip() or any(ord(c) < 32 for c in text):
         return False
     windows, posix = PureWindowsPath(text), PurePosixPath(text)
@@ -15,7 +15,7 @@ def _is_plain_relative(text: str) -> bool:
 
 
 def path_inside(folder: Path, text: str) -> Path | None:
-    """The path below a folder that a text names; None when it leads out, also through a link."""
+    """The path below a folder that a text names; None when it leads outside, links resolved."""
     if not _is_plain_relative(text):
         return None
     path = folder / text.replace("\\", "/")
@@ -23,7 +23,7 @@ def path_inside(folder: Path, text: str) -> Path | None:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Whether a path, links followed, lies in a folder or is it."""
+    """Whether a path, with links resolved, is the folder or inside it."""
     try:
         return path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):

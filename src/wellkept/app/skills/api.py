@@ -1,7 +1,7 @@
-"""`wk.skills`: the skills of the open project, with everything that can be done with them.
+"""`wk.skills`: the skills of the open project and all operations on them.
 
-Wires the sources (this project, this person, plugins, lists, the store) to one catalogue; the work
-itself is in `wellkept.skills`. Nothing is fetched from the network but by `add_remote`.
+Connects the sources (project, user, plugins, lists, the store) to one catalog; the work is done in
+`wellkept.skills`. Only `fetch_remote` uses the network.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CLIENT_FOLDERS: Final[Mapping[str, str]] = MappingProxyType(
 
 @record(kw_only=True)
 class SkillsOverview:
-    """How many skills there are, from where, and what is wrong."""
+    """Counts of skills and sources, and what is wrong."""
 
     total: int
     enabled: int
@@ -72,7 +72,7 @@ class SkillsOverview:
 
 
 class Skills:
-    """The skills of one project as one person sees them."""
+    """The skills of one project for one user."""
 
     def __init__(
         self,
@@ -108,18 +108,16 @@ class Skills:
         self.select, self.search = chooser.select, chooser.search
         self.injection = chooser.injection
 
-    # -- Looking ----------------------------------------------------------------------------------
+    # -- Reading ----------------------------------------------------------------------------------
 
     def index(self) -> SkillIndex:
-        """All skills as they are now; costs a few milliseconds when nothing changed."""
+        """All current skills; takes a few milliseconds when nothing changed."""
         return self._catalogue.index()
 
     def list(self, *, source: str | None = None, include_disabled: bool = True) -> list[Skill]:
         """Skills, highest priority first; `source` is a kind such as `project`."""
         if source is not None and source not in set(SkillKind):
-            raise UsageError(
-                f"There is no source {source!r}.", hint=f"One of: {', '.join(SkillKind)}."
-            )
+            raise UsageError(f"Unknown source {source!r}.", hint=f"One of: {', '.join(SkillKind)}.")
         return [
             skill
             for skill in self.index()
@@ -134,11 +132,11 @@ class Skills:
         if found is None:
             close = get_close_matches(name, [skill.name for skill in index], n=1)
             hint = f"Did you mean {close[0]!r}?" if close else "See `wellkept skill list`."
-            raise NotFoundError(f"There is no skill {name!r}.", hint=hint)
+            raise NotFoundError(f"Unknown skill {name!r}.", hint=hint)
         return found
 
     def overview(self) -> SkillsOverview:
-        """How many skills there are, from where, and what is wrong."""
+        """Counts of skills and sources, and what is wrong."""
         index = self.index()
         findings = [*index.findings, *(found for skill in index for found in skill.findings)]
         by_source: dict[SkillSource, int] = dict.fromkeys(index.sources, 0)
@@ -160,8 +158,8 @@ class Skills:
         )
 
     def detect(self, *, phase: str | None = None, refresh: bool = False) -> Detection:
-        """The skills that the project calls for by its files, with reasons; others than last time
-        are news."""
+        """The skills that the project calls for by its files, with reasons. Changes are logged as
+        activity."""
         found = self._chooser.detect(phase=phase, refresh=refresh)
         services = self._services
         if phase is None and not services.read_only:
@@ -170,7 +168,7 @@ class Skills:
         return found
 
     def validate(self, *targets: str | Path, strict: bool = False) -> list[ValidationReport]:
-        """Every finding about the named skills or paths, or about all skills that there are."""
+        """Every finding about the named skills or paths, or about all skills."""
         if not targets:
             index = self.index()
             own = [ValidationReport(s.path, s, s.findings) for s in index if s.findings or s.path]
@@ -189,19 +187,19 @@ class Skills:
         return validate_path(path, strict=strict)
 
     def refresh(self) -> SkillsOverview:
-        """Forget what was read, look through everything again, and say what there is."""
+        """Drop all caches, scan everything again, and return the overview."""
         self._catalogue.forget()
         return self.overview()
 
     def connect_prompts(self, prompts: PromptSource) -> None:
-        """List the prompts of connected MCP servers among the skills, as `server:prompt`."""
+        """Add the prompts of connected MCP servers to the skills, as `server:prompt`."""
         self._catalogue.add(PromptScanner(prompts))
 
     # -- Running ----------------------------------------------------------------------------------
 
     @cached_property
     def commands(self) -> SkillCommands:
-        """Skills and Wellkept's own commands in one table, and the way to run them."""
+        """Skills and built-in commands in one table, and running them."""
         from wellkept.app.skills.commands import SkillCommands
 
         return SkillCommands(
@@ -213,14 +211,14 @@ class Skills:
         )
 
     def _used(self, name: str, session: str, by: str) -> None:
-        """A skill was run in a session: its hooks count there, and a kept one learns from it."""
+        """Called when a skill was run in a session: activates its hooks, and counts the use."""
         self.hooks.use(name, session=session)
         if not self._services.read_only:
-            self.library.note_use(name, session_id=session, used_by=by)
+            self.library.record_use(name, session_id=session, used_by=by)
 
     @cached_property
     def hooks(self) -> SkillHooks:
-        """The hooks of skills: listed, agreed to, and run for an event."""
+        """The hooks of skills: list, trust, and run for an event."""
         from wellkept.app.skills.hook_store import hooks_of
 
         return hooks_of(self._services, index=self.index)
@@ -233,21 +231,21 @@ class Skills:
         return SkillContextSource(self._chooser, detect=self.detect)
 
     def reminders(self, *names: str, level: str = "normal", with_names: bool = True) -> str:
-        """What to remind an agent of about the skills in use, at one of three lengths."""
+        """Reminders of the skills in use, at one of three lengths."""
         from wellkept.skills.selection.reminders import ReminderLevel, render_reminders
 
         skills = [self.get(name) for name in names]
         wanted = parse_choice(ReminderLevel, level, what="reminder level")
         return render_reminders(skills, wanted, with_names=with_names)
 
-    # -- Switching --------------------------------------------------------------------------------
+    # -- Switches ---------------------------------------------------------------------------------
 
     def enable(self, name: str) -> Skill:
-        """Switch a skill on in this project."""
+        """Enable a skill in this project."""
         return self._switch(name, on=True)
 
     def disable(self, name: str) -> Skill:
-        """Switch a skill off in this project; its file stays as it is."""
+        """Disable a skill in this project; its file stays as it is."""
         return self._switch(name, on=False)
 
     def _switch(self, name: str, *, on: bool) -> Skill:
@@ -270,10 +268,10 @@ class Skills:
         folder: str = NEW_FOLDERS[0],
         fields: Mapping[str, FieldValue] | None = None,
     ) -> Skill:
-        """Make a skill in one of this project's folders, or in this person's own."""
+        """Create a skill in one of the project's folders, or in the user's own."""
         if folder not in NEW_FOLDERS:
             raise UsageError(
-                f"Skills are not put into {folder!r}.", hint=f"One of: {', '.join(NEW_FOLDERS)}."
+                f"Unknown folder {folder!r}.", hint=f"One of: {', '.join(NEW_FOLDERS)}."
             )
         place = self._own_folder / "skills" if folder == "user" else self.root / folder
         self._require_inside_project(place / name)
@@ -295,7 +293,7 @@ class Skills:
         return self._at(write.edit_skill(skill, changes, body=body))
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[Path]:
-        """Remove a skill from disk for good; returns what goes (or would go)."""
+        """Remove a skill from disk permanently; returns what is (or would be) removed."""
         skill = self.get(name)
         if skill.source == self.copies.source:
             return self._remote.drop(skill, dry_run=dry_run)
@@ -334,27 +332,27 @@ class Skills:
         return [skill.name for skill in chosen if skill.source.root != folder]
 
     def _require_inside_project(self, path: Path) -> None:
-        """A checkout may be a stranger's: no link in it decides where something is written."""
+        """A checkout is not trusted: no link in it may redirect a write."""
         if path.is_relative_to(self.root) and not is_inside(path, self.root):
             raise UsageError(
-                f"A link on the way to {path} leads out of the project.",
-                hint="Remove the link, or name the folder that it leads to.",
+                f"A link in {path} leads outside the project.",
+                hint="Remove the link, or name its target.",
             )
 
     def _at(self, path: Path) -> Skill:
-        """The skill that was just written, as it is read back."""
+        """The skill that was just written, as read back."""
         index = self.index()
         covered = (skill for clash in index.clashes for skill in clash.covered)
         found = next((skill for skill in (*index, *covered) if skill.path == path), None)
         if found is None:
-            raise NotFoundError(f"{path} was written, but is not among the skills.")
+            raise NotFoundError(f"{path} was written, but was not found again.")
         return found
 
-    # -- Learning ---------------------------------------------------------------------------------
+    # -- Generated ---------------------------------------------------------------------------------
 
     @cached_property
     def generator(self) -> SkillGenerator:
-        """Makes skills out of sessions; loaded on first use."""
+        """Generates skills from sessions; loaded on first use."""
         from wellkept.app.skills.generation import SkillGenerator
 
         return SkillGenerator(
@@ -362,30 +360,30 @@ class Skills:
         )
 
     def generate(self, session: str | None = None, *, dry_run: bool = False) -> GenerationReport:
-        """Make a skill of a session that went well, or of each recent one that gives one."""
+        """Generate a skill from a successful session, or from each suitable recent one."""
         return self.generator.generate(session, dry_run=dry_run)
 
     def refine(self, name: str, *, dry_run: bool = False) -> Refinement:
-        """Make a generated skill anew from all good sessions that used or resemble it."""
+        """Regenerate a skill from all successful sessions that used it or are similar."""
         return self.generator.refine(name, dry_run=dry_run)
 
     def review(self, name: str, answer: ReviewAnswer, *, text: str | None = None) -> GeneratedSkill:
-        """Say accept, reject, or edit with a new text, to a generated skill."""
+        """Accept, reject, or edit a generated skill."""
         return self.library.review(name, answer, text=text)
 
     # -- Remote -----------------------------------------------------------------------------------
 
     def fetch_remote(self, url: str) -> FetchedSkill:
-        """Fetch a document to look at; nothing is kept."""
+        """Fetch a document for inspection; nothing is stored."""
         return self._remote.fetch(url)
 
     def add_remote(
         self, offer: FetchedSkill, *, sha256: str | None = None, update: bool = False
     ) -> Skill:
-        """Agree to a fetched document: from now on exactly this is used.
+        """Accept a fetched document: from now on exactly this is used.
 
-        With `sha256` it must be that very document. One that differs from what was agreed to
-        before is refused unless `update` says so.
+        With `sha256` it must be that document. One that differs from the accepted one is refused
+        without `update`.
         """
-        self._remote.agree(offer, sha256=sha256, update=update)
+        self._remote.accept(offer, sha256=sha256, update=update)
         return self.get(offer.skill.name)

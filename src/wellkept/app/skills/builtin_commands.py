@@ -1,8 +1,7 @@
-"""Wellkept's own commands: /help, /remember, /recall, /forget, /memory, /plan and /skills.
+"""Built-in slash commands: /help, /remember, /recall, /forget, /memory, /plan and /skills.
 
-They stand in the same table as skills, and each is a verb of the library: /remember, /recall and
-/forget take the same path as commands in a prompt (`memory.commands`). Answers are text; memory
-content in them is data, with ids to cite.
+They are in the same table as skills. /remember, /recall and /forget use the same code as commands
+in a prompt (`memory.commands`). Answers are text; memory content in them is data, with ids to cite.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class _List(Protocol):
 
 
 class BuiltinCommands:
-    """What Wellkept itself answers to."""
+    """The built-in commands of one project."""
 
     def __init__(
         self,
@@ -70,33 +69,31 @@ class BuiltinCommands:
     def all(self) -> tuple[Command, ...]:
         """The commands for the table."""
         return (
-            _own("help", "Show what can be typed, or how to use one command", self.help, "[name]"),
+            _own("help", "List commands, or show how to use one", self.help, "[name]"),
             _own(
                 "remember",
-                "Keep a statement in memory",
+                "Store a statement in memory",
                 self.apply("remember"),
                 "<statement>",
                 for_models=False,
             ),
             _own(
                 "recall",
-                "Find what memory knows about something",
+                "Search memory",
                 self.apply("recall"),
                 "[question]",
                 aliases=("memories",),
             ),
             _own(
                 "forget",
-                "Close the memory that a description clearly means",
+                "Close the memory that clearly matches a description",
                 self.apply("forget"),
                 "<description>",
                 for_models=False,
             ),
-            _own("memory", "Show how much is known, and what a session is told", self.memory),
-            _own("plan", "Gather what memory knows before a plan is made", self.plan, "<task>"),
-            _own(
-                "skills", "List the skills here, or those that fit a query", self.skills, "[query]"
-            ),
+            _own("memory", "Show memory counts and the session context", self.memory),
+            _own("plan", "Collect memories for a plan", self.plan, "<task>"),
+            _own("skills", "List skills, or those that match a query", self.skills, "[query]"),
         )
 
     def help(self, call: CommandCall) -> str:
@@ -107,21 +104,19 @@ class BuiltinCommands:
         return "\n".join(f"{one.usage}: {_line(one.description)}" for one in listed)
 
     def apply(self, verb: str) -> Callable[[CommandCall], str]:
-        """The command of a verb that people's plain words know too."""
+        """The command for a verb that also works in plain prompts."""
 
         def answer(call: CommandCall) -> str:
-            said = call.arguments.text
-            if not said and verb != "recall":
-                raise UsageError(
-                    f"/{verb} needs to be told what.", hint=f"Type /{verb} and a text."
-                )
-            done = self._memory.apply_commands(f"/{verb} {said}", session=call.session)
+            text = call.arguments.text
+            if not text and verb != "recall":
+                raise UsageError(f"/{verb} needs a text.", hint=f"Type /{verb} followed by a text.")
+            done = self._memory.apply_commands(f"/{verb} {text}", session=call.session)
             return "\n".join(line for one in done for line in _outcome(one))
 
         return answer
 
     def memory(self, _: CommandCall) -> str:
-        """Counts, and what would be said at a session's start."""
+        """Counts, and the context at the start of a session."""
         from wellkept.memory.context.packing import render_context
 
         stats = self._memory.stats()
@@ -132,26 +127,26 @@ class BuiltinCommands:
         return "\n".join(filter(None, (head, render_context(self._memory.context()))))
 
     def plan(self, call: CommandCall) -> str:
-        """What memory says to a plan."""
+        """Memory context for a plan."""
         from wellkept.memory.context.packing import render_context
 
         if not call.arguments.text:
-            raise UsageError("/plan needs a task.", hint="Type /plan and what is to be done.")
+            raise UsageError("/plan needs a task.", hint="Type /plan followed by the task.")
         pack = self._memory.context(call.arguments.text, moment="plan", session=call.session)
-        return render_context(pack) or "Nothing is known that bears on this plan."
+        return render_context(pack) or "No memory is relevant to this plan."
 
     def skills(self, call: CommandCall) -> str:
-        """Skills by name, or those that fit a query."""
+        """Skills by name, or those that match a query."""
         if call.arguments.text:
             chosen = self._search(call.arguments.text).choices
             return "\n".join(_skill(c.skill.name, c.skill.description) for c in chosen) or (
-                "No skill fits."
+                "No skill matches."
             )
         listed = [one for one in self._list(by=call.by) if one.skill is not None]
         lines = [_skill(one.name, one.description) for one in listed[:_SHOWN]]
         if len(listed) > _SHOWN:
             lines.append(f"({len(listed) - _SHOWN} more: /skills QUERY finds them)")
-        return "\n".join(lines) or "There are no skills here."
+        return "\n".join(lines) or "No skills found."
 
 
 def _own(
@@ -179,7 +174,7 @@ def _in_full(command: Command) -> Iterator[str]:
     if command.aliases:
         yield f"Also: {', '.join('/' + alias for alias in command.aliases)}"
     if not command.open_to(Invoker.MODEL):
-        yield "Only for people."
+        yield "Only for users."
     if command.skill is None:
         return
     yield f"From: {command.source}"
@@ -191,24 +186,24 @@ def _in_full(command: Command) -> Iterator[str]:
 
 
 def _outcome(done: CommandResult) -> Iterator[str]:
-    """What came of one command of memory, in lines."""
+    """The result of one memory command, in lines."""
     from wellkept.memory.commands.detect import Forget
 
     if done.kept is not None:
-        yield f"{done.kept.outcome.value}: {_told(done.kept.memory)}"
+        yield f"{done.kept.outcome.value}: {_memory_line(done.kept.memory)}"
     for memory in done.forgotten:
-        yield f"closed: {_told(memory)}"
+        yield f"closed: {_memory_line(memory)}"
     for memory in done.choices:
-        yield _told(memory)
+        yield _memory_line(memory)
     if done.kept is not None or done.forgotten:
         return
     if not done.choices:
-        yield "Nothing like that is known."
+        yield "Nothing found."
     elif isinstance(done.command, Forget):
-        yield "Nothing was forgotten: `wellkept forget ID` says which one is meant."
+        yield "Nothing was forgotten. Choose one: `wellkept forget ID`."
 
 
-def _told(memory: Memory) -> str:
+def _memory_line(memory: Memory) -> str:
     return f"[m:{memory.short}] {memory.type.value}: {shorten(quoted(memory.content), limit=600)}"
 
 

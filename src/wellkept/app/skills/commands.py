@@ -1,7 +1,7 @@
-"""`wk.skills.commands`: the command pipeline over the skills of the open project.
+"""`wk.skills.commands`: runs slash commands of the open project.
 
-Parse, look up, dispatch, render: a text such as `/commit -m "a b"` becomes a prompt for a model, or
-the answer of one of Wellkept's own commands. Uses are counted, and nothing runs twice at once.
+Parse, look up, dispatch, render: `/commit -m "a b"` becomes a prompt for a model, or the answer of
+a built-in command. Uses are counted. A skill runs only once at a time, in all processes.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 LOCK_WAIT_S: Final = 0.2
 _HOLDER_BYTES: Final = 40
-# A command is run even when it cannot be counted.
-_NOT_NOW = (StoreReadOnlyError, StoreBusyError, StoreFullError)
+# A command runs even when its use cannot be counted.
+_WRITE_ERRORS = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
 
 @record(kw_only=True)
 class CommandResult:
-    """What came of a command: `text` is the answer, or the prompt that `prompt` says more about."""
+    """The result of a command: `text` is the answer, or the prompt with details in `prompt`."""
 
     command: Command
     arguments: Arguments
@@ -69,16 +69,16 @@ class CommandResult:
 
 
 class RunLock:
-    """Locks below one folder."""
+    """One lock file for each running skill. The file contains the process id of the holder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @contextmanager
     def held(self, key: str, *, name: str) -> Generator[None]:
-        """Hold the lock of a command; ConflictError when somebody else has it and keeps it.
+        """Hold the lock of a command; ConflictError when another process keeps it.
 
-        One who only renders a prompt has it for a moment, and that is waited for.
+        Rendering a prompt takes a moment, so this waits briefly.
         """
         with open_lock(self._folder, key) as file:
             if not lock_within(file, LOCK_WAIT_S):
@@ -93,13 +93,13 @@ class RunLock:
             yield
 
     def is_held(self, key: str) -> bool:
-        """Whether somebody runs that command now."""
+        """Whether the command is running now."""
         with open_lock(self._folder, key) as file:
             return not lock(file)
 
 
 class SkillCommands:
-    """Everything that can be typed after a slash, in one project."""
+    """All slash commands of one project."""
 
     def __init__(
         self,
@@ -115,14 +115,14 @@ class SkillCommands:
         self._memory = memory
         self._search = search
         self._on_use = on_use
-        self._guard = RunLock(services.path.parent / "skill-runs")
+        self._lock = RunLock(services.path.parent / "skill-runs")
         self._table: tuple[SkillIndex, CommandTable] | None = None
 
     # -- Looking up -------------------------------------------------------------------------------
 
     @property
     def table(self) -> CommandTable:
-        """Every command that there is now."""
+        """All current commands."""
         from wellkept.app.skills.builtin_commands import BuiltinCommands
 
         index = self._index()
@@ -134,21 +134,21 @@ class SkillCommands:
         return self._table[1]
 
     def list(self, *, by: str = "person") -> list[Command]:
-        """What a person or a model is offered, the most used first."""
+        """The commands for the user or a model, the most used first."""
         return most_used_first(
             self.table.listed(_invoker(by)), self._uses(), now=self._services.clock()
         )
 
     def get(self, name: str, *, by: str = "person") -> Command:
-        """The command with that name or alias, if that side may run it."""
+        """The command with that name or alias, if this side may run it."""
         return self.table.get(name, by=_invoker(by))
 
     def clashes(self) -> tuple[CommandClash, ...]:
-        """Names that several commands have."""
+        """Names of several commands."""
         return self.table.clashes
 
     def scores(self) -> dict[str, float]:
-        """Command key -> how much it is used, fading with a half-life of a week."""
+        """Command key -> use score, with a half-life of a week."""
         now = self._services.clock()
         return {key: use_score(use, now=now) for key, use in self._uses().items()}
 
@@ -167,7 +167,7 @@ class SkillCommands:
         max_chars: int | None = None,
         max_tokens: int | None = None,
     ) -> CommandResult:
-        """Run `/name arguments`, or a name with its arguments given apart, as text or as words."""
+        """Run `/name arguments`, or a name with its arguments as text or words."""
         with self.running(
             typed, arguments, by=by, session=session, max_chars=max_chars, max_tokens=max_tokens
         ) as result:
@@ -184,47 +184,47 @@ class SkillCommands:
         max_chars: int | None = None,
         max_tokens: int | None = None,
     ) -> Generator[CommandResult]:
-        """Like `run`, for whoever carries the prompt out: until the end of the block nobody else
-        can run this skill in this project. ConflictError when somebody does already. Commands of
-        our own may be run by any number at once."""
-        asked = _asked(typed, arguments)
+        """Like `run`, for callers that carry the prompt out: until the end of the block no other
+        process can run this skill in this project. ConflictError when it is running already.
+        Built-in commands may run concurrently."""
+        parsed = _parse(typed, arguments)
         invoker = _invoker(by)
-        command = self.table.get(asked.name, by=invoker)
+        command = self.table.get(parsed.name, by=invoker)
         budget = PromptBudget(
             max_chars=MAX_CHARS if max_chars is None else max_chars,
             max_tokens=max_tokens,
             count_tokens=self._services.engine.count_tokens,
         )
-        with self._alone(command):
-            result = _result(command, CommandCall(asked.arguments, invoker, session), budget)
+        with self._exclusive(command):
+            result = _result(command, CommandCall(parsed.arguments, invoker, session), budget)
             self._note(command, session, invoker)
             yield result
 
     def is_running(self, name: str) -> bool:
-        """Whether somebody runs a command of this project now, in any process."""
+        """Whether a command of this project is running in any process."""
         command = self.table.find(name)
-        return command is not None and self._guard.is_held(self._lock_key(command))
+        return command is not None and self._lock.is_held(self._lock_key(command))
 
-    def _alone(self, command: Command) -> AbstractContextManager[None]:
+    def _exclusive(self, command: Command) -> AbstractContextManager[None]:
         if command.skill is None:
             return nullcontext()
-        return self._guard.held(self._lock_key(command), name=command.name)
+        return self._lock.held(self._lock_key(command), name=command.name)
 
     def _lock_key(self, command: Command) -> str:
         return f"{self._services.project}\n{command.key}"
 
     def _note(self, command: Command, session: str | None, by: Invoker) -> None:
-        with suppress(*_NOT_NOW):
-            self._services.store.record_skill_use(
+        with suppress(*_WRITE_ERRORS):
+            self._services.store.count_skill_use(
                 command.key, project=self._services.project, at=self._services.clock()
             )
         if command.skill is not None and session:
-            with suppress(*_NOT_NOW):
+            with suppress(*_WRITE_ERRORS):
                 self._on_use(command.skill.name, session, by.value)
 
 
 def _result(command: Command, call: CommandCall, budget: PromptBudget) -> CommandResult:
-    """Dispatch: a prompt is rendered, one of our own answers."""
+    """Render a prompt, or call a built-in command."""
     if command.skill is not None:
         prompt = render_prompt(command.skill, call.arguments, budget=budget)
         return CommandResult(
@@ -234,14 +234,16 @@ def _result(command: Command, call: CommandCall, budget: PromptBudget) -> Comman
     return CommandResult(command=command, arguments=call.arguments, text=command.answer(call))
 
 
-def _asked(typed: str, arguments: str | Sequence[str] | None) -> TypedCommand:
+def _parse(typed: str, arguments: str | Sequence[str] | None) -> TypedCommand:
     if arguments is None:
-        asked = read_command(typed if typed.lstrip().startswith("/") else f"/{typed.strip()}")
-        if asked is None:
-            raise UsageError(f"{typed[:80]!r} is no command.", hint="Type a name, as in /help.")
-        return asked
-    given = Arguments.of(arguments) if isinstance(arguments, str) else Arguments.of_words(arguments)
-    return TypedCommand(typed.strip().removeprefix("/"), given)
+        parsed = read_command(typed if typed.lstrip().startswith("/") else f"/{typed.strip()}")
+        if parsed is None:
+            raise UsageError(f"{typed[:80]!r} is not a command.", hint="Type a name, as in /help.")
+        return parsed
+    parsed_arguments = (
+        Arguments.of(arguments) if isinstance(arguments, str) else Arguments.of_words(arguments)
+    )
+    return TypedCommand(typed.strip().removeprefix("/"), parsed_arguments)
 
 
 def _invoker(by: str) -> Invoker:

@@ -1,8 +1,8 @@
-"""Skills that fit the moment, as lines for the context pack: their names, not their texts.
+"""Skill suggestions for the context pack: names, not full texts.
 
-An agent reads the one it needs in full (`skill_run`, or the client's own way), so a prompt costs a
-few dozen tokens and not thousands. Invariants: whoever asks with a deadline gets an answer by then,
-with skills or without; nothing that goes wrong with skills reaches the context of memory.
+An agent reads the skill it needs in full (`skill_run`, or the client's own way), so a prompt costs
+a few dozen tokens. Invariants: with a deadline there is always an answer in time, with skills or
+without; no failure of skills affects the memory context.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PHASES: Final = {Moment.SESSION: None, Moment.PROMPT: None, Moment.PLAN: "plann
 
 
 class SkillContextSource:
-    """Offers the skills of one project."""
+    """Suggests the skills of one project."""
 
     def __init__(self, chooser: SkillChooser, *, detect: Callable[[], object]) -> None:
         self._chooser = chooser
@@ -37,12 +37,12 @@ class SkillContextSource:
         self._busy = threading.Lock()
 
     def offers(self, request: ContextRequest) -> tuple[ExtraLine, ...]:
-        """The skills for a moment, best first, without those that were said before."""
+        """The skills for a moment, best first, without those shown before."""
         if request.moment not in _PHASES:
             return ()
         try:
             if request.moment is Moment.SESSION:
-                self._detect()  # whoever follows along hears of it
+                self._detect()  # logs changes for subscribers
             chosen = self._chooser.select(
                 request.query, phase=_PHASES[request.moment], files=request.files
             )
@@ -52,8 +52,8 @@ class SkillContextSource:
         return tuple(extra for extra in offered if extra.id not in request.shown)
 
     def offers_within(self, seconds: float, request: ContextRequest) -> tuple[ExtraLine, ...]:
-        """The same if it can be had in time. Else nothing this time: the work goes on in its
-        thread, so that what it reads and builds is there for the next question."""
+        """The same, if it is ready in time; else nothing. The work continues in its thread, so that
+        the next request finds the indexes built."""
         if not self._busy.acquire(blocking=False):
             return ()
         done: list[tuple[ExtraLine, ...]] = []
@@ -71,7 +71,7 @@ class SkillContextSource:
 
 
 def _shown_id(skill: Skill) -> str:
-    """What stands for a skill among the things that a session was told; changes with its text."""
+    """The id of a skill in the list of shown items; changes with its text."""
     return f"s:{skill.sha256[:_ID_CHARS]}"
 
 

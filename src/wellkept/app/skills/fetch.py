@@ -1,7 +1,7 @@
-"""Getting one skill document from the network, because somebody said yes.
+"""Fetches one skill document from the network, after the user asked for it.
 
-Only https, and http to this machine; never with credentials; a redirect may not leave https. An
-answer that is too large is refused, not cut. Called from nowhere but an explicit request.
+Only https, and http to this machine; never with credentials; a redirect may not leave https. A
+response that is too large is refused, not cut. Called only by an explicit request.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ TIMEOUT_S: Final = 30.0
 
 
 class UrlFetcher:
-    """The network, as far as skills need it."""
+    """HTTP(S) access for skills."""
 
     def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._opener = urllib.request.build_opener(SafeRedirectHandler)
 
     def fetch(self, url: str, *, limit_bytes: int) -> bytes:
-        """The document at an address."""
+        """The document at a URL."""
         require_safe(url)
         request = urllib.request.Request(url, headers={"User-Agent": "wellkept"})
         try:
@@ -34,7 +34,7 @@ class UrlFetcher:
                 data: bytes = answer.read(limit_bytes + 1)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise ProviderError(
-                f"{url} could not be fetched: {_reason(error)}.", hint="Check the address."
+                f"{url} could not be fetched: {_reason(error)}.", hint="Check the URL."
             ) from None
         if len(data) > limit_bytes:
             raise ProviderError(
@@ -45,7 +45,7 @@ class UrlFetcher:
 
 
 class SafeRedirectHandler(urllib.request.HTTPRedirectHandler):
-    """Follows a redirect only to an address that could have been named in the first place."""
+    """Follows a redirect only to a URL that would be accepted directly."""
 
     def redirect_request(  # noqa: PLR0917 - the signature is urllib's
         self,
@@ -61,25 +61,21 @@ class SafeRedirectHandler(urllib.request.HTTPRedirectHandler):
             if req.type == "https" and not newurl.lower().startswith("https:"):
                 raise UsageError("It leaves https.")  # to a service of this machine, say
         except UsageError as error:
-            raise ValueError(f"it leads to {newurl[:200]}. {error.message}") from None
+            raise ValueError(f"it redirects to {newurl[:200]}. {error.message}") from None
         return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
 
 
 def require_safe(url: str) -> None:
-    """Refuse what is no plain https address (or http to this machine)."""
+    """Refuse anything but a plain https URL (or http to this machine)."""
     try:
         parts = urlsplit(url)
         host, user = parts.hostname or "", parts.username
     except ValueError:
         host, user, parts = "", None, None
     if parts is None or not host or user or any(ord(c) <= 32 for c in url):
-        raise UsageError(
-            f"{url[:200]!r} is no address of a document.", hint="Give it as https://host/SKILL.md."
-        )
+        raise UsageError(f"{url[:200]!r} is not a document URL.", hint="Use https://host/SKILL.md.")
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
-        raise UsageError(
-            f"{url[:200]!r} is not fetched: only https is.", hint="Use the https address."
-        )
+        raise UsageError(f"{url[:200]!r} is not https.", hint="Use the https URL.")
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,8 +1,8 @@
-"""Learning skills from the sessions of the open project, and making them better with more of them.
+"""Generates skills from sessions of the open project, and refines them with further sessions.
 
-The draft is by rule; a model that is configured words it better, inside the daily budget, and when
-it fails or answers badly the draft stands. What is made waits for review unless the settings say
-otherwise. Nothing here decides what a good session or a valid document is: `wellkept.skills` does.
+The draft is made by rule; a configured model rewords it within the daily budget, and when it fails
+the draft is used. A generated skill waits for review unless the settings say otherwise. What a good
+session or a valid document is, is decided in `wellkept.skills`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from wellkept.core.sessions import SessionRecord
     from wellkept.skills.generation.session_history import SessionHistory
 
-LOOKED_AT_SESSIONS: Final = 30
+RECENT_SESSIONS: Final = 30
 
 
 @record(kw_only=True)
 class SkippedSession:
-    """A session that no skill was made of, and why."""
+    """A session that gave no skill, and why."""
 
     session_id: str
     title: str | None
@@ -52,8 +52,7 @@ class SkippedSession:
 
 @record(kw_only=True)
 class GenerationReport:
-    """What came of looking at sessions: the skills that were made (or, in a dry run, would be) and
-    the sessions that were passed over."""
+    """The generated skills (in a dry run: those that would be) and the skipped sessions."""
 
     made: tuple[GeneratedSkill, ...] = ()
     passed: tuple[SkippedSession, ...] = ()
@@ -62,7 +61,7 @@ class GenerationReport:
 
 @record(kw_only=True)
 class Refinement:
-    """A skill made anew from several sessions. `before` is what it said."""
+    """A skill regenerated from several sessions. `before` is its old text."""
 
     skill: GeneratedSkill
     before: str
@@ -71,7 +70,7 @@ class Refinement:
 
 
 class SkillGenerator:
-    """Makes skills for one project. `existing` gives the skills that there are."""
+    """Generates skills for one project. `existing` returns the current skills."""
 
     def __init__(
         self,
@@ -87,36 +86,40 @@ class SkillGenerator:
     def generate(
         self, session: str | None = None, *, dry_run: bool = False, with_model: bool = True
     ) -> GenerationReport:
-        """Make a skill of the named session, or of each recent one that gives one."""
+        """Generate a skill from the named session, or from each suitable recent one."""
         if session is not None:
             sessions = [self._named(session)]
         else:
             sessions = self._services.store.sessions(
-                project=self._services.project, limit=LOOKED_AT_SESSIONS
+                project=self._services.project, limit=RECENT_SESSIONS
             )
         made: list[GeneratedSkill] = []
-        passed: list[SkippedSession] = []
+        skipped: list[SkippedSession] = []
         for one in sorted(sessions, key=lambda found: (found.started_at, found.id)):
             result = self._from_session(one, made=made, with_model=with_model)
             if isinstance(result, GeneratedSkill):
                 made.append(result)
             else:
-                passed.append(result)
+                skipped.append(result)
         if not dry_run:
-            made = [kept for skill in made if (kept := self._kept(skill, passed)) is not None]
-        return GenerationReport(made=tuple(made), passed=tuple(passed), dry_run=dry_run)
+            made = [
+                stored for skill in made if (stored := self._stored(skill, skipped)) is not None
+            ]
+        return GenerationReport(made=tuple(made), passed=tuple(skipped), dry_run=dry_run)
 
-    def _kept(self, skill: GeneratedSkill, passed: list[SkippedSession]) -> GeneratedSkill | None:
-        """The skill as it is written; None when another process made it of this session first."""
+    def _stored(
+        self, skill: GeneratedSkill, skipped: list[SkippedSession]
+    ) -> GeneratedSkill | None:
+        """The stored skill; None when another process generated it from this session first."""
         try:
             return self._library.put(skill)
         except ConflictError:
             (session_id,) = skill.session_ids
-            passed.append(
+            skipped.append(
                 SkippedSession(
                     session_id=session_id,
                     title=None,
-                    reason="another process made a skill of it just now",
+                    reason="another process generated a skill from it",
                 )
             )
             return None
@@ -129,26 +132,26 @@ class SkillGenerator:
         with_model: bool = True,
         replace_edits: bool = False,
     ) -> Refinement:
-        """Make a kept skill anew from every session that used it or resembles it."""
+        """Regenerate a skill from every session that used it or is similar."""
         skill = self._library.get(name)
         if skill.made_by == "person" and not replace_edits:
             raise ConflictError(
                 f"The skill {name!r} was edited by hand.",
-                hint="Its text would be replaced; agree with --replace-edits.",
+                hint="Pass --replace-edits to replace its text.",
             )
-        histories = self._stories_like(skill)
+        histories = self._similar_histories(skill)
         if len(histories) < MIN_SESSIONS:
             raise UsageError(
-                f"Only {len(histories)} good session{'s' * (len(histories) != 1)} used or resemble "
-                f"{name!r}, and {MIN_SESSIONS} are needed.",
-                hint="Use it some more, then refine it.",
+                f"Refining {name!r} needs {MIN_SESSIONS} successful sessions that used it or are "
+                f"similar, and there are {len(histories)}.",
+                hint="Refine it after more sessions used it.",
             )
         draft = refine_skill(histories, name=skill.name, redact=_redact)
         draft = replace(draft, origin=SkillOrigin.REFINED.value)
-        fresh = self._written(self._worded(draft) if with_model else draft, known=skill)
-        kept = fresh if dry_run or fresh.text == skill.text else self._library.put(fresh)
+        fresh = self._skill_from(self._reworded(draft) if with_model else draft, known=skill)
+        stored = fresh if dry_run or fresh.text == skill.text else self._library.put(fresh)
         return Refinement(
-            skill=kept, before=skill.text, sessions=draft.session_ids, dry_run=dry_run
+            skill=stored, before=skill.text, sessions=draft.session_ids, dry_run=dry_run
         )
 
     def _story(self, session: SessionRecord) -> SessionHistory:
@@ -162,10 +165,8 @@ class SkillGenerator:
         found = [store.get_session(one) for one in store.resolve_session(name)]
         own = [one for one in found if one is not None and one.project == self._services.project]
         if len(own) != 1:
-            what = (
-                "is the beginning of several sessions" if own else "is no session of this project"
-            )
-            raise NotFoundError(f"{name!r} {what}.", hint="`wellkept sessions` lists them.")
+            what = "matches several sessions" if own else "is not a session of this project"
+            raise NotFoundError(f"{name!r} {what}.", hint="Run `wellkept sessions`.")
         return own[0]
 
     def _from_session(
@@ -175,23 +176,25 @@ class SkillGenerator:
         reason = self._known_reason(session) or skip_reason(history)
         if reason is None:
             draft = draft_skill(history, taken=self._taken(made), redact=_redact)
-            like = self._nearest(draft, made)
-            if like is None or not like.is_same:
-                return self._written(self._worded(draft, made) if with_model else draft)
-            reason = f"{like.skill.name!r} is for that already ({like.score:.2f})"
-        return SkippedSession(session_id=session.id, title=_shown(session.title), reason=reason)
+            similar = self._nearest(draft, made)
+            if similar is None or not similar.is_same:
+                return self._skill_from(self._reworded(draft, made) if with_model else draft)
+            reason = f"{similar.skill.name!r} has the same purpose ({similar.score:.2f})"
+        return SkippedSession(
+            session_id=session.id, title=_short_title(session.title), reason=reason
+        )
 
     def _known_reason(self, session: SessionRecord) -> str | None:
         known = next((s for s in self._library.all() if session.id in s.session_ids), None)
-        return f"the skill {known.name!r} was made of it" if known else None
+        return f"the skill {known.name!r} was generated from it" if known else None
 
     def _nearest(self, draft: SkillDraft, made: Sequence[GeneratedSkill]) -> SimilarSkill | None:
         engine = self._services.engine
         rejected = [s for s in self._library.all() if s.review is SkillReview.REJECTED]
-        kept = [read_generated(s.text, name=s.name) for s in (*rejected, *made)]
+        stored = [read_generated(s.text, name=s.name) for s in (*rejected, *made)]
         return most_similar(
             read_generated(render_document(draft), name=draft.name),
-            [*self._existing(), *kept],
+            [*self._existing(), *stored],
             embedder=engine.embedder(),
             cutoff=engine.thresholds().related,
         )
@@ -200,22 +203,23 @@ class SkillGenerator:
         names = {name for s in self._existing() for name in (s.name, *s.invocation.aliases)}
         return names | {skill.name for skill in (*self._library.all(), *made)}
 
-    # -- A draft becomes a skill ------------------------------------------------------------------
+    # -- From draft to skill ----------------------------------------------------------------------
 
-    def _worded(self, draft: SkillDraft, made: Sequence[GeneratedSkill] = ()) -> SkillDraft:
-        """The draft in a model's words when there is one, it may be asked, and it answers well."""
+    def _reworded(self, draft: SkillDraft, made: Sequence[GeneratedSkill] = ()) -> SkillDraft:
+        """The draft reworded by a model, if there is one, the budget allows it and the answer is
+        valid."""
         engine = self._services.engine
         model = engine.text_model()
         if model is None:
             return draft
-        asked = build_prompt(draft)
-        cost = engine.count_tokens(asked) + ANSWER_TOKENS
+        prompt = build_prompt(draft)
+        cost = engine.count_tokens(prompt) + ANSWER_TOKENS
         budget = self._services.settings.capture_daily_model_tokens
         if not spend_tokens(engine, cost, daily_tokens=budget):
             return draft
         try:
             better = read_answer(
-                model.complete(asked, max_tokens=ANSWER_TOKENS), draft, redact=_redact
+                model.complete(prompt, max_tokens=ANSWER_TOKENS), draft, redact=_redact
             )
             taken = self._taken(made) - {draft.name}
             is_named = better.origin == SkillOrigin.REFINED.value
@@ -226,11 +230,11 @@ class SkillGenerator:
             return draft
         return better
 
-    def _written(self, draft: SkillDraft, known: GeneratedSkill | None = None) -> GeneratedSkill:
+    def _skill_from(self, draft: SkillDraft, known: GeneratedSkill | None = None) -> GeneratedSkill:
         now = self._services.clock()
         text = render_document(draft)
         if redact(text).changed:
-            raise UsageError("The session holds a secret that cannot be taken out of its steps.")
+            raise UsageError("The session contains a secret that cannot be removed from its steps.")
         is_on = self._services.settings.skills_generated == "on"
         return GeneratedSkill(
             id=known.id if known else _id_of(self._services.project, draft.session_ids[0]),
@@ -250,14 +254,14 @@ class SkillGenerator:
             revision=known.revision if known else 0,
         )
 
-    # -- Sessions that belong together ------------------------------------------------------------
+    # -- Similar sessions -------------------------------------------------------------------------
 
-    def _stories_like(self, skill: GeneratedSkill) -> list[SessionHistory]:
-        """Good sessions that the skill was made of, that used it, or that are for the same."""
+    def _similar_histories(self, skill: GeneratedSkill) -> list[SessionHistory]:
+        """Successful sessions that the skill was made from, that used it, or that are similar."""
         store = self._services.store
         used = {run.session_id for run in store.skill_runs(skill_ids=[skill.id])}
         named = {*skill.session_ids, *used}
-        recent = store.sessions(project=self._services.project, limit=LOOKED_AT_SESSIONS)
+        recent = store.sessions(project=self._services.project, limit=RECENT_SESSIONS)
         others = [store.get_session(one) for one in named - {s.id for s in recent}]
         known = [*recent, *(s for s in others if s is not None and s.project == skill.project)]
         known.sort(key=lambda session: (session.started_at, session.id))
@@ -274,17 +278,17 @@ class SkillGenerator:
             return False
         engine = self._services.engine
         draft = draft_skill(history, taken=(), redact=_redact)
-        like = most_similar(
+        similar = most_similar(
             read_generated(render_document(draft), name=draft.name),
             [read_generated(skill.text, name=skill.name)],
             embedder=engine.embedder(),
             cutoff=engine.thresholds().related,
         )
-        return like is not None and like.is_same
+        return similar is not None and similar.is_same
 
 
 def _id_of(project: str, session_id: str) -> str:
-    """The same for a session wherever it is looked at, so that two who do so at once make one."""
+    """Derived from the session, so that two concurrent processes create the same id."""
     digest = sha256(f"{project}\n{session_id}".encode("utf-8", errors="replace")).hexdigest()
     return str(UUID(digest[:32]))
 
@@ -293,5 +297,5 @@ def _redact(text: str) -> str:
     return redact(text).text
 
 
-def _shown(title: str | None) -> str | None:
+def _short_title(title: str | None) -> str | None:
     return None if title is None else shorten(" ".join(title.split()), limit=80)

@@ -1,4 +1,4 @@
-"""What the hooks of skills stand on in an open project: the person's yes, and what already ran."""
+"""Storage for hooks in an open project: the user's trust, and which once-only hooks ran."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from wellkept.core.skills import SkillIndex
 
 TRUST_FILE: Final = "hook-trust.json"
-_KEPT_FOR: Final = timedelta(days=30)
-_NOT_NOW: Final = (StoreReadOnlyError, StoreBusyError, StoreFullError)
+_RETENTION: Final = timedelta(days=30)
+_WRITE_ERRORS: Final = (StoreReadOnlyError, StoreBusyError, StoreFullError)
 
 
 class _StoredHookRunLog:
-    """The `HookRecord` port on the shelf, so that a session that goes on elsewhere keeps it.
+    """The `HookRunLog` port over the key-value store, so that a session continued elsewhere keeps
+    it.
 
-    Sessions that were quiet for a month are forgotten. Without a session, or where the store cannot
-    be written, this process alone remembers.
+    Sessions idle for a month are removed. Without a session, or where the store cannot be written,
+    only this process remembers.
     """
 
     def __init__(self, store: KeyValueStore, project: str, *, clock: Clock) -> None:
@@ -43,7 +44,7 @@ class _StoredHookRunLog:
         self._lock = Lock()
 
     def claim(self, session: str, hook: str) -> bool:
-        """Note that a hook runs now; False when it ran before."""
+        """Record that a hook runs now; False when it ran before."""
         with self._lock:
             if (session, hook) in self._seen:
                 return False
@@ -54,7 +55,7 @@ class _StoredHookRunLog:
         known = _hooks(self._store.get_value(self._space, session))
         if hook in known:
             return False
-        with suppress(*_NOT_NOW):
+        with suppress(*_WRITE_ERRORS):
             if not known:
                 self._forget_old()
             now: dict[str, Json] = {"at_ms": to_ms(self._clock()), "hooks": [*known, hook]}
@@ -62,7 +63,7 @@ class _StoredHookRunLog:
         return True
 
     def _forget_old(self) -> None:
-        before = to_ms(self._clock() - _KEPT_FOR)
+        before = to_ms(self._clock() - _RETENTION)
         for session, kept in self._store.values(self._space).items():
             at_ms = kept.get("at_ms") if isinstance(kept, dict) else None
             if not isinstance(at_ms, int) or at_ms < before:

@@ -1,7 +1,7 @@
-"""What a session that is over means for skills: those it used are judged, and it may give one.
+"""Judges the skills that finished sessions used, and suggests new ones.
 
-Done after a drain, by rule and without a model, so it costs milliseconds. A session counts in its
-own project, wherever the drain runs. Trouble is told and stops nothing.
+Runs after a drain, by rule and without a model, so it costs milliseconds. A session counts in its
+own project. Problems are reported and stop nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @record(kw_only=True)
 class _LearnReport:
-    """What came of some sessions: skills that were made, and those that were switched off."""
+    """Skills that were generated, and those that were disabled."""
 
     made: tuple[str, ...] = ()
     switched_off: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class _LearnReport:
 def learn_from(
     wk: Wellkept, session_ids: Sequence[str], *, environment: Mapping[str, str]
 ) -> _LearnReport:
-    """Judge the skills that sessions used and, where the settings want it, suggest new ones."""
+    """Judge the skills that sessions used and, if enabled in the settings, suggest new ones."""
     idle = wk.settings.capture_idle_minutes
     made: list[str] = []
     off: list[str] = []
@@ -47,7 +47,7 @@ def learn_from(
         try:
             one = _learn(wk, session, environment)
         except WellkeptError as error:
-            problems.append(f"No skill was looked for in session {session_id}: {error.message}")
+            problems.append(f"Learning skills from session {session_id} failed: {error.message}")
         else:
             made += one.made
             off += one.switched_off
@@ -57,13 +57,13 @@ def learn_from(
 def _learn(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> _LearnReport:
     history = load_history(session, wk.engine, idle_minutes=wk.settings.capture_idle_minutes)
     used = skills_called(history)
-    wanted = wk.settings.skills_suggest == "on" and skip_reason(history) is None
-    if not (used or wanted or wk.engine.store.skill_runs(session_id=session.id)):
+    suggest = wk.settings.skills_suggest == "on" and skip_reason(history) is None
+    if not (used or suggest or wk.engine.store.skill_runs(session_id=session.id)):
         return _LearnReport()
     if session.project == wk.project:
-        return _in_project(wk, session, history, suggest=wanted)
-    with _beside(wk, session, environment) as home:
-        return _in_project(home, session, history, suggest=wanted)
+        return _in_project(wk, session, history, suggest=suggest)
+    with _open_project_of(wk, session, environment) as home:
+        return _in_project(home, session, history, suggest=suggest)
 
 
 def _in_project(
@@ -71,7 +71,7 @@ def _in_project(
 ) -> _LearnReport:
     verdict = judge_session(history).verdict
     succeeded = None if verdict is SessionVerdict.UNPROVEN else verdict is SessionVerdict.SUCCESS
-    off = wk.skills.library.settle(
+    off = wk.skills.library.judge_runs(
         session.id, used=skills_called(history), used_by=session.client, succeeded=succeeded
     )
     made = wk.skills.generator.generate(session.id, with_model=False).made if suggest else ()
@@ -81,15 +81,19 @@ def _in_project(
 
 
 def skills_called(history: SessionHistory) -> tuple[str, ...]:
-    """The names that were called as skills: by the agent's tool, or typed after a slash."""
+    """The skills that were called by the agent's tool, or typed after a slash."""
     by_agent = [step.what for step in history.steps if step.kind == "skill" and step.ok]
-    typed = [said[1:].split(maxsplit=1)[:1] for said in history.prompts if said.startswith("/")]
+    typed = [
+        prompt[1:].split(maxsplit=1)[:1] for prompt in history.prompts if prompt.startswith("/")
+    ]
     names = [*by_agent, *(words[0] for words in typed if words)]
     return tuple(dict.fromkeys(name.removeprefix("/") for name in names))
 
 
-def _beside(wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]) -> Wellkept:
-    """The same memory, opened for the project of a session."""
+def _open_project_of(
+    wk: Wellkept, session: SessionRecord, environment: Mapping[str, str]
+) -> Wellkept:
+    """The same store, opened for the project of a session."""
     from wellkept.app.wellkept import open as open_memory
 
     folder = Path(session.cwd) if session.cwd and Path(session.cwd).is_dir() else wk.root

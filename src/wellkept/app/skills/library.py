@@ -1,7 +1,7 @@
-"""The kept skills of one project: shown, reviewed, switched, counted and removed.
+"""The generated skills of one project: list, review, enable, count and remove.
 
-It is also the source that the catalogue reads generated skills from. Rejected ones are kept, so
-that nobody is offered them again, but are not among the skills.
+It is also the source from which the catalog reads generated skills. Rejected skills stay stored, so
+that they are not suggested again, but are not listed as skills.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NS_PER_MS = 1_000_000
 
 @record
 class GeneratedSkillView:
-    """A kept skill, how it fared, and what it said before."""
+    """A generated skill, its statistics and its earlier texts."""
 
     skill: GeneratedSkill
     record: SkillStats
@@ -46,7 +46,7 @@ class GeneratedSkillView:
 
 @record(kw_only=True)
 class LibraryOverview:
-    """The kept skills of a project in numbers."""
+    """Counts of the generated skills of a project."""
 
     total: int
     pending: int
@@ -65,7 +65,7 @@ class GeneratedSkills:
     # -- As a source of skills --------------------------------------------------------------------
 
     def documents(self) -> list[StoredSkill]:
-        """All that were not rejected, as the catalogue reads them."""
+        """All that were not rejected, for the catalog."""
         return [
             StoredSkill(
                 name=skill.name,
@@ -79,46 +79,46 @@ class GeneratedSkills:
         ]
 
     def remove(self, name: str) -> bool:
-        """Remove one for good, with its history."""
-        return self._services.store.delete_generated_skill(self.get(name).id)
+        """Remove one permanently, with its history."""
+        return self._services.store.remove_generated(self.get(name).id)
 
-    # -- Looking ----------------------------------------------------------------------------------
+    # -- Reading ----------------------------------------------------------------------------------
 
     def all(self) -> list[GeneratedSkill]:
-        """Every kept skill of this project, rejected ones too, the oldest first."""
+        """Every generated skill of this project, rejected ones too, the oldest first."""
         return self._services.store.generated_skills(project=self._services.project)
 
     def get(self, name: str) -> GeneratedSkill:
-        """The kept skill with that name; one that was rejected only when there is no other."""
+        """The generated skill with that name; a rejected one only when there is no other."""
         named = [skill for skill in self.all() if skill.name == name]
         named.sort(key=lambda skill: skill.review is SkillReview.REJECTED)
         if not named:
             raise NotFoundError(
-                f"There is no generated skill {name!r} in this project.",
-                hint="`wellkept skill review` lists them.",
+                f"No generated skill {name!r} in this project.",
+                hint="Run `wellkept skill review`.",
             )
         return named[0]
 
     def view(self, name: str) -> GeneratedSkillView:
-        """One kept skill with its record and its earlier texts."""
+        """One generated skill with its statistics and earlier texts."""
         skill = self.get(name)
         return GeneratedSkillView(
-            skill, self.track(skill), tuple(self._services.store.skill_versions(skill.id))
+            skill, self.stats_of(skill), tuple(self._services.store.skill_editions(skill.id))
         )
 
     def views(
         self, *, reviews: Collection[SkillReview] = tuple(SkillReview)
     ) -> list[GeneratedSkillView]:
-        """Kept skills with their records; without their texts of before."""
+        """Generated skills with their statistics, without earlier texts."""
         found = [skill for skill in self.all() if skill.review in reviews]
         runs = self._services.store.skill_runs(skill_ids=[skill.id for skill in found])
         return [
-            GeneratedSkillView(s, _track(s, [run for run in runs if run.skill_id == s.id]))
+            GeneratedSkillView(s, _stats(s, [run for run in runs if run.skill_id == s.id]))
             for s in found
         ]
 
     def overview(self) -> LibraryOverview:
-        """How many there are, and how those that were used fared."""
+        """Counts, and the combined results of those that were used."""
         views = self.views()
         reviews = [view.skill.review for view in views]
         tracks = [view.record for view in views]
@@ -135,14 +135,14 @@ class GeneratedSkills:
             ),
         )
 
-    def track(self, skill: GeneratedSkill) -> SkillStats:
-        """How a skill fared."""
-        return _track(skill, self._services.store.skill_runs(skill_ids=[skill.id]))
+    def stats_of(self, skill: GeneratedSkill) -> SkillStats:
+        """The statistics of a skill."""
+        return _stats(skill, self._services.store.skill_runs(skill_ids=[skill.id]))
 
-    # -- Deciding ---------------------------------------------------------------------------------
+    # -- Review -----------------------------------------------------------------------------------
 
     def review(self, name: str, answer: ReviewAnswer, *, text: str | None = None) -> GeneratedSkill:
-        """Say yes or no to a kept skill, or put another text in its place, which is a yes too."""
+        """Accept or reject a generated skill, or replace its text, which accepts it too."""
         skill = self.get(name)
         if answer == "reject":
             return self._decide(skill, SkillReview.REJECTED, enabled=False, note=None)
@@ -157,44 +157,44 @@ class GeneratedSkills:
         return self._decide(written, SkillReview.ACCEPTED, enabled=True, note=None)
 
     def switch(self, name: str, *, on: bool) -> GeneratedSkill:
-        """Switch a kept skill; switching one on that waited for review accepts it."""
+        """Enable or disable a generated skill; enabling a pending one accepts it."""
         skill = self.get(name)
         if on:
             return self._decide(skill, SkillReview.ACCEPTED, enabled=True, note=None)
         return self.put(replace(skill, enabled=False))
 
     def rewrite(self, name: str, text: str) -> GeneratedSkill:
-        """Put a person's text in place of a kept one; the switch stays as it is."""
+        """Replace the text by the user's; the switch stays as it is."""
         return self.put(self._checked(self.get(name), text))
 
     def edit_document(
         self, name: str, changes: Mapping[str, FieldValue | None], *, body: str | None = None
     ) -> str:
-        """What a kept skill's text would be with some fields set or removed."""
+        """The text of a generated skill with some fields set or removed."""
         from wellkept.skills.authoring.edit_fields import edit_document
 
         return edit_document(self.get(name).text, changes, body=body)
 
     def text_of(self, skill: Skill) -> str | None:
-        """The document of a skill that is kept here; None for all others."""
+        """The document of a generated skill; None for all others."""
         if skill.source != GENERATED_SOURCE:
             return None
         return self.get(skill.name).text
 
     def put(self, skill: GeneratedSkill) -> GeneratedSkill:
-        """Write a kept skill as of now."""
+        """Store a generated skill."""
         now = max(self._services.clock(), skill.updated_at)
         self._services.store.put_generated_skill(replace(skill, updated_at=now))
         return self.get(skill.name)
 
     def _checked(self, skill: GeneratedSkill, text: str) -> GeneratedSkill:
-        # Whoever only lists skills need not load what reads and redacts documents.
+        # Lazy: listing skills does not need the document reader.
         from wellkept.memory.text.redaction import redact
         from wellkept.skills.generation.generate import require_valid
 
         if redact(text).changed:
             raise UsageError(
-                "The text holds a secret or a private part.", hint="Take it out, then try again."
+                "The text contains a secret or a private part.", hint="Remove it and try again."
             )
         require_valid(text, name=skill.name)
         return replace(skill, text=text, made_by="person")
@@ -207,8 +207,8 @@ class GeneratedSkills:
 
     # -- Runs -------------------------------------------------------------------------------------
 
-    def note_use(self, name: str, *, session_id: str, used_by: str) -> None:
-        """Note that a session used a kept skill; what is no kept skill is passed over."""
+    def record_use(self, name: str, *, session_id: str, used_by: str) -> None:
+        """Record that a session used a generated skill; other names are ignored."""
         skill = next((one for one in self.all() if one.name == name), None)
         if skill is not None:
             run = SkillRun(
@@ -216,12 +216,12 @@ class GeneratedSkills:
             )
             self._services.store.put_skill_run(run)
 
-    def settle(
+    def judge_runs(
         self, session_id: str, *, used: Collection[str], used_by: str, succeeded: bool | None
     ) -> list[GeneratedSkill]:
-        """Judge the runs of a session that is over; returns the skills that this switched off."""
+        """Judge the runs of a finished session; returns the skills that were disabled."""
         for name in used:
-            self.note_use(name, session_id=session_id, used_by=used_by)
+            self.record_use(name, session_id=session_id, used_by=used_by)
         by_id = {skill.id: skill for skill in self.all()}
         for run in self._services.store.skill_runs(session_id=session_id):
             if run.skill_id in by_id and succeeded is not None:
@@ -230,19 +230,19 @@ class GeneratedSkills:
         return [
             off
             for skill_id in judged & by_id.keys()
-            if (off := self._switch_off_if_failing(by_id[skill_id])) is not None
+            if (off := self._disable_if_failing(by_id[skill_id])) is not None
         ]
 
-    def _switch_off_if_failing(self, skill: GeneratedSkill) -> GeneratedSkill | None:
-        failed = self.track(skill).failed_in_a_row
+    def _disable_if_failing(self, skill: GeneratedSkill) -> GeneratedSkill | None:
+        failed = self.stats_of(skill).failed_in_a_row
         if not skill.enabled or failed < FAILURES_TO_SWITCH_OFF:
             return None
         note = (
-            f"Switched off: the last {failed} sessions that used it failed. "
-            f"Switch it on again with `wellkept skill enable {skill.name}`."
+            f"Disabled: the last {failed} sessions that used it failed. "
+            f"Enable it with `wellkept skill enable {skill.name}`."
         )
         return self.put(replace(skill, enabled=False, note=note))
 
 
-def _track(skill: GeneratedSkill, runs: list[SkillRun]) -> SkillStats:
+def _stats(skill: GeneratedSkill, runs: list[SkillRun]) -> SkillStats:
     return skill_stats(runs, since=skill.reviewed_at)

@@ -1,8 +1,7 @@
-"""Choosing skills for the open project: looks at its files, asks the embedder, keeps the indexes.
+"""Skill detection and selection for the open project, with caches.
 
-What was detected is kept until a manifest or the project's folder changes, or a few minutes passed;
-the indexes live as long as the skills they were made of. Knows nothing of where skills lie: it is
-given a way to get them.
+A detection is cached until a manifest or the project's folder changes, or for a few minutes; search
+indexes live as long as the skills they were built from. Knows nothing of where skills are stored.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from wellkept.skills.selection.scoring import SkillSearch
     from wellkept.skills.selection.select import SkillSelection
 
-_DETECTION_HOLDS: Final = timedelta(minutes=5)
+_DETECTION_TTL: Final = timedelta(minutes=5)
 _DETECTED_SPACE: Final = "skills.detected"
 _SUBJECT_CHARS: Final = 300
 _Fingerprint = tuple[tuple[str, int, int], ...]
@@ -39,7 +38,7 @@ _Fingerprint = tuple[tuple[str, int, int], ...]
 
 @record
 class Detection:
-    """What a project calls for, and whether it had more files than were looked at."""
+    """The skills a project calls for, and whether it had more files than were scanned."""
 
     found: tuple[DetectedSkill, ...]
     looked_at: int
@@ -47,10 +46,10 @@ class Detection:
 
 
 class SkillChooser:
-    """Detection and selection over whatever skills hold now.
+    """Detection and selection over the current skills.
 
-    `index` gives the skills, the same object while nothing changed; `embedder` gives the model, or
-    None where there is none.
+    `index` returns the skills, the same object while nothing changed; `embedder` returns the model,
+    or None.
     """
 
     def __init__(
@@ -74,10 +73,10 @@ class SkillChooser:
         """The skills that the project calls for by its files, with reasons."""
         from wellkept.skills.selection.detection import allows_phase
 
-        kept = self._looked(refresh=refresh)
-        asked = _phase(phase)
-        found = tuple(one for one in kept.found if allows_phase(one.skill, asked))
-        return Detection(found, kept.looked_at, kept.is_cut)
+        cached = self._detection(refresh=refresh)
+        wanted_phase = _phase(phase)
+        found = tuple(one for one in cached.found if allows_phase(one.skill, wanted_phase))
+        return Detection(found, cached.looked_at, cached.is_cut)
 
     def select(
         self,
@@ -90,7 +89,7 @@ class SkillChooser:
         limit: int | None = None,
         profile: str | None = None,
     ) -> SkillSelection:
-        """The few skills worth putting into an agent's context for a prompt, best first."""
+        """The few skills worth adding to an agent's context for a prompt, best first."""
         from wellkept.skills.selection.select import DEFAULT_LIMIT, SelectionPolicy, select_skills
 
         policy = SelectionPolicy(
@@ -100,7 +99,7 @@ class SkillChooser:
             phase=_phase(phase),
             profile=profile or "default",
         )
-        detected = self._looked().found
+        detected = self._detection().found
         return select_skills(
             self._searcher(), prompt, policy=policy, files=files, detected=detected
         )
@@ -114,12 +113,12 @@ class SkillChooser:
         limit: int = 10,
         profile: str | None = None,
     ) -> SkillSelection:
-        """Whatever matches a query, best first, also what is meant for people only."""
+        """All skills that match a query, best first, also user-only ones."""
         from wellkept.skills.selection.select import SelectionPolicy, select_skills
 
         policy = SelectionPolicy(
             limit=limit,
-            min_score=_WORTH_LISTING,
+            min_score=_MIN_SEARCH_SCORE,
             include_tags=tuple(include_tags),
             exclude_tags=tuple(exclude_tags),
             profile=profile or "default",
@@ -136,7 +135,7 @@ class SkillChooser:
         max_tokens: int | None = None,
         max_chars: int | None = None,
     ) -> SkillPack:
-        """The text that puts the skills for a prompt into a context, inside a budget."""
+        """The text of the skills for a prompt, within a budget."""
         from wellkept.skills.selection.injection import MAX_CHARS, InjectionBudget, render_skills
 
         budget = InjectionBudget(
@@ -155,23 +154,23 @@ class SkillChooser:
             self._search = (index, SkillSearch(index.skills, embedder=self._embedder()))
         return self._search[1]
 
-    def _looked(self, *, refresh: bool = False) -> Detection:
+    def _detection(self, *, refresh: bool = False) -> Detection:
         from wellkept.skills.selection.detection import detect_skills
         from wellkept.skills.selection.project_files import scan_project
 
         index, fingerprint, now = self._index(), _manifest_fingerprint(self._root), self._clock()
-        kept = None if refresh else self._detected
-        if kept is not None and kept[0] is index and kept[1] == fingerprint:
-            at, detection = kept[2:]
-            if now - at < _DETECTION_HOLDS:
+        cached = None if refresh else self._detected
+        if cached is not None and cached[0] is index and cached[1] == fingerprint:
+            at, detection = cached[2:]
+            if now - at < _DETECTION_TTL:
                 return detection
         files = scan_project(self._root)
-        made = Detection(detect_skills(index.skills, files), len(files.paths), files.is_cut)
-        self._detected = (index, fingerprint, now, made)
-        return made
+        detection = Detection(detect_skills(index.skills, files), len(files.paths), files.is_cut)
+        self._detected = (index, fingerprint, now, detection)
+        return detection
 
 
-_WORTH_LISTING: Final = 0.4
+_MIN_SEARCH_SCORE: Final = 0.4
 
 
 def _phase(name: str | None) -> InjectionPhase | None:
@@ -179,7 +178,7 @@ def _phase(name: str | None) -> InjectionPhase | None:
 
 
 def _manifest_fingerprint(root: Path) -> _Fingerprint:
-    """The folder and its manifests as they are now: what most rules look at."""
+    """Modification times and sizes of the folder and its manifests, which most rules check."""
     from wellkept.skills.selection.detection import MANIFESTS
 
     seen: list[tuple[str, int, int]] = []

@@ -1,4 +1,4 @@
-"""Sessions of the store as stories that a skill can be learned from."""
+"""Loads stored sessions as input for skill generation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SHA = re.compile(r"[0-9a-f]{7,64}")
 
 
 def is_over(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> bool:
-    """Whether a session ended, or went quiet for so long that nobody will end it."""
+    """Whether a session ended, or was idle for so long that it counts as ended."""
     quiet = timedelta(minutes=idle_minutes)
     return not session.is_open or engine.clock() - session.last_event_at >= quiet
 
 
 def load_history(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> SessionHistory:
-    """Everything that is kept of a session and can be learned from."""
-    state = load_state(session.work)
+    """Everything stored about a session that can be learned from."""
+    desk = load_state(session.work)
     where = Filter(project=session.project, include_user=False, sessions=(session.id,))
     rows = engine.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
     made_commit = any(step.purpose == "commit" and step.ok for step in state.steps)
@@ -52,16 +52,17 @@ def load_history(session: SessionRecord, engine: Engine, *, idle_minutes: float)
 
 
 def _is_commit_lost(commit: str, folder: str | None) -> bool:
-    """Whether git knows a commit that no branch or tag holds; what git cannot tell is not lost."""
+    """Whether git has a commit that no branch or tag contains. When git cannot tell, it is not
+    lost."""
     if not folder or not _SHA.fullmatch(commit) or not Path(folder).is_dir():
         return False
-    asked = ("rev-parse", "-q", "--verify", f"{commit}^{{commit}}")
-    if not ask_git(Path(folder), asked, timeout_s=_GIT_TIMEOUT_S):
+    exists = ("rev-parse", "-q", "--verify", f"{commit}^{{commit}}")
+    if not ask_git(Path(folder), exists, timeout_s=_GIT_TIMEOUT_S):
         return False
-    held = ("for-each-ref", "--count=1", "--contains", commit)
-    if ask_git(Path(folder), held, timeout_s=_GIT_TIMEOUT_S):
+    containing_refs = ("for-each-ref", "--count=1", "--contains", commit)
+    if ask_git(Path(folder), containing_refs, timeout_s=_GIT_TIMEOUT_S):
         return False
-    # Work on a detached head is on no branch and not lost.
-    apart = ("merge-base", commit, "HEAD")
-    shared = (ask_git(Path(folder), apart, timeout_s=_GIT_TIMEOUT_S) or b"").decode().strip()
+    # A commit on a detached head is on no branch, but not lost.
+    merge_base = ("merge-base", commit, "HEAD")
+    shared = (ask_git(Path(folder), merge_base, timeout_s=_GIT_TIMEOUT_S) or b"").decode().strip()
     return not shared.startswith(commit)

@@ -1,4 +1,4 @@
-"""What the catalogue of skills is made of: a scanner for every place, and a project's switches."""
+"""The sources of skills of an open project: one scanner for every location, and its switches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StoredSkillSwitches:
-    """Switches of one project, kept in its store."""
+    """The skill switches of one project, stored in its store."""
 
     def __init__(self, store: KeyValueStore, project: str) -> None:
         self._store = store
@@ -33,14 +33,14 @@ class StoredSkillSwitches:
         return {key: on for key, on in kept.items() if isinstance(on, bool)}
 
     def switch(self, key: str, *, on: bool | None) -> None:
-        """Set a switch; None forgets it."""
+        """Set a switch; None removes it."""
         self._store.put_value(self._space, key, on)
 
 
 def scanners_of(
     environment: Mapping[str, str], *, root: Path, own_folder: Path, copies: RemoteCopies
 ) -> list[Scanner]:
-    """The places where skills of a project and of a person may be."""
+    """A scanner for every location of a project and a user."""
     home = _home(environment)
     given = environment.get("CLAUDE_CONFIG_DIR")
     claude = Path(given) if given else home / ".claude"

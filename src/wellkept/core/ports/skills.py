@@ -1,4 +1,7 @@
-"""Ports of skills: usage counts and generated skills of an engine, other sources of skills."""
+"""Ports of the skills package: switches, stored documents, server prompts, fetching, hook trust.
+
+Each port is small and synchronous, so that tests and other stores can replace it.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,9 @@ if TYPE_CHECKING:
 
 @record(kw_only=True)
 class StoredSkill:
-    """A skill kept in a store instead of a file: its whole SKILL.md text.
+    """A skill stored in a database and not in a file: its whole SKILL.md text.
 
-    `enabled` is its own switch: a generated skill stays off until it was reviewed.
+    `enabled` is its own switch: a generated skill stays off until it is reviewed.
     """
 
     name: str
@@ -39,7 +42,7 @@ class PromptArgument:
 
 @record(kw_only=True)
 class PromptDefinition:
-    """A prompt as an MCP server lists it; its text is fetched on use."""
+    """A prompt as an MCP server lists it; its text is requested when it is run."""
 
     server: str
     name: str
@@ -49,8 +52,8 @@ class PromptDefinition:
 
 @record
 class SkillUse:
-    """How often a command was used in a project, and when last. `key` is `Skill.key` or the key
-    of a built-in command."""
+    """How often a command was used in a project, and when last. `key` is `Skill.key`, or that of a
+    built-in command."""
 
     key: str
     count: int
@@ -109,7 +112,7 @@ class GeneratedSkillStore(Protocol):
 
 
 class SkillSwitches(Protocol):
-    """Skills switched on or off by a person, by `Skill.key`."""
+    """Which skills were enabled or disabled, by `Skill.key`."""
 
     def switched(self) -> Mapping[str, bool]:
         """Every switch that was set."""
@@ -121,51 +124,51 @@ class SkillSwitches(Protocol):
 
 
 class StoredSkills(Protocol):
-    """Skills in a store, such as those generated from sessions."""
+    """Skills in a store, such as generated ones."""
 
     def documents(self) -> Sequence[StoredSkill]:
-        """All of this project's."""
+        """All of this project."""
         ...
 
     def remove(self, name: str) -> bool:
-        """Delete one; returns whether it existed."""
+        """Remove one permanently; returns whether it existed."""
         ...
 
 
 class PromptSource(Protocol):
-    """Prompts of connected MCP servers."""
+    """Prompts of the connected MCP servers."""
 
     def prompts(self) -> Sequence[PromptDefinition]:
-        """All of them, without contacting a server."""
+        """All prompts, without a request to a server."""
         ...
 
 
 class SkillFetcher(Protocol):
-    """Downloads a document once, after a person agreed."""
+    """Fetches one document from the network after the user agreed."""
 
     def fetch(self, url: str, *, limit_bytes: int) -> bytes:
-        """The document. ProviderError when it is unavailable or larger than the limit."""
+        """The document. ProviderError when it cannot be fetched or is larger than the limit."""
         ...
 
 
 class HookTrust(Protocol):
-    """Hooks that a person allowed to run, on this machine and for this person only.
+    """Which hooks the user allowed to run, on this machine only.
 
-    Consent covers one folder, one skill and one state of its files; `fingerprint` changes with
-    any of them.
+    Trust holds for one folder, one skill and one state of its files; `fingerprint` changes with any
+    of them.
     """
 
     def trusted(self, root: Path) -> Mapping[str, str]:
-        """Skill key -> approved fingerprint, for a project's folder."""
+        """Skill key -> the trusted fingerprint, for a project's folder."""
         ...
 
     def trust(self, root: Path, key: str, fingerprint: str | None) -> None:
-        """Record consent; None withdraws it."""
+        """Store a fingerprint as trusted; None removes the trust."""
         ...
 
 
 class HookRunLog(Protocol):
-    """Run-once hooks that already ran in a session."""
+    """Which once-only hooks already ran in a session."""
 
     def claim(self, session: str, hook: str) -> bool:
         """Record that a hook runs now; False when it ran before."""

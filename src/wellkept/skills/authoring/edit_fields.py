@@ -1,7 +1,7 @@
-"""Changing fields of a document and leaving everything else byte for byte as it was.
+"""Changes fields of a document and leaves everything else byte for byte.
 
-An entry takes up whole lines, so a change replaces just those lines. Comments, order, quoting, line
-ends and unknown fields around it stay. What was written is read back before it is handed out.
+An entry takes up whole lines, so a change replaces only those lines. Comments, order, quoting, line
+ends and unknown fields stay. The result is read back and checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wellkept.skills.documents.yaml_reader import Entry, Node, Scalar, quoted, r
 from wellkept.skills.documents.yaml_reader import Mapping as MappingNode
 
 FieldValue: TypeAlias = str | bool | int | tuple[str, ...] | Mapping[str, str]
-"""What a field can be set to; a tuple is a list, a mapping is for `metadata`."""
+"""Values of a field; a tuple is a list, a mapping is for `metadata`."""
 
 _UNSAFE_START: Final = frozenset("-?:,[]{}#&*!|>'\"%@` \t=~")
 _ONE_LINE_LISTS: Final = frozenset(("allowed_tools",))
@@ -26,7 +26,7 @@ _ONE_LINE_LISTS: Final = frozenset(("allowed_tools",))
 def edit_document(
     text: str, changes: Mapping[str, FieldValue | None], *, body: str | None = None
 ) -> str:
-    """The document with some fields set, or removed where the value is None, and maybe a new body.
+    """The document with fields set, or removed where the value is None, and optionally a new body.
 
     A field keeps the spelling of its key; a new one is written in kebab case at the end.
     """
@@ -34,7 +34,7 @@ def edit_document(
     if layout.findings:
         raise UsageError(
             f"The document cannot be changed: {layout.findings[0].message}",
-            hint="Mend it in an editor first.",
+            hint="Fix it in an editor first.",
         )
     head = _edited_head(layout, changes)
     newline = layout.newline
@@ -52,7 +52,7 @@ def edit_document(
 
 
 def new_document(fields: Mapping[str, FieldValue], *, body: str) -> str:
-    """A document with a front matter in the given order, and a body."""
+    """A document with front matter in the given order, and a body."""
     return edit_document("---\n---\n", dict(fields), body=body)
 
 
@@ -65,17 +65,17 @@ def _edited_head(layout: DocumentParts, changes: Mapping[str, FieldValue | None]
     lines = [f"{line}\n" for line in layout.head.split("\n")[:-1]]
     entries = read_mapping(layout.head_lines, first_line=1)[0].entries
     newline, appended = layout.newline, list[str]()
-    by_place: list[tuple[Entry, list[str]]] = []
+    replacements: list[tuple[Entry, list[str]]] = []
     for name, value in changes.items():
         found = [entry for entry in entries if canonical(entry.key) == canonical(name)]
         old = found[-1] if found else None
         key = old.key if old else name.replace("_", "-")
         new = [] if value is None else _render(key, value, old.value if old else None)
         for entry in found:
-            by_place.append((entry, [] if entry is not old else new))
+            replacements.append((entry, [] if entry is not old else new))
         if old is None:
             appended += new
-    for entry, new in sorted(by_place, key=lambda one: one[0].first, reverse=True):
+    for entry, new in sorted(replacements, key=lambda one: one[0].first, reverse=True):
         lines[entry.first : entry.last + 1] = [line + newline for line in new]
     return "".join(lines) + "".join(line + newline for line in appended)
 
@@ -94,7 +94,7 @@ def _render(key: str, value: FieldValue, old: Node | None) -> list[str]:
 
 
 def _scalar(text: str) -> str:
-    """Text as it stands when that is safe for every reader, else in double quotes."""
+    """Plain text where every reader accepts it, else in double quotes."""
     text = clean(text)
     is_safe = (
         text.isprintable()
@@ -110,7 +110,7 @@ def _scalar(text: str) -> str:
 
 
 def _read_back(whole: str, changes: Mapping[str, FieldValue | None]) -> None:
-    """Refuse a change that does not read as it was meant."""
+    """Refuse a change that is not read back as intended."""
     layout = split_document(whole)
     lines = layout.head_lines
     mapping, _ = read_mapping(lines, first_line=1)
@@ -122,7 +122,7 @@ def _read_back(whole: str, changes: Mapping[str, FieldValue | None]) -> None:
         ):
             raise UsageError(
                 f"The field {name!r} cannot be set in this document.",
-                hint="Mend its front matter in an editor first.",
+                hint="Fix its front matter in an editor first.",
             )
         if isinstance(value, Mapping) and not isinstance(node, MappingNode):
             raise UsageError(f"The field {name!r} cannot be set to a mapping here.")

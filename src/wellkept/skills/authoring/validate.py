@@ -1,4 +1,4 @@
-"""Looking one document over, for `skill validate`: the file, its folder and its SKILL.toml."""
+"""Validates one document for `skill validate`: the file, its folder and its SKILL.toml."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wellkept.skills.documents.front_matter import MAX_DOCUMENT_BYTES
 from wellkept.skills.documents.reader import read_skill
 from wellkept.skills.sources.scanner import CONVENTION_FILES, SKILL_FILES, read_file
 
-_LOOKED_AT = SkillSource(SkillKind.PROJECT, "validate", 250)
+_VALIDATED_SOURCE = SkillSource(SkillKind.PROJECT, "validate", 250)
 
 
 @record
 class ValidationReport:
-    """What was found about one document; no skill when it could not be read at all."""
+    """The findings about one document; no skill when it could not be read at all."""
 
     path: Path | None
     skill: Skill | None
@@ -26,12 +26,12 @@ class ValidationReport:
 
     @property
     def is_valid(self) -> bool:
-        """Whether nothing is an error."""
+        """Whether there are no errors."""
         return not any(found.is_error for found in self.findings)
 
 
 def validate_path(path: Path, *, strict: bool = False) -> ValidationReport:
-    """Every finding about a skill's folder or file; NotFoundError when there is none."""
+    """Every finding about a skill's folder or file; NotFoundError when it does not exist."""
     file = _document(path)
     try:
         data, _ = read_file(str(file), limit_bytes=MAX_DOCUMENT_BYTES)
@@ -45,7 +45,7 @@ def validate_path(path: Path, *, strict: bool = False) -> ValidationReport:
     folder = file.absolute().parent
     skill = read_skill(
         data,
-        source=_LOOKED_AT,
+        source=_VALIDATED_SOURCE,
         format=kind,
         name=folder.name if kind is SkillFormat.FULL else file.name.removesuffix(".md"),
         path=file,
@@ -59,13 +59,13 @@ def _document(path: Path) -> Path:
     if not path.is_dir():
         if not path.exists():
             raise NotFoundError(
-                f"There is no skill and no file {str(path)!r}.", hint="See `wellkept skill list`."
+                f"No skill or file {str(path)!r}.", hint="See `wellkept skill list`."
             )
         return path
     for name in SKILL_FILES:
         if (path / name).exists():
             return path / name
-    raise NotFoundError(f"There is no SKILL.md in {path}.", hint="Name the folder of one skill.")
+    raise NotFoundError(f"No SKILL.md in {path}.", hint="Name the folder of one skill.")
 
 
 def _format(file: Path) -> SkillFormat:

@@ -1,8 +1,7 @@
-"""Making, changing, removing and copying skills on disk.
+"""Creates, edits, removes and exports skills on disk.
 
-Invariant: a file is changed whole or not at all; nothing that exists is written over; what is
-removed lies inside the source it was found in. What comes with Wellkept, with a plugin or with a
-list is never touched.
+Invariants: a file is replaced whole or not at all; nothing is overwritten; only files inside their
+source are removed. Built-in, plugin and listed skills are never changed.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ def create_skill(
     tags: tuple[str, ...] = (),
     fields: Mapping[str, FieldValue] | None = None,
 ) -> Path:
-    """Make `folder/name/SKILL.md`; UsageError when it would break the specification."""
+    """Create `folder/name/SKILL.md`; UsageError when it would break the specification."""
     if not is_specified_name(name):
         raise UsageError(
-            f"The name {name[:80]!r} cannot be used.",
+            f"Invalid skill name {name[:80]!r}.",
             hint="Use 1-64 lower-case letters and digits, with single hyphens between them.",
         )
     if not 0 < len(description.strip()) <= MAX_DESCRIPTION_CHARS:
@@ -54,10 +53,10 @@ def create_skill(
             "A description has 1 to 1,024 characters.",
             hint="Say what the skill does and when to use it.",
         )
-    said: dict[str, FieldValue] = {"name": name, "description": description.strip()}
+    front_matter: dict[str, FieldValue] = {"name": name, "description": description.strip()}
     if tags:
-        said["tags"] = tags
-    data = new_document(said | dict(fields or {}), body=body).encode()
+        front_matter["tags"] = tags
+    data = new_document(front_matter | dict(fields or {}), body=body).encode()
     if len(data) > MAX_DOCUMENT_BYTES:
         raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
     path = folder / name / SKILL_FILES[0]
@@ -68,12 +67,12 @@ def create_skill(
 def edit_skill(
     skill: Skill, changes: Mapping[str, FieldValue | None], *, body: str | None = None
 ) -> Path:
-    """Change fields of a skill's file; everything else stays byte for byte. What would break a rule
-    that the document keeps now is refused."""
+    """Change fields of a skill's file; everything else stays byte for byte. A change that adds an
+    error is refused."""
     path = editable_file(skill)
     data, status = read_file(str(path), limit_bytes=MAX_DOCUMENT_BYTES)
     if sha256(data).hexdigest() != skill.sha256:
-        raise ConflictError(f"{path} was changed meanwhile.", hint="Try again.")
+        raise ConflictError(f"{path} was changed by another process.", hint="Try again.")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -82,7 +81,7 @@ def edit_skill(
     if len(new) > MAX_DOCUMENT_BYTES:
         raise UsageError("A skill has at most 1 MiB.", hint="Put long material into other files.")
     _require_no_new_error(skill, new, path)
-    # Through a link, so that the link stays one.
+    # Resolved, so that a link stays a link.
     write_atomically(path.resolve(), new, mode=status.st_mode & 0o7777)
     return path
 
@@ -102,12 +101,12 @@ def _require_no_new_error(skill: Skill, new: bytes, path: Path) -> None:
     if broken is not None:
         raise UsageError(
             f"That would break a rule: {broken.message}",
-            hint="Nothing was changed; `wellkept skill validate` tells the rules.",
+            hint="Nothing was changed; `wellkept skill validate` shows the rules.",
         )
 
 
 def files_to_remove(skill: Skill) -> list[Path]:
-    """What removing a skill would remove: its folder with all files, or its one file."""
+    """What `remove_skill` would remove: the folder with all files, or one file."""
     path = editable_file(skill, verb="removed")
     if skill.format is not SkillFormat.FULL:
         return [path]
@@ -121,7 +120,7 @@ def files_to_remove(skill: Skill) -> list[Path]:
 
 
 def remove_skill(skill: Skill) -> list[Path]:
-    """Remove a skill from disk for good; a link goes, what it leads to stays."""
+    """Remove a skill from disk permanently; of a link only the link is removed."""
     files = files_to_remove(skill)
     first = files[0]
     if first.is_symlink() or not first.is_dir():
@@ -132,15 +131,15 @@ def remove_skill(skill: Skill) -> list[Path]:
 
 
 def _is_editable(skill: Skill) -> bool:
-    """Whether a skill lies in a folder of this project or of this person, and not in a list, among
-    the copies of remote ones, in a plugin or in Wellkept itself."""
+    """Whether a skill is in a folder of this project or user, and not from a list, a remote copy, a
+    plugin or Wellkept itself."""
     source = skill.source
     in_home = source.name.startswith("~/") or source.name == OWN_NAME
     return source.kind is SkillKind.PROJECT or (source.kind is SkillKind.USER and in_home)
 
 
 def editable_file(skill: Skill, *, verb: str = "changed") -> Path:
-    """The file of a skill that may be touched; UsageError for all others."""
+    """The file of a skill that may be changed; UsageError for all others."""
     if skill.path is None or not _is_editable(skill):
         raise UsageError(
             f"{skill.name!r} comes from {skill.source.kind.value}:{skill.source.name} "
@@ -157,14 +156,14 @@ def editable_file(skill: Skill, *, verb: str = "changed") -> Path:
 def export_skill(
     skill: Skill, folder: Path, *, overwrite: bool = False, document: str | None = None
 ) -> Path:
-    """Copy a skill to `folder/name/`, with its files, as a full SKILL.md whatever it was;
-    `document` is the text of one that is in no file."""
+    """Copy a skill with its files to `folder/name/`, always as a full SKILL.md; `document` is the
+    text of a skill without a file."""
     target = folder / _exported_name(skill)
     if os.path.lexists(target):
         if not overwrite:
-            raise ConflictError(f"{target} is already there.", hint="Give --overwrite.")
+            raise ConflictError(f"{target} already exists.", hint="Pass --overwrite.")
         if target.is_symlink() or not (target / SKILL_FILES[0]).is_file():
-            raise ConflictError(f"{target} is no skill.", hint="Choose another folder.")
+            raise ConflictError(f"{target} is not a skill.", hint="Choose another folder.")
     has_folder = skill.path is not None and skill.path.name in SKILL_FILES
     own = skill.path.parent if skill.path and has_folder else None
     data = _document(skill) if document is None else document.encode()
@@ -172,7 +171,7 @@ def export_skill(
     copies = [(file, target / file.relative_to(own or file)) for file in files]
     if any(not is_inside(copy, target) for _, copy in copies):
         raise ConflictError(
-            f"A link in {target} leads out of it.", hint="Remove that folder first."
+            f"A link in {target} leads outside of it.", hint="Remove that folder first."
         )
     target.mkdir(parents=True, exist_ok=True)
     for file, copy in copies:
@@ -184,25 +183,25 @@ def export_skill(
 
 
 def _exported_name(skill: Skill) -> str:
-    """A name that keeps the rules and can be a folder's: `docs/CLAUDE` becomes `docs-claude`."""
+    """A valid name that can be a folder name: `docs/CLAUDE` becomes `docs-claude`."""
     return re.sub(r"[\W_]+", "-", skill.name).strip("-").lower()[:MAX_NAME_CHARS].strip("-")
 
 
 def _document(skill: Skill) -> bytes:
-    """The document as it is on disk if it is a full one, else one with name and description."""
+    """The document on disk if it is a full one, else a new one with name and description."""
     if skill.path is not None and skill.format is SkillFormat.FULL:
         return read_file(str(skill.path), limit_bytes=MAX_DOCUMENT_BYTES)[0]
-    said: dict[str, FieldValue] = {
+    front_matter: dict[str, FieldValue] = {
         "name": _exported_name(skill),
         "description": skill.description[:MAX_DESCRIPTION_CHARS] or skill.name,
     }
     if skill.tags:
-        said["tags"] = skill.tags
-    return new_document(said, body=skill.body).encode()
+        front_matter["tags"] = skill.tags
+    return new_document(front_matter, body=skill.body).encode()
 
 
 def _companions(folder: Path) -> list[Path]:
-    """The other files of a skill's folder; links are left out, and a huge folder is refused."""
+    """The other files of a skill's folder; links are left out, a huge folder is refused."""
     found: list[Path] = []
     total = 0
     for file in sorted(folder.rglob("*")):

@@ -1,12 +1,11 @@
-"""What a person types after a slash: the command's name, its words, and where they go in a text.
+"""Parses typed commands: the name, the words, and their substitution into a text.
 
-Words are parted at white space. One that begins with a quote reaches to the same quote before
-white space or the end; inside double quotes `\\"` and `\\\\` stand for the character alone. An
-apostrophe inside a word is a letter, and a quote that does not close stays as it is typed, so that
-plain sentences come through.
+Words are separated by white space. A word that starts with a quote ends at the same quote before
+white space or the end; inside double quotes `\\"` and `\\\\` are escapes. An apostrophe inside a
+word is a letter, and an unclosed quote stays as typed, so plain sentences are not changed.
 
-Invariant: `substitute` goes over a text once, so nothing that was typed is ever expanded again, and
-`split_words(joined(words)) == words`. Knows nothing of skills.
+Invariant: `substitute` makes one pass, so typed text is never expanded again, and
+`split_words(join_words(words)) == words`. Knows nothing of skills.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ _TYPED = re.compile(r"\s*/([^\s/\x00-\x1f][^\s\x00-\x1f]*)(?:\s+(.*))?\Z", re.DO
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"(?!\S)|\'([^\']*)\'(?!\S)|(\S+)', re.DOTALL)
 _QUOTES: Final = ("", '"', "'")
 _ESCAPED = re.compile(r'\\(["\\])')
-# A sum of money is no place: neither $100 nor $1.50 nor $5,000.
-_PLACE = re.compile(
+# Amounts of money are not placeholders: $100, $1.50, $5,000.
+_PLACEHOLDER = re.compile(
     r"""\\(?P<kept>\$(?=[A-Z{0-9]))
     | \$(?P<all>ARGUMENTS)(?:\[(?P<index>[0-9]{1,3})\])?(?!\w)
     | \$(?P<number>[1-9])(?![\w]|[.,][0-9])
@@ -37,42 +36,42 @@ _PLACE = re.compile(
 
 @record
 class Arguments:
-    """What follows a command's name: as it was typed, and as words."""
+    """The text after a command's name: as typed, and as words."""
 
     text: str = ""
     words: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, text: str) -> Arguments:
-        """The arguments that a typed text means."""
+        """The arguments of a typed text."""
         plain = _checked(text).strip()
         return cls(plain, split_words(plain))
 
     @classmethod
     def of_words(cls, words: Sequence[str]) -> Arguments:
-        """Arguments that came as words already, as from a shell."""
+        """Arguments that are split already, as from a shell."""
         plain = tuple(map(clean, words))
         return cls(_checked(" ".join(plain)).strip(), plain)
 
 
 @record
 class TypedCommand:
-    """A command as somebody typed it."""
+    """A command as typed."""
 
     name: str
     arguments: Arguments
 
 
 @record
-class Filled:
-    """A text with the arguments in their places; `used` when there was any such place."""
+class _Substituted:
+    """A text with the arguments substituted; `used` when it had a placeholder."""
 
     text: str
     used: bool
 
 
 def read_command(text: str) -> TypedCommand | None:
-    """The command that a text is; None when it does not begin with a slash and a name."""
+    """The command in a text; None when it does not start with a slash and a name."""
     found = _TYPED.match(text)
     if found is None or len(found[1]) > MAX_NAME_CHARS:
         return None
@@ -80,7 +79,7 @@ def read_command(text: str) -> TypedCommand | None:
 
 
 def _checked(text: str) -> str:
-    """The text fit to be stored; UsageError when it is no argument but a document."""
+    """The text fit for storage; UsageError when it is too long."""
     if len(text) > MAX_ARGUMENT_CHARS:
         raise UsageError(
             f"The arguments have {len(text):,} characters; the most is {MAX_ARGUMENT_CHARS:,}.",
@@ -102,7 +101,7 @@ def _word(found: re.Match[str]) -> str:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """A text that is split into exactly these words, quoted only where that is needed."""
+    """A text that is split into exactly these words, quoted only where needed."""
     return " ".join(map(_quoted, words))
 
 
@@ -113,27 +112,27 @@ def _quoted(word: str) -> str:
     return f'"{escaped}"'
 
 
-def substitute(text: str, arguments: Arguments, *, names: Mapping[str, str]) -> Filled:
-    """The text with `$ARGUMENTS`, `$ARGUMENTS[0]`, `$1`…`$9` and `${name}` in place.
+def substitute(text: str, arguments: Arguments, *, names: Mapping[str, str]) -> _Substituted:
+    """The text with `$ARGUMENTS`, `$ARGUMENTS[0]`, `$1`…`$9` and `${name}` substituted.
 
-    A backslash keeps a place as it is written. A word that was not given leaves nothing; but when
-    nothing at all was given, `$1` and its like stay, since they may belong to a shell command that
-    the text shows. A name that is not known stays too.
+    A backslash keeps a placeholder as written. A missing word becomes empty; but without any
+    arguments `$1` and its like stay, since they may belong to a shell command in the text. Unknown
+    names stay too.
     """
     used = False
 
-    def put(place: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         nonlocal used
-        if place["kept"]:
-            return place["kept"]
-        if place["name"]:
-            return names.get(place["name"], place[0])
+        if match["kept"]:
+            return match["kept"]
+        if match["name"]:
+            return names.get(match["name"], match[0])
         used = True
-        if place["all"] and place["index"] is None:
+        if match["all"] and match["index"] is None:
             return arguments.text
-        if not arguments.words and place["number"]:
-            return place[0]
-        number = int(place["number"]) - 1 if place["number"] else int(place["index"])
+        if not arguments.words and match["number"]:
+            return match[0]
+        number = int(match["number"]) - 1 if match["number"] else int(match["index"])
         return arguments.words[number] if number < len(arguments.words) else ""
 
-    return Filled(_PLACE.sub(put, text), used)
+    return _Substituted(_PLACEHOLDER.sub(replacement, text), used)

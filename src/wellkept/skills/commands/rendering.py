@@ -1,9 +1,9 @@
-"""A skill as the text that a model is given when the skill is run: the end of the pipeline.
+"""Renders a skill as the prompt for a model.
 
-Where its files lie, then its instructions with the arguments in their places, then the arguments
-themselves when the instructions name no place for them. Invariants: the text fits its budget; what
-is left out is told with numbers that are true; the arguments are not what is cut, unless they alone
-do not fit; the same skill and arguments give the same text.
+The base folder, then the instructions with the arguments substituted, then the arguments themselves
+when the instructions have no placeholder. Invariants: the text fits its budget; a cut is stated
+with correct numbers; arguments are cut only when they alone do not fit; the same skill and
+arguments give the same text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_ARGUMENTS: Final = Arguments()
 
 @record(kw_only=True)
 class PromptBudget:
-    """How long a rendered prompt may be."""
+    """The maximum length of a rendered prompt."""
 
     max_chars: int = MAX_CHARS
     max_tokens: int | None = None
@@ -41,10 +41,10 @@ class PromptBudget:
 
 @record(kw_only=True)
 class RenderedPrompt:
-    """The text for the model, and how the skill wants to be run.
+    """The text for the model, and how the skill is to be run.
 
-    `allowed_tools` empty means all; `model` None means the one that is at work; with the context
-    `fork` an agent of its own, of the kind `agent`, does the work.
+    `allowed_tools` empty means all; `model` None means the current one; with the context `fork` a
+    separate agent of the kind `agent` does the work.
     """
 
     skill: Skill
@@ -61,10 +61,10 @@ class RenderedPrompt:
 def render_prompt(
     skill: Skill, arguments: Arguments = _NO_ARGUMENTS, *, budget: PromptBudget | None = None
 ) -> RenderedPrompt:
-    """What a model is told when a skill is run with arguments."""
+    """The prompt of a skill with arguments."""
     if skill.format is SkillFormat.PROMPT:
         raise UsageError(
-            f"The text of {skill.name!r} is with the server {skill.source.name!r}.",
+            f"The text of {skill.name!r} is on the server {skill.source.name!r}.",
             hint="Run it in a client that is connected to that server.",
         )
     budget = budget or PromptBudget()
@@ -100,7 +100,7 @@ def _base_folder(skill: Skill) -> str:
 def _fitted(
     head: str, body: str, tail: str, skill: Skill, budget: PromptBudget
 ) -> tuple[str, int | None]:
-    """The whole, or as many lines of the body as fit, and how many were left out."""
+    """The whole text, or as many lines of the body as fit, and how many were left out."""
     if budget.allows(head + body + tail):
         return head + body + tail, None
     lines = body.split("\n")
@@ -116,7 +116,7 @@ def _fitted(
 
 
 def _characters(body: str, tail: str, skill: Skill, budget: PromptBudget) -> str:
-    """A part of the first line, for lines so long that not even one fits; then of everything."""
+    """A part of the first line, when not even one line fits; then of everything."""
 
     def with_chars(text: str, shown: int, after: str) -> str:
         mark = _mark(skill, f"{len(text) - shown:,} of {len(text):,} characters left out")
@@ -128,9 +128,7 @@ def _characters(body: str, tail: str, skill: Skill, budget: PromptBudget) -> str
         )
         if shown:
             return with_chars(text, shown, after)
-    raise UsageError(
-        f"The budget is too small for anything of {skill.name!r}.", hint="Give more room."
-    )
+    raise UsageError(f"The budget is too small for {skill.name!r}.", hint="Raise the limit.")
 
 
 def _line_mark(skill: Skill, left_out: int, total: int) -> str:
@@ -143,7 +141,7 @@ def _mark(skill: Skill, what: str) -> str:
 
 
 def _most(at_most: int, fits: Callable[[int], bool]) -> int:
-    """The largest count that fits, found by halving: less always fits if more does."""
+    """The largest count that fits, by binary search."""
     low, high = 0, at_most
     while low < high:
         middle = (low + high + 1) // 2

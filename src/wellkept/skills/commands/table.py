@@ -1,11 +1,10 @@
-"""The one table of commands: whatever can be typed after a slash, skills and Wellkept's own alike.
+"""The table of slash commands: skills and built-in commands.
 
 A command is either a prompt (a skill whose text goes to the model) or local (a function that
-answers at once); from looking up on there is no difference. Invariants: every name leads to one
-command; an alias stands for a command and never for another alias, so aliases cannot go in circles;
-a name goes before an alias, and Wellkept's own before a skill's, since a checkout may be a
-stranger's. What is covered that way can be reached as `kind:name`, and is listed as a clash.
-Knows nothing of how commands are run.
+answers at once). Invariants: every name leads to one command; an alias never refers to another
+alias; a name wins over an alias, and a built-in command over a skill, since a checkout is not
+trusted. A covered command is still available as `kind:name`, and is listed as a clash. Knows
+nothing of how commands are run.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _DAY_S: Final = 86_400.0
 
 
 class CommandKind(StrEnum):
-    """What comes of a command: an answer at once, or a text for the model."""
+    """The result of a command: an immediate answer, or a text for the model."""
 
     LOCAL = "local"
     PROMPT = "prompt"
@@ -43,7 +42,7 @@ class Invoker(StrEnum):
 
 @record
 class CommandCall:
-    """One use of a command: what was given, by whom, in which session."""
+    """One use of a command: its arguments, by whom, in which session."""
 
     arguments: Arguments = Arguments()
     by: Invoker = Invoker.PERSON
@@ -52,7 +51,7 @@ class CommandCall:
 
 @record(kw_only=True)
 class Command:
-    """Something that can be typed as `/name`; exactly one of `skill` and `answer` is there."""
+    """Something that can be typed as `/name`; exactly one of `skill` and `answer` is set."""
 
     name: str
     description: str
@@ -65,33 +64,33 @@ class Command:
 
     @property
     def kind(self) -> CommandKind:
-        """What comes of it."""
+        """The kind of its result."""
         return CommandKind.LOCAL if self.skill is None else CommandKind.PROMPT
 
     @property
     def key(self) -> str:
-        """The same command over time; what uses are counted under."""
+        """Stays the same over time; uses are counted under it."""
         return f"{LOCAL_KIND}::{self.name}" if self.skill is None else self.skill.key
 
     @property
     def source(self) -> str:
-        """Where it comes from, for people."""
+        """Where it comes from, for display."""
         if self.skill is None:
             return LOCAL_KIND
         return f"{self.skill.source.kind.value}:{self.skill.source.name}"
 
     @property
     def is_hidden(self) -> bool:
-        """Whether people are not shown it."""
+        """Whether it is not listed for users."""
         return not self.for_people
 
     @property
     def usage(self) -> str:
-        """The command as it is typed."""
+        """The command as typed."""
         return f"/{self.name} {self.argument_hint}" if self.argument_hint else f"/{self.name}"
 
     def open_to(self, by: Invoker) -> bool:
-        """Whether that side may run it."""
+        """Whether this side may run it."""
         return self.for_people if by is Invoker.PERSON else self.for_models
 
 
@@ -111,7 +110,7 @@ def command_of(skill: Skill) -> Command:
 
 @record
 class CommandClash:
-    """One name, several commands: the first is run, the others only by `kind:name`."""
+    """Several commands with one name: the first is run, the others only as `kind:name`."""
 
     name: str
     winner: Command
@@ -119,7 +118,7 @@ class CommandClash:
 
 
 class CommandTable:
-    """Every command of one place."""
+    """Every command of one project."""
 
     def __init__(self, index: SkillIndex, own: Sequence[Command] = ()) -> None:
         self._own = {command.name: command for command in own}
@@ -137,19 +136,19 @@ class CommandTable:
         return len(self._commands)
 
     def listed(self, by: Invoker = Invoker.PERSON) -> list[Command]:
-        """What that side is offered: switched on, usable and meant for it."""
+        """The commands for this side: enabled, usable and allowed."""
         return [one for one in self._commands if one.open_to(by) and _is_ready(one)]
 
     def find(self, name: str) -> Command | None:
-        """The command with that name, alias or `kind:name`; also one that is switched off."""
+        """The command with that name, alias or `kind:name`; also a disabled one."""
         plain = name.strip().removeprefix("/")
         return self._by_name.get(plain) or self._by_name.get(plain.casefold())
 
     def get(self, name: str, *, by: Invoker = Invoker.PERSON) -> Command:
-        """The command to run. An error says why there is none, and what to do."""
+        """The command to run. The error says why there is none, and what to do."""
         found = self.find(name)
         if found is None:
-            raise NotFoundError(f"There is no command {name[:80]!r}.", hint=self._nearest(name, by))
+            raise NotFoundError(f"Unknown command {name[:80]!r}.", hint=self._nearest(name, by))
         _require_ready(found, by)
         return found
 
@@ -160,7 +159,7 @@ class CommandTable:
 
 
 def _is_command(skill: Skill) -> bool:
-    """Convention files are read by clients themselves; nobody runs them."""
+    """Convention files are read by clients; they are not commands."""
     return skill.format is not SkillFormat.CONVENTION
 
 
@@ -178,18 +177,18 @@ def _require_ready(command: Command, by: Invoker) -> None:
         )
     if skill is not None and not skill.is_usable:
         raise UsageError(
-            f"The skill {skill.name!r} says nothing to do.",
-            hint=f"`wellkept skill validate {skill.name}` tells what is wrong.",
+            f"The skill {skill.name!r} has no instructions.",
+            hint=f"`wellkept skill validate {skill.name}` shows what is wrong.",
         )
     if command.open_to(by):
         return
     if by is Invoker.PERSON:
         raise UsageError(
             f"/{command.name} is not for people (user-invocable is false).",
-            hint="Agents choose it by themselves where it fits.",
+            hint="Agents select it by themselves.",
         )
     raise UsageError(
-        f"/{command.name} may only be run by a person.", hint="Ask the person to type it."
+        f"/{command.name} may only be run by the user.", hint="Ask the user to type it."
     )
 
 
@@ -203,7 +202,7 @@ def _clashes(commands: Iterable[Command], covered: Iterable[Command]) -> Iterato
 
 
 def _names(commands: Sequence[Command], covered: Sequence[Command]) -> Mapping[str, Command]:
-    """Every way to name a command, the weakest first so that the stronger ones stay."""
+    """Every name of a command, the weakest first so that stronger ones overwrite."""
     found: dict[str, Command] = {}
     for one in (*reversed(covered), *reversed(commands)):
         kind = LOCAL_KIND if one.skill is None else one.skill.source.kind.value
@@ -216,7 +215,8 @@ def _names(commands: Sequence[Command], covered: Sequence[Command]) -> Mapping[s
 
 
 def use_score(use: SkillUse, *, now: datetime) -> float:
-    """The score at a moment; a clock that went back counts as no time."""
+    """The number of uses, halved for every week since the last use. Orders lists for users only: it
+    has no influence on what is selected for an agent."""
     days = max(0.0, (now - use.last_used_at).total_seconds() / _DAY_S)
     return use.count * 2.0 ** (-days / _HALF_LIFE_DAYS)
 
@@ -224,7 +224,7 @@ def use_score(use: SkillUse, *, now: datetime) -> float:
 def most_used_first(
     commands: Iterable[Command], uses: Mapping[str, SkillUse], *, now: datetime
 ) -> list[Command]:
-    """Commands, the most used first; those that were never used keep their order behind."""
+    """Commands, the most used first; unused ones keep their order."""
 
     def score(command: Command) -> float:
         use = uses.get(command.key)

@@ -1,4 +1,4 @@
-"""Writing documents: nobody ever sees half of one, and nothing is written over by mistake."""
+"""Atomic file writes: no reader sees half a file, and `write_new` never overwrites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wellkept.core.errors import ConflictError
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Put a file in place in one step; with `mode` it gets those permissions."""
+    """Replace a file in one step; with `mode` it gets those permissions."""
     with NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
         try:
             file.write(data)
@@ -26,7 +26,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int | None = None) -> Non
 
 
 def write_new(path: Path, data: bytes) -> None:
-    """Make a file that is not there yet, with its folders."""
+    """Create a file that does not exist yet, with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("xb") as file:
@@ -38,5 +38,5 @@ def write_new(path: Path, data: bytes) -> None:
                 raise
     except FileExistsError:
         raise ConflictError(
-            f"{path} is already there.", hint="Choose another name, or edit that one."
+            f"{path} already exists.", hint="Choose another name, or edit that one."
         ) from None

@@ -1,7 +1,7 @@
-"""Front matter as typed values: texts, switches, lists and numbers under any spelling of a key.
+"""Front matter as typed values: text, flags, lists and numbers, with any spelling of a key.
 
-`allowed-tools`, `allowed_tools` and `allowedTools` are one field. A value of the wrong shape is a
-finding and counts as not given; a field that nobody knows is kept as it was written.
+`allowed-tools`, `allowed_tools` and `allowedTools` are one field. A value of the wrong type is a
+finding and is ignored; unknown fields are preserved as written.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _NO: Final = frozenset(("false", "no", "off", "0"))
 
 @lru_cache(maxsize=1024)
 def canonical(key: str) -> str:
-    """The one spelling of a key: lower case, words joined by underscores."""
+    """The canonical spelling of a key: lower case, words joined by underscores."""
     return _CAMEL.sub("_", key.strip()).replace("-", "_").replace(" ", "_").lower()
 
 
 class Fields:
-    """The fields of one front matter; `findings` grows while they are read."""
+    """The fields of one front matter. Reading a field may add to `findings`."""
 
     def __init__(self, mapping: Mapping, lines: list[str]) -> None:
         self.findings: list[SkillFinding] = []
@@ -54,12 +54,14 @@ class Fields:
             earlier = self._known.get(name)
             if earlier is not None and earlier.key != entry.key:
                 self.report(
-                    "field-twice", f"{entry.key!r} is {earlier.key!r} again.", line=entry.line
+                    "field-twice",
+                    f"{entry.key!r} and {earlier.key!r} are the same field.",
+                    line=entry.line,
                 )
             self._known[name] = entry
 
     def report(self, code: str, message: str, *, line: int | None) -> None:
-        """Note what is wrong."""
+        """Add a finding."""
         self.findings.append(finding(code, message, line=line))
 
     def extra(self) -> tuple[tuple[str, str], ...]:
@@ -67,37 +69,37 @@ class Fields:
         return tuple((entry.key, self.raw(entry)) for entry in self._unknown)
 
     def unknown(self) -> Iterator[Entry]:
-        """The entries that no format knows."""
+        """The unknown entries."""
         return iter(self._unknown)
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
-        """The known entries by their field names."""
+        """The known entries by field name."""
         return iter(self._known.items())
 
     def raw(self, entry: Entry) -> str:
-        """What stands after the colon of a top-level entry, as it was written."""
+        """The text after the colon of a top-level entry, as written."""
         first, *rest = self._lines[entry.first : entry.last + 1]
         after = first[first.index(entry.key) + len(entry.key) :] if entry.key in first else first
         return "\n".join([after.partition(":")[2].strip(), *rest]).rstrip()
 
     def has_any(self, names: frozenset[str]) -> bool:
-        """Whether any of those fields is there; most documents have only a few."""
+        """Whether any of these fields exists; most documents have only a few."""
         return not names.isdisjoint(self._known)
 
     def line(self, name: str) -> int | None:
-        """Where a field stands."""
+        """The line of a field."""
         entry = self._known.get(name)
         return entry.line if entry else None
 
     def node(self, name: str) -> Node | None:
-        """The value of a field; None when it is not there or says nothing."""
+        """The value of a field; None when it is missing or null."""
         entry = self._known.get(name)
         if entry is None or (isinstance(entry.value, Scalar) and entry.value.is_null):
             return None
         return entry.value
 
     def text(self, name: str) -> str | None:
-        """The value of a field that is text."""
+        """A text field."""
         node = self.node(name)
         if node is None or isinstance(node, Scalar):
             return node.text.strip() if node else None
@@ -105,14 +107,14 @@ class Fields:
         return None
 
     def text_as_written(self, name: str) -> str | None:
-        """Like `text`, but `[file]` is text too: people write hints that look like lists."""
+        """Like `text`, but `[file]` is text too: argument hints often look like lists."""
         node = self.node(name)
         if node is None or isinstance(node, Scalar):
             return node.text.strip() if node else None
         return self.raw(self._known[name])
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """The value of a field that is a switch."""
+        """A boolean field."""
         text = self.text(name)
         if text is None:
             return default
@@ -124,7 +126,7 @@ class Fields:
         return default
 
     def number(self, name: str) -> int | None:
-        """The value of a field that is a whole number."""
+        """An integer field."""
         text = self.text(name)
         if text is None or re.fullmatch(r"[-+]?[0-9]{1,9}", text):
             return int(text) if text else None
@@ -132,7 +134,7 @@ class Fields:
         return None
 
     def words(self, name: str) -> tuple[str, ...]:
-        """The value of a field that is a list; one text is split at commas, else at spaces."""
+        """A list field; a single text is split at commas, else at spaces."""
         node = self.node(name)
         if isinstance(node, Mapping):
             self._wrong(name, node, "a list")
@@ -143,21 +145,21 @@ class Fields:
         return items_as_text(node)
 
     def globs(self, name: str) -> tuple[str, ...]:
-        """Like `words`, but a comma inside braces does not part two patterns."""
+        """Like `words`, but a comma inside braces does not separate patterns."""
         node = self.node(name)
         if isinstance(node, Scalar):
             return tuple(dict.fromkeys(_GLOB.findall(node.text)))
         return self.words(name)
 
     def tools(self, name: str) -> tuple[str, ...]:
-        """Like `words`, but `Bash(git add *)` is one of them."""
+        """Like `words`, but `Bash(git add *)` is one item."""
         node = self.node(name)
         if isinstance(node, Scalar):
             return tuple(dict.fromkeys(_TOOL.findall(node.text)))
         return self.words(name)
 
     def mapping(self, name: str) -> Mapping | None:
-        """The value of a field that is a mapping."""
+        """A mapping field."""
         node = self.node(name)
         if node is None or isinstance(node, Mapping):
             return node
@@ -169,7 +171,7 @@ class Fields:
 
 
 def items_as_text(node: Node | None) -> tuple[str, ...]:
-    """The items of a list as texts, without empty ones and repeats; a text is a list of one."""
+    """The items of a list as text, without empty ones and duplicates; a text is a list of one."""
     if isinstance(node, Sequence):
         texts = (as_text(item).strip() for item in node.items)
         return tuple(dict.fromkeys(text for text in texts if text))

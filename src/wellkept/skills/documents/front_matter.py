@@ -1,7 +1,7 @@
-"""How a document is laid out: the front matter between its fences, and the body below.
+"""Splits a document into front matter and body.
 
-Invariant: the parts of a layout, put together again, are the document byte for byte; reading takes
-a copy with plain line ends. Knows nothing of what the front matter says.
+Invariant: the parts joined together are the document, byte for byte. Knows nothing of the contents
+of the front matter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @record
 class DocumentParts:
-    """A document in its parts. Without front matter `opening`, `head` and `closing` are empty."""
+    """A document in parts. Without front matter `opening`, `head` and `closing` are empty."""
 
     bom: str
     opening: str
@@ -40,39 +40,39 @@ class DocumentParts:
 
     @property
     def text(self) -> str:
-        """The whole document again."""
+        """The whole document."""
         return self.bom + self.opening + self.head + self.closing + self.body
 
     @property
     def newline(self) -> str:
-        """How lines end in this document."""
+        """The line end of this document."""
         return "\r\n" if "\r\n" in (self.opening + self.body[:4096]) else "\n"
 
     @property
     def head_lines(self) -> list[str]:
-        """The lines of the front matter, without their ends."""
+        """The lines of the front matter, without line ends."""
         return self.head.replace("\r\n", "\n").removesuffix("\n").split("\n") if self.head else []
 
     @property
     def head_line(self) -> int:
-        """The number of the first line of the front matter."""
+        """The line number at which the front matter starts."""
         return 1 + self.opening.count("\n")
 
     @property
     def body_line(self) -> int:
-        """The number of the first line of the body."""
+        """The line number at which the body starts."""
         above = self.opening + self.head + self.closing
         return 1 + above.count("\n")
 
     @property
     def plain_body(self) -> str:
-        """The body for reading: plain line ends, no empty lines around it."""
+        """The body with plain line ends, without empty lines around it."""
         body = self.body.replace("\r\n", "\n") if "\r" in self.body else self.body
         return body.strip()
 
 
 def decode(data: bytes) -> tuple[str, list[SkillFinding]]:
-    """The text of a file; what is not UTF-8 is a finding and is read as well as it can be."""
+    """The text of a file. Invalid UTF-8 is a finding; the text is decoded as far as possible."""
     if data.startswith(_WIDE_MARKS):
         text = data.decode("utf-16", errors="replace")
         return clean(text), [finding("encoding", "The file is UTF-16; save it as UTF-8.", line=1)]
@@ -86,12 +86,12 @@ def decode(data: bytes) -> tuple[str, list[SkillFinding]]:
         ]
     if "\0" in text:
         line = 1 + text.count("\n", 0, text.index("\0"))
-        return clean(text), [finding("encoding", "There is a NUL in the text.", line=line)]
+        return clean(text), [finding("encoding", "The text contains a NUL character.", line=line)]
     return text, []
 
 
 def split_document(text: str) -> DocumentParts:
-    """Find the fences. A front matter that is not closed, or is huge, counts as body."""
+    """Find the fences. A front matter that is not closed, or is too large, counts as body."""
     bom = "\ufeff" if text.startswith("\ufeff") else ""
     opening = _OPEN.match(text, len(bom))
     if opening is None:

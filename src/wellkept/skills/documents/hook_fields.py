@@ -1,4 +1,4 @@
-"""The `hooks` field: which shell commands go with a skill, and when they would run.
+"""Reads the `hooks` field: the shell commands of a skill and their events.
 
 Nothing is run here. A hook that cannot be understood is left out, with a finding.
 """
@@ -20,7 +20,7 @@ _YES: Final = frozenset(("true", "yes", "on"))
 
 
 def read_hooks(fields: Fields) -> tuple[SkillHook, ...]:
-    """The hooks of a front matter, in the order in which they are written."""
+    """The hooks of a front matter, in document order."""
     hooks = fields.mapping("hooks")
     found: list[SkillHook] = []
     for entry in hooks.entries if hooks else ():
@@ -28,7 +28,7 @@ def read_hooks(fields: Fields) -> tuple[SkillHook, ...]:
         if event is None:
             known = ", ".join(known.value for known in HookEvent)
             fields.report(
-                "hook-event", f"No hook for {entry.key!r}: there are {known}.", line=entry.line
+                "hook-event", f"Unknown hook event {entry.key!r}; known: {known}.", line=entry.line
             )
             continue
         for rule in _items(entry.value):
@@ -41,7 +41,7 @@ def _items(node: Node) -> tuple[Node, ...]:
 
 
 def _read_rule(fields: Fields, rule: Node, event: HookEvent) -> Iterator[SkillHook]:
-    """A rule has a matcher and hooks; a hook may also stand alone, as a mapping or as a text."""
+    """A rule has a matcher and hooks; a hook may also be a mapping or a text by itself."""
     if isinstance(rule, Scalar):
         rule = Mapping((), rule.line) if rule.is_null else _command_alone(rule)
     if not isinstance(rule, Mapping):
@@ -71,7 +71,7 @@ def _text(mapping: Mapping, name: str) -> str:
 
 
 def _matcher(fields: Fields, rule: Mapping) -> str | None:
-    """The pattern over tool names, empty for every tool; None when it cannot be one."""
+    """The pattern over tool names, empty for every tool; None when it is invalid."""
     matcher = _text(rule, "matcher")
     if matcher in _EVERY_TOOL:
         return ""

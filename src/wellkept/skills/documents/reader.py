@@ -1,7 +1,7 @@
-"""From the bytes of a file to a `Skill`, whatever its format and whatever is wrong with it.
+"""Reads the bytes of a file as a `Skill`, in any format.
 
-Invariant: `read_skill` never raises on any input; the skill it returns holds as much as could be
-understood, and findings with line numbers for the rest. Knows nothing of where documents lie.
+Invariant: `read_skill` never raises; the skill holds as much as could be understood, and findings
+with line numbers for the rest. Knows nothing of where documents are stored.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _INVOCATION: Final = frozenset(
     """user_invocable disable_model_invocation argument_hint aliases allowed_tools model context
     agent""".split()
 )
-_USUAL_INVOCATION: Final = SkillInvocation()
+_DEFAULT_INVOCATION: Final = SkillInvocation()
 _NO_REMINDERS: Final = SkillReminders()
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -67,7 +67,7 @@ def read_skill(
     modified_ns: int | None = None,
     strict: bool = False,
 ) -> Skill:
-    """The skill that a document describes. `name` is what its folder or file is called."""
+    """The skill that a document describes. `name` is the name of its folder or file."""
     text, findings = decode(data)
     layout = split_document(text)
     lines = layout.head_lines
@@ -82,7 +82,7 @@ def read_skill(
     if format is SkillFormat.FULL:
         findings += check_body(body, line=layout.body_line)
     return Skill(
-        name=_name(fields, format=format, given=name),
+        name=_name(fields, format=format, default=name),
         description=_description(fields, body, format=format),
         body=body,
         source=source,
@@ -105,11 +105,11 @@ def read_skill(
         globs=tuple(dict.fromkeys((*fields.globs("globs"), *fields.globs("paths")))),
         reminders=_reminders(fields),
         extra=fields.extra(),
-        findings=_placed(findings, fields.findings, path),  # last: reading the fields adds to them
+        findings=_sorted(findings, fields.findings, path),  # last: reading fields adds findings
     )
 
 
-def _placed(
+def _sorted(
     findings: list[SkillFinding], more: list[SkillFinding], path: Path | None
 ) -> tuple[SkillFinding, ...]:
     found = sorted((*findings, *more), key=lambda one: one.line or 0)
@@ -117,28 +117,28 @@ def _placed(
 
 
 def _check_layout(layout: DocumentParts, format: SkillFormat) -> list[SkillFinding]:
-    """A convention file may begin with a rule, and needs no front matter."""
+    """A convention file may start with a rule, and needs no front matter."""
     if format is SkillFormat.CONVENTION:
         return []
     found = list(layout.findings)
     if layout.has_head and layout.opening[0] != "-":
         found.append(finding("fence-late", "The `---` must be on the first line.", line=1))
     if not layout.has_head and not found:
-        message = "There is no front matter; begin with `---`, name and description."
+        message = "The front matter is missing; start with `---`, name and description."
         found.append(finding("head-missing", message, line=1))
     return found
 
 
-def _name(fields: Fields, *, format: SkillFormat, given: str) -> str:
-    """The name that the document gives itself, checked, or that of its folder or file."""
+def _name(fields: Fields, *, format: SkillFormat, default: str) -> str:
+    """The document's own name, checked, or that of its folder or file."""
     own, line = fields.text_as_written("name"), fields.line("name")
     if own:
-        folder = given if format is SkillFormat.FULL else None
+        folder = default if format is SkillFormat.FULL else None
         fields.findings += check_name(own, folder=folder, line=line)
-        return usable_name(own) or usable_name(given) or _NAMELESS
+        return usable_name(own) or usable_name(default) or _NAMELESS
     if format is not SkillFormat.CONVENTION:
-        fields.report("name-missing", f"There is no name; {given!r} is used.", line=line or 1)
-    return given if format is SkillFormat.CONVENTION else usable_name(given) or _NAMELESS
+        fields.report("name-missing", f"The name is missing; {default!r} is used.", line=line or 1)
+    return default if format is SkillFormat.CONVENTION else usable_name(default) or _NAMELESS
 
 
 def _description(fields: Fields, body: str, *, format: SkillFormat) -> str:
@@ -147,7 +147,7 @@ def _description(fields: Fields, body: str, *, format: SkillFormat) -> str:
         fields.findings += check_description(own, line=line)
         return own
     if format is not SkillFormat.CONVENTION:
-        message = "There is no description; say what the skill does and when to use it."
+        message = "The description is missing; say what the skill does and when to use it."
         fields.report("description-missing", message, line=line or 1)
     start = body[:_HEAD_LIMIT_CHARS]
     heading = _HEADING.search(start)
@@ -160,17 +160,17 @@ def _priority(fields: Fields, source: SkillSource) -> int:
 
 
 def _fit_priority(priority: int, source: SkillSource, fields: Fields) -> int:
-    """The priority inside the range of its source's kind, with a finding when it had to move."""
+    """The priority within the range of its source's kind, with a finding when it is not."""
     low, high = PRIORITY_RANGES[source.kind]
     if low <= priority <= high:
         return priority
-    message = f"Priorities of {source.kind.value} skills go from {low} to {high}, not {priority}."
+    message = f"The priority of {source.kind.value} skills is {low} to {high}, not {priority}."
     fields.report("priority-range", message, line=fields.line("priority"))
     return min(max(priority, low), high)
 
 
 def _base_dir(fields: Fields, base_dir: Path | None) -> Path | None:
-    """The folder that the document names, if it is inside its own."""
+    """The folder that the document names, if it is inside its own folder."""
     own = fields.text("base_dir")
     if own is None or base_dir is None:
         return base_dir
@@ -183,7 +183,7 @@ def _base_dir(fields: Fields, base_dir: Path | None) -> Path | None:
 
 def _invocation(fields: Fields) -> SkillInvocation:
     if not fields.has_any(_INVOCATION):
-        return _USUAL_INVOCATION
+        return _DEFAULT_INVOCATION
     contexts = _choices(fields, "context", SkillContext)
     return SkillInvocation(
         user_invocable=fields.flag("user_invocable", default=True),
@@ -198,7 +198,7 @@ def _invocation(fields: Fields) -> SkillInvocation:
 
 
 def _aliases(fields: Fields) -> tuple[str, ...]:
-    """Aliases without the slash that some people write; those that cannot be typed are left out."""
+    """Aliases without a leading slash; those that are not one word are left out."""
     usable: list[str] = []
     for alias in fields.words("aliases"):
         plain = alias.removeprefix("/")

@@ -1,4 +1,4 @@
-"""SKILL.toml: how a skill is shown to people, with limits; icons stay inside its assets folder.
+"""Reads SKILL.toml: how a skill is displayed. Icons must be inside its assets folder.
 
 A value that breaks a rule is left out, with a finding; the others count.
 """
@@ -32,7 +32,7 @@ _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
 def read_interface(
     data: bytes, *, folder: Path
 ) -> tuple[SkillInterface | None, tuple[SkillFinding, ...]]:
-    """What SKILL.toml in a skill's folder says, and what is wrong with it."""
+    """The contents of SKILL.toml in a skill's folder, and what is wrong with it."""
     reader = _Reader(data, folder)
     shown = reader.read()
     path = folder / FILE_NAME
@@ -57,7 +57,7 @@ class _Reader:
             texts["brand_color"] = None
         icons = {name: self._icon(name, table) for name in _ICONS}
         for name in sorted(set(table) - set(LIMITS) - set(_ICONS)):
-            self._report("toml-unknown", f"{name[:40]!r} is not known.", name)
+            self._report("toml-unknown", f"{name[:40]!r} is unknown.", name)
         return SkillInterface(
             display_name=texts["display_name"],
             short_description=texts["short_description"],
@@ -101,7 +101,7 @@ class _Reader:
         return text
 
     def _icon(self, name: str, table: Mapping[str, object]) -> Path | None:
-        """A file in the assets folder; the folder's own name may be written or left out."""
+        """A file in the assets folder; the name of the folder may be left out."""
         text = self._text_of(name, table)
         if text is None:
             return None

@@ -1,7 +1,7 @@
-"""What the Agent Skills specification asks of a document, field by field.
+"""Checks of the Agent Skills specification, field by field.
 
 Six fields with limits: name, description, license, compatibility, metadata, allowed-tools. Each
-check gives findings and changes nothing. Knows nothing of files.
+check returns findings and changes nothing. Knows nothing of files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHARS_PER_TOKEN = 4
 
 
 def check_name(name: str, *, folder: str | None, line: int | None) -> Iterator[SkillFinding]:
-    """Whether a name is one, and that of its folder."""
+    """Whether a name is valid and equals that of its folder."""
     plain = unicodedata.normalize("NFKC", name.strip())
     if not is_specified_name(plain):
         yield finding(
@@ -38,12 +38,12 @@ def check_name(name: str, *, folder: str | None, line: int | None) -> Iterator[S
             line=line,
         )
     if folder is not None and plain != unicodedata.normalize("NFKC", folder):
-        message = f"The name {_short(name)} is not that of its folder, {_short(folder)}."
+        message = f"The name {_short(name)} differs from its folder, {_short(folder)}."
         yield finding("name-folder", message, line=line)
 
 
 def is_specified_name(name: str) -> bool:
-    """Whether a name keeps the rules: lower case, letters, digits, single hyphens inside."""
+    """Whether a name follows the rules: lower case, letters, digits, single hyphens inside."""
     return (
         0 < len(name) <= MAX_NAME_CHARS
         and name == name.lower()
@@ -61,14 +61,14 @@ def usable_name(name: str) -> str:
 
 
 def check_description(text: str, *, line: int | None) -> Iterator[SkillFinding]:
-    """Whether a description fits."""
+    """Whether a description is within the limit."""
     if len(text) > MAX_DESCRIPTION_CHARS:
         message = f"The description has {len(text):,} characters, more than the 1,024 allowed."
         yield finding("description-long", message, line=line)
 
 
 def check_compatibility(fields: Fields) -> Iterator[SkillFinding]:
-    """Whether a note on compatibility, if there is one, fits."""
+    """Whether the compatibility note, if present, is within the limits."""
     text, line = fields.text("compatibility"), fields.line("compatibility")
     if line is not None and not 0 < len(text or "") <= MAX_COMPATIBILITY_CHARS:
         message = f"compatibility has {len(text or ''):,} characters; 1 to 500 are allowed."
@@ -76,7 +76,7 @@ def check_compatibility(fields: Fields) -> Iterator[SkillFinding]:
 
 
 def read_metadata(fields: Fields) -> tuple[tuple[str, str], ...]:
-    """Metadata as pairs of texts, with findings where it is something else."""
+    """Metadata as pairs of text, with findings for other types."""
     node = fields.node("metadata")
     if node is None:
         return ()
@@ -94,9 +94,9 @@ def read_metadata(fields: Fields) -> tuple[tuple[str, str], ...]:
 
 
 def check_fields(fields: Fields, *, strict: bool) -> Iterator[SkillFinding]:
-    """Fields that the specification does not have: always those nobody knows, with `strict` all."""
+    """Fields outside the specification: unknown ones always, with `strict` all."""
     for entry in fields.unknown():
-        message = f"{_short(entry.key)} is no field that is known; it is kept."
+        message = f"{_short(entry.key)} is an unknown field; it is preserved."
         yield finding("field-unknown", message, line=entry.line)
     if not strict:
         return
@@ -107,17 +107,19 @@ def check_fields(fields: Fields, *, strict: bool) -> Iterator[SkillFinding]:
 
 
 def check_body(body: str, *, line: int) -> Iterator[SkillFinding]:
-    """Whether the instructions are there and not too long to be read at once."""
+    """Whether the instructions exist and are not too long."""
     if not body:
-        yield finding("body-empty", "There is nothing below the front matter.", line=line)
+        yield finding("body-empty", "The body is empty.", line=line)
     lines = body.count("\n") + 1
     if lines > MAX_BODY_LINES:
-        message = f"The body has {lines:,} lines; put what is not always needed into other files."
+        message = (
+            f"The body has {lines:,} lines; move parts that are not always needed into other files."
+        )
         yield finding("body-long", message, line=line)
     elif len(body) > MAX_BODY_TOKENS * _CHARS_PER_TOKEN or not body.isascii():
         tokens = estimate_tokens(body)
         if tokens > MAX_BODY_TOKENS:
-            message = f"The body takes about {tokens:,} tokens, more than the 5,000 advised."
+            message = f"The body takes about {tokens:,} tokens; 5,000 are recommended."
             yield finding("body-long", message, line=line)
 
 

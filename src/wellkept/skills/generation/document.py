@@ -1,8 +1,7 @@
-"""A learned procedure in words: name, description and the body of a SKILL.md.
+"""Words a procedure as a SKILL.md: name, description and body.
 
-Invariant: whatever was asked or done, the words are one-line prose and code spans, so that nothing
-in them can become a heading, a fence, front matter, hidden text or a place for arguments.
-Knows nothing of sessions or of how steps were found.
+Invariant: any input text becomes one-line prose or a code span, so it cannot become a heading, a
+fence, front matter, hidden text or a placeholder. Knows nothing of sessions.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _NAME_WORDS: Final = 6
 _SHOWN_FILES: Final = 4
 _REDACTED = re.compile(r"\[redacted[^\]]*\]?", re.IGNORECASE)
 _NO_PROSE = re.compile(r"[\x00-\x1f\x7f-\x9f`<>\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
-_PLACE = re.compile(r"(?<!\\)\$(?=ARGUMENTS|[1-9]|\{[A-Za-z_])")
+_PLACEHOLDER = re.compile(r"(?<!\\)\$(?=ARGUMENTS|[1-9]|\{[A-Za-z_])")
 _TICKS = re.compile(r"`+")
 _LANGUAGES: Final = {
     ".py": "python", ".ts": "typescript", ".tsx": "typescript", ".js": "javascript",
@@ -42,15 +41,15 @@ _PURPOSES: Final = {"test": "tests", "migrate": "database", "install": "dependen
 
 
 def prose(text: str, *, limit: int) -> str:
-    """Foreign words as one line of plain text."""
+    """Untrusted text as one line of plain text."""
     plain = _NO_PROSE.sub(" ", clean(text))
     line = " ".join(plain.split()).lstrip("#>*-+=|~ ")
-    return _PLACE.sub(r"\\$", shorten(line, limit=limit))
+    return _PLACEHOLDER.sub(r"\\$", shorten(line, limit=limit))
 
 
 def code(text: str) -> str:
-    """Foreign text as a code span that it cannot end."""
-    line = " ".join(_PLACE.sub(r"\\$", clean(text)).split()) or "?"
+    """Untrusted text as a code span that it cannot end."""
+    line = " ".join(_PLACEHOLDER.sub(r"\\$", clean(text)).split()) or "?"
     longest = max(map(len, _TICKS.findall(line)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if longest else ""
@@ -58,11 +57,11 @@ def code(text: str) -> str:
 
 
 def instruction(text: str, *, limit: int) -> str:
-    """Somebody's sentence as one line; its code spans stay where they are closed."""
-    kept = [prose(part, limit=limit) for part in clean(text).split("`")]
-    if len(kept) % 2 == 0:
+    """A sentence as one line; closed code spans stay."""
+    parts = [prose(part, limit=limit) for part in clean(text).split("`")]
+    if len(parts) % 2 == 0:
         return prose(text, limit=limit)
-    spans = [code(part) if n % 2 and part else part for n, part in enumerate(kept)]
+    spans = [code(part) if n % 2 and part else part for n, part in enumerate(parts)]
     return shorten(" ".join(part for part in spans if part), limit=limit)
 
 
@@ -83,8 +82,7 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def name_for(title: str, steps: Procedure, *, taken: Collection[str]) -> str:
-    """A name that keeps the rules and that nobody has: from what was asked, else from what was
-    done."""
+    """A valid name that is not taken: from the request, else from the work."""
     wanted = _hyphened(_latin_words(title)[:_NAME_WORDS])
     if len(wanted) < 4 or "-" not in wanted:
         wanted = _hyphened([*wanted.split("-"), *_work_words(steps)][:_NAME_WORDS])
@@ -103,7 +101,7 @@ def free_name(wanted: str, *, taken: Collection[str]) -> str:
 
 
 def _latin_words(text: str) -> list[str]:
-    """Telling words in plain letters; accents go, other alphabets are left to the files."""
+    """Content words in ASCII letters; accents are removed, other alphabets are skipped."""
     flat = unicodedata.normalize("NFKD", _REDACTED.sub(" ", text))
     ascii_only = re.sub(r"[^a-zA-Z0-9]+", " ", "".join(c for c in flat if ord(c) < 128))
     return [word for word in content_words(ascii_only) if word.isascii() and word.isalnum()]
@@ -129,15 +127,15 @@ def _hyphened(words: Sequence[str]) -> str:
 def description_for(title: str, steps: Procedure) -> str:
     """What the skill does and when to use it, in one paragraph."""
     asked = prose(title, limit=MAX_TITLE_CHARS) or "work like this"
-    did = _in_short(steps)
+    summary = _summary(steps)
     where = ", ".join(prose(pattern, limit=80) for pattern in steps.patterns[:3])
-    how = f'How "{asked}" was done in this project' + (f": {did}." if did else ".")
+    how = f'How "{asked}" was done in this project' + (f": {summary}." if summary else ".")
     use = "Use when asked for the same or something like it"
     use += f", or to work on {where}." if where else "."
     return shorten(f"{how} {use}", limit=MAX_DESCRIPTION_CHARS)
 
 
-def _in_short(steps: Procedure) -> str:
+def _summary(steps: Procedure) -> str:
     done = [_verb(step) for step in steps.steps if step.action != "look"]
     return ", then ".join(dict.fromkeys(word for word in done if word))
 
@@ -166,7 +164,7 @@ def body_for(title: str, requests: Sequence[str], steps: Procedure, *, sessions:
     parts = [
         f"# {(prose(title, limit=MAX_TITLE_CHARS) or 'Learned procedure').rstrip('.:')}",
         _origin(sessions),
-        _section("When to use", _occasions(requests, steps)),
+        _section("When to use", _when_to_use(requests, steps)),
         _section("Steps", _numbered([_step_text(s, sessions=sessions) for s in steps.steps])),
         _section("Pitfalls", [_pitfall_text(pitfall) for pitfall in steps.pitfalls]),
         _section("Files", _files(steps)),
@@ -215,7 +213,7 @@ def _origin(sessions: int) -> str:
     return f"Learned from {of} that went well. The steps are in the form that worked."
 
 
-def _occasions(requests: Sequence[str], steps: Procedure) -> list[str]:
+def _when_to_use(requests: Sequence[str], steps: Procedure) -> list[str]:
     said = dict.fromkeys(prose(request, limit=200) for request in requests)
     asked = [f'- A request like "{text}"' for text in said if text][:3]
     where = [f"- Work on {listed(steps.patterns[:4])}"] if steps.patterns else []

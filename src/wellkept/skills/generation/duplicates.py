@@ -1,8 +1,8 @@
-"""Whether there is a skill for that already: by meaning where there is an embedder, else by words.
+"""Finds an existing skill with the same purpose: by embeddings, else by words.
 
-Compared is what a skill is for, not how it is worded: of one made here its heading, the requests
-that it answers and its files, of any other its name, description and tags. A cut-off for cosines
-belongs to a model and is handed in; words have one of their own.
+Compared is the purpose, not the wording: of a generated skill its heading, requests and files, of
+any other its name, description and tags. The cosine threshold depends on the model and is passed
+in; words have their own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REQUEST = re.compile(r'^- A request like "(.+)"$', re.MULTILINE)
 
 @record
 class SimilarSkill:
-    """The skill that is most like another, how much, and from where on that means the same."""
+    """The most similar skill, its score, and the threshold for the same purpose."""
 
     skill: Skill
     score: float
@@ -34,26 +34,26 @@ class SimilarSkill:
 
     @property
     def is_same(self) -> bool:
-        """Whether the two are for the same purpose."""
+        """Whether both have the same purpose."""
         return self.score >= self.cutoff
 
 
 def most_similar(
     skill: Skill, others: Sequence[Skill], *, embedder: Embedder | None, cutoff: float
 ) -> SimilarSkill | None:
-    """The other skill that is most like this one; None when there are no others."""
+    """The most similar other skill; None when there are no others."""
     if not others:
         return None
     texts = [_purpose(other) for other in others]
     scores = _cosines(_purpose(skill), texts, embedder) if embedder is not None else []
     limit = cutoff if scores else WORDS_CUTOFF
-    scores = scores or [_shared(_purpose(skill), text) for text in texts]
+    scores = scores or [_word_similarity(_purpose(skill), text) for text in texts]
     best = max(range(len(others)), key=lambda number: scores[number])
     return SimilarSkill(others[best], scores[best], limit)
 
 
 def _purpose(skill: Skill) -> str:
-    """What a skill is for, in few words."""
+    """The purpose of a skill in few words."""
     if ("generated-by", "wellkept") not in skill.metadata:
         name = skill.name.replace("-", " ").replace("_", " ")
         parts = (name, skill.description, skill.when_to_use or "", " ".join(skill.tags))
@@ -63,7 +63,7 @@ def _purpose(skill: Skill) -> str:
     return " ".join(dict.fromkeys([heading[1] if heading else skill.name, *requests, *skill.globs]))
 
 
-def _shared(left: str, right: str) -> float:
+def _word_similarity(left: str, right: str) -> float:
     def stems(text: str) -> set[str]:
         return {stem(word) for word in content_words(text)}
 
@@ -79,7 +79,7 @@ def _cosines(text: str, texts: Sequence[str], embedder: Embedder) -> list[float]
 
 
 def _cosine(left: Vector, right: Vector) -> float:
-    """Vectors are of unit length, so that the product is the cosine."""
+    """Vectors have unit length, so the product is the cosine."""
     import numpy as np
 
     return float(np.frombuffer(left, dtype="<f4") @ np.frombuffer(right, dtype="<f4"))

@@ -33,12 +33,12 @@ MIN_TOOL_CALLS: Final = 3
 MAX_CITED: Final = 40
 
 Redactor: TypeAlias = Callable[[str], str]
-"""Takes secrets out of a text."""
+"""Removes secrets from a text."""
 
 
 @record(kw_only=True)
 class SkillDraft:
-    """A skill before it is written down, and what it can be traced to."""
+    """A skill before it is written, and its origin."""
 
     name: str
     description: str
@@ -55,30 +55,32 @@ class SkillDraft:
 def skip_reason(history: SessionHistory) -> str | None:
     """Why nothing can be learned from a session; None when something can."""
     if history.is_open:
-        return "it is still going on"
+        return "it is still open"
     if history.tool_count < MIN_TOOL_CALLS:
         return f"it has {history.tool_count} tool calls, and {MIN_TOOL_CALLS} are needed"
     if not history.steps:
-        return "its steps were not kept"
+        return "its steps were not recorded"
     outcome = judge_session(history)
     if not outcome.is_success:
         return outcome.reason
     return (
-        None if extract_procedure(history).is_telling else "it holds no procedure of several steps"
+        None
+        if extract_procedure(history).has_several_steps
+        else "it has no procedure of several steps"
     )
 
 
 def draft_skill(history: SessionHistory, *, taken: Collection[str], redact: Redactor) -> SkillDraft:
-    """The skill that one session gives, with a name that is not taken."""
-    told = redacted_history(history, redact=redact)
-    steps = extract_procedure(told)
-    title = title_of(told, steps)
+    """The skill from one session, with a name that is not taken."""
+    redacted = redacted_history(history, redact=redact)
+    steps = extract_procedure(redacted)
+    title = title_of(redacted, steps)
     return compose_draft(
         title,
         steps,
         name=name_for(title, steps, taken=taken),
-        requests=[first_line(prompt, limit=200) for prompt in told.prompts[:1]],
-        histories=(told,),
+        requests=[first_line(prompt, limit=200) for prompt in redacted.prompts[:1]],
+        histories=(redacted,),
     )
 
 
@@ -90,7 +92,7 @@ def compose_draft(
     requests: list[str],
     histories: tuple[SessionHistory, ...],
 ) -> SkillDraft:
-    """A draft in words from a procedure and the stories that it was learned from."""
+    """A draft from a procedure and the sessions it was learned from."""
     observations = [one for history in histories for one in history.observation_ids]
     return SkillDraft(
         name=name,
@@ -106,7 +108,7 @@ def compose_draft(
 
 
 def title_of(history: SessionHistory, steps: Procedure) -> str:
-    """What was asked for, in few words; of a session without a prompt, where it worked."""
+    """The request in few words; of a session without a prompt, where it worked."""
     for text in (history.title, *history.prompts[:1]):
         if text and (line := first_line(text, limit=MAX_TITLE_CHARS)):
             return line
@@ -114,26 +116,26 @@ def title_of(history: SessionHistory, steps: Procedure) -> str:
 
 
 def redacted_history(history: SessionHistory, *, redact: Redactor) -> SessionHistory:
-    """The story without secrets and without what holds only on one machine."""
+    """The history without secrets and machine-specific paths."""
 
-    def told(text: str) -> str:
+    def redacted(text: str) -> str:
         return portable(redact(text), roots=history.roots)
 
     def step(one: SessionStep) -> SessionStep:
-        error = None if one.error is None else told(one.error)
-        return replace(one, what=told(one.what), error=error)
+        error = None if one.error is None else redacted(one.error)
+        return replace(one, what=redacted(one.what), error=error)
 
     return replace(
         history,
-        title=None if history.title is None else told(history.title),
-        prompts=tuple(told(prompt) for prompt in history.prompts),
+        title=None if history.title is None else redacted(history.title),
+        prompts=tuple(redacted(prompt) for prompt in history.prompts),
         steps=tuple(step(one) for one in history.steps),
-        files_read=tuple(told(file) for file in history.files_read),
+        files_read=tuple(redacted(file) for file in history.files_read),
     )
 
 
 def render_document(draft: SkillDraft) -> str:
-    """The SKILL.md of a draft; UsageError should it not validate."""
+    """The SKILL.md of a draft; UsageError when it does not validate."""
     fields: dict[str, FieldValue] = {"name": draft.name, "description": draft.description}
     if draft.tags:
         fields["tags"] = draft.tags
@@ -146,7 +148,7 @@ def render_document(draft: SkillDraft) -> str:
 
 
 def _provenance(draft: SkillDraft) -> Mapping[str, str]:
-    """Where a skill comes from, as metadata."""
+    """The origin of a skill, as metadata."""
     found = {
         "generated-by": "wellkept",
         "origin": draft.origin,
@@ -159,16 +161,16 @@ def _provenance(draft: SkillDraft) -> Mapping[str, str]:
 
 
 def read_generated(text: str, *, name: str) -> Skill:
-    """A kept document as a skill."""
+    """A generated document as a skill."""
     return read_skill(text.encode(), source=GENERATED_SOURCE, format=SkillFormat.FULL, name=name)
 
 
 def require_valid(text: str, *, name: str) -> Skill:
-    """The skill that a document describes; UsageError names the first error in it."""
+    """The skill that a document describes; UsageError names its first error."""
     skill = read_generated(text, name=name)
     errors = [found for found in skill.findings if found.is_error]
     if errors or not skill.is_usable:
-        reason = errors[0].message if errors else "It holds no instructions."
+        reason = errors[0].message if errors else "It has no instructions."
         where = f" (line {errors[0].line})" if errors and errors[0].line else ""
         raise UsageError(f"The skill does not validate{where}: {reason}")
     return skill

@@ -1,8 +1,7 @@
-"""A model's better words for a drafted skill: what it is asked, and how its answer is read.
+"""The prompt with which a model rewords a drafted skill, and parsing of its answer.
 
-The draft by rule is the material and the fallback: sessions, files and commands stay those of the
-draft, and an answer that does not fit raises UsageError. Knows nothing of which model it is or of
-what it may cost.
+The draft is the input and the fallback: sessions, files and commands stay those of the draft, and
+an invalid answer raises UsageError. Knows nothing of models or costs.
 """
 
 from __future__ import annotations
@@ -34,22 +33,26 @@ Notes:
 
 
 def build_prompt(draft: SkillDraft) -> str:
-    """What a model is asked for a draft."""
+    """The prompt for a draft."""
     notes = f"{draft.name}\n{draft.description}\n\n{draft.body}"
     return _INSTRUCTIONS + shorten(notes, limit=_MATERIAL_CHARS)
 
 
 def read_answer(answer: str, draft: SkillDraft, *, redact: Redactor) -> SkillDraft:
-    """The draft in a model's words; UsageError when the answer is no procedure."""
-    given = _object(answer)
-    steps = [instruction(redact(text), limit=_LINE_CHARS) for text in _texts(given, "steps")]
+    """The draft in the model's words; UsageError when the answer is not a procedure."""
+    answer_fields = _object(answer)
+    steps = [
+        instruction(redact(text), limit=_LINE_CHARS) for text in _texts(answer_fields, "steps")
+    ]
     steps = [text for text in steps if text]
-    description = prose(redact(_text(given, "description")), limit=MAX_DESCRIPTION_CHARS)
+    description = prose(redact(_text(answer_fields, "description")), limit=MAX_DESCRIPTION_CHARS)
     if len(steps) < 2 or not description:
-        raise UsageError("The model's answer holds no procedure.")
-    name = _text(given, "name")
-    pitfalls = [instruction(redact(text), limit=_LINE_CHARS) for text in _texts(given, "pitfalls")]
-    title = prose(redact(_text(given, "title")), limit=100)
+        raise UsageError("The model's answer contains no procedure.")
+    name = _text(answer_fields, "name")
+    pitfalls = [
+        instruction(redact(text), limit=_LINE_CHARS) for text in _texts(answer_fields, "pitfalls")
+    ]
+    title = prose(redact(_text(answer_fields, "title")), limit=100)
     return replace(
         draft,
         name=name if is_specified_name(name) and name.isascii() else draft.name,
@@ -60,7 +63,7 @@ def read_answer(answer: str, draft: SkillDraft, *, redact: Redactor) -> SkillDra
 
 
 def _body(title: str, steps: list[str], pitfalls: list[str], draft: SkillDraft) -> str:
-    """The model's steps between the heading and the parts of the draft that are facts."""
+    """The model's steps between the heading and the factual parts of the draft."""
     heading, _, rest = draft.body.partition("\n\n")
     origin = rest.partition("\n\n")[0]
     parts = [
@@ -84,18 +87,18 @@ def _object(answer: str) -> dict[str, object]:
     try:
         data: object = json.loads(answer[start : end + 1])
     except (ValueError, RecursionError):
-        raise UsageError("The model's answer holds no JSON object.") from None
+        raise UsageError("The model's answer contains no JSON object.") from None
     if not isinstance(data, dict):
-        raise UsageError("The model's answer is no JSON object.")
+        raise UsageError("The model's answer is not a JSON object.")
     return cast("dict[str, object]", data)
 
 
-def _text(given: dict[str, object], name: str) -> str:
-    value = given.get(name)
+def _text(answer_fields: dict[str, object], name: str) -> str:
+    value = answer_fields.get(name)
     return value.strip() if isinstance(value, str) else ""
 
 
-def _texts(given: dict[str, object], name: str) -> list[str]:
-    value = given.get(name)
+def _texts(answer_fields: dict[str, object], name: str) -> list[str]:
+    value = answer_fields.get(name)
     items = cast("list[object]", value) if isinstance(value, list) else []
     return [item for item in items if isinstance(item, str)][:_MAX_ITEMS]

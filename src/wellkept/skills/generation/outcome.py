@@ -1,15 +1,15 @@
-"""Whether a session went well, by rule, from nothing but what is kept of it.
+"""Judges whether a session succeeded, by rule, from its stored history.
 
-In this order, and the first that holds decides:
-1. the person said that it does not work, and no test, commit or thanks came after that: failure;
-2. the work was taken back, or its last commit is gone: failure;
-3. tests or checks failed and no run of them that is as wide passed later, or the last command
-   of all failed: failure;
+The first rule that applies decides:
+1. the user said that it does not work, and no test, commit or thanks followed: failure;
+2. the edits were reverted, or the last commit is gone: failure;
+3. tests or checks failed and no run at least as wide passed later, or the very last command failed:
+   failure;
 4. tests or checks passed after the last edit: success;
-5. a commit was made and stays: success;
-6. the person said that it works: success;
-7. some command worked after the last edit and none was left failing: success;
-8. nothing tells: unproven, which is not good enough to learn from.
+5. a commit was made and kept: success;
+6. the user said that it works: success;
+7. a command worked after the last edit and none was left failing: success;
+8. otherwise unproven, which is not good enough to learn from.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wellkept.core.session_steps import SessionStep
 from wellkept.skills.generation.procedure import covers, effective_steps
 from wellkept.skills.generation.session_history import SessionHistory
 
-_LOOKED_AT_CHARS: Final = 600
+_PROMPT_CHARS: Final = 600
 _BAD: Final = re.compile(
     r"\b(?:(?:does|did|do|is|was)(?:n['’]?t| not) (?:work|fix|help|right|correct|what i)\w*"
     r"|still (?:fail|broken|wrong|not|crash|the same|get)\w*|not working|broke(?:n)? (?:it|the|now)"
@@ -54,7 +54,7 @@ class SessionVerdict(StrEnum):
 
 @record
 class _Outcome:
-    """A verdict and the reason for it, in words."""
+    """A verdict and its reason."""
 
     verdict: SessionVerdict
     reason: str
@@ -70,7 +70,7 @@ def judge_session(history: SessionHistory) -> _Outcome:
     steps = history.steps
     for verdict, reason in (
         (SessionVerdict.FAILURE, _complaint(history)),
-        (SessionVerdict.FAILURE, _taken_back(history)),
+        (SessionVerdict.FAILURE, _reverted(history)),
         (SessionVerdict.FAILURE, _left_failing(steps)),
         (SessionVerdict.SUCCESS, _proven(steps)),
         (SessionVerdict.SUCCESS, _committed(steps)),
@@ -79,31 +79,31 @@ def judge_session(history: SessionHistory) -> _Outcome:
     ):
         if reason is not None:
             return _Outcome(verdict, reason)
-    return _Outcome(SessionVerdict.UNPROVEN, "nothing tells whether it worked")
+    return _Outcome(SessionVerdict.UNPROVEN, "there is no sign whether it worked")
 
 
 def _complaint(history: SessionHistory) -> str | None:
-    """The last complaint, unless a test, a commit or thanks came after it. The first prompt is
-    none: it tells what is broken to begin with."""
+    """The last complaint, unless a test, a commit or thanks followed. The first prompt is not one:
+    it describes what is broken at the start."""
     later = list(enumerate(history.prompts[1:], 2))
-    at = max((number for number, said in later if _says(_BAD, said)), default=0)
+    at = max((number for number, text in later if _matches(_BAD, text)), default=0)
     proofs = ("test", "commit")
     is_proven = any(s.prompt >= at and s.ok and s.purpose in proofs for s in history.steps)
-    is_praised = any(number > at and _says(_GOOD, said) for number, said in later)
+    is_praised = any(number > at and _matches(_GOOD, text) for number, text in later)
     is_open = at > 0 and not (is_proven or is_praised)
-    return "the person said that it does not work" if is_open else None
+    return "the user said that it does not work" if is_open else None
 
 
-def _says(rule: re.Pattern[str], text: str) -> bool:
-    return rule.search(text[:_LOOKED_AT_CHARS]) is not None
+def _matches(rule: re.Pattern[str], text: str) -> bool:
+    return rule.search(text[:_PROMPT_CHARS]) is not None
 
 
-def _taken_back(history: SessionHistory) -> str | None:
+def _reverted(history: SessionHistory) -> str | None:
     if history.is_commit_lost:
-        return "its commit is on no branch any more"
+        return "its commit is no longer on a branch"
     edited = any(step.is_edit and step.ok for step in history.steps)
     if edited and not any(step.is_edit for step in effective_steps(history.steps)):
-        return "its edits were taken back"
+        return "its edits were reverted"
     return None
 
 
@@ -131,13 +131,13 @@ def _proven(steps: tuple[SessionStep, ...]) -> str | None:
 
 def _committed(steps: tuple[SessionStep, ...]) -> str | None:
     made = [s for s in effective_steps(steps) if s.purpose == "commit" and s.ok]
-    return "a commit was made and stays" if made else None
+    return "a commit was made and kept" if made else None
 
 
 def _praised(history: SessionHistory) -> str | None:
     later = history.prompts[1:][-2:]
-    said = any(_says(_GOOD, prompt) for prompt in later)
-    return "the person said that it works" if said else None
+    text = any(_matches(_GOOD, prompt) for prompt in later)
+    return "the user said that it works" if text else None
 
 
 def _nothing_failing(steps: tuple[SessionStep, ...]) -> str | None:

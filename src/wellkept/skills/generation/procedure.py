@@ -1,9 +1,10 @@
-"""From a steps to the procedure in it: what stands, in the form that worked, and what went wrong.
+"""Extracts the procedure of a session from its steps: what worked, and the pitfalls.
 
-Edits that were taken back go, and so do commands that failed; a command that failed and worked
-later is a pitfall with what helped. Edits in a row are one step, a command that came again counts
-where it came last, and files become patterns.
-Invariant: the same steps always gives the same procedure. Knows nothing of how it is written down.
+Reverted edits and failed commands are dropped; a command that failed and worked later is a pitfall
+with its fix. Consecutive edits are one step, a repeated command counts where it ran last, and files
+become patterns.
+
+Invariant: the same steps always give the same procedure. Knows nothing of how it is worded.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class ProcedureStep:
 
     @property
     def key(self) -> str:
-        """The same step in other sessions: what is run, or where is edited."""
+        """Equal for the same step in other sessions: the command, or the edited patterns."""
         if self.command is None:
             return f"{self.action}:{','.join(sorted(self.patterns))}"
         return f"{self.action}:{self.purpose}:{_subject_of(self.command, self.purpose)}"
@@ -56,7 +57,7 @@ class ProcedureStep:
 
 @record
 class Pitfall:
-    """Something that failed on the way, and what helped."""
+    """Something that failed, and its fix."""
 
     command: str
     error: str | None
@@ -65,29 +66,31 @@ class Pitfall:
 
 @record(kw_only=True)
 class Procedure:
-    """The steps of a session that stand, and what went wrong before they did."""
+    """The effective steps of a session, and its pitfalls."""
 
     steps: tuple[ProcedureStep, ...] = ()
     pitfalls: tuple[Pitfall, ...] = ()
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The files that it writes, as patterns."""
+        """The edited files, as patterns."""
         return tuple(dict.fromkeys(p for step in self.steps for p in step.patterns))
 
     @property
-    def is_telling(self) -> bool:
-        """Whether there is more than one step that does something."""
+    def has_several_steps(self) -> bool:
+        """Whether there is more than one active step."""
         return sum(step.action != "look" for step in self.steps) > 1
 
 
 def extract_procedure(history: SessionHistory) -> Procedure:
-    """What a session did that stands."""
-    kept = effective_steps(history.steps)
-    worked = [step for step in kept if step.ok and step.kind != "skill" and step.purpose != "look"]
+    """The effective steps and pitfalls of a session."""
+    effective = effective_steps(history.steps)
+    worked = [
+        step for step in effective if step.ok and step.kind != "skill" and step.purpose != "look"
+    ]
     steps = _grouped(_last_of_each(worked), roots=history.roots)
     if len(steps) > MAX_STEPS:
-        # The end is what was proven; the beginning of a long session is often looking around.
+        # The end was verified; the beginning of a long session is often exploration.
         steps = steps[-MAX_STEPS:]
     return Procedure(
         steps=(*_reading(history), *steps), pitfalls=tuple(_pitfalls(history.steps, history.roots))
@@ -95,19 +98,19 @@ def extract_procedure(history: SessionHistory) -> Procedure:
 
 
 def subject(step: SessionStep) -> str:
-    """What a step is about, so that another try at it is recognised."""
+    """What a step is about; equal for a retry."""
     return _subject_of(step.what, step.purpose) if step.kind == "run" else step.what
 
 
 def _subject_of(command: str, purpose: str) -> str:
-    """Tests and checks are known by their program; of anything else the whole line counts."""
+    """Tests and checks are identified by their program; anything else by the whole line."""
     if purpose == "commit":
         return purpose
     return f"{purpose} {_program(command)}" if purpose in ("test", "check") else command
 
 
 def covers(worked: SessionStep, failed: SessionStep) -> bool:
-    """Whether a run proves that what failed before works: it is as wide, and the same program."""
+    """Whether a run proves that an earlier failure is fixed: same program, and at least as wide."""
     if subject(worked) != subject(failed):
         return False
     wide, narrow = _chosen(worked.what), _chosen(failed.what)
@@ -117,75 +120,75 @@ def covers(worked: SessionStep, failed: SessionStep) -> bool:
 
 
 def _chosen(command: str) -> list[str]:
-    """The tests that a command line picks out: files, folders, names."""
+    """The tests that a command line selects: files, folders, names."""
     return [word for word in _WORD.findall(command)[1:] if _SELECTS.search(word)]
 
 
-# -- What stands ----------------------------------------------------------------------------------
+# -- Reverted edits -------------------------------------------------------------------------------
 
 
 def effective_steps(steps: Sequence[SessionStep]) -> list[SessionStep]:
-    """The steps without those that were taken back later."""
-    kept: list[SessionStep] = []
+    """The steps without those that were reverted later."""
+    effective: list[SessionStep] = []
     for number, step in enumerate(steps):
         if step.kind == "run" and step.ok and (back := _GIT_BACK.search(step.what)):
-            is_kept_aside = back["verb"] == "stash" and _comes_back(steps[number + 1 :])
-            if not is_kept_aside and _take_back(kept, back["verb"], back["rest"]):
+            is_stashed = back["verb"] == "stash" and _is_unstashed(steps[number + 1 :])
+            if not is_stashed and _drop_reverted(effective, back["verb"], back["rest"]):
                 continue
-        if step.is_edit and _is_nothing(step):
+        if step.is_edit and _changes_nothing(step):
             continue
-        if step.is_edit and (start := _undone_from(kept, step)) is not None:
-            dropped = {id(s) for s in kept[start:] if s.is_edit and s.what == step.what}
-            kept = [s for s in kept if id(s) not in dropped]
+        if step.is_edit and (start := _reverted_from(effective, step)) is not None:
+            dropped = {id(s) for s in effective[start:] if s.is_edit and s.what == step.what}
+            effective = [s for s in effective if id(s) not in dropped]
             continue
-        kept.append(step)
-    return kept
+        effective.append(step)
+    return effective
 
 
-def _is_nothing(step: SessionStep) -> bool:
-    """Whether an edit leaves its text as it found it."""
+def _changes_nothing(step: SessionStep) -> bool:
+    """Whether an edit leaves the text as it was."""
     before, _, after = step.mark.partition(">")
     return bool(after) and before == after
 
 
-def _comes_back(later: Sequence[SessionStep]) -> bool:
+def _is_unstashed(later: Sequence[SessionStep]) -> bool:
     return any(re.search(r"\bgit\s+stash\s+(?:pop|apply)\b", step.what) for step in later)
 
 
-def _take_back(kept: list[SessionStep], verb: str, rest: str) -> bool:
-    """Take from the steps what a git command took back; tells whether it was anything."""
+def _drop_reverted(effective: list[SessionStep], verb: str, rest: str) -> bool:
+    """Drop the steps that a git command reverted; returns whether there were any."""
     words = [word.strip("'\"") for word in rest.split()]
     if verb == "stash" and words[:1] not in ([], ["push"], ["save"], ["-u"]):
         return True
     if verb == "revert" or (verb == "reset" and any(w.startswith("HEAD~") for w in words)):
-        return _drop_since(kept, _commit_before_last(kept))
+        return _drop_since(effective, _commit_before_last(effective))
     if verb == "stash" or (verb == "reset" and "--hard" in words):
-        return _drop_since(kept, _last_commit(kept))
+        return _drop_since(effective, _last_commit(effective))
     if verb in ("checkout", "restore") and "--staged" not in words:
-        has_dropped = _drop_files(kept, [w for w in words if not w.startswith("-")])
+        has_dropped = _drop_files(effective, [w for w in words if not w.startswith("-")])
         return has_dropped or "--" in words
     return False
 
 
-def _last_commit(kept: Sequence[SessionStep]) -> int:
-    made = [n for n, step in enumerate(kept) if step.purpose == "commit" and step.ok]
+def _last_commit(effective: Sequence[SessionStep]) -> int:
+    made = [n for n, step in enumerate(effective) if step.purpose == "commit" and step.ok]
     return made[-1] if made else -1
 
 
-def _commit_before_last(kept: Sequence[SessionStep]) -> int:
-    return _last_commit(kept[: max(0, _last_commit(kept))])
+def _commit_before_last(effective: Sequence[SessionStep]) -> int:
+    return _last_commit(effective[: max(0, _last_commit(effective))])
 
 
-def _drop_since(kept: list[SessionStep], commit: int) -> bool:
-    """Drop edits and commits after a commit; what else was run still happened."""
-    kept[commit + 1 :] = [
-        step for step in kept[commit + 1 :] if not step.is_edit and step.purpose != "commit"
+def _drop_since(effective: list[SessionStep], commit: int) -> bool:
+    """Drop edits and commits after a commit; other commands stay."""
+    effective[commit + 1 :] = [
+        step for step in effective[commit + 1 :] if not step.is_edit and step.purpose != "commit"
     ]
     return True
 
 
-def _drop_files(kept: list[SessionStep], names: Sequence[str]) -> bool:
-    since = _last_commit(kept) + 1
+def _drop_files(effective: list[SessionStep], names: Sequence[str]) -> bool:
+    since = _last_commit(effective) + 1
 
     def is_named(step: SessionStep) -> bool:
         return step.is_edit and any(
@@ -193,19 +196,19 @@ def _drop_files(kept: list[SessionStep], names: Sequence[str]) -> bool:
             for name in names
         )
 
-    rest = [step for step in kept[since:] if not is_named(step)]
-    has_changed = len(rest) < len(kept) - since
-    kept[since:] = rest
+    rest = [step for step in effective[since:] if not is_named(step)]
+    has_changed = len(rest) < len(effective) - since
+    effective[since:] = rest
     return has_changed
 
 
-def _undone_from(kept: Sequence[SessionStep], step: SessionStep) -> int | None:
-    """Where the edits of a file begin that an edit leads back to before; None when it is new."""
+def _reverted_from(effective: Sequence[SessionStep], step: SessionStep) -> int | None:
+    """The index of the first edit that this edit reverts; None when it reverts none."""
     before, _, after = step.mark.partition(">")
     if not after:
         return None
-    for number in range(len(kept) - 1, -1, -1):
-        earlier = kept[number]
+    for number in range(len(effective) - 1, -1, -1):
+        earlier = effective[number]
         if not (earlier.is_edit and earlier.what == step.what):
             continue
         began, _, ended = earlier.mark.partition(">")
@@ -221,7 +224,7 @@ def _undone_from(kept: Sequence[SessionStep], step: SessionStep) -> int | None:
 
 
 def _last_of_each(steps: Sequence[SessionStep]) -> list[SessionStep]:
-    """Each command and tool where it came last; edits stay where they are."""
+    """Each command and tool where it ran last; edits stay in place."""
     last = {_again(step): number for number, step in enumerate(steps) if not step.is_edit}
     return [
         step for number, step in enumerate(steps) if step.is_edit or last[_again(step)] == number
@@ -233,7 +236,7 @@ def _again(step: SessionStep) -> tuple[str, str, str]:
 
 
 def _grouped(steps: Sequence[SessionStep], *, roots: tuple[str, ...]) -> list[ProcedureStep]:
-    """Edits in a row become one step; a file counts where it was first written."""
+    """Consecutive edits become one step; a file counts where it was first written."""
     made: list[ProcedureStep] = []
     edits: list[SessionStep] = []
     written: set[str] = set()
@@ -250,7 +253,7 @@ def _grouped(steps: Sequence[SessionStep], *, roots: tuple[str, ...]) -> list[Pr
 
 
 def _edit_steps(edits: Sequence[SessionStep]) -> list[ProcedureStep]:
-    """New files and changed ones, each as one step, in the order in which they came."""
+    """New and changed files, one step each, in order."""
     by_kind: dict[StepAction, list[str]] = {}
     for step in edits:
         by_kind.setdefault("create" if step.kind == "create" else "edit", []).append(step.what)
@@ -269,7 +272,7 @@ def _command_step(step: SessionStep, roots: tuple[str, ...]) -> ProcedureStep:
 
 
 def file_patterns(files: Iterable[str]) -> tuple[str, ...]:
-    """Files as patterns: the folder and the ending, with `test_` and its like kept."""
+    """Files as patterns: the folder and the extension, with `test_` and its like."""
     return tuple(dict.fromkeys(_pattern(file) for file in files))
 
 
@@ -289,7 +292,7 @@ def _pattern(file: str) -> str:
 
 
 def _reading(history: SessionHistory) -> list[ProcedureStep]:
-    """What was read and not written: the ground that the work stands on."""
+    """Files that were read and not written."""
     written = {step.what for step in history.steps if step.is_edit}
     read = [file for file in history.files_read if file not in written][-MAX_FILES_TO_READ:]
     return [ProcedureStep(action="look", files=tuple(read))] if read else []
@@ -309,7 +312,7 @@ def _pitfalls(steps: Sequence[SessionStep], roots: tuple[str, ...]) -> list[Pitf
         if again is None or name in found:
             continue
         between = steps[number + 1 : number + 1 + again]
-        fix = _what_helped(step, between, steps[number + 1 + again], roots)
+        fix = _fix(step, between, steps[number + 1 + again], roots)
         error = None if step.error is None else portable(step.error, roots=roots)
         found[name] = Pitfall(portable(step.what, roots=roots), error, fix)
     return list(found.values())[-MAX_PITFALLS:]
@@ -336,12 +339,12 @@ def _program(command: str) -> str:
     return " ".join([*plain[:1], *(word for word in plain[1:2] if not _SELECTS.search(word))])
 
 
-def _what_helped(
+def _fix(
     failed: SessionStep, between: Sequence[SessionStep], worked: SessionStep, roots: tuple[str, ...]
 ) -> str:
-    stands = effective_steps(between)
-    commands = [s.what for s in stands if s.kind == "run" and s.ok and s.purpose != "look"]
-    files = [step.what for step in stands if step.is_edit]
+    effective = effective_steps(between)
+    commands = [s.what for s in effective if s.kind == "run" and s.ok and s.purpose != "look"]
+    files = [step.what for step in effective if step.is_edit]
     parts = [f"ran {portable(command, roots=roots)}" for command in commands[-1:]]
     if files:
         parts.append(f"changed {', '.join(dict.fromkeys(files[-3:]))}")

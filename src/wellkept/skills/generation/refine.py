@@ -1,9 +1,10 @@
-"""One skill out of several sessions that did the same: steps counted, in the order most took.
+"""Merges several similar sessions into one skill.
 
-A step belongs when at least half of the sessions took it, and says how many did. Files are unions
-of what was touched, a command is the form that most used, and pitfalls of all are kept.
-Invariant: merging one story gives that story's own procedure; the order of stories decides only
-ties. Knows nothing of storage.
+A step is included when at least half of the sessions took it, with their number. Files are unions,
+a command is its most frequent form, and all pitfalls are included.
+
+Invariant: merging one session gives its own procedure; the order of sessions only breaks ties.
+Knows nothing of storage.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _MAX_FILES: Final = 12
 
 @record
 class _StepOccurrence:
-    """One step of one session: where in it, from 0 to 1."""
+    """One step of one session, and its position from 0 to 1."""
 
     step: ProcedureStep
     session: int
@@ -46,28 +47,28 @@ class _StepOccurrence:
 
 
 def refine_skill(histories: Sequence[SessionHistory], *, name: str, redact: Redactor) -> SkillDraft:
-    """The skill that several sessions give together, under a name that stays."""
-    told = tuple(redacted_history(history, redact=redact) for history in histories)
-    steps = merge_procedures([extract_procedure(history) for history in told])
+    """The skill from several sessions, under an existing name."""
+    redacted = tuple(redacted_history(history, redact=redact) for history in histories)
+    steps = merge_procedures([extract_procedure(history) for history in redacted])
     return compose_draft(
-        title_of(told[0], steps),
+        title_of(redacted[0], steps),
         steps,
         name=name,
-        requests=[first_line(s.prompts[0], limit=200) for s in told if s.prompts],
-        histories=told,
+        requests=[first_line(s.prompts[0], limit=200) for s in redacted if s.prompts],
+        histories=redacted,
     )
 
 
 def merge_procedures(procedures: Sequence[Procedure]) -> Procedure:
-    """The procedure that most of several have in common."""
+    """The common part of several procedures."""
     if len(procedures) == 1:
         return procedures[0]
     groups: dict[str, list[_StepOccurrence]] = {}
     for session, one in enumerate(procedures):
         steps = [part for step in one.steps for part in _parts(step)]
         for number, step in enumerate(steps):
-            seen = _StepOccurrence(step, session, number / max(1, len(steps) - 1))
-            groups.setdefault(_key(step), []).append(seen)
+            occurrence = _StepOccurrence(step, session, number / max(1, len(steps) - 1))
+            groups.setdefault(_key(step), []).append(occurrence)
     needed = (len(procedures) + 1) // 2
     common = [g for g in groups.values() if len({one.session for one in g}) >= needed]
     common.sort(key=lambda group: sum(one.position for one in group) / len(group))
@@ -78,7 +79,7 @@ def merge_procedures(procedures: Sequence[Procedure]) -> Procedure:
 
 
 def _parts(step: ProcedureStep) -> list[ProcedureStep]:
-    """Edits pattern by pattern, since sessions differ in what else they touched."""
+    """Edits split by pattern, since sessions differ in what else they edited."""
     if len(step.patterns) < 2:
         return [step]
     by_pattern: dict[str, list[str]] = {}
@@ -111,15 +112,15 @@ def _one(group: Sequence[_StepOccurrence]) -> ProcedureStep:
 
 
 def _joined(steps: Sequence[ProcedureStep]) -> list[ProcedureStep]:
-    """Edits that follow each other and were seen as often are one step again."""
+    """Consecutive edits with the same session count become one step again."""
     made: list[ProcedureStep] = []
     for step in steps:
         last = made[-1] if made else None
-        alike = last is not None and (last.action, last.session_count) == (
+        is_same = last is not None and (last.action, last.session_count) == (
             step.action,
             step.session_count,
         )
-        if last is not None and alike and step.patterns and last.patterns:
+        if last is not None and is_same and step.patterns and last.patterns:
             patterns = dict.fromkeys((*last.patterns, *step.patterns))
             made[-1] = replace(last, patterns=tuple(patterns), files=(*last.files, *step.files))
         else:

@@ -1,8 +1,7 @@
-"""What a session tells to someone who wants to learn a procedure from it.
+"""The history of one session, as input for skill generation.
 
-`SessionHistory` is made of what is in the store; everything in it was redacted before. `portable`
-takes out of a text what holds only on the machine where it was written.
-Knows nothing of where stories come from.
+`SessionHistory` is built from stored, redacted data. `portable` removes machine-specific paths.
+Knows nothing of the store.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ _HOME: Final = re.compile(
 
 @record(kw_only=True)
 class SessionHistory:
-    """One session: what was asked, what was done, and by what it can be cited.
+    """One session: requests, steps, and ids to cite.
 
-    `prompts` are the person's words in order, so that a step's `prompt` counts from 1 in them.
-    `is_commit_lost` means that no branch holds its last commit any more.
+    `prompts` are the user's messages in order; a step's `prompt` counts from 1 in them.
+    `is_commit_lost` means that no branch contains its last commit.
     """
 
     session_id: str
@@ -43,7 +42,7 @@ class SessionHistory:
 
 
 def portable(text: str, *, roots: Iterable[str] = ()) -> str:
-    """The text with the project's folder as `.` and anybody's home as `~`."""
+    """The text with the project's folder as `.` and home folders as `~`."""
     for root in sorted(roots, key=len, reverse=True):
         plain = root.replace("\\", "/").rstrip("/")
         for form in (plain, plain.replace("/", "\\")) if len(plain) > 1 else ():

@@ -1,9 +1,8 @@
-"""Running one shell command of a hook, so that whatever it does, whoever called goes on.
+"""Runs one shell command of a hook with limits.
 
-Invariants: it ends by its time-out, and with it every process of its group; no more than
-`MAX_OUTPUT_BYTES` of each stream is kept, however much is printed; of the environment it sees a
-short list; nothing here raises because of what the command does. Knows nothing of trust: whoever
-calls has asked the person.
+Invariants: the command and its process group end by the timeout; at most `MAX_OUTPUT_BYTES` of each
+stream are stored; the environment is an allow list; nothing raises because of what the command
+does. Does not check trust: the caller has.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from wellkept.core.records import record
 
 MAX_OUTPUT_BYTES: Final = 64 << 10
 _CHUNK_BYTES: Final = 1 << 16
-_AFTER_THE_END_S: Final = 1.0
-_PASSED_ON = re.compile(
+_DRAIN_TIMEOUT_S: Final = 1.0
+_ALLOWED_VARIABLES = re.compile(
     r"""PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|TMPDIR|XDG_RUNTIME_DIR
     |SYSTEMROOT|SYSTEMDRIVE|COMSPEC|PATHEXT|WINDIR|TEMP|TMP|USERPROFILE|APPDATA|LOCALAPPDATA""",
     re.VERBOSE,
@@ -34,7 +33,7 @@ _PASSED_ON = re.compile(
 
 @record(kw_only=True)
 class HookRun:
-    """How a command ended. Exactly one of `exit_code`, `timed_out` and `problem` says so."""
+    """How a command ended. Exactly one of `exit_code`, `timed_out` and `problem` is set."""
 
     exit_code: int | None = None
     timed_out: bool = False
@@ -45,42 +44,46 @@ class HookRun:
 
 
 def filtered_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that a hook sees: no keys, no tokens, no settings of ours."""
-    return {name: text for name, text in environment.items() if _PASSED_ON.fullmatch(name.upper())}
+    """The variables that a hook sees: no keys, tokens or settings of ours."""
+    return {
+        name: text
+        for name, text in environment.items()
+        if _ALLOWED_VARIABLES.fullmatch(name.upper())
+    }
 
 
 def run_command(
     command: str, *, cwd: Path, environment: Mapping[str, str], stdin: bytes, timeout_s: float
 ) -> HookRun:
-    """Run a shell command in a folder until it ends or its time is over."""
-    with TemporaryFile() as given:
-        # From a file, since a command that does not read would block whoever writes to a pipe.
-        given.write(stdin)
-        given.seek(0)
+    """Run a shell command in a folder until it ends or times out."""
+    with TemporaryFile() as input_file:
+        # From a file: a command that does not read would block the writer of a pipe.
+        input_file.write(stdin)
+        input_file.seek(0)
         try:
             process = subprocess.Popen(
                 command,
                 shell=True,
                 cwd=cwd,
                 env=dict(environment),
-                stdin=given,
+                stdin=input_file,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=sys.platform != "win32",
             )
         except (OSError, ValueError) as error:
-            return HookRun(problem=_told(error))
-    return _waited(process, timeout_s)
+            return HookRun(problem=_start_problem(error))
+    return _wait(process, timeout_s)
 
 
-def _told(error: OSError | ValueError) -> str:
+def _start_problem(error: OSError | ValueError) -> str:
     if not isinstance(error, OSError):
         return f"it could not be started: {error}"
     where = f" ({error.filename})" if error.filename else ""
     return f"it could not be started: {error.strerror or error}{where}"
 
 
-def _waited(process: subprocess.Popen[bytes], timeout_s: float) -> HookRun:
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> HookRun:
     assert process.stdout is not None
     assert process.stderr is not None
     out, err = _StreamReader(process.stdout), _StreamReader(process.stderr)
@@ -89,7 +92,7 @@ def _waited(process: subprocess.Popen[bytes], timeout_s: float) -> HookRun:
     except subprocess.TimeoutExpired:
         exit_code = None
     finally:
-        # What the command left running goes with it; else it would hold the streams, and pile up.
+        # Ends what the command left running; otherwise it would hold the streams open.
         _end_group(process)
     is_cut = out.finish() | err.finish()
     return HookRun(
@@ -107,7 +110,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             tree = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
             subprocess.run(tree, capture_output=True, check=False)
     else:
-        # Nobody may be left, or only what became somebody else's.
+        # The group may be gone, or belong to another user.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.poll() is None:
@@ -116,11 +119,11 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 class _StreamReader:
-    """Reads a stream to its end in a thread, and keeps its beginning."""
+    """Reads a stream to its end in a thread, and stores its beginning."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._kept = bytearray()
+        self._data = bytearray()
         self._is_cut = False
         self._thread = threading.Thread(target=self._read, name="wellkept-hook", daemon=True)
         self._thread.start()
@@ -128,16 +131,17 @@ class _StreamReader:
     def _read(self) -> None:
         with self._stream:
             while chunk := os.read(self._stream.fileno(), _CHUNK_BYTES):
-                room = MAX_OUTPUT_BYTES - len(self._kept)
-                self._kept += chunk[: max(0, room)]
+                room = MAX_OUTPUT_BYTES - len(self._data)
+                self._data += chunk[: max(0, room)]
                 self._is_cut |= len(chunk) > room
 
     def finish(self) -> bool:
-        """Wait for the end, but not for a process that fled with the stream; tells if cut."""
-        self._thread.join(_AFTER_THE_END_S)
+        """Wait for the end, but not for a detached process that holds the stream; returns whether
+        output was cut."""
+        self._thread.join(_DRAIN_TIMEOUT_S)
         return self._is_cut or self._thread.is_alive()
 
     @property
     def text(self) -> str:
-        """What was kept, as text."""
-        return bytes(self._kept).decode("utf-8", "replace").replace("\0", "\ufffd")
+        """The stored output as text."""
+        return bytes(self._data).decode("utf-8", "replace").replace("\0", "\ufffd")

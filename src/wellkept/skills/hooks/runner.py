@@ -1,9 +1,9 @@
-"""The hooks of skills: which of them an event calls for, whether they may run, and what came of it.
+"""Runs the hooks of skills for an event.
 
-A hook runs when its skill is in use in the session, the person agreed to exactly this skill in this
-folder, and its matcher fits the tool; one that runs once does so once for each session. Invariants:
-without a yes nothing of a skill is run, not even its matcher; a hook that fails, hangs or floods is
-reported and breaks nothing. Exit code 2, or a JSON answer that says so, blocks, as in Claude Code.
+A hook runs when its skill is in use in the session, the user trusts exactly this skill in this
+folder, and its matcher fits the tool; a once-only hook runs once per session. Invariants: nothing
+of an untrusted skill runs, not even its matcher; a hook that fails, hangs or floods is reported and
+breaks nothing. Exit code 2, or a JSON answer, blocks, as in Claude Code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_TIMEOUT_S: Final = 600.0
 MAX_STDIN_BYTES: Final = 1 << 20
 MAX_TOOL_CHARS: Final = 200
 MAX_SESSIONS: Final = 1_000
-"""Of how many sessions a process remembers what is in use; the longest unused one goes first."""
+"""Sessions whose skills in use are remembered; the least recently used one is dropped first."""
 BLOCKING_EXIT_CODE: Final = 2
 _REASON_CHARS: Final = 2_000
 
@@ -41,14 +41,14 @@ class HookState(StrEnum):
 
     TRUSTED = "trusted"
     CHANGED = "changed"
-    """Somebody agreed, and the skill was changed since."""
+    """Trusted earlier, but the skill changed since."""
     NEW = "new"
     UNREADABLE = "unreadable"
-    """Its files are too many, too large or cannot be read, so nobody can agree to them."""
+    """Its files are too many, too large or unreadable, so it cannot be trusted."""
 
 
 class HookStatus(StrEnum):
-    """What came of a hook."""
+    """The result of a hook."""
 
     DONE = "done"
     BLOCKED = "blocked"
@@ -59,18 +59,18 @@ class HookStatus(StrEnum):
 
 @record
 class ListedHook:
-    """A hook as people look at it."""
+    """A hook as listed for the user."""
 
     skill: Skill
     hook: SkillHook
     state: HookState
     fingerprint: str | None
-    """What was looked at; give it to `trust`, so that nothing else is agreed to."""
+    """Pass it to `trust`, so that a later change is not trusted."""
 
 
 @record(kw_only=True)
 class HookResult:
-    """What came of one hook; `message` says it in words."""
+    """The result of one hook; `message` is for display."""
 
     skill: str
     hook: SkillHook
@@ -84,14 +84,14 @@ class HookResult:
 
 @record
 class HookReport:
-    """What came of an event. Blocked means: before a tool, do not run it; after one, tell the
-    model; at a stop, go on."""
+    """The results of an event. Blocked means: before a tool, do not run it; after one, tell the
+    model; at a stop, continue."""
 
     results: tuple[HookResult, ...] = ()
 
     @property
     def is_blocked(self) -> bool:
-        """Whether any hook said no."""
+        """Whether any hook blocked."""
         return any(one.status is HookStatus.BLOCKED for one in self.results)
 
     @property
@@ -101,14 +101,14 @@ class HookReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What a person should hear of: hooks that failed, or that nobody agreed to."""
+        """Messages for the user: hooks that failed or are not trusted."""
         fine = (HookStatus.DONE, HookStatus.BLOCKED)
         return tuple(one.message for one in self.results if one.status not in fine)
 
 
 @record(kw_only=True)
 class _HookCall:
-    """One event, as hooks are told of it."""
+    """One event, as passed to hooks."""
 
     event: HookEvent
     tool: str
@@ -152,21 +152,21 @@ class SkillHooks:
         ]
 
     def trust(self, *names: str, seen: Iterable[ListedHook] | None = None) -> list[Skill]:
-        """Agree to the hooks of these skills as they are now; without names, of all skills.
+        """Trust the hooks of these skills as they are now; without names, of all skills.
 
-        With `seen`, a skill that is not as it was when it was looked at raises ConflictError.
+        With `seen`, a skill that changed since it was listed raises ConflictError.
         """
         chosen = self._with_hooks(names)
         prints = {skill.key: fingerprint(skill) for skill in chosen}
-        looked_at = None if seen is None else {one.skill.key: one.fingerprint for one in seen}
+        listed = None if seen is None else {one.skill.key: one.fingerprint for one in seen}
         for skill in chosen:
-            _require_same(skill, prints[skill.key], looked_at)
+            _require_same(skill, prints[skill.key], listed)
         for skill in chosen:
             self._trust.trust(self._root, skill.key, prints[skill.key])
         return chosen
 
     def distrust(self, *names: str) -> list[Skill]:
-        """Take a yes back; without names, every one in this folder."""
+        """Remove trust; without names, all of this folder."""
         chosen = self._with_hooks(names) if names else []
         keys = [skill.key for skill in chosen] or [*self._trust.trusted(self._root)]
         for key in keys:
@@ -181,14 +181,14 @@ class SkillHooks:
         for name, skill in found:
             if skill is None or not skill.hooks:
                 raise UsageError(
-                    f"There is no skill {name!r} with hooks.", hint="See `wellkept skill hooks`."
+                    f"No skill {name!r} with hooks.", hint="See `wellkept skill hooks`."
                 )
         return [skill for _, skill in found if skill is not None]
 
     # -- Use --------------------------------------------------------------------------------------
 
     def use(self, name: str, *, session: str) -> None:
-        """From now on the hooks of a skill count in a session; running it does this."""
+        """Activate the hooks of a skill in a session; running the skill does this."""
         with self._using:
             known = self._in_use.pop(session, {})
             self._in_use[session] = {**known, name: None}  # now the latest
@@ -196,12 +196,12 @@ class SkillHooks:
                 del self._in_use[next(iter(self._in_use))]
 
     def in_use(self, session: str) -> tuple[str, ...]:
-        """The skills that were run in a session, the first one first."""
+        """The skills that were run in a session, in order."""
         with self._using:
             return tuple(self._in_use.get(session, ()))
 
     def end(self, session: str) -> None:
-        """The session is over."""
+        """The session ended."""
         with self._using:
             self._in_use.pop(session, None)
 
@@ -215,11 +215,11 @@ class SkillHooks:
         session: str = "",
         skills: Iterable[str] | None = None,
     ) -> HookReport:
-        """Run what an event calls for, one after the other, in the project's folder.
+        """Run the hooks of an event, one after the other, in the project's folder.
 
         `skills` are the skills in use; None means those that were run in the session.
         """
-        moment = _HookCall(
+        call = _HookCall(
             event=_event(event),
             tool=tool[:MAX_TOOL_CHARS],
             tool_input=tool_input,
@@ -227,37 +227,37 @@ class SkillHooks:
             session=session,
         )
         names = self.in_use(session) if skills is None else tuple(skills)
-        return HookReport(tuple(self._results(names, moment)))
+        return HookReport(tuple(self._results(names, call)))
 
-    def _results(self, names: Sequence[str], moment: _HookCall) -> Iterator[HookResult]:
+    def _results(self, names: Sequence[str], call: _HookCall) -> Iterator[HookResult]:
         if not names:
             return
         index, agreed = self._index(), self._trust.trusted(self._root)
         for skill in filter(None, map(index.get, dict.fromkeys(names))):
-            hooks = [hook for hook in skill.hooks if hook.event is moment.event]
+            hooks = [hook for hook in skill.hooks if hook.event is call.event]
             if not (hooks and skill.enabled):
                 continue
             state = _state(fingerprint(skill), agreed.get(skill.key))
             if state is not HookState.TRUSTED:
                 yield _refused(skill, hooks[0], state)
                 continue
-            yield from self._run_all(skill, hooks, moment)
+            yield from self._run_all(skill, hooks, call)
 
     def _run_all(
-        self, skill: Skill, hooks: Sequence[SkillHook], moment: _HookCall
+        self, skill: Skill, hooks: Sequence[SkillHook], call: _HookCall
     ) -> Iterator[HookResult]:
         for hook in hooks:
-            if not _fits(hook, moment):
+            if not _fits(hook, call):
                 continue
-            if hook.once and not self._ran.claim(moment.session, _hook_id(skill, hook)):
+            if hook.once and not self._ran.claim(call.session, _hook_id(skill, hook)):
                 continue
-            yield _result(skill, hook, self._run_one(skill, hook, moment))
+            yield _result(skill, hook, self._run_one(skill, hook, call))
 
-    def _run_one(self, skill: Skill, hook: SkillHook, moment: _HookCall) -> HookRun:
+    def _run_one(self, skill: Skill, hook: SkillHook, call: _HookCall) -> HookRun:
         about = {
             "SKILL_NAME": skill.name,
-            "SKILL_HOOK_EVENT": moment.event.value,
-            "SKILL_TOOL_NAME": moment.tool.replace("\0", ""),
+            "SKILL_HOOK_EVENT": call.event.value,
+            "SKILL_TOOL_NAME": call.tool.replace("\0", ""),
             "CLAUDE_PROJECT_DIR": str(self._root),
         }
         if skill.base_dir is not None:
@@ -266,33 +266,31 @@ class SkillHooks:
             hook.command,
             cwd=self._root,
             environment=filtered_environment(self._environment) | about,
-            stdin=_stdin(skill, moment, self._root),
+            stdin=_stdin(skill, call, self._root),
             timeout_s=min(hook.timeout_s or TIMEOUT_S, MAX_TIMEOUT_S),
         )
 
 
 def _event(name: str) -> HookEvent:
-    """The event of that name, however its words are joined."""
+    """The event with that name, in any spelling."""
     known = {event.value.lower(): event for event in HookEvent}
     found = known.get(name.replace("_", "").replace("-", "").lower())
     if found is None:
         raise UsageError(
-            f"There is no hook event {name[:40]!r}.", hint=f"One of: {', '.join(HookEvent)}."
+            f"Unknown hook event {name[:40]!r}.", hint=f"One of: {', '.join(HookEvent)}."
         )
     return found
 
 
-def _require_same(
-    skill: Skill, now: str | None, looked_at: Mapping[str, str | None] | None
-) -> None:
+def _require_same(skill: Skill, now: str | None, listed: Mapping[str, str | None] | None) -> None:
     if now is None:
         raise UsageError(
-            f"The files of {skill.name!r} cannot be looked through.",
+            f"The files of {skill.name!r} cannot be read.",
             hint="A skill with hooks has at most 2,000 readable files and 64 MiB.",
         )
-    if looked_at is not None and looked_at.get(skill.key) != now:
+    if listed is not None and listed.get(skill.key) != now:
         raise ConflictError(
-            f"The skill {skill.name!r} was changed while you looked at it.", hint="Look again."
+            f"The skill {skill.name!r} changed after it was listed.", hint="List the hooks again."
         )
 
 
@@ -304,11 +302,11 @@ def _state(now: str | None, known: str | None) -> HookState:
     return HookState.TRUSTED if known == now else HookState.CHANGED
 
 
-def _fits(hook: SkillHook, moment: _HookCall) -> bool:
-    """Only asked of trusted skills: a pattern can be written to take for ever."""
-    if moment.event is HookEvent.STOP or not hook.matcher:
+def _fits(hook: SkillHook, call: _HookCall) -> bool:
+    """Called for trusted skills only: a hostile pattern may never end."""
+    if call.event is HookEvent.STOP or not hook.matcher:
         return True
-    return re.fullmatch(hook.matcher, moment.tool) is not None
+    return re.fullmatch(hook.matcher, call.tool) is not None
 
 
 def _hook_id(skill: Skill, hook: SkillHook) -> str:
@@ -316,38 +314,38 @@ def _hook_id(skill: Skill, hook: SkillHook) -> str:
     return sha256(said.encode("utf-8", "replace")).hexdigest()[:24]
 
 
-def _stdin(skill: Skill, moment: _HookCall, root: Path) -> bytes:
-    """The event as JSON, in the shape that hooks of Claude Code read."""
-    told: dict[str, Json] = {
-        "session_id": moment.session,
-        "hook_event_name": moment.event.value,
+def _stdin(skill: Skill, call: _HookCall, root: Path) -> bytes:
+    """The event as JSON, in the format of Claude Code hooks."""
+    payload: dict[str, Json] = {
+        "session_id": call.session,
+        "hook_event_name": call.event.value,
         "cwd": str(root),
         "skill": skill.name,
     }
-    if moment.event is not HookEvent.STOP:
-        told |= {"tool_name": moment.tool, "tool_input": moment.tool_input}
-    if moment.event is HookEvent.POST_TOOL_USE:
-        told["tool_response"] = moment.tool_response
-    data = json.dumps(told).encode()
+    if call.event is not HookEvent.STOP:
+        payload |= {"tool_name": call.tool, "tool_input": call.tool_input}
+    if call.event is HookEvent.POST_TOOL_USE:
+        payload["tool_response"] = call.tool_response
+    data = json.dumps(payload).encode()
     if len(data) > MAX_STDIN_BYTES:
-        shorter = {k: v for k, v in told.items() if k not in ("tool_input", "tool_response")}
+        shorter = {k: v for k, v in payload.items() if k not in ("tool_input", "tool_response")}
         data = json.dumps({**shorter, "is_cut": True}).encode()
     return data
 
 
-# -- What came of it ------------------------------------------------------------------------------
+# -- Results -------------------------------------------------------------------------------------
 
 
 def _refused(skill: Skill, hook: SkillHook, state: HookState) -> HookResult:
     why = {
-        HookState.CHANGED: "was changed since you agreed to its hooks",
-        HookState.UNREADABLE: "has files that cannot be looked through",
-    }.get(state, "has hooks that nobody agreed to")
+        HookState.CHANGED: "changed since its hooks were trusted",
+        HookState.UNREADABLE: "has files that cannot be read",
+    }.get(state, "has hooks that are not trusted")
     return HookResult(
         skill=skill.name,
         hook=hook,
         status=HookStatus.NOT_TRUSTED,
-        message=f"The skill {skill.name} {why}: look at them with `wellkept skill hooks`, and "
+        message=f"The skill {skill.name} {why}: list them with `wellkept skill hooks`, and "
         f"allow them here with `wellkept skill trust {skill.name}`.",
     )
 
@@ -369,24 +367,24 @@ def _result(skill: Skill, hook: SkillHook, run: HookRun) -> HookResult:
 
 
 def _judged(run: HookRun) -> tuple[HookStatus, str]:
-    """What the end of a command means, and why in words."""
+    """The status of a finished command, and the reason."""
     if run.problem is not None:
         return HookStatus.FAILED, run.problem
     if run.timed_out:
-        return HookStatus.TIMED_OUT, "its time was over, and it was ended."
+        return HookStatus.TIMED_OUT, "it timed out and was stopped."
     said = run.stderr.strip()
     if run.exit_code == BLOCKING_EXIT_CODE:
-        return HookStatus.BLOCKED, shorten(said, limit=_REASON_CHARS) or "a hook said no"
+        return HookStatus.BLOCKED, shorten(said, limit=_REASON_CHARS) or "blocked by a hook"
     if run.exit_code:
         return HookStatus.FAILED, f"exit code {run.exit_code}. {shorten(said, limit=300)}".strip()
     reason = _refusal(run.stdout)
     if reason is not None:
-        return HookStatus.BLOCKED, shorten(reason, limit=_REASON_CHARS) or "a hook said no"
+        return HookStatus.BLOCKED, shorten(reason, limit=_REASON_CHARS) or "blocked by a hook"
     return HookStatus.DONE, ""
 
 
 def _refusal(stdout: str) -> str | None:
-    """The reason in a JSON answer that says no; None when it is no such answer."""
+    """The reason in a JSON answer that blocks; None for any other answer."""
     if not stdout.lstrip().startswith("{"):
         return None
     try:

@@ -1,9 +1,8 @@
-"""Which hooks a person said yes to: what a yes is bound to, and the file that keeps it.
+"""Trust in the hooks of skills: the fingerprint, and the file that stores it.
 
-A yes holds for one skill in one project folder, as its files are now. It is kept beside the
-person's own data and never in a store: a store may be shared by a team, and nobody can agree for
-another. Invariant: anything that is changed, unreadable or too large to look through counts as not
-trusted.
+Trust holds for one skill in one project folder, with its current files. It is stored with the
+user's own data and never in a store, which a team may share. Invariant: anything changed,
+unreadable or too large is not trusted.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ _MAX_TRUST_BYTES: Final = 4 << 20
 
 
 def fingerprint(skill: Skill) -> str | None:
-    """What changes when the document or any file of the skill's folder does; None when there is
-    more than can be looked through, or something cannot be read."""
+    """Changes when the document or any file of the skill's folder does; None when there is too much
+    to read, or something cannot be read."""
     digest = sha256(skill.sha256.encode())
     if skill.format is SkillFormat.FULL and skill.path is not None:
         try:
@@ -39,17 +38,17 @@ def fingerprint(skill: Skill) -> str | None:
 
 
 def _parts(folder: Path) -> Iterator[bytes]:
-    """Every file by name, kind and content, in a fixed order; links by what they lead to."""
+    """Every file by name, kind and content, in a fixed order; links by their targets."""
     room, count = MAX_BYTES, 0
-    for place, folders, names in os.walk(folder, onerror=_raise):
+    for parent, folders, names in os.walk(folder, onerror=_raise):
         folders.sort()
-        linked = [name for name in folders if Path(place, name).is_symlink()]
+        linked = [name for name in folders if Path(parent, name).is_symlink()]
         for name in sorted((*names, *linked)):
-            path, count = Path(place, name), count + 1
+            path, count = Path(parent, name), count + 1
             data = _content(path, limit_bytes=room)
             room -= len(data)
             if count > MAX_FILES or room < 0:
-                raise OSError("too much to look through")
+                raise OSError("too much to read")
             yield f"\0{path.relative_to(folder).as_posix()}\0".encode("utf-8", "surrogateescape")
             yield sha256(data).digest()
 
@@ -65,7 +64,7 @@ def _content(path: Path, *, limit_bytes: int) -> bytes:
 
 def _read(path: Path, limit_bytes: int) -> bytes:
     if not stat.S_ISREG(path.stat().st_mode):
-        return b""  # a pipe or a device has no content of its own
+        return b""  # a pipe or a device has no content
     with path.open("rb") as file:
         return file.read(limit_bytes + 1)
 
@@ -85,34 +84,34 @@ class TrustFile:
         return self._read().get(str(root.resolve()), {})
 
     def trust(self, root: Path, key: str, fingerprint: str | None) -> None:
-        """Note a yes; None takes it back."""
+        """Store trust; None removes it."""
         known = self._read()
         here = known.setdefault(str(root.resolve()), {})
         here.pop(key, None)
         if fingerprint is not None:
             here[key] = fingerprint
-        kept = {place: keys for place, keys in known.items() if keys}
+        table = {parent: keys for parent, keys in known.items() if keys}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            data = json.dumps(kept, indent=1, sort_keys=True).encode()
+            data = json.dumps(table, indent=1, sort_keys=True).encode()
             write_atomically(self._path, data, mode=0o600)
         except OSError as error:
             raise UsageError(
-                f"{self._path} cannot be written: {error.strerror}.", hint="Mend its permissions."
+                f"{self._path} cannot be written: {error.strerror}.", hint="Fix its permissions."
             ) from None
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:
             with self._path.open("rb") as file:
-                said = json.loads(file.read(_MAX_TRUST_BYTES))
+                data = json.loads(file.read(_MAX_TRUST_BYTES))
         except (OSError, ValueError, RecursionError):
             return {}
-        if not isinstance(said, dict):
+        if not isinstance(data, dict):
             return {}
-        folders = cast("dict[str, object]", said)
+        folders = cast("dict[str, object]", data)
         return {root: _texts(keys) for root, keys in folders.items()}
 
 
-def _texts(said: object) -> dict[str, str]:
-    pairs = cast("dict[str, object]", said) if isinstance(said, dict) else {}
+def _texts(data: object) -> dict[str, str]:
+    pairs = cast("dict[str, object]", data) if isinstance(data, dict) else {}
     return {key: text for key, text in pairs.items() if isinstance(text, str)}

@@ -1,9 +1,10 @@
-"""Which skills a project calls for by itself: by files that are there and patterns in them.
+"""Detects which skills a project calls for, by its files and patterns in them.
 
-A rule holds when one of its files is there and, if it has patterns, one of them stands in one of
-those files. Patterns are plain text, compared without regard to case. A skill that only says which
-files it is about (`globs`) is detected when such a file is there; that is a weaker sign.
-Invariant: the same project and skills give the same answer, highest priority first.
+A rule applies when one of its files exists and, if it has patterns, one of them occurs in one of
+those files. Patterns are plain text; case is ignored. A skill that only has `globs` is detected
+when such a file exists; that is a weaker signal.
+
+Invariant: the same project and skills give the same result, highest priority first.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ MANIFESTS = (
     "mix.exs",
     "CMakeLists.txt",
 )
-"""Where patterns are looked for when a rule names no files."""
+"""Files searched for patterns when a rule names none."""
 
-BY_RULE, BY_GLOB = 1.0, 0.5
+RULE_STRENGTH, GLOB_STRENGTH = 1.0, 0.5
 _FILES_FOR_A_RULE = 20
 
 
@@ -44,7 +45,7 @@ class DetectedSkill:
     reason: str
     files: tuple[str, ...]
     patterns: tuple[str, ...] = ()
-    strength: float = BY_RULE
+    strength: float = RULE_STRENGTH
 
 
 def detect_skills(
@@ -66,7 +67,7 @@ def detect_skills(
 
 
 def allows_phase(skill: Skill, phase: InjectionPhase | None) -> bool:
-    """Whether a skill may be used in a phase; one that names no phase may be in each."""
+    """Whether a skill may be used in a phase; without phases it may be used in each."""
     allowed = skill.inject_into
     wanted = (phase, InjectionPhase.ALWAYS)
     return (
@@ -75,13 +76,13 @@ def allows_phase(skill: Skill, phase: InjectionPhase | None) -> bool:
 
 
 def has_rule(skill: Skill) -> bool:
-    """Whether a skill says in which projects it applies."""
+    """Whether a skill has a detection rule."""
     rule = skill.detection
     return rule is not None and bool(rule.files or rule.patterns)
 
 
 class _Texts:
-    """Files read once for all rules, folded for comparing."""
+    """Files read once for all rules, case-folded."""
 
     def __init__(self, project: ProjectFiles) -> None:
         self._read = project.read
@@ -99,7 +100,7 @@ def _detected(skill: Skill, project: ProjectFiles, texts: _Texts) -> DetectedSki
     files = tuple(path for glob in skill.globs for path in project.table.matching(glob, limit=1))
     if not files:
         return None
-    return DetectedSkill(skill, f"the project has {files[0]}", files, strength=BY_GLOB)
+    return DetectedSkill(skill, f"the project has {files[0]}", files, strength=GLOB_STRENGTH)
 
 
 def _by_rule(
@@ -111,14 +112,14 @@ def _by_rule(
     if not rule.patterns:
         return DetectedSkill(skill, f"the project has {files[0]}", files[:5])
     for path in files:
-        held = tuple(p for p in rule.patterns if p and p.casefold() in texts.of(path))
-        if held:
-            return DetectedSkill(skill, f"{path} holds {held[0]}", (path,), held)
+        found = tuple(p for p in rule.patterns if p and p.casefold() in texts.of(path))
+        if found:
+            return DetectedSkill(skill, f"{path} contains {found[0]}", (path,), found)
     return None
 
 
 def _present(wanted: Sequence[str], project: ProjectFiles) -> tuple[str, ...]:
-    """Those of the wanted files that are there, nearest to the project's folder first."""
+    """Those of the wanted files that exist, nearest to the project's folder first."""
     found = dict.fromkeys(
         path for name in wanted for path in project.table.matching(name, limit=_FILES_FOR_A_RULE)
     )

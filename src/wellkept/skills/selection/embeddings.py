@@ -1,8 +1,8 @@
-"""How near a prompt is to each skill in meaning, by an embedder.
+"""Similarity of a prompt and each skill, by embeddings.
 
-A skill is embedded by what it says of itself and the beginning of its body. Invariant: vectors
-are made once, on first use; an embedder that fails leaves this arm empty and says why.
-Knows nothing of which embedder it is, nor of words or projects.
+A skill is embedded by its name, description and tags, and the beginning of its body. Invariant:
+vectors are made once, on first use; when the embedder fails the result is empty and `problem` says
+why. Knows nothing of words or projects.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ class SkillEmbeddings:
         return self._embedder is not None and self.problem is None and bool(self._skills)
 
     def cosines(self, text: str) -> list[float]:
-        """The cosine of the text with each skill in turn; empty when there are no vectors."""
+        """The cosine of the text with each skill in order; empty when there are no vectors."""
         if self._embedder is None or not self.is_usable:
             return []
         import numpy as np
 
         try:
-            asked = np.frombuffer(self._embedder.embed_query(text), dtype="<f4")
+            query = np.frombuffer(self._embedder.embed_query(text), dtype="<f4")
             if self._matrix is None:
-                made = self._embedder.embed_documents([embedding_text(s) for s in self._skills])
-                self._matrix = np.stack([np.frombuffer(v, dtype="<f4") for v in made])
+                vectors = self._embedder.embed_documents([embedding_text(s) for s in self._skills])
+                self._matrix = np.stack([np.frombuffer(v, dtype="<f4") for v in vectors])
         except ProviderError as error:
             self.problem = str(error)
             return []
-        cosines: list[float] = (self._matrix @ asked).tolist()
+        cosines: list[float] = (self._matrix @ query).tolist()
         return cosines
 
 
 def embedding_text(skill: Skill) -> str:
-    """What of a skill is embedded."""
+    """The text of a skill that is embedded."""
     name = skill.name.replace("-", " ").replace("_", " ")
     parts = (f"{name}.", skill.description, skill.when_to_use or "", " ".join(skill.tags))
     return " ".join(part for part in (*parts, skill.body[:_BODY_CHARS]) if part)

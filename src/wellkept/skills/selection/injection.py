@@ -1,9 +1,8 @@
-"""The text that puts chosen skills into an agent's context, inside a budget.
+"""Renders selected skills as text for an agent's context, within a budget.
 
-Each skill stands there in full if it fits, else shortened with a mark that says how much is
-missing and where the whole is, else as one line that names it. Invariant: the text never exceeds
-its budget, holds no clock times, and what a skill says cannot close the frame it stands in.
-Knows nothing of how skills were chosen.
+Each skill is shown in full if it fits, else cut with a note on how much is missing and where to
+find it, else as one line. Invariant: the text never exceeds its budget, contains no clock times,
+and no skill can close the frame around it. Knows nothing of how skills were selected.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from wellkept.core.text import shorten
 from wellkept.skills.commands.rendering import PromptBudget
 from wellkept.skills.selection.select import SkillChoice
 
-FRAME: Final = "wellkept-memory"  # the frame by which Wellkept knows its own text again
+FRAME: Final = "wellkept-memory"  # marks text that Wellkept injected
 MAX_LINES: Final = 200
 MAX_CHARS: Final = 15_000
-_OPENING = f'<{FRAME} about="skills">\nInstructions kept for such work; use what fits.'
+_OPENING = f'<{FRAME} about="skills">\nInstructions for such work; use what fits.'
 _CLOSING = f"</{FRAME}>"
 _FRAME_TAG = re.compile(rf"</?\s*{FRAME}", re.IGNORECASE)
 _SHORTEST_PART_LINES = 8
@@ -30,7 +29,7 @@ _LINE_CHARS = 240
 
 @record(kw_only=True)
 class InjectionBudget(PromptBudget):
-    """How much may be said: lines of one skill, characters and tokens of everything."""
+    """Limits: lines of one skill, characters and tokens of everything."""
 
     max_lines: int = MAX_LINES
     max_chars: int = MAX_CHARS
@@ -38,7 +37,7 @@ class InjectionBudget(PromptBudget):
 
 @record(kw_only=True)
 class SkillPack:
-    """What is injected: the text, the skills in it, those that are only named, those left out."""
+    """The rendered text, and the names of the skills in full, cut, only named, and left out."""
 
     text: str = ""
     used_tokens: int = 0
@@ -51,13 +50,13 @@ class SkillPack:
 def render_skills(
     choices: Sequence[SkillChoice], *, budget: InjectionBudget | None = None
 ) -> SkillPack:
-    """The chosen skills as one text, best first."""
+    """The selected skills as one text, best first."""
     budget = budget or InjectionBudget()
     sections: list[str] = []
     placed: dict[str, list[str]] = {"full": [], "cut": [], "named": [], "left_out": []}
     for choice in choices:
-        way, section = _fitted(choice, sections, budget)
-        placed[way].append(choice.skill.name)
+        form, section = _fitted(choice, sections, budget)
+        placed[form].append(choice.skill.name)
         sections += [section] if section else []
     text = _framed(sections)
     return SkillPack(
@@ -90,7 +89,7 @@ def _fitted(choice: SkillChoice, before: list[str], budget: InjectionBudget) -> 
 def _most_lines(
     choice: SkillChoice, lines: list[str], *, at_most: int, fits: Callable[[str], bool]
 ) -> int:
-    """How many lines fit, found by halving: fewer lines always fit if more do."""
+    """How many lines fit, by binary search."""
     low, high = 0, at_most
     while low < high:
         middle = (low + high + 1) // 2
@@ -111,7 +110,7 @@ def _section(choice: SkillChoice, lines: list[str], *, shown: int) -> str:
 
 
 def _name_line(choice: SkillChoice) -> str:
-    """A skill as one line, for where there is no room for more."""
+    """A skill as one line."""
     skill = choice.skill
     about = _line(f"{skill.name}: {skill.description}")
     return f"- skill {about} ({_line(_why(choice))}; {_whole_at(skill)})"

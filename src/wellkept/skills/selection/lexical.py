@@ -1,10 +1,12 @@
-"""Words that a prompt and a skill share: two ways to count them.
+"""Word overlap of a prompt and skills.
 
-`WordIndex` is BM25 over weighted fields, made once for a set of skills and asked for every prompt.
-`document_scores` is the formula of the source documents: 4.0 for a word in the name, 2.5 in the
-description, 2.0 in the tags, 1.0 in the body, over the square root of the body's word count.
-Invariant: scores depend on nothing but the skills and the text; no score is negative.
-Knows nothing of projects, vectors or budgets.
+`WordIndex` is BM25 over weighted fields, built once for a set of skills. `document_scores` is the
+formula of the source documents: 4.0 for a word in the name, 2.5 in the description, 2.0 in the
+tags, 1.0 in the body, divided by the square root of the body's word count. Synonyms are data beside
+this module.
+
+Invariant: scores depend only on the skills and the text; no score is negative. Knows nothing of
+projects, vectors or budgets.
 """
 
 from __future__ import annotations
@@ -45,26 +47,26 @@ SYNONYM_WEIGHT = 0.6
 COMMON_WORD_WEIGHT = 0.25
 _SATURATION = 1.2
 _LENGTH = 0.5
-_TOLD_WORDS = 5
+_SHOWN_WORDS = 5
 _MAX_BODY_CHARS = 40_000
 _CJK_TABLES = ("chinese", "japanese")
 
 
 @record
 class WordMatch:
-    """How well one skill shares the words of a prompt; `gains` is what each word added, negated."""
+    """The word overlap with one skill; `gains` is what each word added, negated."""
 
     score: float
     gains: tuple[tuple[float, str], ...]
 
     @property
     def detail(self) -> str:
-        """The words that told most."""
-        return ", ".join(word for _, word in sorted(self.gains)[:_TOLD_WORDS])
+        """The words that contributed most."""
+        return ", ".join(word for _, word in sorted(self.gains)[:_SHOWN_WORDS])
 
 
 def _field_texts(skill: Skill) -> dict[str, str]:
-    """The texts of a skill by field; a very long body is read up to a limit."""
+    """The texts of a skill by field; a long body is cut."""
     return {
         "name": skill.name.replace("-", " ").replace("_", " "),
         "description": skill.description,
@@ -77,23 +79,22 @@ def _field_texts(skill: Skill) -> dict[str, str]:
 class WordIndex:
     """BM25 over the fields of skills, each field with its weight.
 
-    A score is told in units of a word that only one skill has, so that it means the same in a
-    library of ten and of a thousand skills. Everyday words, which look rare in a small library,
-    count for less.
+    Scores are in units of a word that only one skill has, so they are comparable between libraries
+    of ten and of a thousand skills. Common words, which look rare in a small library, count less.
     """
 
     def __init__(self, skills: Sequence[Skill]) -> None:
         self._size = len(skills)
         self._rarest = math.log(1 + (self._size - 0.5) / 1.5) if skills else 1.0
-        self._postings = self._made([_field_counts(skill) for skill in skills])
+        self._postings = self._build([_field_counts(skill) for skill in skills])
 
     def match(self, text: str) -> dict[int, WordMatch]:
-        """The skills, by their place, that share a word with the text."""
+        """The skills, by position, that share a word with the text."""
         scores: defaultdict[int, float] = defaultdict(float)
         shared: defaultdict[int, list[tuple[float, str]]] = defaultdict(list)
-        for term, (word, share) in query_words(text).items():
+        for term, (word, weight) in query_words(text).items():
             posting = self._postings.get(term, ())
-            rarity = self._rarity(term, len(posting)) * share
+            rarity = self._rarity(term, len(posting)) * weight
             for position, frequency in posting:
                 gain = rarity * frequency * (_SATURATION + 1) / (frequency + _SATURATION)
                 scores[position] += gain
@@ -108,8 +109,8 @@ class WordIndex:
         return plain * (COMMON_WORD_WEIGHT if term in _common_stems() else 1.0)
 
     @staticmethod
-    def _made(counted: Sequence[Mapping[str, Counter[str]]]) -> dict[str, list[tuple[int, float]]]:
-        usual = {
+    def _build(counted: Sequence[Mapping[str, Counter[str]]]) -> dict[str, list[tuple[int, float]]]:
+        mean_length = {
             field: max(1.0, _mean(sum(fields[field].values()) for fields in counted))
             for field in FIELD_WEIGHTS
         }
@@ -117,7 +118,7 @@ class WordIndex:
         for position, fields in enumerate(counted):
             weights: defaultdict[str, float] = defaultdict(float)
             for field, counts in fields.items():
-                length = 1 - _LENGTH + _LENGTH * sum(counts.values()) / usual[field]
+                length = 1 - _LENGTH + _LENGTH * sum(counts.values()) / mean_length[field]
                 for term, count in counts.items():
                     weights[term] += FIELD_WEIGHTS[field] * count / length
             for term, weight in weights.items():
@@ -126,32 +127,32 @@ class WordIndex:
 
 
 def query_words(text: str) -> dict[str, tuple[str, float]]:
-    """The stems to look up, each with the word it stands for and how much it counts.
+    """The stems to look up, each with its word and weight.
 
-    Identifiers count in their parts too; words that mean what was typed count for less.
+    Parts of identifiers count too; synonyms count less.
     """
     parts = (part for name in identifiers(text) for part in split_identifier(name))
     found: dict[str, tuple[str, float]] = {}
     for word in (*words(text), *parts):
         if word not in STOP_WORDS:
             found.setdefault(stem(word), (word, 1.0))
-    for meant in _synonyms_in(text):
-        for word in words(meant):
+    for synonym in _synonyms_in(text):
+        for word in words(synonym):
             found.setdefault(stem(word), (word, SYNONYM_WEIGHT))
     return found
 
 
 def document_scores(skills: Sequence[Skill], text: str) -> list[float]:
-    """The formula of the source documents, for each skill in turn."""
-    asked = set(words(text))
-    return [_document_score(skill, asked) for skill in skills]
+    """The formula of the source documents, for each skill in order."""
+    query = set(words(text))
+    return [_document_score(skill, query) for skill in skills]
 
 
-def _document_score(skill: Skill, asked: set[str]) -> float:
+def _document_score(skill: Skill, query: set[str]) -> float:
     texts = _field_texts(skill)
     body = words(texts["body"])
     total = sum(
-        weight * len(asked.intersection(body if field == "body" else words(texts[field])))
+        weight * len(query.intersection(body if field == "body" else words(texts[field])))
         for field, weight in DOCUMENT_WEIGHTS.items()
     )
     return total / math.sqrt(max(1, len(body)))
@@ -159,7 +160,7 @@ def _document_score(skill: Skill, asked: set[str]) -> float:
 
 def _field_counts(skill: Skill) -> dict[str, Counter[str]]:
     texts = _field_texts(skill)
-    # Other names are what people call it: they count like tags.
+    # Aliases count like tags.
     texts["tags"] = " ".join((texts["tags"], *skill.invocation.aliases))
     return {field: Counter(_stems(text)) for field, text in texts.items()}
 
@@ -174,23 +175,23 @@ def _mean(values: Iterable[int]) -> float:
 
 
 def _synonyms_in(text: str) -> Iterator[str]:
-    """What the words of a text also mean, in English; each as one or several words."""
+    """English synonyms of the words of a text; each is one or several words."""
     whole, anywhere = _meanings()
     typed = set(words(text))
-    yield from (meant for word, meant in whole.items() if word in typed)
+    yield from (synonym for word, synonym in whole.items() if word in typed)
     for run in cjk_runs(fold(text)):
-        yield from (meant for word, meant in anywhere.items() if word in run)
+        yield from (synonym for word, synonym in anywhere.items() if word in run)
 
 
 @lru_cache(maxsize=1)
 def _common_stems() -> frozenset[str]:
-    """The stems of words that tell nothing about the subject of a prompt."""
+    """The stems of words that say nothing about the subject of a prompt."""
     return frozenset(stem(word) for word in cast("str", _read("everyday")["words"]).split())
 
 
 @lru_cache(maxsize=1)
 def _meanings() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Entries looked for as whole words, and those looked for anywhere."""
+    """Entries matched as whole words, and entries matched anywhere."""
     tables = cast("dict[str, dict[str, str]]", _read("vocabulary"))
     whole = {
         fold(w): m for name, t in tables.items() if name not in _CJK_TABLES for w, m in t.items()

@@ -1,8 +1,8 @@
-"""The files of a project, as far as choosing skills needs them: their paths, and parts of some.
+"""The file paths of a project, and reading of single files, for skill detection.
 
-The walk is bounded in depth and number, nearest files first, leaves out what tools fill by
-themselves, and follows no link to a folder. Invariant: nothing outside the project is read, and a
-file that vanishes or cannot be read counts as empty.
+The walk is limited in depth and number, nearest files first; it skips generated folders and follows
+no links to folders. Invariant: nothing outside the project is read, and a file that cannot be read
+counts as empty.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ IGNORED = frozenset(
     """.git .hg .svn target node_modules .next dist build out coverage __pycache__ vendor venv
     site-packages bower_components Pods DerivedData""".split()
 )
-_SEEN_HIDDEN = frozenset((".github", ".gitlab", ".gitlab-ci", ".circleci", ".storybook"))
+_SCANNED_HIDDEN = frozenset((".github", ".gitlab", ".gitlab-ci", ".circleci", ".storybook"))
 
 
 class ProjectFiles:
-    """Paths from the project's folder, with forward slashes, nearest first; and how to read one.
+    """Paths relative to the project's folder, with forward slashes, nearest first; and a reader.
 
-    `is_cut` tells that there were more files than were looked at.
+    `is_cut` means there were more files than the limit.
     """
 
     def __init__(
@@ -40,17 +40,17 @@ class ProjectFiles:
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> ProjectFiles:
-        """A project that stands nowhere: its files with their texts."""
+        """An in-memory project: file names with their texts."""
         return cls(tuple(texts), lambda path: texts.get(path, ""))
 
     @cached_property
     def table(self) -> PathTable:
-        """The paths, ready to be asked with patterns."""
+        """The paths, indexed for patterns."""
         return PathTable(self.paths)
 
 
 def scan_project(root: Path, *, max_files: int = MAX_FILES) -> ProjectFiles:
-    """Look at a project's folder; one that cannot be read has no files."""
+    """Scan a project's folder; one that cannot be read has no files."""
     paths: list[str] = []
     for path in _walk(root):
         if len(paths) == max_files:
@@ -60,7 +60,7 @@ def scan_project(root: Path, *, max_files: int = MAX_FILES) -> ProjectFiles:
 
 
 def _walk(root: Path) -> Iterator[str]:
-    """Level by level, in the order of names."""
+    """Level by level, sorted by name."""
     level = [""]
     for _ in range(MAX_DEPTH):
         below: list[str] = []
@@ -72,7 +72,7 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 def _listed(folder: Path) -> tuple[list[str], list[str]]:
-    """The names of files (and of folders that stand for one, like `App.xcodeproj`), and folders."""
+    """The names of files (and of folders that act as files, like `App.xcodeproj`), and folders."""
     names: list[str] = []
     folders: list[str] = []
     try:
@@ -80,7 +80,7 @@ def _listed(folder: Path) -> tuple[list[str], list[str]]:
             for entry in entries:
                 if not entry.is_dir(follow_symlinks=False):
                     names.append(entry.name)
-                elif _is_looked_into(entry.name):
+                elif _is_scanned(entry.name):
                     folders.append(entry.name)
                     names += [entry.name] if "." in entry.name[1:] else []
     except OSError:
@@ -88,8 +88,8 @@ def _listed(folder: Path) -> tuple[list[str], list[str]]:
     return sorted(names), sorted(folders)
 
 
-def _is_looked_into(name: str) -> bool:
-    return name not in IGNORED and (not name.startswith(".") or name in _SEEN_HIDDEN)
+def _is_scanned(name: str) -> bool:
+    return name not in IGNORED and (not name.startswith(".") or name in _SCANNED_HIDDEN)
 
 
 def _reader(root: Path) -> Callable[[str], str]:
@@ -98,7 +98,7 @@ def _reader(root: Path) -> Callable[[str], str]:
         if not is_inside(file, root):
             return ""
         try:
-            if not file.is_file():  # a pipe or a device would be waited for
+            if not file.is_file():  # a pipe or a device would block
                 return ""
             with file.open("rb") as opened:
                 return opened.read(MAX_READ_BYTES).decode("utf-8", errors="replace")

@@ -1,8 +1,8 @@
-"""Short notes that keep a skill in mind while work goes on, at three lengths.
+"""Reminders of skills in use, at three lengths.
 
-A skill says its reminders itself; where it lacks the length that is asked for, the next shorter one
-stands in, then a longer one, and for a skill without any its description does (sparse: its name
-alone). Invariant: a reminder cannot close the frame it stands in and never exceeds its budget.
+A skill may have its own reminders; where the requested length is missing, the next shorter one is
+used, then a longer one, and without any the description (sparse: only the name). Invariant: a
+reminder cannot close the frame around it and never exceeds its budget.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPENING: Final = f'<{FRAME} about="skills in use">'
 
 
 class ReminderLevel(StrEnum):
-    """How much is said."""
+    """The length of a reminder."""
 
     SPARSE = "sparse"
     NORMAL = "normal"
@@ -44,7 +44,7 @@ _ROOM_CHARS: Final = {
 
 @record
 class _Reminder:
-    """What to remind an agent of about one skill; `own` when the skill itself says so."""
+    """The reminder of one skill; `own` when it is the skill's own text."""
 
     skill: Skill
     text: str
@@ -57,12 +57,12 @@ class _Reminder:
 
 def reminder_of(skill: Skill, level: ReminderLevel = ReminderLevel.NORMAL) -> _Reminder:
     """The reminder of a skill at a level."""
-    said = _said(skill.reminders, level)
-    text = said or _stand_in(skill, level)
-    return _Reminder(skill, _fitted(text, level), said is not None)
+    own_text = _own_text(skill.reminders, level)
+    text = own_text or _fallback(skill, level)
+    return _Reminder(skill, _fitted(text, level), own_text is not None)
 
 
-def _said(reminders: SkillReminders, level: ReminderLevel) -> str | None:
+def _own_text(reminders: SkillReminders, level: ReminderLevel) -> str | None:
     by_name = {
         "sparse": reminders.sparse,
         "normal": reminders.normal,
@@ -71,13 +71,13 @@ def _said(reminders: SkillReminders, level: ReminderLevel) -> str | None:
     return next((by_name[name] for name in _NEAREST[level] if by_name[name]), None)
 
 
-def _stand_in(skill: Skill, level: ReminderLevel) -> str:
+def _fallback(skill: Skill, level: ReminderLevel) -> str:
     if level is ReminderLevel.SPARSE:
         return "in use"
-    told = [skill.description]
+    parts = [skill.description]
     if level is ReminderLevel.DETAILED and skill.when_to_use:
-        told.append(f"Use: {skill.when_to_use}")
-    return " ".join(told)
+        parts.append(f"Use: {skill.when_to_use}")
+    return " ".join(parts)
 
 
 def _fitted(text: str, level: ReminderLevel) -> str:
@@ -94,9 +94,9 @@ def render_reminders(
     with_names: bool = True,
     max_chars: int = MAX_CHARS,
 ) -> str:
-    """Reminders of several skills as one text to inject; empty when there are none.
+    """Reminders of several skills as one text; empty when there are none.
 
-    Those that do not fit any more are counted in the last line.
+    Those that do not fit are counted in the last line.
     """
     lines = [reminder_of(skill, level).line(with_name=with_names) for skill in skills]
     for count in range(len(lines), 0, -1):

@@ -1,9 +1,10 @@
-"""Named ways to turn what speaks for a skill into one score.
+"""Scoring profiles for skill selection.
 
-`default` adds up words, meaning, files at hand and detection; its weights were chosen on the
+`default` adds up words, embeddings, files at hand and detection; its weights were tuned on the
 development half of bench/data/skills (docs/decisions/skill-selection.md). `document` is the order
-of the source documents: every detected skill first, then by their word formula.
-Invariant: a score explains itself: it is the sum of its parts.
+of the source documents: detected skills first, then their word formula.
+
+Invariant: a score is the sum of its parts.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _NOTHING: Mapping[int, WordMatch] = MappingProxyType({})
 
 @record
 class SkillScorePart:
-    """One term of a score: what was found, how much of it, its weight."""
+    """One term of a score: its value, weight and detail."""
 
     name: str
     value: float
@@ -40,12 +41,12 @@ class SkillScorePart:
 
     @property
     def effect(self) -> float:
-        """What the part adds."""
+        """The contribution to the score."""
         return self.value * self.weight
 
 
 class SkillSearch:
-    """The skills to choose from, indexed by words and, where an embedder is there, by meaning."""
+    """The skills to select from, indexed by words and, with an embedder, by vectors."""
 
     def __init__(self, skills: Sequence[Skill], *, embedder: Embedder | None = None) -> None:
         self.skills = tuple(skills)
@@ -53,15 +54,15 @@ class SkillSearch:
 
     @cached_property
     def words(self) -> WordIndex:
-        """The word index, made on first use."""
+        """The word index, built on first use."""
         return WordIndex(self.skills)
 
 
 @record
 class SkillQuery:
-    """What skills are chosen for: the prompt, files at hand, and what the project calls for.
+    """The input of a selection: the prompt, files at hand, and detected skills.
 
-    `detected` is None when nobody looked at a project.
+    `detected` is None when no project was scanned.
     """
 
     prompt: str
@@ -71,7 +72,7 @@ class SkillQuery:
 
 @record
 class _Ranking:
-    """Scores by the place of a skill, and what each of them is made of, told on request."""
+    """Scores by the position of a skill, and their parts on request."""
 
     scores: Mapping[int, float]
     parts: Callable[[int], tuple[SkillScorePart, ...]]
@@ -79,9 +80,9 @@ class _Ranking:
 
 @record
 class Profile:
-    """A way to score, and from which score on a skill is worth injecting.
+    """A scoring function, and the minimum score for injection.
 
-    `min_score_words` holds where no vectors took part.
+    `min_score_words` applies without vectors.
     """
 
     name: str
@@ -90,40 +91,40 @@ class Profile:
     min_score_words: float
 
 
-def _rank_fused(search: SkillSearch, question: SkillQuery) -> _Ranking:
-    """Words, meaning, files and detection, added up."""
-    prompt = question.prompt.strip()
+def _rank_fused(search: SkillSearch, query: SkillQuery) -> _Ranking:
+    """Words, embeddings, files and detection, added up."""
+    prompt = query.prompt.strip()
     matches = search.words.match(prompt) if prompt else _NOTHING
-    cosines = search.embeddings.cosines(prompt) if prompt else []
+    similarities = search.embeddings.cosines(prompt) if prompt else []
 
     def parts(position: int) -> tuple[SkillScorePart, ...]:
         match = matches.get(position)
         words = (
             () if match is None else (SkillScorePart("words", match.score, WORDS, match.detail),)
         )
-        cosine = cosines[position] if cosines else 0.0
-        embeddings = (SkillScorePart("meaning", cosine, MEANING),) if cosine > 0 else ()
-        return (*words, *embeddings, *_project_parts(search.skills[position], question))
+        similarity = similarities[position] if similarities else 0.0
+        embeddings = (SkillScorePart("meaning", similarity, MEANING),) if similarity > 0 else ()
+        return (*words, *embeddings, *_project_parts(search.skills[position], query))
 
     scores = {
-        position: sum(part.effect for part in _project_parts(skill, question))
+        position: sum(part.effect for part in _project_parts(skill, query))
         + (matches[position].score * WORDS if position in matches else 0.0)
-        + (max(0.0, cosines[position]) * MEANING if cosines else 0.0)
+        + (max(0.0, similarities[position]) * MEANING if similarities else 0.0)
         for position, skill in enumerate(search.skills)
     }
     return _Ranking(scores, parts)
 
 
-def _project_parts(skill: Skill, question: SkillQuery) -> tuple[SkillScorePart, ...]:
-    """A file at hand that the skill is about; a project that calls for it, or for others."""
+def _project_parts(skill: Skill, query: SkillQuery) -> tuple[SkillScorePart, ...]:
+    """A file at hand that matches the skill; a project that calls for it, or for others."""
     parts: list[SkillScorePart] = []
-    for path in question.files if skill.globs else ():
+    for path in query.files if skill.globs else ():
         glob = matching_glob(path, skill.globs)
         if glob is not None:
             parts.append(SkillScorePart("files", 1.0, FILES, f"{path} fits {glob}"))
             break
-    if question.detected:
-        found = question.detected.get(skill.name)
+    if query.detected:
+        found = query.detected.get(skill.name)
         if found is not None:
             parts.append(SkillScorePart("detected", found.strength, DETECTED, found.reason))
         elif has_rule(skill):
@@ -131,10 +132,10 @@ def _project_parts(skill: Skill, question: SkillQuery) -> tuple[SkillScorePart, 
     return tuple(parts)
 
 
-def _rank_as_documented(search: SkillSearch, question: SkillQuery) -> _Ranking:
-    """Detected ones first, by priority; then the word formula of the documents."""
-    words = document_scores(search.skills, question.prompt)
-    detected = question.detected or {}
+def _rank_as_documented(search: SkillSearch, query: SkillQuery) -> _Ranking:
+    """Detected skills first, by priority; then the word formula of the documents."""
+    words = document_scores(search.skills, query.prompt)
+    detected = query.detected or {}
 
     def parts(position: int) -> tuple[SkillScorePart, ...]:
         skill = search.skills[position]
@@ -164,7 +165,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 
 def profile_named(name: str) -> Profile:
-    """The profile of that name."""
+    """The profile with that name."""
     try:
         return PROFILES[name]
     except KeyError:

@@ -1,8 +1,8 @@
-"""Choosing the few skills that help with a prompt, with the reasons.
+"""Selects the few skills that help with a prompt, with reasons.
 
-Invariant: never more than the policy's limit; tags are honoured; a skill that is switched off,
-empty, or that its author keeps for people is never chosen; the same input gives the same answer.
-Knows nothing of sources, files or budgets for text.
+Invariant: never more than the limit; tag filters apply; a skill that is disabled, empty, or
+reserved for users is never selected; the same input gives the same result. Knows nothing of
+sources, files or text budgets.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from wellkept.skills.selection.scoring import (
 
 DEFAULT_LIMIT = 3
 MAX_PROMPT_CHARS = 20_000
-"""What lies further on is not read: a pasted log says nothing about what is wanted."""
+"""Text beyond this is ignored: a pasted log does not say what is requested."""
 
 
 @record(kw_only=True)
 class SelectionPolicy:
-    """How many skills, from which score on, and with which tags.
+    """How many skills, the minimum score, and tag filters.
 
-    `min_score` None means what the profile was measured with; 0 lists whatever matches at all.
-    `for_people` also finds what only people may invoke, and convention files, which clients read
-    by themselves.
+    `min_score` None means the profile's own; 0 lists everything that matches. `for_people` includes
+    user-only skills and convention files, which clients read by themselves.
     """
 
     limit: int = DEFAULT_LIMIT
@@ -49,7 +48,7 @@ class SelectionPolicy:
 
 @record
 class SkillChoice:
-    """A skill that was chosen: how strongly, why in words, and what the score is made of."""
+    """A selected skill: its score, reasons in words, and parts of the score."""
 
     skill: Skill
     score: float
@@ -59,7 +58,7 @@ class SkillChoice:
 
 @record
 class SkillSelection:
-    """The answer: the chosen ones, best first; how many were considered; honest remarks."""
+    """The selected skills, best first; how many were considered; notes."""
 
     choices: tuple[SkillChoice, ...]
     considered: int
@@ -74,26 +73,26 @@ def select_skills(
     files: Sequence[str] = (),
     detected: Iterable[DetectedSkill] | None = None,
 ) -> SkillSelection:
-    """The skills for a prompt. `files` are files at hand besides those that the prompt names;
-    `detected` is what the project calls for, None when nobody looked."""
+    """The skills for a prompt. `files` are files at hand besides those named in the prompt;
+    `detected` are the skills the project calls for, None when it was not scanned."""
     policy = policy or SelectionPolicy()
     _check(policy)
     profile = profile_named(policy.profile)
     by_name = None if detected is None else {one.skill.name: one for one in detected}
     prompt = prompt[:MAX_PROMPT_CHARS]
     at_hand = (path.replace("\\", "/") for path in files)
-    question = SkillQuery(prompt, (*at_hand, *mentioned_paths(prompt)), by_name)
-    ranking = profile.rank(search, question)
+    query = SkillQuery(prompt, (*at_hand, *mentioned_paths(prompt)), by_name)
+    ranking = profile.rank(search, query)
     open_to = _Allowed(policy)
     positions = [position for position, skill in enumerate(search.skills) if open_to.has(skill)]
-    least = _least(policy, profile, search) if prompt.strip() else 0.0
-    worth = [position for position in positions if ranking.scores[position] >= least]
-    worth.sort(
+    min_score = _min_score(policy, profile, search) if prompt.strip() else 0.0
+    above = [position for position in positions if ranking.scores[position] >= min_score]
+    above.sort(
         key=lambda p: (-ranking.scores[p], -search.skills[p].priority, search.skills[p].name)
     )
     choices = (
         _choice(search.skills[position], ranking.scores[position], ranking.parts(position))
-        for position in worth[: policy.limit]
+        for position in above[: policy.limit]
         if ranking.scores[position] > 0
     )
     return SkillSelection(tuple(choices), len(positions), _notes(search))
@@ -101,27 +100,27 @@ def select_skills(
 
 def _check(policy: SelectionPolicy) -> None:
     if policy.limit < 0:
-        raise UsageError(f"{policy.limit} skills cannot be chosen.", hint="Give 0 or more.")
+        raise UsageError(f"The limit {policy.limit} is negative.", hint="Use 0 or more.")
     both = _folded(policy.include_tags) & _folded(policy.exclude_tags)
     if both:
         raise UsageError(
-            f"The tag {min(both)!r} is both wanted and unwanted.", hint="Leave one of the two out."
+            f"The tag {min(both)!r} is both included and excluded.", hint="Remove one of the two."
         )
 
 
-def _least(policy: SelectionPolicy, profile: Profile, search: SkillSearch) -> float:
+def _min_score(policy: SelectionPolicy, profile: Profile, search: SkillSearch) -> float:
     if policy.min_score is not None:
         return policy.min_score
     return profile.min_score if search.embeddings.is_usable else profile.min_score_words
 
 
 class _Allowed:
-    """Which skills a policy lets in."""
+    """Applies a policy's filters."""
 
     def __init__(self, policy: SelectionPolicy) -> None:
         self._policy = policy
-        self._wanted = _folded(policy.include_tags)
-        self._unwanted = _folded(policy.exclude_tags)
+        self._included = _folded(policy.include_tags)
+        self._excluded = _folded(policy.exclude_tags)
 
     def has(self, skill: Skill) -> bool:
         policy = self._policy
@@ -129,15 +128,15 @@ class _Allowed:
             return False
         if not policy.for_people and not _is_for_agents(skill):
             return False
-        if not self._wanted and not self._unwanted:
+        if not self._included and not self._excluded:
             return True
         tags = _folded(skill.tags)
-        return (not self._wanted or bool(tags & self._wanted)) and not tags & self._unwanted
+        return (not self._included or bool(tags & self._included)) and not tags & self._excluded
 
 
 def _is_for_agents(skill: Skill) -> bool:
-    """Whether a skill may come into an agent's context unasked. A convention file may not: the
-    client reads it by itself, and twice is once too often."""
+    """Whether a skill may be added to an agent's context automatically. Convention files may not:
+    the client reads them itself."""
     return (
         skill.is_usable
         and not skill.invocation.disable_model_invocation

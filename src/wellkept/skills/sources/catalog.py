@@ -1,8 +1,8 @@
-"""All skills of one place put together: one for each name, and everything that was in the way.
+"""Merges the skills of all sources into one index: one skill for each name.
 
-Invariant: what is not there any more, or changed, is never served: each `index` asks every source
-whether it is as it was. When all are, the very same `SkillIndex` comes back. A file that is reached
-in two ways counts once. Knows nothing of which project is open.
+Invariant: the index is never stale: each call of `index` asks every source whether it changed. When
+none did, the same `SkillIndex` object is returned. A file that is reached twice counts once. Knows
+nothing of which project is open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wellkept.skills.sources.scanner import ScannedSkill, ScanResult
 
 
 class Scanner(Protocol):
-    """A source that can be asked again and again; an unchanged answer is the same object."""
+    """A source of skills. An unchanged result is the same object."""
 
     def scan(self) -> ScanResult: ...
 
@@ -27,7 +27,7 @@ class Scanner(Protocol):
 
 
 class SkillCatalog:
-    """The skills of some sources, with the switches that somebody set."""
+    """The skills of some sources, with the switches applied."""
 
     def __init__(
         self, scanners: Sequence[Scanner], *, switches: SkillSwitches | None = None
@@ -41,11 +41,11 @@ class SkillCatalog:
         self._index: SkillIndex | None = None
 
     def index(self) -> SkillIndex:
-        """All skills as they are now. Servers ask from several threads, so one looks at a time."""
+        """All skills as they are now. Thread-safe."""
         with self._lock:
-            return self._looked()
+            return self._scan()
 
-    def _looked(self) -> SkillIndex:
+    def _scan(self) -> SkillIndex:
         results = [scanner.scan() for scanner in self._scanners]
         switched: Mapping[str, bool] = self._switches.switched() if self._switches else {}
         is_same = [*map(id, results)] == [*map(id, self._results)]
@@ -58,12 +58,12 @@ class SkillCatalog:
         return self._index
 
     def add(self, scanner: Scanner) -> None:
-        """Look through one more source from now on."""
+        """Add a source."""
         with self._lock:
             self._scanners = [*self._scanners, scanner]
 
     def forget(self) -> None:
-        """Read everything anew next time."""
+        """Read everything again next time."""
         with self._lock:
             for scanner in self._scanners:
                 scanner.forget()
@@ -111,14 +111,14 @@ def _clash_finding(clash: SkillClash) -> SkillFinding:
     covered = ", ".join(f"{one.source.kind.value}:{one.source.name}" for one in clash.covered)
     winner = clash.winner.source
     message = (
-        f"{clash.name!r} is taken from {winner.kind.value}:{winner.name} "
+        f"{clash.name!r} comes from {winner.kind.value}:{winner.name} "
         f"and covers the one of {covered}."
     )
     return replace(finding("clash", message), path=clash.covered[0].path)
 
 
 def _with_alias_findings(winners: list[Skill], names: Mapping[str, object]) -> list[Skill]:
-    """Note where an alias leads elsewhere: a name goes first, then the higher priority."""
+    """Report aliases that belong to another skill: names win, then the higher priority."""
     taken: dict[str, str] = {}
     noted: list[Skill] = []
     for skill in winners:
@@ -134,7 +134,7 @@ def _with_alias_findings(winners: list[Skill], names: Mapping[str, object]) -> l
 
 
 def _alias_finding(alias: str, owner: str, skill: Skill) -> SkillFinding:
-    message = f"The alias {alias!r} stands for the skill {owner!r}."
+    message = f"The alias {alias!r} belongs to the skill {owner!r}."
     return replace(finding("alias-taken", message), path=skill.path)
 
 

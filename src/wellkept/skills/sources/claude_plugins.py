@@ -1,6 +1,6 @@
-"""Skills of the plugins that Claude Code has installed, read from its own list of them.
+"""Skills of installed Claude Code plugins, read from its own list.
 
-Only what the list names and the person has not switched off is looked at.
+Only plugins that the list names and the user did not disable are scanned.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LIMIT_BYTES: Final = 4 << 20
 
 
 class PluginScanner:
-    """The installed plugins as places. `folder` is Claude Code's own, usually `~/.claude`."""
+    """Installed plugins as skill locations. `folder` is Claude Code's own, usually `~/.claude`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -31,7 +31,7 @@ class PluginScanner:
         self._last = ScanResult()
 
     def scan(self) -> ScanResult:
-        """The skills of every plugin that is on."""
+        """The skills of every enabled plugin."""
         seen = [current_fingerprint(str(self._folder / name)) for name in (_LIST, _SETTINGS)]
         if seen != self._seen:
             self._seen = seen
@@ -44,11 +44,11 @@ class PluginScanner:
         if len(results) != len(self._results) or any(
             new is not old for new, old in zip(results, self._results, strict=True)
         ):
-            self._results, self._last = results, _together(results)
+            self._results, self._last = results, _merged(results)
         return self._last
 
     def forget(self) -> None:
-        """Read everything anew next time."""
+        """Read everything again next time."""
         self._seen, self._scanners, self._results, self._last = None, {}, (), ScanResult()
 
     def _installed(self) -> Iterator[tuple[str, Path]]:
@@ -64,7 +64,7 @@ class PluginScanner:
                     yield name.partition("@")[0], Path(path)
 
 
-def _together(results: tuple[ScanResult, ...]) -> ScanResult:
+def _merged(results: tuple[ScanResult, ...]) -> ScanResult:
     return ScanResult(
         tuple(_qualified(scanned) for result in results for scanned in result.skills),
         tuple(found for result in results for found in result.findings),
@@ -73,7 +73,7 @@ def _together(results: tuple[ScanResult, ...]) -> ScanResult:
 
 
 def _qualified(scanned: ScannedSkill) -> ScannedSkill:
-    """A plugin's skill also goes by `plugin:skill`, as Claude Code calls it."""
+    """A plugin's skill is also named `plugin:skill`, as in Claude Code."""
     skill = scanned.skill
     full = f"{skill.source.name}:{skill.name}"
     invocation = replace(skill.invocation, aliases=(*skill.invocation.aliases, full))
@@ -81,7 +81,7 @@ def _qualified(scanned: ScannedSkill) -> ScannedSkill:
 
 
 def _json(path: Path) -> dict[str, object]:
-    """A client's own file; whatever is wrong with it is for the client to say."""
+    """A file of the client; a broken one counts as empty."""
     try:
         data, _ = read_file(str(path), limit_bytes=_LIMIT_BYTES)
         return _table(json.loads(data.decode("utf-8-sig")))

@@ -1,8 +1,8 @@
-"""When a file or a folder was looked at: a stamp that changes whenever its contents may have.
+"""Fingerprints of files and folders, to detect changes without reading.
 
-A stamp is device, inode, size and both times. Something written in the last moments before it was
-looked at may change again without its times changing, since file systems count time coarsely: such
-a stamp is not settled, and equals nothing.
+A fingerprint is device, inode, size and both times. File systems store times coarsely: a path that
+was written just before it was read may change again without a new time. Such a fingerprint is
+unstable and equals nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Fingerprint: TypeAlias = tuple[int, int, int, int, int]
 UNSTABLE: Final[Fingerprint] = (-1, -1, -1, -1, -1)
 MISSING: Final[Fingerprint] = (0, 0, 0, 0, 0)
 CLOCK_STEP_NS: Final = 2_000_000_000
-"""FAT keeps times to two seconds; nothing in use is coarser."""
+"""FAT stores times in steps of two seconds; nothing in use is coarser."""
 
 
 def fingerprint_of(status: os.stat_result) -> Fingerprint:
-    """The stamp that goes with what the system said."""
+    """The fingerprint of a stat result."""
     return (
         status.st_dev,
         status.st_ino,
@@ -30,12 +30,12 @@ def fingerprint_of(status: os.stat_result) -> Fingerprint:
 
 
 def stable_fingerprint(fingerprint: Fingerprint, *, seen_ns: int) -> Fingerprint:
-    """The stamp, or one that equals nothing when it was seen too soon after the last write."""
+    """The fingerprint, or `UNSTABLE` when it was taken too soon after the last write."""
     return UNSTABLE if fingerprint[3] > seen_ns - CLOCK_STEP_NS else fingerprint
 
 
 def current_fingerprint(path: str) -> Fingerprint:
-    """The stamp of a path as it is now, links followed."""
+    """The fingerprint of a path as it is now, links followed."""
     try:
         return fingerprint_of(os.stat(path))  # noqa: PTH116 - a thousand of these in a few milliseconds
     except (OSError, ValueError):
@@ -43,5 +43,5 @@ def current_fingerprint(path: str) -> Fingerprint:
 
 
 def unchanged(fingerprints: Iterable[tuple[str, Fingerprint]]) -> bool:
-    """Whether everything that was looked at is as it was."""
+    """Whether all paths have the same fingerprints as before."""
     return all(current_fingerprint(path) == fingerprint for path, fingerprint in fingerprints)

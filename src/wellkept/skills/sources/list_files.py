@@ -1,8 +1,8 @@
-"""Skills that a file lists: `external-skills.json`, and a person's or a project's `skills.json`.
+"""Reads files that list skills: `external-skills.json`, and `skills.json` of a user or a project.
 
-Both are read as they are in the wild. The first maps names to skills inside named sources; the
-second is a list of skills with a path or an address. Each skill says what detects it, when it is
-put in, and its priority. A file that came with a project can only name what lies in that project.
+The first maps names to skills inside named sources; the second is a list of skills with a path or a
+URL. Each skill has detection rules, injection phases and a priority. A file of a project can only
+name paths inside that project.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KINDS: Final = {"builtin": SkillKind.BUILTIN, "user": SkillKind.USER, "local": 
 
 @record(kw_only=True)
 class ListedSkill:
-    """One skill of a list: in a folder, or at an address that was agreed to or not."""
+    """One skill of a list: in a folder, or at a URL."""
 
     name: str
     source: SkillSource
@@ -46,15 +46,15 @@ class ListedSkill:
 
 @record
 class SkillList:
-    """What a file lists, and what is wrong with it."""
+    """The contents of a list file, and what is wrong with it."""
 
     skills: tuple[ListedSkill, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
 
 
 def read_list(data: bytes, *, path: Path, boundary: Path | None) -> SkillList:
-    """The skills that a list names. Paths in it start from its folder; with a fence they must stay
-    inside it, links followed."""
+    """The skills of a list. Paths are relative to its folder; with a boundary they must stay inside
+    it, links resolved."""
     reader = _ListReader(path, boundary)
     skills = tuple(reader.read(data))
     return SkillList(skills, tuple(replace(found, path=path) for found in reader.findings))
@@ -84,7 +84,7 @@ class _ListReader:
             self._report("source-broken", 'There is no "skills".')
 
     def _by_list(self, skills: list[object]) -> Iterator[ListedSkill]:
-        """`skills.json`: each item has a name and a path or a url."""
+        """`skills.json`: each item has a name and a path or a URL."""
         source = SkillSource(SkillKind.USER, "skills.json", LISTED_USER_PRIORITY, self._folder)
         for item in skills:
             entry = _table(item)
@@ -136,32 +136,32 @@ class _ListReader:
         )
 
     def _inside(self, text: str) -> Path | None:
-        """The folder of a skill; None when it leads out of the fence."""
+        """The folder of a skill; None when it is outside the boundary."""
         path = Path(text)
         if self._boundary is None:
             return self._folder / _expanded(path)
         below = self._folder / path
         if "\0" not in text and not path.is_absolute() and is_inside(below, self._boundary):
             return below
-        self._report("path-unsafe", f"The path {text[:60]!r} leads out of the project.")
+        self._report("path-unsafe", f"The path {text[:60]!r} leads outside the project.")
         return None
 
     def _priority(self, entry: Mapping[str, object], source: SkillSource) -> int:
-        given = entry.get("priority")
-        if not isinstance(given, int) or isinstance(given, bool):
+        priority = entry.get("priority")
+        if not isinstance(priority, int) or isinstance(priority, bool):
             return source.priority
         low, high = PRIORITY_RANGES[source.kind]
-        if not low <= given <= high:
-            message = f"Priorities of {source.kind.value} skills go from {low} to {high}."
+        if not low <= priority <= high:
+            message = f"The priority of {source.kind.value} skills is {low} to {high}."
             self._report("priority-range", message)
-        return min(max(given, low), high)
+        return min(max(priority, low), high)
 
     def _phases(self, entry: Mapping[str, object]) -> tuple[InjectionPhase, ...]:
         known = {phase.value: phase for phase in InjectionPhase}
         texts = _texts(entry, "inject_into")
         for text in texts:
             if text not in known:
-                self._report("field-value", f"inject_into knows no {text[:40]!r}.")
+                self._report("field-value", f"inject_into has no phase {text[:40]!r}.")
         return tuple(known[text] for text in texts if text in known)
 
     def _report(self, code: str, message: str) -> None:
@@ -170,12 +170,12 @@ class _ListReader:
 
 def _source(label: str, source: Mapping[str, object], folder: Path) -> SkillSource:
     kind = _KINDS.get(_text(source, "type") or "", SkillKind.EXTERNAL)
-    usual = {SkillKind.EXTERNAL: EXTERNAL_PRIORITY, SkillKind.USER: LISTED_USER_PRIORITY}
-    return SkillSource(kind, label, usual.get(kind, PRIORITY_RANGES[kind][1]), folder)
+    defaults = {SkillKind.EXTERNAL: EXTERNAL_PRIORITY, SkillKind.USER: LISTED_USER_PRIORITY}
+    return SkillSource(kind, label, defaults.get(kind, PRIORITY_RANGES[kind][1]), folder)
 
 
 def _expanded(path: Path) -> Path:
-    """A path below the home folder, where one is known."""
+    """The path with `~` expanded, where a home folder is known."""
     try:
         return path.expanduser()
     except RuntimeError:

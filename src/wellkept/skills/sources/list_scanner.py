@@ -1,4 +1,4 @@
-"""The skills that one list file names, as a place: folders are looked at, addresses are not."""
+"""Scans the skills of one list file: folders are read, URLs only as accepted copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wellkept.skills.sources.scanner import FolderScanner, ScannedSkill, ScanRes
 
 
 class ListScanner:
-    """One list file, whether it is there or not. With a fence everything it names lies inside."""
+    """One list file, which may be missing. With a boundary all its paths are inside."""
 
     def __init__(self, path: Path, *, boundary: Path | None, copies: RemoteCopies | None) -> None:
         self._path = path
@@ -30,7 +30,7 @@ class ListScanner:
         self._last = ScanResult()
 
     def scan(self) -> ScanResult:
-        """What the listed folders hold, and the agreed copies of listed addresses."""
+        """The skills of the listed folders, and the accepted copies of listed URLs."""
         fingerprint = current_fingerprint(str(self._path))
         is_new = fingerprint != self._fingerprint
         if is_new:
@@ -42,11 +42,11 @@ class ListScanner:
             results.append(self._remote.scan())
         if is_new or [*map(id, results)] != [*map(id, self._results)]:
             self._results = results
-            self._last = self._together()
+            self._last = self._merged()
         return self._last
 
     def forget(self) -> None:
-        """Read everything anew next time."""
+        """Read everything again next time."""
         self._fingerprint = None
 
     def _read(self) -> SkillList:
@@ -66,7 +66,7 @@ class ListScanner:
         folder = listed.folder or self._path.parent
         return FolderScanner(SkillLocation(listed.source, folder, FolderShape.ONE, self._boundary))
 
-    def _together(self) -> ScanResult:
+    def _merged(self) -> ScanResult:
         skills: list[ScannedSkill] = []
         findings: list[SkillFinding] = [*self._list.findings]
         for listed, scanner in self._scanners.items():
@@ -86,7 +86,7 @@ class ListScanner:
         return ScanResult(tuple(skills), tuple(findings), sources=tuple(sources))
 
     def _copy(self, listed: ListedSkill) -> ScannedSkill | None:
-        """The agreed copy of an address."""
+        """The accepted copy of a URL."""
         if self._copies is None or self._remote is None or listed.url is None:
             return None
         try:
@@ -102,14 +102,14 @@ class ListScanner:
 
     def _waiting(self, listed: ListedSkill) -> SkillFinding:
         message = (
-            f"The listed skill {listed.name!r} has not been fetched; "
-            f"`wellkept skill add {listed.url}` does it."
+            f"The listed skill {listed.name!r} was not fetched yet; "
+            f"run `wellkept skill add {listed.url}`."
         )
         return replace(finding("remote-waiting", message), path=self._path)
 
 
 def _as_listed(scanned: ScannedSkill, listed: ListedSkill) -> ScannedSkill:
-    """The skill under the name, the priority and the rules that its list gives it."""
+    """The skill with the name, priority and rules of its list."""
     skill = scanned.skill
     own = () if skill.name == listed.name else (skill.name,)
     named = replace(

@@ -1,7 +1,7 @@
-"""Where people keep skills, and which place covers which.
+"""The folders in which skills are searched, with their priorities.
 
-The lists are data: a path below the project or below the home folder, how skills lie there, and a
-priority inside the range of its kind. Knows nothing of what is in the folders.
+The lists are data: a path below the project or the home folder, its layout, and a priority within
+the range of its kind. Knows nothing of the contents of the folders.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BUILTIN_FOLDER: Final = Path(__file__).parent / "builtin"
 
 
 class FolderShape(StrEnum):
-    """How skills lie in a place."""
+    """The layout of skills in a folder."""
 
     FOLDERS = "folders"
     """One folder for each, with SKILL.md inside."""
@@ -31,7 +31,7 @@ class FolderShape(StrEnum):
 
 @record
 class SkillLocation:
-    """A folder to look through. Links may lead anywhere below `boundary`; without one, anywhere."""
+    """A folder to scan. Links must stay inside `boundary`; without one they may lead anywhere."""
 
     source: SkillSource
     folder: Path
@@ -62,7 +62,7 @@ BUILTIN_PRIORITY: Final = 25
 
 
 def project_locations(root: Path) -> tuple[SkillLocation, ...]:
-    """The places of a project. A checkout may be a stranger's: links stay inside it."""
+    """The locations of a project. A checkout is not trusted: links must stay inside it."""
     folders = (
         SkillLocation(
             SkillSource(SkillKind.PROJECT, name, priority, root / name), root / name, shape, root
@@ -74,7 +74,7 @@ def project_locations(root: Path) -> tuple[SkillLocation, ...]:
 
 
 def user_locations(home: Path, own_folder: Path) -> tuple[SkillLocation, ...]:
-    """The places of a person; `own_folder` is where Wellkept keeps this person's settings."""
+    """The locations of a user; `own_folder` is Wellkept's configuration folder."""
     own = own_folder / "skills"
     locations = (
         SkillLocation(
@@ -87,7 +87,7 @@ def user_locations(home: Path, own_folder: Path) -> tuple[SkillLocation, ...]:
 
 
 def builtin_location() -> SkillLocation:
-    """What comes with Wellkept."""
+    """The built-in skills."""
     source = SkillSource(SkillKind.BUILTIN, "wellkept", BUILTIN_PRIORITY, BUILTIN_FOLDER)
     return SkillLocation(source, BUILTIN_FOLDER, FolderShape.FOLDERS)
 

@@ -1,7 +1,7 @@
-"""Copies of skills from the network, each kept with the hash that somebody agreed to.
+"""Local copies of remote skills, each pinned to the hash that the user accepted.
 
-Invariant: nothing is fetched here. A copy counts only while its hash is the agreed one; one that
-was changed on disk is a finding and is not used. Files are replaced whole, never written over.
+Invariant: nothing is fetched here. A copy is used only while its hash is the accepted one; a
+changed copy is a finding. Files are replaced atomically.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HASH_CHARS: Final = 64
 
 @record(kw_only=True)
 class Pin:
-    """What was agreed to: this address, with exactly this content."""
+    """An accepted document: this URL with exactly this content."""
 
     url: str
     sha256: str
@@ -37,7 +37,7 @@ class Pin:
 
 
 class RemoteCopies:
-    """The folder of copies of one person."""
+    """The folder of copies of one user."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -45,15 +45,15 @@ class RemoteCopies:
 
     @property
     def pins_file(self) -> Path:
-        """The file that says what was agreed to."""
+        """The file with the pins."""
         return self._folder / _PINS
 
     def path(self, pin: Pin) -> Path:
-        """Where the copy lies."""
+        """The path of the copy."""
         return self._folder / f"{pin.sha256}.md"
 
     def pins(self) -> dict[str, Pin]:
-        """Every agreement by its address; UsageError when the file is broken."""
+        """Every pin by its URL; UsageError when the file is broken."""
         try:
             data, _ = read_file(str(self.pins_file), limit_bytes=MAX_DOCUMENT_BYTES)
         except FileNotFoundError:
@@ -65,20 +65,20 @@ class RemoteCopies:
         if not isinstance(table, dict):
             raise UsageError(
                 f"The list of remote skills {self.pins_file} is broken.",
-                hint="Mend it or remove it, and add the skills again.",
+                hint="Fix or remove it, and add the skills again.",
             )
         entries = cast("dict[str, object]", table).items()
         return {url: pin for url, value in entries if (pin := _pin(url, value)) is not None}
 
     def keep(self, pin: Pin, data: bytes) -> None:
-        """Keep a document and the agreement to it."""
+        """Store a document and its pin."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         known = self.pins()
         write_atomically(self.path(pin), data)
         self._write_pins({**known, pin.url: pin})
 
     def drop(self, url: str) -> bool:
-        """Forget an agreement and its copy; tells whether there was one."""
+        """Remove a pin and its copy; returns whether there was one."""
         known = self.pins()
         pin = known.pop(url, None)
         if pin is None:
@@ -95,20 +95,20 @@ class RemoteCopies:
 
 
 class RemoteScanner:
-    """The agreed copies as a place."""
+    """The accepted copies as a source."""
 
     def __init__(self, copies: RemoteCopies) -> None:
         self._copies = copies
         self._last: ScanResult | None = None
 
     def scan(self) -> ScanResult:
-        """Every copy that is still what was agreed to."""
+        """Every copy that still has the accepted hash."""
         if self._last is None or not unchanged(self._last.fingerprints):
             self._last = self._read_all()
         return self._last
 
     def forget(self) -> None:
-        """Read everything anew next time."""
+        """Read everything again next time."""
         self._last = None
 
     def _read_all(self) -> ScanResult:
@@ -126,7 +126,7 @@ class RemoteScanner:
             fingerprints.append((path, current_fingerprint(path)))
             scanned = self._read(pin)
             if scanned is None:
-                message = f"The copy of {pin.url} is not what was agreed to; fetch it again."
+                message = f"The copy of {pin.url} differs from the accepted one; fetch it again."
                 findings.append(replace(finding("remote-changed", message), path=Path(path)))
             else:
                 skills.append(scanned)

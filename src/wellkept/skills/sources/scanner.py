@@ -1,8 +1,8 @@
-"""Looking through one place: every skill in it, and what was in the way.
+"""Scans one location for skills.
 
-Invariant: whatever a folder holds - loops, links that lead out, files that vanish, pipes, folders
-that may not be entered - costs at most that one skill, and is a finding. A scan remembers what it
-looked at, so that a second one costs a `stat` for each, and reads only what changed.
+Invariant: whatever a folder contains (loops, links that lead outside, files that vanish, pipes,
+unreadable folders), the damage is limited to that one skill, and is a finding. A scan records
+fingerprints, so a second one costs one `stat` for each path and reads only what changed.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ MAX_FOLDERS: Final = 20_000
 MAX_CONVENTION_FOLDERS: Final = 1_000
 MAX_DOCUMENTS: Final = 20_000
 MAX_LOCATION_CHARS: Final = 128 << 20
-"""Of all documents of a place together: whatever a checkout holds, it must fit into memory."""
+"""Limit for all documents of a location: they must fit into memory."""
 _ON_WINDOWS: Final = os.name == "nt"
 Fingerprints: TypeAlias = tuple[tuple[str, Fingerprint], ...]
-"""Paths that were looked at, with their stamps."""
+"""Paths that were read, with their fingerprints."""
 
 
 @record
@@ -62,7 +62,7 @@ class ScannedSkill:
 
 @record
 class ScanResult:
-    """What one place holds; `fingerprints` are the paths that were looked at, with their stamps."""
+    """The skills of one location; `fingerprints` are the paths that were read."""
 
     skills: tuple[ScannedSkill, ...] = ()
     findings: tuple[SkillFinding, ...] = ()
@@ -72,7 +72,7 @@ class ScanResult:
 
 @record
 class _CachedRead:
-    """One document as it was read, with the stamps of everything that it was read from."""
+    """One document as it was read, with the fingerprints of its files."""
 
     scanned: ScannedSkill
     fingerprints: Fingerprints
@@ -89,19 +89,19 @@ class FolderScanner:
         self._read: dict[str, _CachedRead] = {}
 
     def scan(self) -> ScanResult:
-        """What the place holds now; the very same object as before when nothing changed."""
+        """The skills of the location; the same object as before when nothing changed."""
         if self._last is None or not unchanged(self._last.fingerprints):
             self._last = _Scan(self.location, self._read, max_chars=self._max_chars).run()
         return self._last
 
     def forget(self) -> None:
-        """Read everything anew next time."""
+        """Read everything again next time."""
         self._last = None
         self._read.clear()
 
 
 class _Scan:
-    """One walk through one place."""
+    """One walk through one location."""
 
     def __init__(
         self, location: SkillLocation, known: dict[str, _CachedRead], *, max_chars: int
@@ -138,26 +138,26 @@ class _Scan:
         names = {entry.name: entry for entry in entries}
         if self._location.shape is FolderShape.CONVENTIONS:
             for name in sorted(CONVENTION_FILES & names.keys()):
-                self._take(names[name], SkillFormat.CONVENTION, self._convention_name(folder, name))
+                self._add(names[name], SkillFormat.CONVENTION, self._convention_name(folder, name))
         else:
             own = next((names[name] for name in SKILL_FILES if name in names), None)
             if own is not None:
                 name = os.path.basename(folder)  # noqa: PTH119 - once a skill: a Path costs 5 us
-                self._take(own, SkillFormat.FULL, name, names=names.keys())
+                self._add(own, SkillFormat.FULL, name, names=names.keys())
                 if depth or self._location.shape is FolderShape.ONE:
-                    return  # what lies below belongs to this skill
+                    return  # folders below belong to this skill
             elif self._location.shape is FolderShape.MIXED:
-                self._take_light(entries)
+                self._add_light_skills(entries)
         if self._location.shape is not FolderShape.ONE:
             self._descend(entries, depth=depth)
 
     def _list(self, folder: str) -> list[os.DirEntry[str]] | None:
-        """The entries of a folder by name; None when it cannot be entered or was already."""
+        """The entries of a folder by name; None when it cannot be read or was read already."""
         try:
             status = os.stat(folder)  # noqa: PTH116
             identity = (status.st_dev, status.st_ino)
             if identity in self._folders:
-                self._note("loop", folder, "This folder was already looked through.")
+                self._note("loop", folder, "This folder was scanned already.")
                 return None
             self._folders.add(identity)
             self._fingerprints.append(
@@ -166,7 +166,7 @@ class _Scan:
             with os.scandir(folder) as listing:
                 return sorted(listing, key=lambda entry: entry.name)
         except (OSError, ValueError) as error:
-            self._refused(folder, error)
+            self._report_unreadable(folder, error)
             return None
 
     def _descend(self, entries: list[os.DirEntry[str]], *, depth: int) -> None:
@@ -177,28 +177,28 @@ class _Scan:
             if entry.name.startswith(".") or entry.name in IGNORED_FOLDERS:
                 continue
             if conventions and entry.is_symlink():
-                continue  # a link inside a project leads to what is found without it
+                continue  # a link inside a project leads to a folder that is scanned anyway
             if not _is_folder(entry):
                 continue
             if len(self._folders) >= (MAX_CONVENTION_FOLDERS if conventions else MAX_FOLDERS):
-                self._full(f"{len(self._folders):,} folders")
+                self._report_limit(f"{len(self._folders):,} folders")
                 return
             if self._is_plain(entry) or self._may_enter(entry.path):
                 self._walk(entry.path, depth=depth + 1)
 
     def _is_plain(self, entry: os.DirEntry[str]) -> bool:
-        """Whether an entry lies where it seems to; on Windows there are links of other kinds."""
+        """Whether an entry is not a link; Windows has links of other kinds too."""
         return not entry.is_symlink() and not _ON_WINDOWS
 
     def _may_enter(self, path: str) -> bool:
         if self._boundary is None or is_inside(Path(path), self._boundary):
             return True
-        self._note("outside", path, f"This leads out of {self._boundary}; it is not followed.")
+        self._note("outside", path, f"This leads outside {self._boundary}; it is not followed.")
         return False
 
-    def _full(self, what: str) -> None:
+    def _report_limit(self, what: str) -> None:
         if not any(found.code == "too-many" for found in self._findings):
-            message = f"Only the first {what} were looked through."
+            message = f"Only the first {what} were scanned."
             self._note("too-many", str(self._location.folder), message)
 
     # -- Files ----------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class _Scan:
         stem = name.removesuffix(".md")
         return stem if below == "." else clean(f"{below}/{stem}")
 
-    def _take_light(self, entries: list[os.DirEntry[str]]) -> None:
+    def _add_light_skills(self, entries: list[os.DirEntry[str]]) -> None:
         for entry in entries:
             name = entry.name
             if not name.endswith(".md") or name.startswith(".") or name.lower() == "readme.md":
@@ -217,9 +217,9 @@ class _Scan:
             is_convention = name in CONVENTION_FILES
             kind = SkillFormat.CONVENTION if is_convention else SkillFormat.LIGHT
             if not _is_folder(entry):
-                self._take(entry, kind, name.removesuffix(".md"))
+                self._add(entry, kind, name.removesuffix(".md"))
 
-    def _take(
+    def _add(
         self,
         entry: os.DirEntry[str],
         kind: SkillFormat,
@@ -227,9 +227,9 @@ class _Scan:
         *,
         names: Collection[str] = (),
     ) -> None:
-        """Read one document, unless it is as it was when it was read last."""
+        """Read one document, or use the cached one when its files did not change."""
         if len(self._skills) >= MAX_DOCUMENTS or self._room_chars <= 0:
-            self._full(f"{len(self._skills):,} documents")
+            self._report_limit(f"{len(self._skills):,} documents")
             return
         reading = self._known.get(entry.path)
         with_interface = skill_toml.FILE_NAME in names
@@ -256,7 +256,7 @@ class _Scan:
         try:
             data, status = read_file(path, limit_bytes=MAX_DOCUMENT_BYTES)
         except (OSError, ValueError) as error:
-            self._refused(path, error)
+            self._report_unreadable(path, error)
             return None
         mark = (path, stable_fingerprint(fingerprint_of(status), seen_ns=self._seen_ns))
         if len(data) > MAX_DOCUMENT_BYTES:
@@ -280,11 +280,11 @@ class _Scan:
         return _CachedRead(scanned, (mark, *fingerprints), with_interface)
 
     def _with_interface(self, skill: Skill, folder: Path) -> tuple[Skill, Fingerprints]:
-        """The skill with what SKILL.toml beside it says."""
+        """The skill with the contents of SKILL.toml beside it."""
         path = folder / skill_toml.FILE_NAME
         try:
             if not is_inside(path, folder):
-                raise OSError("it is a link that leads out of the skill")
+                raise OSError("it is a link that leads outside the skill")
             data, status = read_file(str(path), limit_bytes=skill_toml.MAX_TOML_BYTES)
         except (OSError, ValueError) as error:
             note = finding("toml-broken", f"{skill_toml.FILE_NAME} cannot be read: {error}.")
@@ -301,10 +301,10 @@ class _Scan:
 
     # -- Findings -------------------------------------------------------------------------------
 
-    def _refused(self, path: str, error: OSError | ValueError) -> None:
-        """Something could not be read; it is looked at again next time."""
+    def _report_unreadable(self, path: str, error: OSError | ValueError) -> None:
+        """Report a path that could not be read; it is tried again next time."""
         if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
-            self._note("vanished", path, "It was removed while its folder was looked through.")
+            self._note("vanished", path, "It was removed during the scan.")
             self._fingerprints.append((path, MISSING))
             return
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -323,15 +323,16 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def read_file(path: str, *, limit_bytes: int) -> tuple[bytes, os.stat_result]:
-    """The beginning of a file, one byte past the limit at most; OSError when it is no plain file.
+    """The beginning of a file, at most one byte past the limit; OSError when it is not a regular
+    file.
 
-    It is opened without waiting, since a pipe would keep its reader for ever.
+    Opened without blocking, since a pipe would block its reader forever.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no plain file")
+            raise OSError("it is not a regular file")
         parts = list(_chunks(handle, limit_bytes + 1))
         return (parts[0] if len(parts) == 1 else b"".join(parts)), status
     finally:

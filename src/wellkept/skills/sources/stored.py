@@ -1,4 +1,4 @@
-"""Skills that come through a port and not from a file: kept in a store, or prompts of a server."""
+"""Skills that come through a port and not from a file: stored ones, and prompts of MCP servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GENERATED_SOURCE: Final = SkillSource(SkillKind.GENERATED, "store", GENERATED_PR
 
 
 class StoredSkillScanner:
-    """Skills in a store as a place."""
+    """Skills in a store as a source."""
 
     def __init__(self, stored: StoredSkills) -> None:
         self._stored = stored
@@ -28,7 +28,7 @@ class StoredSkillScanner:
         self._last = ScanResult()
 
     def scan(self) -> ScanResult:
-        """Every kept document; the same object as before when they are the same."""
+        """Every stored document; the same object as before when nothing changed."""
         documents = tuple(self._stored.documents())
         if documents != self._documents:
             self._documents = documents
@@ -37,7 +37,7 @@ class StoredSkillScanner:
         return self._last
 
     def forget(self) -> None:
-        """Read everything anew next time."""
+        """Read everything again next time."""
         self._documents, self._last = (), ScanResult()
 
 
@@ -53,7 +53,7 @@ def _stored_skill(document: StoredSkill) -> Skill:
 
 
 class PromptScanner:
-    """Prompts of MCP servers as a place; their texts are asked for when they are run."""
+    """Prompts of MCP servers as a source; their texts are requested when they are run."""
 
     def __init__(self, prompts: PromptSource) -> None:
         self._source = prompts
@@ -61,7 +61,7 @@ class PromptScanner:
         self._last = ScanResult()
 
     def scan(self) -> ScanResult:
-        """Every prompt; the same object as before when they are the same."""
+        """Every prompt; the same object as before when nothing changed."""
         prompts = tuple(self._source.prompts())
         if prompts != self._prompts:
             self._prompts = prompts
@@ -71,16 +71,16 @@ class PromptScanner:
         return self._last
 
     def forget(self) -> None:
-        """Read everything anew next time."""
+        """Read everything again next time."""
         self._prompts, self._last = (), ScanResult()
 
 
 def _prompt_skill(prompt: PromptDefinition) -> Skill:
-    """A prompt by the name `server:prompt`, with its arguments as the hint."""
+    """A prompt named `server:prompt`, with its arguments as the hint."""
     hint = " ".join(f"<{a.name}>" if a.required else f"[{a.name}]" for a in prompt.arguments)
-    said = [prompt.server, prompt.name, prompt.description]
-    said += [f"{a.name}={a.description}={a.required}" for a in prompt.arguments]
-    digest = sha256(json.dumps(said).encode()).hexdigest()
+    parts = [prompt.server, prompt.name, prompt.description]
+    parts += [f"{a.name}={a.description}={a.required}" for a in prompt.arguments]
+    digest = sha256(json.dumps(parts).encode()).hexdigest()
     source = SkillSource(SkillKind.MCP, clean(prompt.server), MCP_PRIORITY)
     return Skill(
         name=usable_name(f"{prompt.server}:{prompt.name}") or "unnamed",
