@@ -46,7 +46,7 @@ def test_an_agent_finds_a_skill_and_runs_it(talk: Talk) -> None:
 def test_an_agent_cannot_run_what_is_for_people(talk: Talk) -> None:
     assert "by the user" in talk.error("skill_run", name="pay")
     assert "by the user" in talk.error("skill_run", name="remember", arguments="x")
-    assert "no command" in talk.error("skill_run", name="nosuch")
+    assert "Unknown command" in talk.error("skill_run", name="nosuch")
     assert talk.text("skill_search", query="pay", limit=50) == "No skill fits."
 
 

@@ -235,8 +235,8 @@ class Skills:
         from wellkept.skills.selection.reminders import ReminderLevel, render_reminders
 
         skills = [self.get(name) for name in names]
-        wanted = parse_choice(ReminderLevel, level, what="reminder level")
-        return render_reminders(skills, wanted, with_names=with_names)
+        reminder_level = parse_choice(ReminderLevel, level, what="reminder level")
+        return render_reminders(skills, reminder_level, with_names=with_names)
 
     # -- Switches ---------------------------------------------------------------------------------
 
@@ -273,10 +273,10 @@ class Skills:
             raise UsageError(
                 f"Unknown folder {folder!r}.", hint=f"One of: {', '.join(NEW_FOLDERS)}."
             )
-        place = self._own_folder / "skills" if folder == "user" else self.root / folder
-        self._require_inside_project(place / name)
+        target = self._own_folder / "skills" if folder == "user" else self.root / folder
+        self._require_inside_project(target / name)
         path = write.create_skill(
-            place, name, description=description, body=body, tags=tags, fields=fields
+            target, name, description=description, body=body, tags=tags, fields=fields
         )
         return self._at(path)
 

@@ -64,14 +64,14 @@ class _StoredHookRunLog:
 
     def _forget_old(self) -> None:
         before = to_ms(self._clock() - _RETENTION)
-        for session, kept in self._store.values(self._space).items():
-            at_ms = kept.get("at_ms") if isinstance(kept, dict) else None
+        for session, value in self._store.values(self._space).items():
+            at_ms = value.get("at_ms") if isinstance(value, dict) else None
             if not isinstance(at_ms, int) or at_ms < before:
                 self._store.put_value(self._space, session, None)
 
 
-def _hooks(kept: Json) -> list[str]:
-    hooks = kept.get("hooks") if isinstance(kept, dict) else None
+def _hooks(value: Json) -> list[str]:
+    hooks = value.get("hooks") if isinstance(value, dict) else None
     return [str(one) for one in cast("list[Json]", hooks)] if isinstance(hooks, list) else []
 
 

@@ -29,8 +29,8 @@ class StoredSkillSwitches:
 
     def switched(self) -> dict[str, bool]:
         """Every switch that was set."""
-        kept = self._store.values(self._space)
-        return {key: on for key, on in kept.items() if isinstance(on, bool)}
+        values = self._store.values(self._space)
+        return {key: on for key, on in values.items() if isinstance(on, bool)}
 
     def switch(self, key: str, *, on: bool | None) -> None:
         """Set a switch; None removes it."""

@@ -106,8 +106,8 @@ def _fitted(
     lines = body.split("\n")
 
     def with_lines(shown: int) -> str:
-        kept = "\n".join(lines[:shown])
-        return f"{head}{kept}\n\n{_line_mark(skill, len(lines) - shown, len(lines))}{tail}"
+        body_part = "\n".join(lines[:shown])
+        return f"{head}{body_part}\n\n{_line_mark(skill, len(lines) - shown, len(lines))}{tail}"
 
     shown = _most(len(lines), lambda count: budget.allows(with_lines(count)))
     if shown:

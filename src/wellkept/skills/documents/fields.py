@@ -166,8 +166,8 @@ class Fields:
         self._wrong(name, node, "a mapping")
         return None
 
-    def _wrong(self, name: str, node: Node, wanted: str) -> None:
-        self.report("field-kind", f"{name} must be {wanted}.", line=node.line)
+    def _wrong(self, name: str, node: Node, expected: str) -> None:
+        self.report("field-kind", f"{name} must be {expected}.", line=node.line)
 
 
 def items_as_text(node: Node | None) -> tuple[str, ...]:

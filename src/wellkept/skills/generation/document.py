@@ -126,10 +126,10 @@ def _hyphened(words: Sequence[str]) -> str:
 
 def description_for(title: str, steps: Procedure) -> str:
     """What the skill does and when to use it, in one paragraph."""
-    asked = prose(title, limit=MAX_TITLE_CHARS) or "work like this"
+    request = prose(title, limit=MAX_TITLE_CHARS) or "work like this"
     summary = _summary(steps)
     where = ", ".join(prose(pattern, limit=80) for pattern in steps.patterns[:3])
-    how = f'How "{asked}" was done in this project' + (f": {summary}." if summary else ".")
+    how = f'How "{request}" was done in this project' + (f": {summary}." if summary else ".")
     use = "Use when asked for the same or something like it"
     use += f", or to work on {where}." if where else "."
     return shorten(f"{how} {use}", limit=MAX_DESCRIPTION_CHARS)
@@ -198,14 +198,14 @@ def _instruction(step: ProcedureStep) -> str:
         return f"{verb} {listed(step.patterns)} (here {_file_names(step.files)})."
     if step.action == "tool":
         return f"Call the tool {command}."
-    said = {
+    sentences = {
         "test": f"Run the tests: {command}. They must pass.",
         "check": f"Check the result: {command}.",
         "install": f"Install what is needed: {command}.",
         "migrate": f"Migrate the database: {command}.",
         "commit": f"Commit: {command}.",
     }
-    return said.get(step.purpose, f"Run {command}.")
+    return sentences.get(step.purpose, f"Run {command}.")
 
 
 def _origin(sessions: int) -> str:
@@ -214,10 +214,10 @@ def _origin(sessions: int) -> str:
 
 
 def _when_to_use(requests: Sequence[str], steps: Procedure) -> list[str]:
-    said = dict.fromkeys(prose(request, limit=200) for request in requests)
-    asked = [f'- A request like "{text}"' for text in said if text][:3]
+    texts = dict.fromkeys(prose(request, limit=200) for request in requests)
+    requested = [f'- A request like "{text}"' for text in texts if text][:3]
     where = [f"- Work on {listed(steps.patterns[:4])}"] if steps.patterns else []
-    return asked + where
+    return requested + where
 
 
 def _files(steps: Procedure) -> list[str]:

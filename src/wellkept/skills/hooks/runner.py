@@ -310,8 +310,8 @@ def _fits(hook: SkillHook, call: _HookCall) -> bool:
 
 
 def _hook_id(skill: Skill, hook: SkillHook) -> str:
-    said = "\0".join((skill.key, hook.event.value, hook.matcher, hook.command))
-    return sha256(said.encode("utf-8", "replace")).hexdigest()[:24]
+    identity = "\0".join((skill.key, hook.event.value, hook.matcher, hook.command))
+    return sha256(identity.encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def _stdin(skill: Skill, call: _HookCall, root: Path) -> bytes:
@@ -372,11 +372,11 @@ def _judged(run: HookRun) -> tuple[HookStatus, str]:
         return HookStatus.FAILED, run.problem
     if run.timed_out:
         return HookStatus.TIMED_OUT, "it timed out and was stopped."
-    said = run.stderr.strip()
+    stderr = run.stderr.strip()
     if run.exit_code == BLOCKING_EXIT_CODE:
-        return HookStatus.BLOCKED, shorten(said, limit=_REASON_CHARS) or "blocked by a hook"
+        return HookStatus.BLOCKED, shorten(stderr, limit=_REASON_CHARS) or "blocked by a hook"
     if run.exit_code:
-        return HookStatus.FAILED, f"exit code {run.exit_code}. {shorten(said, limit=300)}".strip()
+        return HookStatus.FAILED, f"exit code {run.exit_code}. {shorten(stderr, limit=300)}".strip()
     reason = _refusal(run.stdout)
     if reason is not None:
         return HookStatus.BLOCKED, shorten(reason, limit=_REASON_CHARS) or "blocked by a hook"
@@ -388,12 +388,12 @@ def _refusal(stdout: str) -> str | None:
     if not stdout.lstrip().startswith("{"):
         return None
     try:
-        said = cast("dict[str, Json]", json.loads(stdout))
+        answer = cast("dict[str, Json]", json.loads(stdout))
     except (ValueError, RecursionError):
         return None
-    if said.get("decision") == "block":
-        return str(said.get("reason") or "")
-    own = said.get("hookSpecificOutput")
+    if answer.get("decision") == "block":
+        return str(answer.get("reason") or "")
+    own = answer.get("hookSpecificOutput")
     if isinstance(own, dict) and own.get("permissionDecision") == "deny":
         return str(own.get("permissionDecisionReason") or "")
     return None

@@ -118,9 +118,9 @@ def _by_rule(
     return None
 
 
-def _present(wanted: Sequence[str], project: ProjectFiles) -> tuple[str, ...]:
-    """Those of the wanted files that exist, nearest to the project's folder first."""
+def _present(names: Sequence[str], project: ProjectFiles) -> tuple[str, ...]:
+    """Those of the named files that exist, nearest to the project's folder first."""
     found = dict.fromkeys(
-        path for name in wanted for path in project.table.matching(name, limit=_FILES_FOR_A_RULE)
+        path for name in names for path in project.table.matching(name, limit=_FILES_FOR_A_RULE)
     )
     return tuple(sorted(found, key=lambda path: (path.count("/"), path)))[:_FILES_FOR_A_RULE]

@@ -80,7 +80,7 @@ class _CachedRead:
 
 
 class FolderScanner:
-    """Looks through one place, again and again."""
+    """Scans one location; unchanged files are not read again."""
 
     def __init__(self, location: SkillLocation, *, max_chars: int = MAX_LOCATION_CHARS) -> None:
         self.location = location
