@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, Union
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, Union, cast
 
 from wellkept.core.skills import SkillFinding
 from wellkept.core.text import clean
@@ -130,22 +131,29 @@ def refused_line(lines: list[str]) -> int | None:
     return None
 
 
+@cache
+def _library() -> tuple[Any, Any, Any]:
+    """PyYAML's parser, its events and its error; imported on first use."""
+    import yaml
+    from yaml import events
+
+    # CParser is CBaseLoader without constructors, which are not needed here.
+    parser: Any = getattr(getattr(yaml, "cyaml", None), "CParser", yaml.BaseLoader)
+    return parser, events, yaml.MarkedYAMLError
+
+
 class _Reader:
     """One pass over the events of PyYAML's parser."""
 
     def __init__(self, lines: list[str], first_line: int) -> None:
-        import yaml
-        from yaml import events
-
         text = "\n".join(lines) + "\n"
-        if not text.isascii() or not text.isprintable():
+        if not text.replace("\n", "").isprintable():
             text = _NOT_YAML.sub(" ", text)
         self.findings: list[SkillFinding] = []
         self._lines = lines
+        self._end = len(lines) - 1
         self._first_line = first_line
-        self._error = yaml.MarkedYAMLError
-        self._kinds = events
-        loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+        loader, self._kinds, self._error = _library()
         self._next: Callable[[], Any] = loader(text).get_event
         self._last = 0  # the index of the last line that holds something of what was read
 
@@ -195,19 +203,21 @@ class _Reader:
     def _scalar(self, event: Any) -> Scalar:
         if event.anchor or event.tag:
             self._check_properties(event)
-        start, end = event.start_mark, event.end_mark
-        last = min(int(end.line), len(self._lines) - 1)
-        if event.style in ("|", ">"):  # ends where the next line with text begins
-            last = int(end.line) - (not end.column)
-            while last > start.line and not self._lines[last].strip():
-                last -= 1
-        elif last > start.line and event.style:
-            self._check_margin(event)
-        self._last = last
-        text = event.value
-        if not text.isascii() or not text.isprintable():
-            text = clean(text)
-        return Scalar(text, self._first_line + start.line, not event.style)
+        style: str = event.style
+        first: int = event.start_mark.line
+        last: int = event.end_mark.line
+        if last > first:
+            if style in ("|", ">"):  # ends where the next line with text begins
+                last -= not event.end_mark.column
+                while last > first and not self._lines[last].strip():
+                    last -= 1
+            elif style:
+                self._check_margin(event)
+        self._last = min(last, self._end)
+        text: str = event.value
+        return Scalar(
+            text if text.isprintable() else clean(text), self._first_line + first, not style
+        )
 
     def _check_margin(self, event: Any) -> None:
         """PyYAML takes quoted text that goes on at the left margin; other readers do not."""
@@ -230,17 +240,18 @@ class _Reader:
     def _mapping(self, start: Any, *, depth: int) -> Mapping:
         entries: list[Entry] = []
         seen: set[str] = set()
-        while type(event := self._next()) is not self._kinds.MappingEndEvent:
-            first = min(event.start_mark.line, len(self._lines) - 1)
-            node = self._node(event, depth=depth + 1)
-            if not isinstance(node, Scalar):  # as in `{{placeholder}}`
+        next_event, node, first_line = self._next, self._node, self._first_line
+        end, keys = self._kinds.MappingEndEvent, (self._kinds.ScalarEvent, self._kinds.AliasEvent)
+        while type(event := next_event()) is not end:
+            if type(event) not in keys:  # as in `{{placeholder}}`
                 raise self._error(problem="a key that is no text", problem_mark=event.start_mark)
-            key = node.text
+            key, line, _ = cast("Scalar", node(event, depth=depth + 1))
             if key in seen:
                 self._report("yaml-twice", f"The key {key!r} occurs twice; the last counts.", event)
             seen.add(key)
-            value = self._node(self._next(), depth=depth + 1)
-            entries.append(Entry(key, value, self._first_line + first, first, self._last))
+            value = node(next_event(), depth=depth + 1)
+            first = min(line - first_line, self._end)
+            entries.append(Entry(key, value, line, first, self._last))
         self._close(start, event)
         return Mapping(tuple(entries), self._first_line + start.start_mark.line)
 
