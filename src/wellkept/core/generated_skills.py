@@ -61,8 +61,8 @@ class GeneratedSkill:
 
 
 @record
-class SkillEdition:
-    """An earlier text of a skill."""
+class SkillVersion:
+    """What a skill said before it was written anew."""
 
     revision: int
     text: str

@@ -81,20 +81,9 @@ class HookEvent(StrEnum):
     STOP = "Stop"
 
 
-class Severity(StrEnum):
-    """An error breaks a rule of the format, so other readers may refuse the document; a warning is
-    probably a mistake."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
 @record
 class SkillFinding:
     """One problem of a skill document or its source.
-
-    An error breaks a rule of the format, so other readers may refuse the document; a warning is
-    probably not what the author meant.
 
     `line` counts from 1 in the file `path`; `code` is stable and listed in docs/skills.md.
     """

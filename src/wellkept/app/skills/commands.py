@@ -215,7 +215,7 @@ class SkillCommands:
 
     def _note(self, command: Command, session: str | None, by: Invoker) -> None:
         with suppress(*_WRITE_ERRORS):
-            self._services.store.count_skill_use(
+            self._services.store.record_skill_use(
                 command.key, project=self._services.project, at=self._services.clock()
             )
         if command.skill is not None and session:

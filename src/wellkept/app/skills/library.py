@@ -80,7 +80,7 @@ class GeneratedSkills:
 
     def remove(self, name: str) -> bool:
         """Remove one permanently, with its history."""
-        return self._services.store.remove_generated(self.get(name).id)
+        return self._services.store.delete_generated_skill(self.get(name).id)
 
     # -- Reading ----------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class GeneratedSkills:
         """One generated skill with its statistics and earlier texts."""
         skill = self.get(name)
         return GeneratedSkillView(
-            skill, self.stats_of(skill), tuple(self._services.store.skill_editions(skill.id))
+            skill, self.stats_of(skill), tuple(self._services.store.skill_versions(skill.id))
         )
 
     def views(

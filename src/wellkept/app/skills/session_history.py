@@ -31,7 +31,7 @@ def is_over(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> b
 
 def load_history(session: SessionRecord, engine: Engine, *, idle_minutes: float) -> SessionHistory:
     """Everything stored about a session that can be learned from."""
-    desk = load_state(session.work)
+    state = load_state(session.work)
     where = Filter(project=session.project, include_user=False, sessions=(session.id,))
     rows = engine.store.list(where, order=Order.EVENT, limit=MAX_ROWS).items
     made_commit = any(step.purpose == "commit" and step.ok for step in state.steps)
