@@ -231,7 +231,7 @@ def verdict(scene: Scene, ledger: Ledger) -> Verdict:
         names = _names(m.content for m in store.iterate(everything) if _is_sent(m.type))
         sessions = {one.id: one for one in store.sessions(project=None, limit=999)}
         findings = [str(finding) for finding in store.check(deep=True)]
-        waits = spool_status(wk, environment=scene.environment)
+        waits = spool_status(wk.engine.store, environment=scene.environment)
         told_twice = _told_twice(store)
     named = {sent.name for sent in ledger.sure if _is_named(sent)}
     maybe = {sent.name for sent in ledger.unsure if _is_named(sent)}

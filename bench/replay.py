@@ -6,8 +6,8 @@
 Each history (see `bench.replay_histories`) is caught into a spool, drained and learned from session
 by session, as live capture does. Measured: the share of planted facts that are memories after the
 third session; promoted memories that do not hold, for each session, and the share of those that do;
-the share of redundant reads (files that an earlier session had read) in session 15 whose file was
-handed over at the session's start; how many of the moments where a warning would help had one; and
+the share of redundant reads (files that an earlier session had read) in session 15 whose file
+`observer.prefetch` names when it is asked; how many of the moments where a warning would help had one; and
 the tokens said for each useful item.
 
 What holds is judged without asking memory: what was planted; two files that the repository's whole
@@ -196,8 +196,8 @@ def _stands_for(memory: Memory, fact: str, planted: Planted) -> bool:
 def _ask(
     wk: Wellkept, session: Session, planted: Planted, result: Measured, *, number: int
 ) -> None:
-    """Ask for context where a warning would help, once the fact is known. A dead end that was seen
-    once is not pushed at anyone, so it counts from its second sighting on."""
+    """Ask for context where a warning would help, once the fact is known. A dead end that one
+    session showed is not injected, so it counts from its second session on."""
     known = _found(wk, planted)
     asked = (
         ("co_dependence", wk.context(files=(planted.file_a,), session=session.id)),
@@ -224,8 +224,8 @@ def _warns_of(memory: Memory, fact: str, planted: Planted) -> bool:
 
 
 def _count_reads(wk: Wellkept, session: Session, known: set[str], result: Measured) -> None:
-    """Reads of files that earlier sessions had read, and those that were handed over at the start;
-    a file that is read again inside the session is not counted twice."""
+    """Reads of files that earlier sessions had read, and how many of them `observer.prefetch` names
+    when it is asked. Nothing of it is injected. Each file counts once per session."""
     handed = {one.path for one in wk.observer.prefetch([session.first_file])}
     again = [name for name in dict.fromkeys(session.reads) if name in known]
     result.redundant += len(again)

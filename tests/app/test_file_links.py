@@ -123,7 +123,7 @@ def test_patterns_are_kept_once_and_explained(tmp_path: Path) -> None:
         assert told.signals[0] == "src/auth/login.py: used in 100% of 5 sessions"
 
 
-def test_a_habit_that_ended_is_no_longer_told_and_may_come_back(tmp_path: Path) -> None:
+def test_a_pattern_that_no_longer_applies_is_closed_and_may_come_back(tmp_path: Path) -> None:
     with open_in(tmp_path) as wk:
         for n in range(4):
             show(wk, n, "src/a.py", "src/b.py")
@@ -151,7 +151,7 @@ def test_a_pattern_that_a_person_removed_needs_twice_the_sessions(tmp_path: Path
         assert len(learn_prefetch(wk.engine, wk.project)) == 1
 
 
-def test_a_file_has_fellows_where_its_module_has_no_habit(tmp_path: Path) -> None:
+def test_a_file_has_related_files_where_its_module_has_no_pattern(tmp_path: Path) -> None:
     for name in ("speed.py", "escape.py", "other.py"):
         (tmp_path / name).write_text(f"# {name}\n")
     with open_in(tmp_path) as wk:
@@ -165,15 +165,20 @@ def test_a_file_has_fellows_where_its_module_has_no_habit(tmp_path: Path) -> Non
         assert wk.observer.prefetch("part4.py") == []
 
 
-def test_a_session_starts_with_the_pattern_that_was_learned(tmp_path: Path) -> None:
+@pytest.mark.feature("B9", "D5")
+def test_a_learned_pattern_is_given_on_request_and_never_injected(tmp_path: Path) -> None:
     for name in ("login.py", "token.py"):
         (tmp_path / name).write_text("pass")
     with open_in(tmp_path) as wk:
         for n in range(4):
             show(wk, n, "login.py", "token.py")
         learn_prefetch(wk.engine, wk.project)
-        (item,) = wk.context().items
-        assert "`token.py`" in item.text
+        (memory,) = wk.list(types="prefetch_pattern").items
+        assert "`token.py`" in memory.content
+        assert [one.path for one in wk.observer.prefetch()] == ["login.py", "token.py"]
+        assert wk.context().items == wk.context(files=["login.py"]).items == ()
+        wk.edit(memory.id, confidence=0.4)
+        assert wk.observer.prefetch() == []
 
 
 def test_what_a_person_confirmed_is_not_rewritten(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def replace_paths(event: Event, names: dict[str, str]) -> Event:
     return replace(event, files=tuple(map(named, event.files)), edits=edits)
 
 
-def test_what_sessions_read_together_is_linked_and_told_at_the_next_start(
+def test_files_that_sessions_read_together_are_linked_and_listed(
     repository: GitRepository,
 ) -> None:
     root = repository.root
@@ -89,8 +89,9 @@ def test_what_sessions_read_together_is_linked_and_told_at_the_next_start(
             wk.project, ["src/pay/charge.py"], min_weight=0.6, limit=5
         )
         assert [link.file_b for link in links] == ["src/pay/rates.py"]
-        told = [item.text for item in wk.context().items]
-        assert any("`src/pay` nearly always read" in text for text in told)
+        (pattern,) = wk.list(types="prefetch_pattern").items
+        assert "`src/pay` nearly always read" in pattern.content
+        assert pattern.id not in [item.memory.id for item in wk.context().items]
         wk.remember("Rates are per mille", type="gotcha", files="src/pay/rates.py")
         reasons = [item.reason for item in wk.context(files=["src/pay/charge.py"]).items]
         assert "src/pay/rates.py changes together with src/pay/charge.py" in reasons
@@ -188,7 +189,7 @@ def test_what_was_learned_follows_a_rename_and_is_not_learned_twice(
         assert len(learned(wk)) == len(before)
 
 
-def test_a_file_that_was_deleted_is_not_read_first_any_more(repository: GitRepository) -> None:
+def test_a_deleted_file_leaves_the_prefetch_pattern(repository: GitRepository) -> None:
     root = repository.root
     with open_in(root, project=None, clock=ManualClock(START)) as wk:
         for number in range(4):
@@ -207,10 +208,10 @@ def test_a_file_that_was_deleted_is_not_read_first_any_more(repository: GitRepos
         assert "src/pay/rates.py" not in {
             one.path for one in wk.observer.together("src/pay/charge.py")
         }
-        assert any("`src/pay` nearly always" in item.text for item in wk.context().items)
+        assert "`src/pay` nearly always" in pattern.content
 
 
-def test_a_module_that_moved_is_read_first_under_its_new_name_alone(
+def test_a_renamed_module_has_one_prefetch_pattern_under_its_new_name(
     repository: GitRepository,
 ) -> None:
     root = repository.root

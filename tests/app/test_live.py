@@ -118,7 +118,9 @@ def test_the_spool_is_free_while_a_model_sums_up(scene: Scene) -> None:
     scene.catch("UserPromptSubmit", prompt="Add discount codes")
     scene.catch("SessionEnd", reason="exit")
     with scene.open_in(scene.work) as wk:
-        report = drain_spool(wk, translate=events_of, environment=scene.environment)
+        report = drain_spool(
+            wk.engine, wk.settings, translate=events_of, environment=scene.environment
+        )
         assert report.due == ("session-1",)
         with SpoolFolder.of(scene.environment).draining() as mine:
             assert mine

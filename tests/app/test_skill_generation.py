@@ -428,7 +428,7 @@ def test_an_embedder_that_fails_leaves_the_words_to_tell(desk: Desk) -> None:
     add_route(desk.session("session-2"), "coupon")
     with desk.open(embedder=Failing(model_id="failing")) as wk:
         (problem,) = desk.drain(wk).problems
-        assert problem.startswith("Vectors could not be made: The server went away")
+        assert problem.startswith("Vectors could not be computed: The server went away")
         assert len(wk.skills.library.all()) == 1
 
 

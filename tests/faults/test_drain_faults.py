@@ -145,9 +145,11 @@ def test_a_drain_of_a_locked_store_tells_who_is_in_the_way_and_sets_nothing_asid
     home.catch("Kept for later")
     with home.open_in(home.work) as wk:
         with pytest.raises(StoreBusyError, match="locked by another process"):
-            drain_spool(wk, translate=events_of, environment=home.environment)
+            drain_spool(wk.engine, wk.settings, translate=events_of, environment=home.environment)
         locked.execute("ROLLBACK")
-        report = drain_spool(wk, translate=events_of, environment=home.environment)
+        report = drain_spool(
+            wk.engine, wk.settings, translate=events_of, environment=home.environment
+        )
     assert (report.prompts, report.set_aside, report.busy) == (1, (), False)
 
 
@@ -164,7 +166,9 @@ def test_an_embedder_that_is_down_is_asked_once_in_a_drain(home: Home) -> None:
     with wellkept.open(
         cwd=home.work, embedder=Down(), settings=Settings(), environment=home.environment
     ) as wk:
-        report = drain_spool(wk, translate=events_of, environment=home.environment)
+        report = drain_spool(
+            wk.engine, wk.settings, translate=events_of, environment=home.environment
+        )
     assert (report.prompts, report.set_aside) == (5, ())
     assert Down.asked == 1
 
@@ -191,7 +195,11 @@ def test_an_embedder_that_hangs_holds_no_drain_up_and_gives_its_vectors_afterwar
         for number in range(3):
             home.catch(f"Look at part {number} of it", session=f"session-{number}")
         report = drain_spool(
-            wk, translate=events_of, environment=home.environment, embedding_s=0.01
+            wk.engine,
+            wk.settings,
+            translate=events_of,
+            environment=home.environment,
+            embedding_s=0.01,
         )
         assert (report.prompts, report.set_aside, report.vectors_due) == (3, (), True)
         assert wk.embedding_problem == f"{stuck.model_id} was not done within 0.01 s."

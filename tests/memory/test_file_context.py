@@ -9,8 +9,14 @@ import pytest
 from wellkept.core.changes import PutScratchpad
 from wellkept.core.codec import Payload
 from wellkept.core.memory import MemoryDraft
-from wellkept.core.payloads import CausalDependency, E2EObservation, PrefetchPattern
-from wellkept.core.query import FileLink
+from wellkept.core.payloads import (
+    CausalDependency,
+    ContextCost,
+    E2EObservation,
+    PrefetchPattern,
+    TaskCalibration,
+)
+from wellkept.core.query import FileLink, Filter
 from wellkept.core.scratchpad import AgentNote, Scratchpad, TaskScratchpad
 from wellkept.core.types import MemoryType, Phase, Source
 from wellkept.memory.context.build import ContextRequest, Moment, build_context
@@ -198,55 +204,60 @@ def test_a_session_that_starts_over_is_told_what_it_noted(engine: Engine) -> Non
     assert shown(engine, replace(start, shown=frozenset({noted}))) == []
 
 
-# -- Prefetch -------------------------------------------------------------------------------------
+# -- Records that are never injected --------------------------------------------------------------
+
+RECORDS: dict[MemoryType, Payload] = {
+    MemoryType.PREFETCH_PATTERN: PrefetchPattern("src", ("src/core.py",), (), 9),
+    MemoryType.CONTEXT_COST: ContextCost("src", 12_000.0, 20_000.0, 9),
+    MemoryType.TASK_CALIBRATION: TaskCalibration("src", "native", 9.0, 4.0, 2.25, 9),
+}
+EVERY_MOMENT = [
+    ContextRequest(project=HERE),
+    ContextRequest(project=HERE, phase=Phase.IMPLEMENT),
+    OPENING,
+    ContextRequest(project=HERE, moment=Moment.PROMPT, query="Work in src: files, tokens, steps?"),
+    ContextRequest(project=HERE, moment=Moment.PLAN, query="Plan the work in src"),
+    ContextRequest(project=HERE, moment=Moment.PLAN, files=(LEDGER,), phase=Phase.DEFINE),
+]
 
 
-def pattern(engine: Engine, module: str, **more: object) -> str:
-    payload = PrefetchPattern(module, (f"{module}/core.py",), (), 9)
-    return inferred(
+@pytest.mark.feature("B9", "D7")
+@pytest.mark.parametrize("request_", EVERY_MOMENT, ids=lambda r: r.moment.value)
+@pytest.mark.parametrize("type_", RECORDS, ids=lambda t: t.value)
+def test_costs_calibrations_and_file_lists_are_never_injected(
+    engine: Engine, request_: ContextRequest, type_: MemoryType
+) -> None:
+    record = keep(
         engine,
-        f"Work in {module} starts by reading {module}/core.py",
-        "s1",
-        "s2",
-        type=MemoryType.PREFETCH_PATTERN,
-        modules=(module,),
-        files=(),
-        key=f"prefetch:{module}",
-        confidence=0.8,
-        payload=payload,
-        **more,
-    )
-
-
-@pytest.mark.feature("D5")
-def test_a_session_starts_with_what_is_usually_read(engine: Engine) -> None:
-    usual = pattern(engine, "src")
-    assert shown(engine, ContextRequest(project=HERE)) == [usual]
-    assert shown(engine, ContextRequest(project=HERE, phase=Phase.IMPLEMENT)) == [usual]
-    assert shown(engine, ContextRequest(project=HERE, phase=Phase.REFLECT)) == []
-
-
-@pytest.mark.feature("D5")
-def test_opening_a_file_tells_what_is_usually_read_with_its_module(engine: Engine) -> None:
-    usual = pattern(engine, "src")
-    pattern(engine, "docs")
-    assert shown(engine) == [usual]
-
-
-@pytest.mark.feature("D5")
-def test_a_pattern_that_is_not_sure_enough_is_not_said(engine: Engine) -> None:
-    inferred(
-        engine,
-        "Work in src starts by reading src/core.py",
-        "s1",
-        "s2",
-        type=MemoryType.PREFETCH_PATTERN,
+        "Work in src: files, tokens and steps of the plan",
+        type=type_,
         modules=("src",),
-        key="prefetch:src",
-        confidence=0.4,
-        payload=PrefetchPattern("src", ("src/core.py",)),
+        payload=RECORDS[type_],
+        pinned=True,
     )
-    assert shown(engine, ContextRequest(project=HERE)) == []
+    pack = build_context(engine, request_)
+    assert (pack.items, pack.more) == ((), ())
+    listed = engine.store.list(Filter(project=HERE, types=(type_,))).items
+    assert [memory.id for memory in listed] == [record]
+
+
+@pytest.mark.feature("B9", "D7")
+def test_records_of_many_modules_leave_room_for_what_may_be_injected(engine: Engine) -> None:
+    for number in range(30):
+        inferred(
+            engine,
+            f"Work in src/part{number} takes about {number},000 tokens a session",
+            "s1",
+            "s2",
+            type=MemoryType.CONTEXT_COST,
+            key=f"cost:{number}",
+            payload=ContextCost(f"src/part{number}", 1.0, 2.0, 2),
+        )
+    rule = inferred(engine, "Work in src counts tokens with the cl100k table", "s1", "s2")
+    asking = ContextRequest(
+        project=HERE, moment=Moment.PROMPT, query="How are tokens of a session in src counted?"
+    )
+    assert shown(engine, asking) == [rule]
 
 
 # -- The start of QA ------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def told(*calls: ToolCalled) -> list[BrowserFact]:
 )
 def test_tools_of_browsers_and_desktops_are_known_by_name(name: str) -> None:
     step = step_of(use(Teller(), name, text="Save"))
-    assert step.deed == "act"
+    assert step.kind == "act"
     assert step.target == "`Save`"
 
 

@@ -92,7 +92,9 @@ class BackgroundWorker:
         nothing_yet = not seen and not wk.path.exists()
         if nothing_yet or (self._seen == seen and not is_time):
             return None
-        report = drain_spool(wk, translate=self._translate, environment=self._environment)
+        report = drain_spool(
+            wk.engine, wk.settings, translate=self._translate, environment=self._environment
+        )
         if report.busy:
             return None
         # What came in meanwhile is not in `seen`, so the next look finds a difference.

@@ -221,8 +221,14 @@ class Observer:
         always reads."""
         from wellkept.app.observer.prefetch import prefetch_files
 
-        named = (files,) if isinstance(files, str) else tuple(files)
-        return prefetch_files(self._services, files=named, phase=phase)
+        services = self._services
+        return prefetch_files(
+            services.store,
+            project=services.project,
+            root=services.identity.root,
+            files=services.requests.files(files),
+            phase=phase,
+        )
 
     def together(self, file: str, *, limit: int = 20) -> list[LinkedFile]:
         """The files that go together with one, by history and by sessions, the surest first."""

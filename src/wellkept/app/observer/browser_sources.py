@@ -1,8 +1,8 @@
-"""Which source files a fact about a running application belongs to: those that the tool named,
-those whose text says what was acted on, and those that the page's address means.
+"""Finds the source files behind a browser fact: files the tool named, files that contain the
+element's label, and files that match the page address.
 
-A label, an id or a test id that stands in quotes or between tags of one or two files is theirs; one
-that stands in more says nothing. Files are read when the first fact asks.
+A label or id counts when it occurs, in quotes or between tags, in one or two files. Files are read
+on first use.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from wellkept.app.projects.resolver import resolve_project
 from wellkept.codegraph.index.source_files import list_files
 from wellkept.observe.browser.page_files import MAX_FILES, files_of_page
 
-_MOST_READ, _LARGEST_BYTES = 3_000, 300_000
-_SHORTEST = 4
+_MAX_FILES_READ, _MAX_FILE_BYTES = 3_000, 300_000
+_MIN_LABEL_CHARS = 4
 _SUFFIXES = (
     ".tsx", ".jsx", ".vue", ".svelte", ".astro", ".html", ".htm", ".php", ".erb", ".haml", ".jinja",
     ".jinja2", ".j2", ".twig", ".hbs", ".ejs", ".pug", ".cshtml", ".razor", ".templ", ".ts", ".js",
     ".py", ".rb", ".dart", ".swift", ".kt", ".xaml", ".qml",
 )  # fmt: skip
-_NO_SCREEN = re.compile(
+_IGNORED = re.compile(
     r"(?:^|/)(?:tests?|spec|__tests__|e2e|cypress|node_modules|vendor|dist|build|\.[^/]+)/"
     r"|[._](?:test|spec)\.|(?:^|/)test_|\.min\."
 )
@@ -39,21 +39,23 @@ _ROLE = re.compile(
 
 
 class BrowserSources:
-    """The files behind the screens of one project folder."""
+    """Source files of one project folder, searched by page and label."""
 
     def __init__(self, cwd: str | None) -> None:
         self._cwd = cwd
 
     def files_of(self, page: str, about: str, named: Sequence[str]) -> tuple[str, ...]:
-        """The files of a fact, the surest first."""
-        said = next((found for words in labels(about) if (found := self._saying(words))), ())
+        """The files of a fact, most certain first."""
+        by_label = next(
+            (found for label in labels(about) if (found := self._with_label(label))), ()
+        )
         by_page = files_of_page(page, named, self._known)
-        given = [file for file in by_page if any(file.endswith(name) for name in named)]
-        return tuple(dict.fromkeys((*given, *said, *by_page)))[:MAX_FILES]
+        by_tool = [file for file in by_page if any(file.endswith(name) for name in named)]
+        return tuple(dict.fromkeys((*by_tool, *by_label, *by_page)))[:MAX_FILES]
 
-    def _saying(self, words: str) -> tuple[str, ...]:
-        """Files that have these words in quotes or between tags; none where there are too many."""
-        plain = words.encode()
+    def _with_label(self, label: str) -> tuple[str, ...]:
+        """Files that contain a label in quotes or between tags; none when there are too many."""
+        plain = label.encode()
         pattern = re.compile(rb"[\"'`>]\s*" + re.escape(plain) + rb"\s*[\"'`<]")
         found = [
             path for path, text in self._texts.items() if plain in text and pattern.search(text)
@@ -72,15 +74,15 @@ class BrowserSources:
     @cached_property
     def _texts(self) -> dict[str, bytes]:
         wanted = [
-            p for p in sorted(self._known) if p.endswith(_SUFFIXES) and not _NO_SCREEN.search(p)
+            p for p in sorted(self._known) if p.endswith(_SUFFIXES) and not _IGNORED.search(p)
         ]
         root = self._root
-        texts = {path: _read(root / path) for path in wanted[:_MOST_READ]} if root else {}
+        texts = {path: _read(root / path) for path in wanted[:_MAX_FILES_READ]} if root else {}
         return {path: text for path, text in texts.items() if text}
 
 
 def labels(action: str) -> list[str]:
-    """What a part of the screen is called in an action such as "click `Save changes button`"."""
+    """The element labels in an action such as "click `Save changes button`"."""
     found: list[str] = []
     for quoted in _QUOTED.findall(action):
         selected = [str(match[match.lastindex or 0]) for match in _SELECTOR.finditer(quoted)]
@@ -88,12 +90,12 @@ def labels(action: str) -> list[str]:
         while (shorter := _ROLE.sub("", plain).strip("\"' ")) != plain:
             plain = shorter
         found += selected or [plain]
-    return [words for words in found if len(words) >= _SHORTEST]
+    return [label for label in found if len(label) >= _MIN_LABEL_CHARS]
 
 
 def _read(path: Path) -> bytes:
     try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_BYTES:
+        if path.is_symlink() or path.stat().st_size > _MAX_FILE_BYTES:
             return b""
         return path.read_bytes()
     except OSError:

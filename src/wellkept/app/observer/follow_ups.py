@@ -1,8 +1,7 @@
-"""What follows from sessions besides promotion: files that go together, what a module needs read,
-how the application behaves, and files that their commits moved or deleted.
+"""Learns from sessions beyond promotion: linked files, prefetch patterns, browser facts, renames.
 
-Each part is independent and can be done again: a failure in one project is told and keeps nothing
-else from being learned. Nothing crosses projects.
+Each part is independent and can be repeated. A failure in one project is reported and does not stop
+the others. Nothing crosses projects.
 """
 
 from __future__ import annotations
@@ -21,50 +20,52 @@ from wellkept.observe.browser.facts import learn_browser_facts
 
 
 def learn_from_sessions(engine: Engine, sessions: Sequence[SessionRecord]) -> list[str]:
-    """Learn from sessions of any projects; returns what went wrong."""
+    """Learn from sessions of any project; returns problems."""
     problems: list[str] = []
     for session in sessions:
-        problems += _tried(session.project, lambda s=session: _screens(engine, s))
+        problems += _attempt(session.project, lambda s=session: _learn_browser_facts(engine, s))
     for project in dict.fromkeys(session.project for session in sessions):
-        problems += _tried(project, lambda p=project: _files(engine, p))
+        problems += _attempt(project, lambda p=project: _learn_files(engine, p))
     return problems + follow_renames(engine, sessions)
 
 
 def follow_renames(engine: Engine, sessions: Iterable[SessionRecord]) -> list[str]:
-    """Let what is known follow files that commits moved or deleted in the folders of sessions;
-    costs next to nothing where none came. Returns what went wrong."""
+    """Update memories for files that commits renamed or deleted in the folders of sessions.
+
+    Cheap when there are no new commits. Returns problems.
+    """
     problems: list[str] = []
     for project, folder in _folders(sessions):
-        problems += _tried(project, lambda p=project, f=folder: _moves(engine, p, f))
+        problems += _attempt(project, lambda p=project, f=folder: _follow_renames(engine, p, f))
     return problems
 
 
-def _tried(project: str, step: Callable[[], None]) -> list[str]:
+def _attempt(project: str, step: Callable[[], None]) -> list[str]:
     try:
         step()
     except (UsageError, ConflictError) as error:
-        return [f"Not everything was learned in {project}: {error}"]
+        return [f"Learning in {project} is incomplete: {error}"]
     return []
 
 
-def _screens(engine: Engine, session: SessionRecord) -> None:
+def _learn_browser_facts(engine: Engine, session: SessionRecord) -> None:
     sources = BrowserSources(session.cwd)
     learn_browser_facts(
-        engine, project=session.project, session_id=session.id, files_of=sources.files_of
+        engine, project=session.project, session_id=session.id, find_files=sources.files_of
     )
 
 
-def _files(engine: Engine, project: str) -> None:
+def _learn_files(engine: Engine, project: str) -> None:
     link_sessions(engine, project)
     learn_prefetch(engine, project)
 
 
-def _moves(engine: Engine, project: str, folder: Path) -> None:
+def _follow_renames(engine: Engine, project: str, folder: Path) -> None:
     root = resolve_project(folder).root
     follow_history(engine, project=project, root=root, mark_deleted=True)
 
 
 def _folders(sessions: Iterable[SessionRecord]) -> list[tuple[str, Path]]:
-    """The folders that sessions were in, those that are still there."""
+    """The existing folders of sessions, by project."""
     named = dict.fromkeys((s.project, s.cwd) for s in sessions if s.cwd and "\0" not in s.cwd)
     return [(project, Path(cwd)) for project, cwd in named if Path(cwd).is_dir()]

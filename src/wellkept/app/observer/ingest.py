@@ -1,7 +1,7 @@
-"""Taking in what the hook processes caught: the observer, wired to this machine.
+"""Drains the spool of this user and learns from the sessions in it.
 
-How a client's payload becomes events is handed in as a function, because clients are above `app`.
-Which project an event belongs to follows from its own folder, never from where the drain runs.
+`translate` turns client payloads into events; it is passed in because clients are above `app`. The
+project of an event follows from the event's folder, not from where the drain runs.
 """
 
 from __future__ import annotations
@@ -42,95 +42,94 @@ _PROJECT_VARIABLE = "WELLKEPT_PROJECT"
 def drain_and_learn(
     wk: Wellkept, *, translate: Translate, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
-    """Take in everything that waits in this user's spool, unless another process is at it, let a
-    model sum up what is due, and see what it means for skills."""
-    report = drain_spool(wk, translate=translate, environment=environment)
+    """Drain this user's spool, unless another process does, then summarize and learn."""
+    report = drain_spool(wk.engine, wk.settings, translate=translate, environment=environment)
     return learn_skills(wk, summarize_and_learn(wk, report), environment=environment)
 
 
 def drain_spool(
-    wk: Wellkept,
+    engine: Engine,
+    settings: Settings,
     *,
     translate: Translate,
     environment: Mapping[str, str] | None = None,
     embedding_s: float = EMBEDDING_S,
 ) -> DrainReport:
-    """The part that one process does at a time: no text model is asked while others wait, and an
-    embedder only for so long."""
+    """Drain the spool under its lock: no text model, the embedder for at most `embedding_s`."""
     env = os.environ if environment is None else environment
     spool = SpoolFolder.of(env)
-    with spool.draining() as mine:
-        if not mine:
+    with spool.draining() as locked:
+        if not locked:
             return DrainReport(busy=True)
-        hurried = _Hurried(wk.engine, embedding_s)
+        limited = _TimeLimitedEngine(engine, embedding_s)
         report = drain(
-            hurried.engine,
+            limited.engine,
             spool,
             translate=translate,
-            environment=machine_environment(wk.engine.store, env),
-            rules=replace(drain_rules(wk.settings), daily_model_tokens=0),
+            environment=machine_environment(engine.store, env),
+            rules=replace(drain_rules(settings), daily_model_tokens=0),
         )
-        return replace(report, vectors_due=hurried.has_failed)
+        return replace(report, vectors_due=limited.has_failed)
 
 
-class _Hurried:
-    """The engine of one drain: an embedder that failed or was too slow is not asked again, and
-    what is kept without a vector gets it when nobody waits."""
+class _TimeLimitedEngine:
+    """The engine of one drain. After the embedder failed or timed out, memories are stored without
+    a vector; `summarize_and_learn` adds it later."""
 
     def __init__(self, engine: Engine, seconds: float) -> None:
         self.has_failed = False
         self.engine = replace(
             engine, embedder=self._embedder, on_embedding_failure=self._note_failure
         )
-        self._whole = engine
+        self._engine = engine
         self._seconds = seconds
-        self._patient: DeadlineEmbedder | None = None
+        self._limited_embedder: DeadlineEmbedder | None = None
 
     def _embedder(self) -> Embedder | None:
         if self.has_failed:
             return None
-        if self._patient is None and (found := self._whole.embedder()) is not None:
-            self._patient = DeadlineEmbedder(found, seconds=self._seconds)
-        return self._patient
+        if self._limited_embedder is None and (found := self._engine.embedder()) is not None:
+            self._limited_embedder = DeadlineEmbedder(found, seconds=self._seconds)
+        return self._limited_embedder
 
     def _note_failure(self, error: ProviderError) -> None:
         self.has_failed = True
-        self._whole.on_embedding_failure(error)
+        self._engine.on_embedding_failure(error)
 
 
 def summarize_and_learn(wk: Wellkept, report: DrainReport) -> DrainReport:
-    """Let a model sum up the sessions that a drain found due, and learn from those whose work has
-    held up; this may take minutes. Vectors that the drain had no time for are made first."""
+    """Compute missing vectors, summarize the sessions that are due with a model, and learn from
+    those that passed validation. May take minutes."""
     vectors = _fill_vectors(wk) if report.vectors_due else ()
     tokens = wk.settings.capture_daily_model_tokens
     model = summarize_sessions(wk.engine, report.due, daily_tokens=tokens)
     learned = wk.observer.learn(report.due).problems if report.due else ()
-    moved = _follow_commits(wk, [one for one in report.sessions if one not in report.due])
-    told = (*report.problems, *vectors, *learned, *moved)
-    return replace(report, model=model, problems=told)
+    others = [one for one in report.sessions if one not in report.due]
+    renamed = _follow_renames(wk.engine, others)
+    problems = (*report.problems, *vectors, *learned, *renamed)
+    return replace(report, model=model, problems=problems)
 
 
-def _follow_commits(wk: Wellkept, session_ids: Sequence[str]) -> list[str]:
-    """Somebody may have committed before a session began, so it is looked at with its first
-    events."""
+def _follow_renames(engine: Engine, session_ids: Sequence[str]) -> list[str]:
+    """Follow commits made before a session began, as soon as its first events arrive."""
     from wellkept.app.observer.follow_ups import follow_renames
 
-    found = map(wk.engine.store.get_session, session_ids)
-    return follow_renames(wk.engine, [session for session in found if session is not None])
+    found = map(engine.store.get_session, session_ids)
+    return follow_renames(engine, [session for session in found if session is not None])
 
 
 def _fill_vectors(wk: Wellkept) -> tuple[str, ...]:
     try:
         wk.fill_vectors()
     except ProviderError as error:
-        return (f"Vectors could not be made: {error}",)
+        return (f"Vectors could not be computed: {error}",)
     return ()
 
 
 def learn_skills(
     wk: Wellkept, report: DrainReport, *, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
-    """Judge the skills that sessions used which are over now, and look for new ones; by rule."""
+    """Rate the skills that finished sessions used, and look for new ones. By rule, no model."""
     if not report.due:
         return report
     from wellkept.app.skills.learn import learn_from
@@ -143,24 +142,24 @@ def learn_skills(
 def retry_events(
     wk: Wellkept, *, translate: Translate, environment: Mapping[str, str] | None = None
 ) -> DrainReport:
-    """Try once more what was set aside, and forget the record of what did not fit."""
+    """Retry events that were set aside, and clear the record of dropped ones."""
     spool = SpoolFolder.of(os.environ if environment is None else environment)
-    with spool.draining() as mine:
-        if not mine:
+    with spool.draining() as locked:
+        if not locked:
             return DrainReport(busy=True)
         spool.bring_back()
         spool.clear_dropped()
     return drain_and_learn(wk, translate=translate, environment=environment)
 
 
-def spool_status(wk: Wellkept, *, environment: Mapping[str, str] | None = None) -> SpoolStatus:
-    """What waits to be taken in, what did not fit, and what was set aside."""
+def spool_status(store: Store, *, environment: Mapping[str, str] | None = None) -> SpoolStatus:
+    """Events waiting in the spool, dropped ones, and those set aside."""
     spool = SpoolFolder.of(os.environ if environment is None else environment)
-    return spool.status(wk.engine.store)
+    return spool.status(store)
 
 
 def drain_rules(settings: Settings) -> DrainRules:
-    """The rules that the settings ask for."""
+    """The drain rules from the settings."""
     return DrainRules(
         turns_between_summaries=settings.capture_summary_turns,
         idle_minutes=settings.capture_idle_minutes,
@@ -169,7 +168,7 @@ def drain_rules(settings: Settings) -> DrainRules:
 
 
 def machine_environment(store: Store, environment: Mapping[str, str]) -> Environment:
-    """This machine as the observer sees it; answers are kept for as long as the world is."""
+    """The observer's view of this machine. Results are cached for its lifetime."""
     env = {name: value for name, value in environment.items() if name != _PROJECT_VARIABLE}
 
     @lru_cache(maxsize=256)
@@ -192,31 +191,31 @@ def _place(cwd: str | None, store: Store, environment: Mapping[str, str]) -> Pro
     root = identity.root.as_posix()
     return ProjectLocation(
         store.canonical_project(identity.identity),
-        tuple(dict.fromkeys((root, _as_given(cwd, root)))),
+        tuple(dict.fromkeys((root, _root_as_written(cwd, root)))),
     )
 
 
-def _as_given(cwd: str, root: str) -> str:
-    """The root by the path that the client knows it by, which may go through a link."""
+def _root_as_written(cwd: str, root: str) -> str:
+    """The root as the client writes it, which may contain a symbolic link."""
     try:
         below = Path(cwd).resolve().relative_to(root)
     except (OSError, RuntimeError, ValueError):
         return root
-    given = Path(cwd)
+    written = Path(cwd)
     for _ in below.parts:
-        given = given.parent
-    return given.as_posix()
+        written = written.parent
+    return written.as_posix()
 
 
 def read_git(folder: Path) -> GitState | None:
-    """Branch and commit of a checkout; None when it is none."""
+    """Branch and commit of a checkout; None outside a repository."""
     branch = _line(folder, "symbolic-ref", "--short", "-q", "HEAD")
     commit = _line(folder, "rev-parse", "--short", "-q", "--verify", "HEAD")
     return GitState(branch, commit) if branch or commit else None
 
 
 def commit_files(folder: str, sha: str) -> tuple[str, ...]:
-    """The files that a commit touched, named from the root of the repository."""
+    """The files changed by a commit, relative to the repository root."""
     if not _SHA.fullmatch(sha):
         return ()
     arguments = ("diff-tree", "--no-commit-id", "--name-only", "-r", "-z", "--root", sha)
@@ -226,7 +225,7 @@ def commit_files(folder: str, sha: str) -> tuple[str, ...]:
 
 
 def read_source(path: str) -> str | None:
-    """The text of a source file as it is now; None when it is gone, large or no text."""
+    """The current text of a source file; None when it is missing, too large or not text."""
     try:
         file = Path(path)
         if not file.is_file() or file.stat().st_size > MAX_SOURCE_BYTES:

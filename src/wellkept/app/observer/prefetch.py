@@ -1,39 +1,44 @@
-"""Files to read before work in a module begins, with their beginnings: what a session would
-otherwise spend its first steps on.
+"""`wk.observer.prefetch`: the beginnings of files that work in a module nearly always reads.
 
-Only files inside the project are read, as text, and never much of one.
+Only for callers that ask; nothing here is injected. Reads text files inside the project only, and a
+few thousand characters of each.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wellkept.core.code_modules import module_of
 from wellkept.core.payloads import PrefetchPattern
+from wellkept.core.query import Filter, Order
 from wellkept.core.records import record
 from wellkept.core.scratchpad import SignalKind
 from wellkept.core.text import clean
-from wellkept.core.types import Phase
-from wellkept.memory.context.candidates import is_work_on_code, may_be_pushed, prefetch
+from wellkept.core.types import MemoryType, Phase
+from wellkept.memory.context.candidates import may_be_pushed
 from wellkept.memory.file_presence import project_path
 from wellkept.memory.text.redaction import redact
 from wellkept.observe.learning.co_access import always_read_with, frequent_companions
 from wellkept.observe.learning.file_usage import FileUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from wellkept.app.wiring.services import Services
+    from wellkept.core.ports.store import Store
     from wellkept.core.scratchpad import SessionSignal
 
 MAX_FILES = 5
 MAX_CHARS = 3_000
-_LOOKED_AT = 5_000
+MIN_CONFIDENCE = 0.7
+_MAX_PATTERNS = 2
+_MAX_SIGNALS = 5_000
+_CODE_PHASES = (None, Phase.IMPLEMENT, Phase.REFINE)
 
 
 @record
 class PrefetchedFile:
-    """The beginning of a file; `is_cut` when there is more of it."""
+    """The beginning of a file. `is_cut`: the file is longer."""
 
     path: str
     text: str
@@ -41,47 +46,66 @@ class PrefetchedFile:
 
 
 def prefetch_files(
-    services: Services, *, files: Sequence[str] = (), phase: Phase | None = Phase.IMPLEMENT
+    store: Store,
+    *,
+    project: str,
+    root: Path,
+    files: Sequence[str] = (),
+    phase: Phase | None = Phase.IMPLEMENT,
 ) -> list[PrefetchedFile]:
-    """The files that work nearly always reads: that on `files` and on their modules, or, without
-    any, on what was worked on last. Nothing in a phase that does not change code."""
-    named = services.requests.files(files)
-    found: dict[str, None] = {}
-    if is_work_on_code(phase):
-        found |= dict.fromkeys(other for path in named for other in _read_with(services, path))
-    for offer in prefetch(services.engine, services.project, named, phase=phase):
-        pattern = offer.memory.payload
-        if isinstance(pattern, PrefetchPattern) and may_be_pushed(offer.memory):
-            found |= dict.fromkeys(pattern.always_read_files)
-    at_hand = set(named)
-    wanted = [path for path in found if path not in at_hand][:MAX_FILES]
-    read = (_beginning(services.identity.root, path) for path in wanted)
+    """The files that sessions on `files` and their modules nearly always read; without `files`,
+    those of the latest patterns. Empty in phases that do not change code."""
+    if phase not in _CODE_PHASES:
+        return []
+    found = dict.fromkeys(other for path in files for other in _read_with(store, project, path))
+    for pattern in _patterns(store, project, files):
+        found |= dict.fromkeys(pattern.always_read_files)
+    others = [path for path in found if path not in set(files)][:MAX_FILES]
+    read = (_beginning(root, path) for path in others)
     return [one for one in read if one is not None]
 
 
-def _read_with(services: Services, path: str) -> list[str]:
-    """What sessions on this very file nearly always used: a module may hold many kinds of work."""
+def _patterns(store: Store, project: str, files: Sequence[str]) -> Iterator[PrefetchPattern]:
+    where = Filter(
+        project=project,
+        types=(MemoryType.PREFETCH_PATTERN,),
+        stale=False,
+        min_confidence=MIN_CONFIDENCE,
+    )
+    if files:
+        modules = tuple(dict.fromkeys(module_of(path) for path in files))
+        hits = store.search_links(files=(), modules=modules, where=where, limit=_MAX_PATTERNS)
+        found = store.get([hit.id for hit in hits])
+    else:
+        found = store.list(where, order=Order.UPDATED, limit=_MAX_PATTERNS).items
+    for memory in found:
+        if isinstance(memory.payload, PrefetchPattern) and may_be_pushed(memory):
+            yield memory.payload
+
+
+def _read_with(store: Store, project: str, path: str) -> list[str]:
+    """Files that nearly all sessions on this file used. A module may hold many kinds of work."""
 
     def accesses(
         *, subjects: Sequence[str] = (), sessions: Sequence[str] = ()
     ) -> list[SessionSignal]:
-        return services.engine.store.signals(
-            project=services.project,
+        return store.signals(
+            project=project,
             kinds=(SignalKind.FILE_ACCESS,),
             subjects=subjects,
             sessions=sessions,
-            limit=_LOOKED_AT,
+            limit=_MAX_SIGNALS,
         )
 
-    mine = accesses(subjects=(path,))
-    if not mine:
+    own = accesses(subjects=(path,))
+    if not own:
         return []
-    others = frequent_companions(path, accesses(sessions=[one.session_id for one in mine]))
-    return always_read_with(mine, others, FileUsage(accesses(subjects=others))) if others else []
+    others = frequent_companions(path, accesses(sessions=[one.session_id for one in own]))
+    return always_read_with(own, others, FileUsage(accesses(subjects=others))) if others else []
 
 
 def _beginning(root: Path, path: str) -> PrefetchedFile | None:
-    """The beginning of a text file; None when it is gone, outside, or no text."""
+    """The beginning of a text file; None when it is gone, outside the project, or not text."""
     inside = project_path(path)
     if inside is None:
         return None

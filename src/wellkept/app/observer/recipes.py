@@ -1,5 +1,4 @@
-"""Recipes for a task: the steps that such work took here before, how often they held, and whether
-they still do."""
+"""`wk.observer.recipes`: finds the workflow recipes that fit a task, with staleness."""
 
 from __future__ import annotations
 
@@ -19,12 +18,12 @@ from wellkept.memory.recall.requests import RecallRequest
 if TYPE_CHECKING:
     from wellkept.app.wiring.services import Services
 
-USUAL_LIMIT = 2
+DEFAULT_LIMIT = 2
 
 
 @record
 class FoundRecipe:
-    """A recipe that fits a task. `stale_reason` says why not to rely on it as it is."""
+    """A recipe that fits a task. `stale_reason` says why it may be out of date."""
 
     memory: Memory
     recipe: WorkflowRecipe
@@ -32,13 +31,10 @@ class FoundRecipe:
     stale_reason: str | None = None
 
 
-def find_recipes(services: Services, task: str, *, limit: int = USUAL_LIMIT) -> list[FoundRecipe]:
-    """The recipes that fit a task, best first; those that may be out of date come with the reason.
-
-    Asking counts as a use, so that a recipe that is looked up does not fade.
-    """
+def find_recipes(services: Services, task: str, *, limit: int = DEFAULT_LIMIT) -> list[FoundRecipe]:
+    """The recipes that fit a task, best first. A lookup counts as a use and slows their decay."""
     if not task.strip():
-        raise UsageError("A recipe is looked for by the task.", hint="Say what is to be done.")
+        raise UsageError("The task is empty.", hint="Describe the task to find a recipe for.")
     request = RecallRequest(
         query=task,
         where=Filter(project=services.project, types=(MemoryType.WORKFLOW_RECIPE,)),

@@ -18,6 +18,8 @@ from wellkept.core.records import record, replace
 from wellkept.core.text import content_words, jaccard
 from wellkept.core.types import MemoryType, Phase, Scope
 from wellkept.memory.context.candidates import (
+    INJECTED_TYPES,
+    NEVER_INJECTED,
     TYPES_THAT_WARN,
     ContextCandidate,
     changing_together,
@@ -26,7 +28,6 @@ from wellkept.memory.context.candidates import (
     known_to_fail,
     may_be_pushed,
     own_notes,
-    prefetch,
     tied_to_files,
     weight,
 )
@@ -47,8 +48,6 @@ _PLANNING = (
     MemoryType.DECISION,
     MemoryType.REQUIREMENT,
     MemoryType.DEAD_END,
-    MemoryType.TASK_CALIBRATION,
-    MemoryType.CONTEXT_COST,
 )
 
 
@@ -140,7 +139,7 @@ def _check(request: ContextRequest) -> None:
 def _may_be_said(
     memory: Memory, request: ContextRequest, exists: Callable[[str], bool] | None
 ) -> bool:
-    if not may_be_pushed(memory):
+    if memory.type in NEVER_INJECTED or not may_be_pushed(memory):
         return False
     if memory.scope is Scope.SESSION and memory.session_id != request.session:
         return False
@@ -195,10 +194,8 @@ def _at_hand(engine: Engine, request: ContextRequest) -> Iterator[ContextCandida
         at_file = request.moment is Moment.FILE
         yield from tied_to_files(engine, project, files, warnings_only=at_file)
         yield from changing_together(engine, project, files)
-    if files or at_start:
-        yield from prefetch(engine, project, files, phase=request.phase)
-        if request.session:
-            yield from own_notes(engine, project, request.session, files)
+    if request.session and (files or at_start):
+        yield from own_notes(engine, project, request.session, files)
 
 
 def _standing(engine: Engine, request: ContextRequest) -> Iterator[ContextCandidate]:
@@ -230,7 +227,7 @@ def _relevant(engine: Engine, request: ContextRequest) -> Iterator[ContextCandid
         engine,
         RecallRequest(
             query=request.query,
-            where=Filter(project=request.project, stale=False, raw=False),
+            where=Filter(project=request.project, types=INJECTED_TYPES, stale=False, raw=False),
             limit=20,
             phase=request.phase or (Phase.DEFINE if planning else None),
             mode=request.mode,

@@ -15,19 +15,18 @@ from wellkept.core.ids import is_full_id
 from wellkept.core.memory import Memory
 from wellkept.core.query import Filter, Order
 from wellkept.core.records import record
-from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, Phase, Scope, Source
+from wellkept.core.types import TYPE_RULES, EvidenceKind, MemoryType, Scope, Source
 from wellkept.memory.engine import Engine
 from wellkept.memory.recall.recall import recall
 from wellkept.memory.recall.requests import RecallRequest, SearchMode
 
 TYPES_THAT_WARN = tuple(t for t, rule in TYPE_RULES.items() if rule.warns)
 MIN_WARNING_CONFIDENCE = 0.65
-MIN_PREFETCH_CONFIDENCE = 0.7
+MIN_E2E_CONFIDENCE = 0.7
 MIN_ACCESSES = 2
 TOGETHER = 0.6  # above this weight two files count as changing together
 _TOGETHER_CAP = 5
 _LOOKED_AT = 40
-_PREFETCH_CAP = 2
 _QA_CAP = 8
 _COMMAND_CHARS = 2_000
 _BETWEEN = r"&&|\|\||[;|\n]"
@@ -38,6 +37,11 @@ _QA = (
     r"|in (?:the|a) browser|click through"
     r"|(?:test|check|verify|validate) the (?:ui|app|page|screen))\b"
 )
+NEVER_INJECTED = frozenset(
+    {MemoryType.CONTEXT_COST, MemoryType.TASK_CALIBRATION, MemoryType.PREFETCH_PATTERN}
+)
+"""Records for people and planning tools that ask for them; as injected text they helped nobody."""
+INJECTED_TYPES = tuple(t for t in MemoryType if t not in NEVER_INJECTED)
 _SAID_ON_PURPOSE = frozenset(
     {Source.USER_TAUGHT, Source.AGENT_EXPLICIT, Source.QA_AUTO, Source.IMPORTED}
 )
@@ -132,38 +136,6 @@ def changing_together(
         yield ContextCandidate(memory, 2.0 + weight(memory), reason)
 
 
-def is_work_on_code(phase: Phase | None) -> bool:
-    """Whether files are about to be changed; nobody said otherwise."""
-    return phase in (None, Phase.IMPLEMENT, Phase.REFINE)
-
-
-def prefetch(
-    engine: Engine, project: str, files: Sequence[str], *, phase: Phase | None
-) -> Iterator[ContextCandidate]:
-    """What is usually read when a module is worked on: that of the files at hand, or, without
-    any, of the modules that were worked on last. Only for work on code."""
-    if not is_work_on_code(phase):
-        return
-    where = Filter(
-        project=project,
-        types=(MemoryType.PREFETCH_PATTERN,),
-        stale=False,
-        min_confidence=MIN_PREFETCH_CONFIDENCE,
-    )
-    if files:
-        from wellkept.core.code_modules import module_of
-
-        modules = tuple(dict.fromkeys(module_of(path) for path in files))
-        hits = engine.store.search_links(
-            files=(), modules=modules, where=where, limit=_PREFETCH_CAP
-        )
-        found: Sequence[Memory] = engine.store.get([hit.id for hit in hits])
-    else:
-        found = engine.store.list(where, order=Order.UPDATED, limit=_PREFETCH_CAP).items
-    for memory in found:
-        yield ContextCandidate(memory, 1.6 + weight(memory), "usually read for such work")
-
-
 # -- At a command ---------------------------------------------------------------------------------
 
 
@@ -254,7 +226,7 @@ def for_qa(
         project=project,
         types=(MemoryType.E2E_OBSERVATION,),
         stale=False,
-        min_confidence=MIN_PREFETCH_CONFIDENCE,
+        min_confidence=MIN_E2E_CONFIDENCE,
     )
     for memory in _e2e(engine, where, query, mode):
         seen = memory.payload

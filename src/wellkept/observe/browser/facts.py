@@ -1,16 +1,14 @@
-"""Facts about a running application, from the first sighting to a memory that can be relied on.
+"""Turns browser facts of sessions into memories.
 
-While events come in, the facts of a session are kept as its sightings, in the same transaction.
-Afterwards each becomes a memory of 0.75 confidence that waits for review; a second session that
-shows it lifts it to 0.9, and a session in which the same action works without trouble takes 0.2
-away. What a session itself finds out to be otherwise is withdrawn. Invariant: learning twice from a
-session equals learning once.
+While events are ingested, the facts of a session are stored as its signals in the same transaction.
+Afterwards each becomes a memory with confidence 0.75 that needs review. A second session raises it
+to 0.9; a session in which the same action works takes 0.2 away. A fact that the session itself
+disproves is withdrawn. Invariant: learning twice from a session equals learning once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, cast
 
 from wellkept.core.changes import Change, PutExplanation, PutSignals, Replace
@@ -30,6 +28,7 @@ from wellkept.memory.lifecycle.confidence import set_confidence
 from wellkept.memory.remember import remember
 from wellkept.observe.browser.rules import MAX_STEPS, BrowserFact, FactKind, facts, worked_at_once
 from wellkept.observe.browser.steps import BrowserState, BrowserStep, is_browser_call, read_step
+from wellkept.observe.learning.rules import digest
 from wellkept.observe.learning.save import (
     close_running_record,
     limit_evidence,
@@ -38,7 +37,7 @@ from wellkept.observe.learning.save import (
 )
 
 FindFiles: TypeAlias = Callable[[str, str, Sequence[str]], tuple[str, ...]]
-"""The files of the project that a page, an action on it, and files that a tool named stand for."""
+"""Maps a page, an action and files named by the tool to files of the project."""
 
 FIRST_CONFIDENCE = 0.75
 CONFIRMED_CONFIDENCE = 0.9
@@ -46,17 +45,17 @@ CONTRADICTED_BY = 0.2
 MAX_FACTS = 30
 MAX_WORKED = 60
 _RULE = "e2e"
-_TRAIL = "trail"
-_DOUBTED = "e2e_doubts"
+_STATE = "trail"
+_CONTRADICTIONS = "e2e_doubts"
 
 
 @record(kw_only=True)
-class _Trail:
-    """What is held of a session between two events: its last steps, the screen after them, what
-    worked at once, and facts that turned out to be otherwise."""
+class _SessionState:
+    """State between events: recent steps, the page after them, actions that worked at once, and
+    withdrawn facts."""
 
     steps: tuple[BrowserStep, ...] = ()
-    screen: BrowserState = field(default_factory=BrowserState)
+    page: BrowserState = field(default_factory=BrowserState)
     worked: tuple[str, ...] = ()
     withdrawn: tuple[str, ...] = ()
 
@@ -65,58 +64,61 @@ class _Trail:
 
 
 def browser_changes(store: Store, session: SessionRecord, events: Iterable[Event]) -> list[Change]:
-    """The sightings of a session with what these events add; nothing when none is of a screen."""
+    """The changed signals of a session; none when no event is a browser call."""
     calls = [event for event in events if isinstance(event, ToolCalled) and is_browser_call(event)]
     if not calls:
         return []
     known = store.signals(project=session.project, kinds=(SignalKind.E2E,), sessions=(session.id,))
     kept = {signal.subject: signal for signal in known}
-    trail = _load_trail(kept.pop(_TRAIL, None))
+    state = _load_state(kept.pop(_STATE, None))
     for call in calls:
-        read = read_step(call, trail.screen)
+        read = read_step(call, state.page)
         if read is None:
             continue
-        step, screen = read
-        for fact in facts(trail.steps, step):
-            trail = _withdrawn(trail, kept, fact)
-            kept[_subject(fact)] = _seen(session, fact, kept.get(_subject(fact)))
-        trail = _longer(trail, step, screen)
+        step, page = read
+        for fact in facts(state.steps, step):
+            state = _withdrawn(state, kept, fact)
+            kept[_subject(fact)] = _fact_signal(session, fact, kept.get(_subject(fact)))
+        state = _with_step(state, step, page)
     latest = list(kept.values())[-MAX_FACTS:]
-    held = _signal(session, _TRAIL, detail=cast("Json", payload_to_json(trail)))
-    return [PutSignals(session.project, session.id, (SignalKind.E2E,), (*latest, held))]
+    stored_state = _signal(session, _STATE, detail=cast("Json", payload_to_json(state)))
+    return [PutSignals(session.project, session.id, (SignalKind.E2E,), (*latest, stored_state))]
 
 
-def _withdrawn(trail: _Trail, kept: dict[str, SessionSignal], fact: BrowserFact) -> _Trail:
-    """What works after a while, or after something else was done, is not out of use."""
+def _withdrawn(
+    state: _SessionState, kept: dict[str, SessionSignal], fact: BrowserFact
+) -> _SessionState:
+    """Drop "cannot be used" facts about an action that works later."""
     if fact.kind not in ("timing", "precondition") or not fact.about:
-        return trail
+        return state
     wrong = [
         subject
         for subject, one in kept.items()
-        if isinstance(one.detail, dict)
-        and (one.detail.get("kind"), one.detail.get("about")) == ("ui_behavior", fact.about)
+        if (one.text("kind"), one.text("about")) == ("ui_behavior", fact.about)
     ]
     for subject in wrong:
         del kept[subject]
-    return replace(trail, withdrawn=(*trail.withdrawn, *wrong)[-MAX_FACTS:])
+    return replace(state, withdrawn=(*state.withdrawn, *wrong)[-MAX_FACTS:])
 
 
-def _longer(trail: _Trail, step: BrowserStep, screen: BrowserState) -> _Trail:
-    worked = worked_at_once(trail.steps, step)
-    smooth = dict.fromkeys((*trail.worked, worked) if worked else trail.worked)
+def _with_step(state: _SessionState, step: BrowserStep, page: BrowserState) -> _SessionState:
+    worked = worked_at_once(state.steps, step)
+    succeeded = dict.fromkeys((*state.worked, worked) if worked else state.worked)
     return replace(
-        trail,
-        steps=(*trail.steps, step)[-MAX_STEPS:],
-        screen=screen,
-        worked=tuple(smooth)[-MAX_WORKED:],
+        state,
+        steps=(*state.steps, step)[-MAX_STEPS:],
+        page=page,
+        worked=tuple(succeeded)[-MAX_WORKED:],
     )
 
 
 def _subject(fact: BrowserFact) -> str:
-    return blake2b(fact.subject.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return digest(fact.subject)
 
 
-def _seen(session: SessionRecord, fact: BrowserFact, before: SessionSignal | None) -> SessionSignal:
+def _fact_signal(
+    session: SessionRecord, fact: BrowserFact, before: SessionSignal | None
+) -> SessionSignal:
     detail: Json = {
         "kind": fact.kind,
         "content": fact.content,
@@ -140,35 +142,43 @@ def _signal(session: SessionRecord, subject: str, *, detail: Json) -> SessionSig
     )
 
 
-def _load_trail(signal: SessionSignal | None) -> _Trail:
+def _load_state(signal: SessionSignal | None) -> _SessionState:
     if signal is None or not isinstance(signal.detail, dict):
-        return _Trail()
+        return _SessionState()
     try:
-        return payload_from_json(_Trail, signal.detail)
+        return payload_from_json(_SessionState, signal.detail)
     except UsageError:
-        return _Trail()
+        return _SessionState()
 
 
 # -- Afterwards -----------------------------------------------------------------------------------
 
 
 def learn_browser_facts(
-    engine: Engine, *, project: str, session_id: str, files_of: FindFiles | None = None
+    engine: Engine, *, project: str, session_id: str, find_files: FindFiles | None = None
 ) -> list[str]:
-    """Turn what a session showed into memories, or into trust in those there are; returns the ids
-    of what was touched. `files_of` ties them to files of the project."""
+    """Save the facts of a session as memories, or adjust the confidence of known ones.
+
+    Returns the ids of the memories written. `find_files` links them to files of the project.
+    """
     seen = engine.store.signals(project=project, kinds=(SignalKind.E2E,), sessions=(session_id,))
-    shown = [one for one in seen if one.subject != _TRAIL]
-    touched = [_keep(engine, signal, files_of) for signal in shown]
-    trail = _load_trail(next((one for one in seen if one.subject == _TRAIL), None))
-    said = {one.subject for one in shown}
-    _take_back(engine, project, session_id, [one for one in trail.withdrawn if one not in said])
-    touched += _doubt(engine, project, session_id, frozenset(trail.worked), said)
+    shown = [one for one in seen if one.subject != _STATE]
+    touched = [_save(engine, signal, find_files) for signal in shown]
+    state = _load_state(next((one for one in seen if one.subject == _STATE), None))
+    shown_now = {one.subject for one in shown}
+    _close_withdrawn(
+        engine, project, session_id, [one for one in state.withdrawn if one not in shown_now]
+    )
+    touched += _apply_contradictions(
+        engine, project, session_id, frozenset(state.worked), shown_now
+    )
     return [one for one in touched if one]
 
 
-def _take_back(engine: Engine, project: str, session_id: str, subjects: Sequence[str]) -> None:
-    """Close what only this session said and then found out to be otherwise."""
+def _close_withdrawn(
+    engine: Engine, project: str, session_id: str, subjects: Sequence[str]
+) -> None:
+    """Close memories of withdrawn facts that only this session backs."""
     for subject in subjects:
         memory = engine.store.find_key(_key(subject), project=project, user_scope=False)
         if memory is not None and set(memory.provenance_sessions) == {session_id}:
@@ -179,19 +189,19 @@ def _key(subject: str) -> str:
     return f"{_RULE}:{subject}"
 
 
-def _keep(engine: Engine, signal: SessionSignal, files_of: FindFiles | None) -> str | None:
+def _save(engine: Engine, signal: SessionSignal, find_files: FindFiles | None) -> str | None:
     known = engine.store.find_key(_key(signal.subject), project=signal.project, user_scope=False)
-    draft = _draft(signal, files_of)
+    draft = _draft(signal, find_files)
     if draft is None or (known is not None and signal.session_id in known.provenance_sessions):
         return None
     confidence = FIRST_CONFIDENCE
     if known is not None:
-        # Seen again: the words of the first sighting stay, the session is added. Trust comes
-        # first, since a session that is named already is not looked at again.
+        # Seen again: keep the first text, add the session. Set the confidence first, because a
+        # session already in the provenance is skipped.
         draft = replace(draft, content=known.content, payload=known.payload)
         confidence = max(known.confidence, CONFIRMED_CONFIDENCE)
         set_confidence(engine, id=known.id, confidence=confidence)
-    elif _was_removed(engine, signal):
+    elif _is_forgotten(engine, signal):
         return None
     kept = remember(
         engine,
@@ -201,7 +211,7 @@ def _keep(engine: Engine, signal: SessionSignal, files_of: FindFiles | None) -> 
             Replace(
                 limit_evidence(replace(memory, confidence=confidence)), None, memory.updated_at
             ),
-            _explained(memory, signal),
+            _explain(memory, signal),
         ),
     ).memory
     seen = len(kept.provenance_sessions)
@@ -209,26 +219,24 @@ def _keep(engine: Engine, signal: SessionSignal, files_of: FindFiles | None) -> 
     return kept.id
 
 
-def _was_removed(engine: Engine, signal: SessionSignal) -> bool:
+def _is_forgotten(engine: Engine, signal: SessionSignal) -> bool:
     seen = engine.store.signals(
         project=signal.project, kinds=(SignalKind.E2E,), subjects=(signal.subject,)
     )
     return was_removed_by_user(engine, _key(signal.subject), len(seen), project=signal.project)
 
 
-def _draft(signal: SessionSignal, files_of: FindFiles | None) -> MemoryDraft | None:
-    detail: Mapping[str, Json] = signal.detail if isinstance(signal.detail, dict) else {}
-    kind, content, tool = (_text(detail, name) for name in ("kind", "content", "tool"))
-    page, about, files = _text(detail, "page"), _text(detail, "about"), detail.get("files")
+def _draft(signal: SessionSignal, find_files: FindFiles | None) -> MemoryDraft | None:
+    kind, content, tool = (signal.text(name) for name in ("kind", "content", "tool"))
+    page, about, named = signal.text("page"), signal.text("about"), signal.texts("files")
     if not (kind and content and tool):
         return None
-    named = [f for f in files if isinstance(f, str)] if isinstance(files, list) else []
     return MemoryDraft(
         content=content,
         type=MemoryType.E2E_OBSERVATION,
         key=_key(signal.subject),
         tags=("e2e", tool, kind),
-        files=files_of(page, about, named) if files_of is not None else (),
+        files=find_files(page, about, named) if find_files is not None else (),
         confidence=FIRST_CONFIDENCE,
         scope=Scope.GLOBAL,
         source=Source.MCP_AUTO,
@@ -241,12 +249,7 @@ def _draft(signal: SessionSignal, files_of: FindFiles | None) -> MemoryDraft | N
     )
 
 
-def _text(detail: Mapping[str, Json], name: str) -> str:
-    value = detail.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _explained(memory: Memory, signal: SessionSignal) -> Change:
+def _explain(memory: Memory, signal: SessionSignal) -> Change:
     sessions = limit_evidence(memory).provenance_sessions
     return PutExplanation(
         Explanation(
@@ -263,19 +266,19 @@ def _explained(memory: Memory, signal: SessionSignal) -> Change:
     )
 
 
-def _doubt(
-    engine: Engine, project: str, session_id: str, worked: frozenset[str], said: set[str]
+def _apply_contradictions(
+    engine: Engine, project: str, session_id: str, worked: frozenset[str], shown_now: set[str]
 ) -> list[str]:
-    """Facts that a session contradicts: the action they speak of worked without trouble."""
+    """Lower the confidence of facts whose action worked without an error in this session."""
     if not worked:
         return []
-    space = f"{_DOUBTED}/{project}"
+    space = f"{_CONTRADICTIONS}/{project}"
     where = Filter(project=project, include_user=False, types=(MemoryType.E2E_OBSERVATION,))
-    doubted: list[str] = []
+    contradicted: list[str] = []
     for memory in engine.store.iterate(where):
         about = memory.payload.action if isinstance(memory.payload, E2EObservation) else None
         subject = (memory.key or "").removeprefix(f"{_RULE}:")
-        if about not in worked or subject in said or not _can_be_doubted(memory):
+        if about not in worked or subject in shown_now or not _can_be_contradicted(memory):
             continue
         before = engine.store.get_value(space, memory.id)
         sessions = before if isinstance(before, list) else []
@@ -284,11 +287,11 @@ def _doubt(
         lower = max(0.0, round(memory.confidence - CONTRADICTED_BY, 3))
         engine.store.put_value(space, memory.id, [*sessions, session_id][-20:])
         set_confidence(engine, id=memory.id, confidence=lower)
-        doubted.append(memory.id)
-    return doubted
+        contradicted.append(memory.id)
+    return contradicted
 
 
-def _can_be_doubted(memory: Memory) -> bool:
-    """A tool's quirk shows now and then, and a way somewhere is not made wrong by another."""
+def _can_be_contradicted(memory: Memory) -> bool:
+    """Tool quirks are intermittent, and one path to a page does not disprove another."""
     kind = memory.payload.observation_type if isinstance(memory.payload, E2EObservation) else ""
     return kind in ("precondition", "timing", "ui_behavior") and not memory.user_verified

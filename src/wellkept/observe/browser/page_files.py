@@ -1,8 +1,8 @@
-"""Which files of a project a page of its application comes from, as far as names tell.
+"""Maps a page address to source files by name.
 
-A page `/orders/new` is looked for as frameworks lay pages out (`app/orders/new/page.tsx`,
-`pages/orders/new.vue`, `routes/orders.new.tsx`, `templates/orders/new.html`), else as a component
-of that name. Where too many files would fit, none is named. Pure: the files that there are come in.
+`/orders/new` matches the layouts of common frameworks (`app/orders/new/page.tsx`,
+`pages/orders/new.vue`, `routes/orders.new.tsx`, `templates/orders/new.html`), else a component of
+that name. When too many files match, none is returned. Pure: the known files are passed in.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _TEMPLATES = (
     ".ejs", ".pug", ".cshtml", ".razor", ".templ",
 )  # fmt: skip
 _ROOTS = frozenset({"app", "pages", "routes", "views", "templates", "screens"})
-_OWN_NAME = frozenset({"page", "+page", "index", "route", "view"})
+_INDEX_NAMES = frozenset({"page", "+page", "index", "route", "view"})
 _SUFFIX = re.compile(r"(?:-(?:page|view|screen|panel|component|container))+$")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _GROUP = re.compile(r"\(.*\)|@.*")
 _VARIABLE = re.compile(r"\[.*\]|\$.*|:.*|_id|<.*>")
-_NOT_MEANT = re.compile(
+_IGNORED = re.compile(
     r"(?:^|/)(?:tests?|__tests__|e2e|node_modules|dist|build)/|[._](?:test|spec)\."
 )
 
 
 def files_of_page(page: str, named: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Files that tools named themselves come first, then those that the page's address means."""
+    """The files of a page: those named by the tool first, then those matching the address."""
     found = dict.fromkeys(file for name in named for file in _ending_in(name, known))
     if page.startswith("/"):
-        found |= dict.fromkeys(_of_address(page, known))
+        found |= dict.fromkeys(_by_address(page, known))
     return tuple(found)[:MAX_FILES]
 
 
@@ -42,24 +42,24 @@ def _ending_in(name: str, known: Collection[str]) -> list[str]:
     return found if len(found) == 1 else []
 
 
-def _of_address(page: str, known: Collection[str]) -> list[str]:
+def _by_address(page: str, known: Collection[str]) -> list[str]:
     wanted = [part.casefold() for part in page.split("/") if part]
-    in_place: list[str] = []
+    by_folder: list[str] = []
     by_name: list[str] = []
     for file in sorted(known):
-        if not file.endswith(_COMPONENTS + _TEMPLATES) or _NOT_MEANT.search(file):
+        if not file.endswith(_COMPONENTS + _TEMPLATES) or _IGNORED.search(file):
             continue
         parts = list(_parts(file))
         if wanted in _below_roots(parts):
-            in_place.append(file)
+            by_folder.append(file)
         elif wanted and _tail(parts, len(wanted)) == wanted:
             by_name.append(file)
-    best = in_place or by_name
+    best = by_folder or by_name
     return best if len(best) <= MAX_FILES else []
 
 
 def _parts(file: str) -> Iterator[str]:
-    """The parts of a path as an address has them."""
+    """The parts of a path, normalised like an address."""
     *folders, name = file.split("/")
     stem, *_ = name.split(".") if name.endswith(_TEMPLATES) else (name.rpartition(".")[0],)
     for part in (*folders, *stem.split(".")):
@@ -70,11 +70,11 @@ def _parts(file: str) -> Iterator[str]:
 
 
 def _below_roots(parts: list[str]) -> list[list[str]]:
-    """What lies below each folder that holds pages, without a name that only says "this one"."""
-    places = [n for n, part in enumerate(parts[:-1]) if part in _ROOTS]
-    return [_tail(parts[n + 1 :], len(parts)) for n in places]
+    """The parts below each page folder, without index names such as `page`."""
+    roots = [n for n, part in enumerate(parts[:-1]) if part in _ROOTS]
+    return [_tail(parts[n + 1 :], len(parts)) for n in roots]
 
 
 def _tail(parts: list[str], count: int) -> list[str]:
-    own = parts[:-1] if parts and parts[-1] in _OWN_NAME else parts
+    own = parts[:-1] if parts and parts[-1] in _INDEX_NAMES else parts
     return own[-count:] if count else []

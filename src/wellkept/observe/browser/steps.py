@@ -1,9 +1,9 @@
-"""What an agent does to a running application through a browser or desktop tool, step by step.
+"""Reads calls of browser and desktop tools as steps.
 
-Tools are known by rule: by the server they come from, or by a verb that nothing else has. A step
-says what was done to which part of the screen, on which page, and what came of it. Elements are
-called by the names that the latest snapshot gave their references, so that a step has the same name
-whoever describes it. What was typed is never kept. Knows nothing of what steps mean.
+Tools are recognised by the name of their server or by an unambiguous verb. A step says what was
+done to which element, on which page, with what result. Elements get the names of the latest
+snapshot, so a step reads the same however the agent describes it. Typed text is never kept. Does
+not interpret steps.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ _VERBS: Mapping[ActionKind, str] = {
     " list_pages",
     "wait": "wait wait_for wait_for_selector wait_for_text sleep",
 }
-_DEEDS: Mapping[str, ActionKind] = {
-    verb: deed for deed, verbs in _VERBS.items() for verb in verbs.split()
+_KINDS: Mapping[str, ActionKind] = {
+    verb: kind for kind, verbs in _VERBS.items() for verb in verbs.split()
 }
-_TELLING = frozenset(
+_UNAMBIGUOUS = frozenset(
     "take_screenshot click_by_text fill_input get_page_structure send_keyboard_shortcut"
     " browser_click browser_navigate browser_snapshot".split()
 )
 _TYPES = re.compile(r"^(?:type|fill|send_keys|keyboard|select|upload|file_upload|drop)")
 _PRESSES = re.compile(r"^(?:press|send_keyboard)")
 _REFERENCES = ("target", "ref", "uid", "startTarget", "from_uid")
-_WORDS = (
+_DESCRIPTIONS = (
     "element", "label", "placeholder", "name", "startElement", "selector", "locator", "target",
 )  # fmt: skip
-_SHOWN = ("text", "textGone")  # words on the screen, of a tool that types none
+_VISIBLE_TEXT = ("text", "textGone")  # visible text, for tools that do not type
 _KEYS = ("key", "shortcut", "text")
 _WRAPPER = "send_command_to_electron"
-_PLACES = ("url", "page", "app", "path")
-_TYPED = ("text", "value", "values", "key", "promptText")
-_LISTS = ("fields", "elements")
+_PAGE_ARGUMENTS = ("url", "page", "app", "path")
+_TYPED_ARGUMENTS = ("text", "value", "values", "key", "promptText")
+_FORM_ARGUMENTS = ("fields", "elements")
 _REF = re.compile(r"^(?:f\d+)?[a-z]{0,2}\d+(?:_\d+)*$")
 _KEY = re.compile(r"(?:\w{3,7}\+)+\S{1,12}|F\d{1,2}|[A-Z][A-Za-z]{2,14}")
 _ROLE = re.compile(
@@ -79,16 +79,18 @@ _MOST_FIELDS = 6
 
 @record(kw_only=True)
 class BrowserStep:
-    """One thing done to a running application: on which `page`, and the `place` where it stood
-    afterwards. `tool` is the tool by its full name, `verb` what it does."""
+    """One action on a running application. `page` is the page before it, `place` the page after.
+
+    `tool` is the full tool name, `verb` what it does.
+    """
 
     tool: str
     verb: str
-    deed: ActionKind
+    kind: ActionKind
     target: str
     at_ms: int
     took_ms: int = 0
-    trouble: ErrorKind = "none"
+    error: ErrorKind = "none"
     needs: str = ""
     dialog: str = ""
     page: str = ""
@@ -99,12 +101,12 @@ class BrowserStep:
     @property
     def ok(self) -> bool:
         """Whether it worked."""
-        return self.trouble == "none"
+        return self.error == "none"
 
     @property
     def action(self) -> str:
-        """What was done, for people and for telling actions apart."""
-        if self.deed == "open":
+        """The action as text; equal actions have equal text."""
+        if self.kind == "open":
             return f"open {self.target}".strip()
         verb = re.sub(r"^browser_|_by_\w+$|_(?:element|input|page|option|text)$", "", self.verb)
         return f"{verb.replace('_', ' ')} {self.target}".strip()
@@ -112,8 +114,7 @@ class BrowserStep:
 
 @record(kw_only=True)
 class BrowserState:
-    """What is known of the screen between two steps: where it is, what its parts are called by
-    their references, and which of them were out of use."""
+    """The page between two steps: its address, element names by reference, and disabled ones."""
 
     place: str = ""
     title: str = ""
@@ -122,33 +123,32 @@ class BrowserState:
 
 
 def is_browser_call(call: ToolCalled) -> bool:
-    """Whether a tool call has to do with a screen."""
-    return _meant(call) is not None
+    """Whether a tool call is a browser or desktop action."""
+    return _parse_call(call) is not None
 
 
 def read_step(
-    call: ToolCalled, screen: BrowserState | None = None
+    call: ToolCalled, state: BrowserState | None = None
 ) -> tuple[BrowserStep, BrowserState] | None:
-    """The step that a tool call is and the screen after it; None when it has nothing to do with
-    one."""
-    meant = _meant(call)
-    if meant is None:
+    """The step of a tool call and the state after it; None for other tools."""
+    parsed = _parse_call(call)
+    if parsed is None:
         return None
-    verb, deed, given = meant.verb, meant.deed, meant.given
-    before = screen or BrowserState()
+    verb, kind, arguments = parsed.verb, parsed.kind, parsed.arguments
+    before = state or BrowserState()
     text = safe_text((call.error or call.output)[:_MAX_TEXT])
-    answer = read_result(text, failed=call.error is not None, typed=_typed(given))
-    target = _target(given, verb, deed, before.names, answer.named)
-    opened = target if deed == "open" and not target.startswith("`") else ""
+    answer = read_result(text, failed=call.error is not None, typed=_typed(arguments))
+    target = _target(arguments, verb, kind, before.names, answer.named)
+    opened = target if kind == "open" and not target.startswith("`") else ""
     place = answer.place or opened or before.place
     step = BrowserStep(
-        tool=meant.tool,
+        tool=parsed.tool,
         verb=verb,
-        deed=deed,
+        kind=kind,
         target=target,
         at_ms=to_ms(call.origin.at),
         took_ms=call.duration_ms or 0,
-        trouble=_trouble(answer, given, before),
+        error=_error(answer, arguments, before),
         needs=answer.needs,
         dialog=answer.dialog,
         page=opened or before.place,
@@ -160,32 +160,32 @@ def read_step(
 
 
 @record
-class _Meant:
-    """A call of a screen tool: what it does, by which tool, with what."""
+class _Call:
+    """A parsed tool call."""
 
     verb: str
     tool: str
-    deed: ActionKind
-    given: Mapping[str, Json]
+    kind: ActionKind
+    arguments: Mapping[str, Json]
 
 
-def _meant(call: ToolCalled) -> _Meant | None:
+def _parse_call(call: ToolCalled) -> _Call | None:
     if call.kind not in (ToolKind.MCP, ToolKind.OTHER):
         return None
     server, verb, tool = _parts(call.name)
-    if not (_SERVERS.search(server) or verb in _TELLING or tool == _WRAPPER):
+    if not (_SERVERS.search(server) or verb in _UNAMBIGUOUS or tool == _WRAPPER):
         return None
-    given = _given(call.input)
-    if tool == _WRAPPER:  # one tool for all that can be done to an Electron application
-        verb = tool = str(given.get("command"))
-        inside = given.get("args")
-        given = inside if isinstance(inside, dict) else {}
-    deed = _DEEDS.get(verb) or _DEEDS.get(verb.removeprefix("browser_"))
-    return _Meant(verb, tool, deed, given) if deed is not None else None
+    arguments = _arguments(call.input)
+    if tool == _WRAPPER:  # one tool that wraps every Electron command
+        verb = tool = str(arguments.get("command"))
+        inside = arguments.get("args")
+        arguments = inside if isinstance(inside, dict) else {}
+    kind = _KINDS.get(verb) or _KINDS.get(verb.removeprefix("browser_"))
+    return _Call(verb, tool, kind, arguments) if kind is not None else None
 
 
 def _after(before: BrowserState, step: BrowserStep, answer: ToolResult) -> BrowserState:
-    """References count until the next snapshot; an old one that is met again means the same."""
+    """References are valid until the next snapshot of another page."""
     names = dict(answer.names) if answer.names else before.names
     if answer.names and step.place == before.place:
         kept = {ref: name for ref, name in before.names.items() if ref not in names}
@@ -198,16 +198,16 @@ def _after(before: BrowserState, step: BrowserStep, answer: ToolResult) -> Brows
     )
 
 
-def _trouble(answer: ToolResult, given: Mapping[str, Json], before: BrowserState) -> ErrorKind:
-    """A tool that only says it waited in vain is met at an element that was out of use."""
-    refs = (given.get(name) for name in _REFERENCES)
-    if answer.trouble == "not_ready" and any(ref in before.blocked for ref in refs):
+def _error(answer: ToolResult, arguments: Mapping[str, Json], before: BrowserState) -> ErrorKind:
+    """A timeout at a disabled element counts as disabled."""
+    refs = (arguments.get(name) for name in _REFERENCES)
+    if answer.error == "not_ready" and any(ref in before.blocked for ref in refs):
         return "disabled"
-    return answer.trouble
+    return answer.error
 
 
 def _parts(name: str) -> tuple[str, str, str]:
-    """The server, the verb and the tool of `mcp__server__tool` and its kin."""
+    """The server, verb and tool of names such as `mcp__server__tool`."""
     plain_name = safe_text(name, limit=200).replace("MCP:", "").casefold()
     pieces = [piece for piece in re.split(r"__|[./:]", plain_name) if piece and piece != "mcp"]
     if not pieces:
@@ -221,55 +221,62 @@ def _parts(name: str) -> tuple[str, str, str]:
     return "_".join(pieces[:-1]), verb, verb
 
 
-_LONGEST_FIRST = sorted(_DEEDS, key=len, reverse=True)
+_LONGEST_FIRST = sorted(_KINDS, key=len, reverse=True)
 
 
-# -- What was meant -------------------------------------------------------------------------------
+# -- Arguments ------------------------------------------------------------------------------------
 
 
-def _given(told: str) -> Mapping[str, Json]:
+def _arguments(text: str) -> Mapping[str, Json]:
     try:
-        fields = cast("Json", json.loads(told)) if told else None
+        fields = cast("Json", json.loads(text)) if text else None
     except ValueError:
         return {}
     return fields if isinstance(fields, dict) else {}
 
 
-def _parts_of_form(given: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
-    """The fields of a form that is filled in at once; else the call itself."""
+def _form_fields(arguments: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    """The fields of a form filled in by one call; else the arguments themselves."""
     listed = [
-        item for name in _LISTS if isinstance(items := given.get(name), list) for item in items
+        item
+        for name in _FORM_ARGUMENTS
+        if isinstance(items := arguments.get(name), list)
+        for item in items
     ]
     parts = [item for item in listed if isinstance(item, dict)]
-    yield from parts[:_MOST_FIELDS] if parts else [given]
+    yield from parts[:_MOST_FIELDS] if parts else [arguments]
 
 
-def _typed(given: Mapping[str, Json]) -> list[str]:
-    """Whatever was typed or chosen: none of it may be kept."""
-    values = [part.get(name) for part in _parts_of_form(given) for name in _TYPED]
+def _typed(arguments: Mapping[str, Json]) -> list[str]:
+    """Typed or selected values; none of them may be kept."""
+    values = [part.get(name) for part in _form_fields(arguments) for name in _TYPED_ARGUMENTS]
     flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
     return [value for value in flat if isinstance(value, str)]
 
 
 def _target(
-    given: Mapping[str, Json],
+    arguments: Mapping[str, Json],
     verb: str,
-    deed: ActionKind,
+    kind: ActionKind,
     names: Mapping[str, str],
     named: Sequence[str],
 ) -> str:
-    """The part of the screen that was meant, or the page that was opened."""
-    if deed == "open":
-        names_place = (*_PLACES, "text") if verb == "navigate_to_hash" else _PLACES
-        place = next((v for name in names_place if isinstance(v := given.get(name), str) and v), "")
+    """The element acted on, or the page opened."""
+    if kind == "open":
+        page_arguments = (
+            (*_PAGE_ARGUMENTS, "text") if verb == "navigate_to_hash" else _PAGE_ARGUMENTS
+        )
+        place = next(
+            (v for name in page_arguments if isinstance(v := arguments.get(name), str) and v), ""
+        )
         return page_path(place) if "/" in place else _quoted(place)
-    parts = list(_parts_of_form(given))
+    parts = list(_form_fields(arguments))
     known = [_by_reference(part, names) for part in parts]
     if not all(known) and len(named) == len(parts):
-        known = [own or told for own, told in zip(known, named, strict=True)]
+        known = [own or text for own, text in zip(known, named, strict=True)]
     found = [name or _by_words(part, verb) for name, part in zip(known, parts, strict=True)]
     words = ", ".join(_quoted(name) for name in found if name)
-    return f"{words} to go" if words and "textGone" in given else words
+    return f"{words} to go" if words and "textGone" in arguments else words
 
 
 def _by_reference(part: Mapping[str, Json], names: Mapping[str, str]) -> str:
@@ -278,9 +285,9 @@ def _by_reference(part: Mapping[str, Json], names: Mapping[str, str]) -> str:
 
 
 def _by_words(part: Mapping[str, Json], verb: str) -> str:
-    """What the agent called it; of a tool that types, nothing that could have been typed."""
-    shown, keys = () if _TYPES.match(verb) else _SHOWN, _PRESSES.match(verb)
-    for name in _KEYS if keys else (*_WORDS[:1], *shown, *_WORDS[1:]):
+    """The agent's description; for typing tools, nothing that could have been typed."""
+    shown, keys = () if _TYPES.match(verb) else _VISIBLE_TEXT, _PRESSES.match(verb)
+    for name in _KEYS if keys else (*_DESCRIPTIONS[:1], *shown, *_DESCRIPTIONS[1:]):
         value = part.get(name)
         first = value[0] if isinstance(value, list) and value else value
         if not isinstance(first, str) or not first.strip() or _REF.match(first.strip()):

@@ -1,9 +1,8 @@
-"""What a browser or desktop tool answers, boiled down: where the application stands, what the parts
-of its screen are called, and which known kind of trouble there was.
+"""Parses results of browser and desktop tools: page, element names, kind of error.
 
-Answers echo what was typed and quote whatever a page says. So of an answer only this is kept: names
-and titles, cut short; a kind of trouble, by a fixed word; and a sentence that says what must hold
-first, when the tool itself or an alert says it. Held against recordings of real servers.
+Results echo typed text and quote pages, so only this is kept: shortened names and titles, an error
+kind from a fixed list, and a sentence that names a requirement when the tool or an alert states it.
+Tested against recordings of real servers.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ ErrorKind: TypeAlias = Literal[
 MAX_NAMES = 200
 NAME_CHARS = 60
 _SENTENCE_CHARS = 120
-_MESSAGE_CHARS = 300  # what is shorter is said by the tool; what is longer shows a page
+_MESSAGE_CHARS = 300  # shorter text is from the tool; longer text contains a page
 _HEAD_CHARS = 600
 _ALERT_LINES = 5
 
-_TROUBLES: tuple[tuple[ErrorKind, str], ...] = (
+_ERROR_PATTERNS: tuple[tuple[ErrorKind, str], ...] = (
     (
         "stale",
         r"\bref \S+ not found|\buid \S+ not found|stale (?:element|snapshot|ref)"
@@ -53,16 +52,16 @@ _TROUBLES: tuple[tuple[ErrorKind, str], ...] = (
     ("moving", r"not stable|(?:is|still) (?:loading|animating|opening|rendering)"),
     ("not_ready", r"not (?:visible|attached|yet)|not become interactive|timed? ?out"),
 )
-_KNOWN_TROUBLE: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(told, re.IGNORECASE)) for name, told in _TROUBLES
+_ERRORS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _ERROR_PATTERNS
 )
 _FAILED = re.compile(
     r"^(?:#+ ?)?(?:(?:\w*error|failed|exception)\b[ \t]*(?::|$)|(?:unable|failed) to |could not "
     r"|\w+ not found\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-# What the Electron server puts before every answer, also before that of a failure.
-_PRAISE = re.compile(r"\A(?:✅ (?:Result|Command \w+): )+")
+# Prefix of every Electron server result, failures included.
+_SUCCESS_PREFIX = re.compile(r"\A(?:✅ (?:Result|Command \w+): )+")
 _NEEDS = re.compile(
     r"(?:log ?in|sign ?in|authentication) (?:is )?required|not (?:logged|signed) in"
     r"|please (?:log|sign) in|unauthori[sz]ed|forbidden"
@@ -96,7 +95,7 @@ _ELEMENTS = re.compile(
 )
 _BLOCKED = re.compile(r"\[(?:disabled|readonly)\]|\b(?:disabled|readonly)\b")
 _ALERT = re.compile(r"^(?P<depth> *)(?:- |uid=\w+ )(?:alert|alertdialog|status)\b(?P<rest>.*)$")
-_SAYS = re.compile(r"\"((?:[^\"\\]|\\.)+)\"|: (?!/)([^\n]+)$")
+_QUOTED_TEXT = re.compile(r"\"((?:[^\"\\]|\\.)+)\"|: (?!/)([^\n]+)$")
 _CODE = re.compile(r"^```js\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LOCATED = re.compile(
     r"getBy\w+\('((?:[^'\\]|\\.)*)'(?:, \{ name: '((?:[^'\\]|\\.)*)')?"
@@ -110,9 +109,9 @@ _FILE = re.compile(
     r"(?:https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?/|(?<![\w/.:-]))"
     r"((?:[\w.@-]+/)+[\w.-]+\.(?:tsx|jsx|ts|js|mjs|vue|svelte|astro|html|css))\b"
 )
-_HERE = re.compile(r"|localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1|.*\.(?:localhost|local|test)")
+_LOCAL_HOST = re.compile(r"|localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1|.*\.(?:localhost|local|test)")
 _TAG = re.compile(r"<[^<>\n]{0,200}>?")
-_SPEAKS_TO_AGENTS = re.compile(
+_PROMPT_INJECTION = re.compile(
     r"\b(?:ignore|disregard|override|forget)\b.{0,40}\b(?:instruct|previous|prior|above|rules?)"
     r"|\b(?:system prompt|you are now|curl|wget|sudo|powershell|base64)\b|\w://|[|;$]\s*(?:ba|z)?sh\b",
     re.IGNORECASE,
@@ -122,10 +121,10 @@ _NUMBERS = re.compile(r"\b\d+(?:\.\d+)?(?:\s?ms|\s?s)?\b")
 
 @record(kw_only=True)
 class ToolResult:
-    """What an answer tells. `named` are the elements that the call went to, as far as it says;
-    `names` are those that can be called now, by their references."""
+    """A parsed result. `named` are the elements that the call acted on; `names` maps the current
+    references to element names."""
 
-    trouble: ErrorKind = "none"
+    error: ErrorKind = "none"
     needs: str = ""
     dialog: str = ""
     place: str = ""
@@ -137,14 +136,14 @@ class ToolResult:
 
 
 def read_result(text: str, *, failed: bool, typed: Iterable[str] = ()) -> ToolResult:
-    """What a safe text tells; nothing that was `typed` gets into it."""
-    text, failed = _PRAISE.sub("", text), failed or "❌" in text[:_HEAD_CHARS]
+    """Parse a sanitised text; nothing in `typed` gets into the result."""
+    text, failed = _SUCCESS_PREFIX.sub("", text), failed or "❌" in text[:_HEAD_CHARS]
     failed = failed or _FAILED.search(text[:_HEAD_CHARS]) is not None
     elements = list(_ELEMENTS.finditer(text))
     place, title = _place(text)
     dialog = _DIALOG.search(text) if not elements else None
     return ToolResult(
-        trouble=_trouble(text) if failed else "none",
+        error=_error_kind(text) if failed else "none",
         needs=_without(typed, _needs(text, failed=failed)),
         dialog=_without(typed, quotable(_first(dialog.groups()))) if dialog else "",
         place=place,
@@ -157,18 +156,18 @@ def read_result(text: str, *, failed: bool, typed: Iterable[str] = ()) -> ToolRe
 
 
 def quotable(text: str, *, limit: int = _SENTENCE_CHARS) -> str:
-    """Words of a page as they may be quoted: on one line, the same at every sighting, cut short;
-    nothing when they are meant for an agent that reads them."""
-    if _SPEAKS_TO_AGENTS.search(text):
+    """Page text that may be quoted: one line, numbers replaced, shortened. Empty when the text
+    looks like instructions to an agent."""
+    if _PROMPT_INJECTION.search(text):
         return ""
-    told = _NUMBERS.sub("N", _TAG.sub(" ", text).replace("\\", ""))
-    told = told.replace("`", "'").replace('"', "'")
-    return shorten(" ".join(told.split()), limit=limit).strip(" .:;-#")
+    plain = _NUMBERS.sub("N", _TAG.sub(" ", text).replace("\\", ""))
+    plain = plain.replace("`", "'").replace('"', "'")
+    return shorten(" ".join(plain.split()), limit=limit).strip(" .:;-#")
 
 
 def page_path(url: str) -> str:
-    """An address without its question and numbers, which differ from run to run; of this machine
-    also without the server. Nothing for a page that the browser made itself."""
+    """An address without query and ids, which differ between runs, and without a local host.
+    Empty for internal browser pages."""
     try:
         parts = urlsplit(url.strip("\"'<>),"))
         host = parts.hostname or ""
@@ -179,19 +178,19 @@ def page_path(url: str) -> str:
     routed = parts.fragment.startswith(("/", "!"))
     path = f"/{parts.fragment.lstrip('/!')}" if routed else parts.path.rstrip(".") or "/"
     path = re.sub(r"/[0-9a-f-]*\d[0-9a-f-]*(?=/|$)", "/N", path)
-    return quotable_path(path if _HERE.fullmatch(host) else f"{host}{path}")
+    return quotable_path(path if _LOCAL_HOST.fullmatch(host) else f"{host}{path}")
 
 
 def quotable_path(path: str) -> str:
-    """An address as it may stand in a sentence."""
+    """An address that may be quoted."""
     return "".join(path.split()).replace("`", "'").replace('"', "'")[:120]
 
 
 # -- Parts ----------------------------------------------------------------------------------------
 
 
-def _trouble(text: str) -> ErrorKind:
-    for name, known in _KNOWN_TROUBLE:
+def _error_kind(text: str) -> ErrorKind:
+    for name, known in _ERRORS:
         if known.search(text):
             return name
     return "failed"
@@ -209,9 +208,9 @@ def _place(text: str) -> tuple[str, str]:
 
 
 def _needs(text: str, *, failed: bool) -> str:
-    """What must hold first: said by a tool that failed or says little else, or by an alert."""
-    said = text if failed or len(text) < _MESSAGE_CHARS else "\n".join(_alerts(text))
-    found = _NEEDS.search(said)
+    """A stated requirement: from a failed or short result, or from an alert."""
+    stated = text if failed or len(text) < _MESSAGE_CHARS else "\n".join(_alerts(text))
+    found = _NEEDS.search(stated)
     return quotable(found[0]) if found else ""
 
 
@@ -221,17 +220,17 @@ def _alerts(text: str) -> Iterable[str]:
         alert = _ALERT.match(line)
         if alert is None:
             continue
-        told = [alert["rest"]]
+        parts = [alert["rest"]]
         for deeper in lines[number + 1 : number + 1 + _ALERT_LINES]:
             if len(deeper) - len(deeper.lstrip()) <= len(alert["depth"]):
                 break
-            told.append(deeper)
-        said = (found.groups() for part in told for found in _SAYS.finditer(part))
-        yield " ".join(map(_first, said))
+            parts.append(deeper)
+        stated = (found.groups() for part in parts for found in _QUOTED_TEXT.finditer(part))
+        yield " ".join(map(_first, stated))
 
 
 def _named(text: str, *, failed: bool) -> tuple[str, ...]:
-    """The elements that a call went to, by the code that the tool says it ran."""
+    """The elements that a call acted on, from the code that the tool reports."""
     code = text if failed else "\n".join(_CODE.findall(text))
     words = [found[2] or found[1] or found[3] for found in _LOCATED.finditer(code)]
     if clicked := _CLICKED.match(text):
@@ -254,13 +253,13 @@ def _ref(element: re.Match[str]) -> str:
 
 
 def _is_blocked(element: re.Match[str]) -> bool:
-    told = element[0].replace(f'"{element["name"] or element["words"] or ""}"', "")
-    return _BLOCKED.search(told) is not None
+    attributes = element[0].replace(f'"{element["name"] or element["words"] or ""}"', "")
+    return _BLOCKED.search(attributes) is not None
 
 
 def _first(words: Iterable[str | None]) -> str:
     return next((word for word in words if word), "")
 
 
-def _without(typed: Iterable[str], said: str) -> str:
-    return "" if any(len(word) > 2 and word in said for word in typed) else said
+def _without(typed: Iterable[str], stated: str) -> str:
+    return "" if any(len(word) > 2 and word in stated for word in typed) else stated

@@ -35,7 +35,7 @@ def status(*, as_json: bool = False) -> None:
     from wellkept.app.observer.ingest import spool_status
 
     with options.opened() as wk:
-        found = spool_status(wk)
+        found = spool_status(wk.engine.store)
     if as_json:
         output.print_json({"status": found, "waiting_bytes": found.waiting_bytes})
         return
