@@ -7,8 +7,8 @@ Each history (see `bench.replay_histories`) is caught into a spool, drained and 
 by session, as live capture does. Measured: the share of planted facts that are memories after the
 third session; promoted memories that do not hold, for each session, and the share of those that do;
 the share of redundant reads (files that an earlier session had read) in session 15 whose file
-`observer.prefetch` names when it is asked; how many of the moments where a warning would help had one; and
-the tokens said for each useful item.
+`observer.prefetch` names when it is asked; how many of the moments where a warning would help had
+one; and the tokens said for each useful item.
 
 What holds is judged without asking memory: what was planted; two files that the repository's whole
 history shows together; what most sessions of a module did use. Everything else is false.

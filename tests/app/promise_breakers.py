@@ -53,7 +53,7 @@ class Moody:
     def relay_text(self, memories: Sequence[Memory], *, to: str) -> Any:
         return None
 
-    def work_state(self, said: str) -> Any:
+    def work_state(self, text: str) -> Any:
         return {"when": datetime.now(tz=UTC)}
 
     def state_text(self, state: Mapping[str, Json]) -> str:

@@ -126,7 +126,7 @@ def test_a_verdict_that_nothing_can_follow_from_yet_says_so(wk: Wellkept) -> Non
     worked(wk, 1, proof=False)
     asked = {"verdict": "passed", "session": "session-001"}
     told = operation.run(wk, operation.read({**asked, "task": "the rate"}))
-    assert "A verdict on one sub-task counts once all of the work has one" in told.text()
+    assert "a verdict on one sub-task counts once the whole session has one" in told.text()
     assert told.structured()["note"] in told.text()
     assert "note" not in operation.run(wk, operation.read(asked)).structured()
 

@@ -17,11 +17,11 @@ from wellkept.memory.engine import Engine
 from wellkept.observe.ingest.drain import DrainRules, drain
 from wellkept.observe.model.session_summaries import (
     archived_material,
+    rewordable,
     session_memories,
     summarize_sessions,
     tokens_used_today,
 )
-from wellkept.observe.model.titles import rewordable
 from wellkept.observe.session.memory_changes import find_summary
 
 pytestmark = pytest.mark.feature("C8", "C3")

@@ -1,7 +1,6 @@
-"""The typed part of a memory that only some types carry.
+"""Typed payloads of memory types.
 
-A payload class is a frozen dataclass whose annotations are the schema that `core.codec` holds it
-to.
+Each is a frozen record; `core.codec` validates it against its annotations.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from wellkept.core.records import field, record
 
 @record
 class Decision(Payload):
-    """Why a choice was made, and what else was on the table."""
+    """Why a choice was made, and its alternatives."""
 
     rationale: str | None = None
     alternatives: tuple[str, ...] = ()
@@ -22,7 +21,7 @@ class Decision(Payload):
 
 @record
 class ErrorPattern(Payload):
-    """A recurring error and what mends it."""
+    """A recurring error and its fix."""
 
     error: str
     fix: str | None = None
@@ -32,7 +31,7 @@ class ErrorPattern(Payload):
 
 @record
 class PrefetchPattern(Payload):
-    """Files that are read whenever a module is worked on."""
+    """Files that sessions in a module nearly always or often read."""
 
     module_trigger: str
     always_read_files: tuple[str, ...] = ()
@@ -42,14 +41,14 @@ class PrefetchPattern(Payload):
 
 @record
 class WorkState(Payload):
-    """Where unfinished work stands; its contents belong to the methodology."""
+    """State of unfinished work; its fields belong to the methodology."""
 
     methodology_state: dict[str, Json] = field(default_factory=dict[str, Json])
 
 
 @record
 class CausalDependency(Payload):
-    """Touching one file means touching others."""
+    """Files that have to change together with one."""
 
     trigger_file: str
     dependent_files: tuple[str, ...] = ()
@@ -57,7 +56,7 @@ class CausalDependency(Payload):
 
 @record
 class TaskCalibration(Payload):
-    """How many steps work in a module really takes, against the plan."""
+    """Planned against actual steps of work in a module."""
 
     module: str
     methodology: str
@@ -69,8 +68,7 @@ class TaskCalibration(Payload):
 
 @record
 class E2EObservation(Payload):
-    """A fact about a running user interface, seen through a tool. `app_state` is the page that was
-    shown, `action` what was done there."""
+    """A fact about a running user interface. `app_state` is the page, `action` what was done."""
 
     observation_type: Literal[
         "precondition", "timing", "ui_behavior", "test_sequence", "mcp_gotcha"
@@ -82,7 +80,7 @@ class E2EObservation(Payload):
 
 @record
 class DeadEnd(Payload):
-    """An approach that was tried and given up."""
+    """An approach that was tried and abandoned."""
 
     approach_tried: str
     why_it_failed: str
@@ -92,7 +90,7 @@ class DeadEnd(Payload):
 
 @record
 class WorkUnitOutcome(Payload):
-    """How one unit of work ended."""
+    """Outcome of one work unit."""
 
     succeeded: bool
     files_modified: tuple[str, ...] = ()
@@ -114,7 +112,7 @@ class RecipeStep:
 
 @record
 class WorkflowRecipe(Payload):
-    """The steps that a class of task takes here."""
+    """The steps of a kind of task in this project."""
 
     task_pattern: str
     steps: tuple[RecipeStep, ...]
@@ -125,7 +123,7 @@ class WorkflowRecipe(Payload):
 
 @record
 class ContextCost(Payload):
-    """How many tokens work in a module takes up."""
+    """Token cost of work in a module."""
 
     module: str
     average_tokens_per_session: float
@@ -135,7 +133,7 @@ class ContextCost(Payload):
 
 @record
 class Episode(Payload):
-    """What was asked, what was done, how it went."""
+    """A task, the approach and its result."""
 
     outcome: Literal["success", "failure", "discovery"]
     task: str | None = None
@@ -146,7 +144,7 @@ class Episode(Payload):
 
 @record
 class Observation(Payload):
-    """Something that happened in a session and is worth knowing later."""
+    """An event of a session worth remembering."""
 
     kind: Literal["decision", "bugfix", "feature", "refactor", "discovery", "change"]
     title: str
@@ -164,14 +162,14 @@ class Observation(Payload):
 
 @record
 class Prompt(Payload):
-    """Something a person said to the agent: the how-manieth of its session."""
+    """A user prompt; `number` counts from 1 in its session."""
 
     number: int
 
 
 @record
 class SessionSummary(Payload):
-    """What a session was about and how far it got. `made_by` names a model, if one wrote it."""
+    """Summary of a session. `made_by`: written by rules or by a model."""
 
     request: str | None = None
     investigated: str | None = None

@@ -1,7 +1,6 @@
-"""Every number that learning from work turns on, as data; `docs/observer.md` lists them with their
-reasons.
+"""All thresholds of the observer. `docs/observer.md` explains them.
 
-Those of files that go together are in `fellows`, those of screens in `e2e`.
+Co-access thresholds are in `learning.co_access`, those of browser facts in `browser.facts`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from wellkept.core.types import MemoryType
 
 
 class Complexity(StrEnum):
-    """How large a piece of work is; it bounds what may be promoted of it."""
+    """Size of a piece of work; sets the cap on promotions."""
 
     TRIVIAL = "trivial"
     STANDARD = "standard"
@@ -26,9 +25,9 @@ class Complexity(StrEnum):
 
 @record(kw_only=True)
 class InferenceRule:
-    """When signals of one kind say something, and what they say.
+    """When signals of one kind become a memory, and of which type.
 
-    `min_sessions` is how many sessions must have shown it, `min_count` how often in all.
+    `min_sessions` counts sessions, `min_count` occurrences in all of them.
     """
 
     name: str
@@ -40,16 +39,16 @@ class InferenceRule:
     confidence: float = 0.65
 
 
-# -- Noticing -------------------------------------------------------------------------------------
+# -- Signals --------------------------------------------------------------------------------------
 
 CO_ACCESS_STEPS: Final = 3
 RE_EDIT_STEPS: Final = 5
 CONFUSING_READS: Final = 4
 DEAD_END_STEPS: Final = 20
 MAX_DWELL_MS: Final = 120_000
-"""A pause longer than this says that the person was away, not that the file was hard."""
+"""A longer pause means that the person was away."""
 
-# -- Bounds of a scratchpad, for each sheet -------------------------------------------------------
+# -- Limits of a scratchpad, per sub-task ---------------------------------------------------------
 
 MAX_TASKS: Final = 40
 MAX_FILES: Final = 120
@@ -130,20 +129,18 @@ RULES: Final[Mapping[str, InferenceRule]] = MappingProxyType(
 )
 
 SAME_INSTRUCTION_SIMILARITY: Final = 0.6
-"""Share of words that two sentences of a person have in common when they ask for the same."""
+"""Share of common words from which two instructions are the same."""
 MIN_REPEATS: Final = 2
-"""How often something must have been so that it was not by chance: what ended an error, sessions
-that met it, sessions that edited both of two files."""
+"""Repetitions that rule out chance: of a fix, of an error across sessions, of joint edits."""
 LINK_SHARE: Final = 0.6
-"""Two files depend on each other only when they came together in more than this share of the
-sessions that used either."""
+"""Two files are linked when used together in more than this share of sessions that used either."""
 FREQUENCY_WEIGHT, RECENCY_WEIGHT, NOVELTY_WEIGHT = 0.4, 0.3, 0.3
 RECENCY_HALF_LIFE_DAYS: Final = 30.0
 CAPS: Final[Mapping[Complexity, int]] = MappingProxyType(
     {Complexity.TRIVIAL: 2, Complexity.STANDARD: 10, Complexity.COMPLEX: 25}
 )
 EDITS_PER_CLOSING_EDIT: Final = 8
-"""A proof stands for all of the work when it saw this many edits for each that came after it."""
+"""A validation covers later edits when it saw this many edits for each of them."""
 INCREMENTAL_ABOVE_TASKS: Final = 5
 CONSOLIDATED_FROM_TASKS: Final = 10
 TRIVIAL_FILES, TRIVIAL_STEPS = 1, 15
@@ -155,7 +152,7 @@ RECIPE_STEPS: Final = 4
 RECIPE_WINDOW_DAYS: Final = 30
 RECIPE_UNUSED_DAYS: Final = 60
 SAME_RECIPE_OVERLAP: Final = 0.7
-"""Share of the shorter one's steps that two recipes must have in common to be one."""
+"""Share of the shorter recipe's steps from which two recipes are the same."""
 
 # -- Costs ----------------------------------------------------------------------------------------
 

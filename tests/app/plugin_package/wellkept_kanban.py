@@ -29,8 +29,8 @@ class Kanban:
     def relay_text(self, memories: Sequence[Memory], *, to: str) -> str:
         return f"{to}: " + " | ".join(memory.content for memory in memories)
 
-    def work_state(self, said: str) -> Mapping[str, Json]:
-        return {"column": "doing"} if "doing" in said else {}
+    def work_state(self, text: str) -> Mapping[str, Json]:
+        return {"column": "doing"} if "doing" in text else {}
 
     def state_text(self, state: Mapping[str, Json]) -> str:
         return f"The card is in {state.get('column')}."

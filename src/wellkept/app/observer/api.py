@@ -1,6 +1,6 @@
-"""`wk.observer`: what is learned from sessions, wired to this machine.
+"""`wk.observer`: learns from sessions, records QA verdicts, and explains memories.
 
-Runs after a drain or an import, never while others wait for events; and on a QA verdict at once.
+Learning runs after a drain or an import, outside the spool lock, and at once on a QA verdict.
 """
 
 from __future__ import annotations
@@ -46,33 +46,33 @@ if TYPE_CHECKING:
     from wellkept.app.wiring.keyword_types import Names
     from wellkept.app.wiring.services import Services
 
-_LISTED = 20
-_MOST_LEFT = 1_000
-_MOST_WAITING, _WAITING_DAYS = 20, 2
+_DEFAULT_LIMIT = 20
+_MAX_UNPROCESSED = 1_000
+_MAX_WAITING, _WAITING_DAYS = 20, 2
 
 
 @record(kw_only=True)
 class LearningReport:
-    """What became of some sessions."""
+    """Results of learning from several sessions."""
 
     reports: tuple[PromotionReport, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
     def promoted(self) -> tuple[str, ...]:
-        """The memories that are new."""
+        """The ids of new memories."""
         return tuple(made for report in self.reports for made in report.promoted)
 
 
 _NOT_YET = (
-    "Noted; nothing could be promoted yet. A verdict on one sub-task counts once all of the work"
+    "Recorded. Nothing is promoted yet: a verdict on one sub-task counts once the whole session"
     " has one, or when there are more than five sub-tasks."
 )
 
 
 @record(kw_only=True)
 class VerdictResult:
-    """What a verdict led to: error patterns from what QA found, and a promotion if it passed."""
+    """Result of a verdict: error patterns from QA issues, and the promotion if there was one."""
 
     session_id: str
     error_patterns: tuple[str, ...] = ()
@@ -80,13 +80,13 @@ class VerdictResult:
 
     @property
     def note(self) -> str:
-        """Why nothing could follow yet; empty when something did."""
+        """Why nothing was promoted yet; empty otherwise."""
         return "" if self.report else _NOT_YET
 
 
 @record(kw_only=True)
 class MemoryReason:
-    """A memory and why it is there. Without an explanation its evidence has to do."""
+    """A memory and its explanation, if it has one."""
 
     memory: Memory
     explanation: Explanation | None = None
@@ -94,7 +94,7 @@ class MemoryReason:
 
 @record(kw_only=True)
 class ObservedSession:
-    """A scratchpad in short, with how its work stands."""
+    """Summary of a scratchpad, with its validation."""
 
     session_id: str
     state: ScratchpadStatus
@@ -109,7 +109,7 @@ class ObservedSession:
 
 @record(kw_only=True)
 class ObserverStatus:
-    """What the observer holds of a project: open work, sightings, and what it concluded last."""
+    """Observer data of a project: open work, signal counts, latest conclusions, rules."""
 
     sessions: tuple[ObservedSession, ...] = ()
     signals: tuple[tuple[str, int], ...] = ()
@@ -117,10 +117,10 @@ class ObserverStatus:
     rules: tuple[InferenceRule, ...] = ()
 
 
-_RUNNING: Mapping[MemoryType, str] = MappingProxyType(
+_RUNNING_RECORDS: Mapping[MemoryType, str] = MappingProxyType(
     {
-        MemoryType.WORK_UNIT_OUTCOME: "what a unit of work that passed came to",
-        MemoryType.WORK_STATE: "where work stands that nobody has settled",
+        MemoryType.WORK_UNIT_OUTCOME: "outcome of a unit of work that passed",
+        MemoryType.WORK_STATE: "state of work that is not validated",
         MemoryType.CONTEXT_COST: "average and 90th percentile over the latest 30 sessions",
         MemoryType.TASK_CALIBRATION: "steps planned against steps done, for each module",
     }
@@ -141,13 +141,13 @@ class Observer:
         with_vectors: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> LearningReport:
-        """Promote what sessions of any project showed, the earliest first; and what others left
-        behind that did not live to do so. Without vectors, a re-index has to make them."""
+        """Promote sessions of any project, earliest first, including those that an interrupted
+        process left. Without vectors, a re-index has to compute them."""
         engine = self._services.engine
         engine = engine if with_vectors else replace(engine, embedder=lambda: None)
         store = engine.store
         waiting = set(self._waiting()) - set(session_ids)
-        names = dict.fromkeys((*session_ids, *self._left_behind(), *sorted(waiting)))
+        names = dict.fromkeys((*session_ids, *self._unprocessed(), *sorted(waiting)))
         found = [one for name in names if (one := store.get_session(name))]
         found.sort(key=lambda session: (session.last_event_at, session.id))
         reports: list[PromotionReport] = []
@@ -159,11 +159,11 @@ class Observer:
                     reports.append(report)
                     waiting.discard(session.id)
             except (UsageError, ConflictError) as error:
-                problems.append(f"Nothing was learned from session {session.id}: {error}")
+                problems.append(f"Learning from session {session.id} failed: {error}")
             if progress is not None:
                 progress(number, len(found))
         problems += learn_from_sessions(engine, [one for one in found if one.id not in waiting])
-        self._tidy()
+        self._drop_old_scratchpads()
         return LearningReport(reports=tuple(reports), problems=tuple(problems))
 
     def verdict(
@@ -176,19 +176,19 @@ class Observer:
         issues: Sequence[QaIssue] = (),
         complexity: str | None = None,
     ) -> VerdictResult:
-        """Say whether a session's work, or one sub-task of it, held up."""
+        """Record whether a session's work, or one sub-task of it, passed."""
         size = parse_choice(Complexity, complexity, what="complexity") if complexity else None
         engine = self._services.engine
-        pad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
+        scratchpad = record_verdict(engine, session_id, verdict, detail=detail, task=task)
         session = engine.store.get_session(session_id)
         assert session is not None
         rules = self._rules(session, complexity=size)
         made = save_issues(
             engine,
             issues,
-            project=pad.project,
+            project=scratchpad.project,
             session_id=session_id,
-            unit=work_unit_of(session, pad, task=task, methodology=rules.methodology),
+            unit=work_unit_of(session, scratchpad, task=task, methodology=rules.methodology),
         )
         report = promote(engine, session_id, rules=rules)
         ids = tuple(memory.id for memory in made)
@@ -209,7 +209,7 @@ class Observer:
         return add_note(self._services.engine, session, content, type=type, files=named)
 
     def recipes(self, task: str, *, limit: int = 2) -> list[FoundRecipe]:
-        """The recipes that fit a task, best first, each with whether it still holds."""
+        """The recipes that fit a task, best first, each with its staleness."""
         from wellkept.app.observer.recipes import find_recipes
 
         return find_recipes(self._services, task, limit=limit)
@@ -217,8 +217,8 @@ class Observer:
     def prefetch(
         self, files: Names = (), *, phase: Phase | None = Phase.IMPLEMENT
     ) -> list[PrefetchedFile]:
-        """The beginnings of files that work on these, or on what was worked on last, nearly
-        always reads."""
+        """The beginnings of files that work on `files`, or in the latest modules, nearly always
+        reads."""
         from wellkept.app.observer.prefetch import prefetch_files
 
         services = self._services
@@ -231,63 +231,71 @@ class Observer:
         )
 
     def together(self, file: str, *, limit: int = 20) -> list[LinkedFile]:
-        """The files that go together with one, by history and by sessions, the surest first."""
+        """The files related to one by git history and sessions, highest weight first."""
         from wellkept.app.graph.co_change import linked_files
 
         (name,) = self._services.requests.files(file)
         return linked_files(self._services.engine, self._services.project, name, limit=limit)
 
     def why(self, memory: Memory) -> MemoryReason:
-        """Why a memory is there: as it was noted, or, for a record that is written anew with each
-        session, by the rule that its type names."""
+        """Why a memory exists: its stored explanation, or one derived from its type for running
+        records."""
         found = self._services.engine.store.explanations([memory.id])
-        return MemoryReason(memory=memory, explanation=found.get(memory.id) or _running(memory))
+        return MemoryReason(
+            memory=memory, explanation=found.get(memory.id) or _explain_running(memory)
+        )
 
-    def status(self, *, project: str | None = None, limit: int = _LISTED) -> ObserverStatus:
-        """What is held of a project, this one unless another is named."""
-        store, home = self._services.engine.store, project or self._services.project
-        pads = store.scratchpads(project=home, limit=limit)
-        counts = store.count_signals(project=home)
+    def status(self, *, project: str | None = None, limit: int = _DEFAULT_LIMIT) -> ObserverStatus:
+        """Observer data of this project, or of `project`."""
+        store, project = self._services.engine.store, project or self._services.project
+        scratchpads = store.scratchpads(project=project, limit=limit)
+        counts = store.count_signals(project=project)
         return ObserverStatus(
-            sessions=tuple(map(self._observed, pads)),
+            sessions=tuple(map(self._summary, scratchpads)),
             signals=tuple((kind.value, counts[kind]) for kind in SignalKind if kind in counts),
-            latest=tuple(store.latest_explanations(project=home, limit=limit)),
+            latest=tuple(store.latest_explanations(project=project, limit=limit)),
             rules=tuple(RULES.values()),
         )
 
-    def _left_behind(self) -> list[str]:
-        """Sessions that are over and that nobody has looked at."""
+    def _unprocessed(self) -> list[str]:
+        """Sessions that are over and were not processed."""
         engine, idle = self._services.engine, self._services.settings.capture_idle_minutes
-        pads = engine.store.scratchpads(
-            project=None, statuses=(ScratchpadStatus.OPEN,), limit=_MOST_LEFT
+        scratchpads = engine.store.scratchpads(
+            project=None, statuses=(ScratchpadStatus.OPEN,), limit=_MAX_UNPROCESSED
         )
-        sessions = map(engine.store.get_session, [pad.session_id for pad in pads])
+        sessions = map(
+            engine.store.get_session, [scratchpad.session_id for scratchpad in scratchpads]
+        )
         return [one.id for one in sessions if one and is_over(engine, one, idle_minutes=idle)]
 
     def _waiting(self) -> list[str]:
-        """Sessions of the last days that wait for a word: somebody may have committed their work
-        meanwhile."""
+        """Recent sessions that wait for validation: their work may be committed by now."""
         since = self._services.clock() - timedelta(days=_WAITING_DAYS)
-        pads = self._services.engine.store.scratchpads(
-            project=None, statuses=(ScratchpadStatus.WAITING,), limit=_MOST_WAITING
+        scratchpads = self._services.engine.store.scratchpads(
+            project=None, statuses=(ScratchpadStatus.WAITING,), limit=_MAX_WAITING
         )
-        return [pad.session_id for pad in pads if pad.updated_at >= since]
+        return [
+            scratchpad.session_id for scratchpad in scratchpads if scratchpad.updated_at >= since
+        ]
 
-    def _observed(self, pad: Scratchpad) -> ObservedSession:
-        session = self._services.engine.store.get_session(pad.session_id)
+    def _summary(self, scratchpad: Scratchpad) -> ObservedSession:
+        session = self._services.engine.store.get_session(scratchpad.session_id)
         rules = self._rules(session) if session else PromotionRules()
         return ObservedSession(
-            session_id=pad.session_id,
-            state=pad.state,
+            session_id=scratchpad.session_id,
+            state=scratchpad.state,
             validation=validate_session(
-                pad, over=True, commit_exists=rules.commit_exists, find_commit=rules.find_commit
+                scratchpad,
+                over=True,
+                commit_exists=rules.commit_exists,
+                find_commit=rules.find_commit,
             ),
-            steps=pad.step,
-            files=len({file.path for task in pad.tasks for file in task.files}),
-            errors=sum(len(task.errors) for task in pad.tasks),
-            notes=len(pad.notes),
-            failed_runs=pad.failed_runs,
-            promoted=pad.promoted_count,
+            steps=scratchpad.step,
+            files=len({file.path for task in scratchpad.tasks for file in task.files}),
+            errors=sum(len(task.errors) for task in scratchpad.tasks),
+            notes=len(scratchpad.notes),
+            failed_runs=scratchpad.failed_runs,
+            promoted=scratchpad.promoted_count,
         )
 
     def _rules(
@@ -307,19 +315,18 @@ class Observer:
             methodology=methodology_of(self._services, session),
         )
 
-    def _tidy(self) -> None:
-        """Signals of settled work are aggregated by now and go after a week; work that nobody
-        settled is waited for a little longer."""
+    def _drop_old_scratchpads(self) -> None:
+        """Drop scratchpads of settled work after a week, others later."""
         now, store = self._services.clock(), self._services.engine.store
         settled = (ScratchpadStatus.PROMOTED, ScratchpadStatus.FAILED)
         store.drop_scratchpads(before=now - timedelta(days=SIGNAL_DAYS), statuses=settled)
         store.drop_scratchpads(before=now - timedelta(days=UNSETTLED_DAYS))
 
 
-def _running(memory: Memory) -> Explanation | None:
-    """Why a running record is there, from what it carries itself."""
-    told = _RUNNING.get(memory.type)
-    if told is None or memory.source is not Source.OBSERVER_INFERRED:
+def _explain_running(memory: Memory) -> Explanation | None:
+    """The explanation of a running record, from its own evidence."""
+    reason = _RUNNING_RECORDS.get(memory.type)
+    if reason is None or memory.source is not Source.OBSERVER_INFERRED:
         return None
     sessions = [e.ref for e in memory.evidence if e.kind is EvidenceKind.SESSION]
     return Explanation(
@@ -330,5 +337,5 @@ def _running(memory: Memory) -> Explanation | None:
         at=memory.updated_at,
         validated_by="its sessions",
         sessions=tuple(sessions),
-        signals=(told,),
+        signals=(reason,),
     )

@@ -1,7 +1,7 @@
-"""`wk.methodology`: the way of working in use, and the others that are installed.
+"""`wk.methodology`: the methodology in use, and the others that are installed.
 
-Switching changes how phases are named and units of work are recognised from then on, and nothing
-that is kept: memories of another methodology stay, are found, and rank the same.
+Switching changes phase names and work unit detection from then on. Stored memories do not change,
+and those of another methodology rank the same.
 """
 
 from __future__ import annotations
@@ -31,51 +31,51 @@ _PAGES = 25
 
 
 class Methodologies:
-    """The ways of working that this project can choose from."""
+    """The methodologies available to this project."""
 
     def __init__(self, services: Services, *, plugins: Plugins | None = None) -> None:
         self._services = services
-        self._given = plugins
+        self._plugins = plugins
 
     @property
     def plugins(self) -> Plugins:
-        """What is installed."""
+        """The installed plugins."""
         from wellkept.app.wiring.plugins import installed_plugins
 
-        return self._given or installed_plugins()
+        return self._plugins or installed_plugins()
 
     @property
     def active(self) -> Methodology:
-        """The one that the settings name; NotFoundError when it is not installed."""
+        """The methodology in the settings; NotFoundError when it is not installed."""
         return self.plugins.methodology(self._services.settings.methodology)
 
     @property
     def usable(self) -> Methodology:
-        """The one in use, or the usual one where that is not installed: for what nobody asked."""
+        """The active methodology, or the default one when it is not installed."""
         try:
             return self.active
         except NotFoundError:
             return self.plugins.methodology(DEFAULT)
 
     def all(self) -> list[Methodology]:
-        """Every one that is installed."""
+        """All installed methodologies."""
         return list(self.plugins.methodologies.values())
 
     def phase(self, name: str) -> Phase:
-        """The phase of work that a name stands for, one of the six or one of the methodology's."""
-        wanted = name.strip().lower().replace("-", "_").replace(" ", "_")
-        if wanted in set(Phase):
-            return Phase(wanted)
+        """The phase of a name: one of the six, or one of the methodology's own."""
+        normalised = name.strip().lower().replace("-", "_").replace(" ", "_")
+        if normalised in set(Phase):
+            return Phase(normalised)
         own = self.active.phases
-        if wanted not in own:
+        if normalised not in own:
             raise UsageError(
                 f"Unknown phase {name!r}.",
                 hint=f"Choose one of: {', '.join([*Phase, *own])}.",
             )
-        return own[wanted]
+        return own[normalised]
 
-    def phase_or_usual(self, name: str) -> Phase:
-        """As `phase`, but a name that says nothing means open-ended work."""
+    def phase_or_default(self, name: str) -> Phase:
+        """As `phase`, but an unknown name means the default phase."""
         try:
             return self.phase(name)
         except (UsageError, NotFoundError):
@@ -88,38 +88,36 @@ class Methodologies:
         request: str | None = None,
         named: Mapping[str, str] | None = None,
     ) -> WorkUnitRef | None:
-        """The unit of work that ids, a branch or a request tell of; None when nothing tells."""
+        """The work unit found in ids, a branch or a request; None when there is none."""
         return self.usable.work_unit(WorkContext(branch=branch, request=request, named=named or {}))
 
-    def work_state(self, said: str) -> tuple[dict[str, Json], str]:
-        """Where the work stands by what was said, as data and in words."""
-        state = dict(self.usable.work_state(said))
+    def work_state(self, text: str) -> tuple[dict[str, Json], str]:
+        """The work state read from a text, as data and as text."""
+        state = dict(self.usable.work_state(text))
         return state, self.usable.state_text(state) if state else ""
 
     def relay(
         self, stage: str, *, unit: WorkUnitRef | None = None, limit: int = MAX_RELAYED
     ) -> tuple[list[Memory], str]:
-        """What the stages before hand on to a stage, as memories and in its words.
+        """What earlier stages hand on to a stage, as memories and as text.
 
-        With a unit, only what belongs to it or to the units below it.
+        With a unit, only memories of it or of units below it.
         """
         relays = [relay for relay in self.active.relays if relay.target == stage]
         if not relays:
             stages = ", ".join(dict.fromkeys(relay.target for relay in self.active.relays))
             raise UsageError(
-                f"Nothing is handed on to {stage!r} in {self.active.id}.",
-                hint=f"Stages that are handed something: {stages or 'none'}.",
+                f"Stage {stage!r} of {self.active.id} receives nothing.",
+                hint=f"Stages that receive memories: {stages or 'none'}.",
             )
-        handed_on = (
-            memory
-            for memory in self._work(unit)
-            if any(relay.lets_through(memory) for relay in relays)
+        matching = (
+            memory for memory in self._work(unit) if any(relay.matches(memory) for relay in relays)
         )
-        passed = list(islice(handed_on, limit))
+        passed = list(islice(matching, limit))
         return passed, self.active.relay_text(passed, to=stage)
 
     def _work(self, unit: WorkUnitRef | None) -> Iterator[Memory]:
-        """Memories of units of work, the latest first."""
+        """Memories of work units, latest first."""
         where = Filter(project=self._services.project, include_user=False, stale=False)
         cursor: str | None = None
         for _ in range(_PAGES):
@@ -131,7 +129,7 @@ class Methodologies:
 
 
 def methodology_of(services: Services, session: SessionRecord) -> Methodology:
-    """The way of working that a session followed; it may be of another project than this one."""
+    """The methodology of a session, which may belong to another project."""
     from wellkept.app.wiring.plugins import installed_plugins
 
     settings = services.settings

@@ -1,8 +1,8 @@
-"""A methodology of a stranger's package, held to its word while it is used.
+"""Guards Wellkept against faulty methodology plugins.
 
-It may fail in any way, or give back what nobody can keep. Asked by a person, the failure is told as
-one of the plugin; while sessions are learned from, the usual way stands in, so that a bad plugin
-costs its own words and nothing else. Invariant: what comes out has the promised type and size.
+A failure or an invalid result raises PluginError when a person asked. While learning from sessions
+the native methodology answers instead. Invariant: results have the declared type and a limited
+size.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from wellkept.observe.methodology.protocol import CustomType, Methodology, Relay
 
 MAX_TEXT_CHARS = 4_000
 MAX_STATE_CHARS = 20_000
-_Answer = TypeVar("_Answer")
+_Result = TypeVar("_Result")
 
 
 @record
 class GuardedMethodology:
-    """A `Methodology` around another; a `forgiving` one answers in place of what fails."""
+    """Wraps a `Methodology`. With `forgiving`, the native one answers when it fails."""
 
     inner: Methodology
     forgiving: bool = False
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """The id of the wrapped methodology."""
         return self.inner.id
 
     @property
@@ -49,7 +49,7 @@ class GuardedMethodology:
 
     @property
     def relays(self) -> Sequence[Relay]:
-        """What its stages hand on."""
+        """Its relays."""
         return self.inner.relays
 
     @property
@@ -58,45 +58,45 @@ class GuardedMethodology:
         return self.inner.custom_types
 
     def work_unit(self, at: WorkContext) -> WorkUnitRef | None:
-        """The unit of work at hand."""
-        return self._asked("work_unit", lambda: _unit(self.inner.work_unit(at)), lambda: None)
+        """The current work unit."""
+        return self._call("work_unit", lambda: _unit(self.inner.work_unit(at)), lambda: None)
 
     def relay_text(self, memories: Sequence[Memory], *, to: str) -> str:
-        """What came before, in words."""
-        return self._asked(
+        """The handed-on memories as text."""
+        return self._call(
             "relay_text",
             lambda: _text(self.inner.relay_text(memories, to=to)),
             lambda: NATIVE.relay_text(memories, to=to),
         )
 
-    def work_state(self, said: str) -> Mapping[str, Json]:
-        """Where the work stands."""
-        return self._asked("work_state", lambda: _state(self.inner.work_state(said)), dict)
+    def work_state(self, text: str) -> Mapping[str, Json]:
+        """The work state."""
+        return self._call("work_state", lambda: _state(self.inner.work_state(text)), dict)
 
     def state_text(self, state: Mapping[str, Json]) -> str:
-        """A work state in words."""
-        return self._asked(
+        """A work state as text."""
+        return self._call(
             "state_text",
             lambda: _text(self.inner.state_text(state)),
             lambda: NATIVE.state_text(state),
         )
 
-    def _asked(
-        self, what: str, ask: Callable[[], _Answer], instead: Callable[[], _Answer]
-    ) -> _Answer:
+    def _call(
+        self, what: str, call: Callable[[], _Result], fallback: Callable[[], _Result]
+    ) -> _Result:
         try:
-            return ask()
+            return call()
         except Exception as error:
             if self.forgiving:
-                return instead()
+                return fallback()
             raise PluginError(
                 f"The methodology {self.id!r} failed at {what}: {type(error).__name__}: {error}",
-                hint="Mend or update its package, or choose another: `wellkept methodology`.",
+                hint="Update its package, or choose another: `wellkept methodology`.",
             ) from error
 
 
 def forgiving(methodology: Methodology) -> Methodology:
-    """The methodology as it is used where nobody asked."""
+    """The methodology with failures replaced by the native one."""
     if isinstance(methodology, GuardedMethodology):
         return GuardedMethodology(methodology.inner, forgiving=True)
     return methodology
@@ -105,12 +105,12 @@ def forgiving(methodology: Methodology) -> Methodology:
 def _unit(answer: object) -> WorkUnitRef | None:
     if answer is None or (isinstance(answer, WorkUnitRef) and answer.hierarchy):
         return answer
-    raise TypeError(f"it gave {type(answer).__name__} in place of a unit of work")
+    raise TypeError(f"it returned {type(answer).__name__} instead of a work unit")
 
 
 def _text(answer: object) -> str:
     if not isinstance(answer, str):
-        raise TypeError(f"it gave {type(answer).__name__} in place of a text")
+        raise TypeError(f"it returned {type(answer).__name__} instead of text")
     return shorten(answer, limit=MAX_TEXT_CHARS)
 
 

@@ -1,4 +1,4 @@
-"""The spool on disk behind the `Spool` port, and the lock that lets one process drain it."""
+"""The spool folder behind the `Spool` port, and the lock that lets one process drain it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RETRY = re.compile(r"retry-[0-9a-f]{16}-")
 
 @record
 class SpoolFileStatus:
-    """One file: its size, what of it waits to be taken in, and when it was last written to."""
+    """Size, undrained bytes and modification time of one spool file."""
 
     name: str
     size_bytes: int
@@ -33,7 +33,7 @@ class SpoolFileStatus:
 
 @record
 class SpoolStatus:
-    """The spool at a glance."""
+    """Status of the spool."""
 
     folder: Path
     files: tuple[SpoolFileStatus, ...]
@@ -44,7 +44,7 @@ class SpoolStatus:
 
     @property
     def waiting_bytes(self) -> int:
-        """What waits to be taken in."""
+        """Bytes that are not drained yet."""
         return sum(file.waiting_bytes for file in self.files)
 
 
@@ -57,19 +57,21 @@ class SpoolFolder:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> SpoolFolder:
-        """The folder that the hook process of this user writes to."""
+        """The spool of this user's hook process."""
         state = spool.state_folder(environment)
         if state is None:
-            raise UsageError("There is no home folder.", hint="Set WELLKEPT_HOME to a whole path.")
+            raise UsageError(
+                "There is no home folder.", hint="Set WELLKEPT_HOME to an absolute path."
+            )
         return cls(Path(state) / spool.FOLDER_NAME)
 
     @property
     def state(self) -> Path:
-        """The folder of everything that outlives a process; the spool is a part of it."""
+        """The state folder that contains the spool."""
         return self.folder.parent
 
     def signature(self) -> tuple[tuple[str, int, int], ...]:
-        """Changes whenever something is caught; cheap enough to be asked for all the time."""
+        """Changes with every captured event; cheap enough to poll."""
         return tuple(
             (file.path.name, file.size_bytes, file.modified_ms)
             for file in spool_reader.files(self.folder)
@@ -117,7 +119,7 @@ class SpoolFolder:
             file.write(raw)
 
     def _make_room_aside(self, size_bytes: int) -> None:
-        """Let go of what was set aside longest ago, so that it never fills a disk."""
+        """Delete the oldest files set aside, to limit disk use."""
         found = spool_reader.files(self.folder / _ASIDE)
         total = sum(file.size_bytes for file in found) + size_bytes
         for file in found:
@@ -127,20 +129,20 @@ class SpoolFolder:
             total -= file.size_bytes
 
     def bring_back(self) -> int:
-        """Put what was set aside back into line for another attempt; returns how many files."""
+        """Queue the files set aside for another attempt; returns how many."""
         found = spool_reader.files(self.folder / _ASIDE)
         for file in found:
-            # A name that was never there: how far one of that name was read says nothing of it.
+            # New file: ignore a read offset left by an older file of the same name.
             file.path.rename(self.folder / f"retry-{os.urandom(8).hex()}-{file.path.name}")
         return len(found)
 
     def clear_dropped(self) -> None:
-        """Forget the record of events that did not fit, once a person has seen it."""
+        """Clear the record of dropped events."""
         spool_reader.clear_dropped(self.folder)
 
     @contextmanager
     def draining(self) -> Generator[bool, None, None]:
-        """Hold the lock while the spool is drained; False when someone else has it."""
+        """Hold the drain lock; False when another process has it."""
         if not self.folder.is_dir() or spool.fcntl is None:
             yield True
             return
@@ -152,29 +154,29 @@ class SpoolFolder:
                 return
             yield True
 
-    def status(self, book: SessionStore) -> SpoolStatus:
-        """What is in the spool; changes nothing."""
+    def status(self, sessions: SessionStore) -> SpoolStatus:
+        """The status of the spool. Read-only."""
         found = spool_reader.files(self.folder)
-        left_out = spool_reader.dropped(self.folder)
+        dropped = spool_reader.dropped(self.folder)
         aside = spool_reader.files(self.folder / _ASIDE)
         return SpoolStatus(
             folder=self.folder,
-            files=tuple(self._file_status(file, book) for file in found),
-            dropped_events=left_out.count,
-            dropped_since=None if left_out.since_ms is None else from_ms(left_out.since_ms),
+            files=tuple(self._file_status(file, sessions) for file in found),
+            dropped_events=dropped.count,
+            dropped_since=None if dropped.since_ms is None else from_ms(dropped.since_ms),
             aside_entries=sum(1 for file in aside for _ in spool_reader.read(file.path)),
             draining=self._is_locked(),
         )
 
-    def _file_status(self, file: spool_reader.SpoolFile, book: SessionStore) -> SpoolFileStatus:
-        mark = book.read_position(file.path.name)
+    def _file_status(self, file: spool_reader.SpoolFile, sessions: SessionStore) -> SpoolFileStatus:
+        mark = sessions.read_position(file.path.name)
         first = next(self.read(file.path.name, offset=0), None) if mark else None
         same = isinstance(first, SpoolEntry) and mark is not None and first.event_id == mark.head
-        taken = mark.offset if mark is not None and same else 0
+        drained_bytes = mark.offset if mark is not None and same else 0
         return SpoolFileStatus(
             file.path.name,
             file.size_bytes,
-            max(0, file.size_bytes - taken),
+            max(0, file.size_bytes - drained_bytes),
             from_ms(file.modified_ms),
         )
 

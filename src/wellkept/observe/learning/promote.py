@@ -24,7 +24,7 @@ from wellkept.core.scratchpad import (
 from wellkept.core.sessions import SessionRecord
 from wellkept.memory.engine import Engine
 from wellkept.memory.remember import retried
-from wellkept.observe.learning import outcomes, recipe_store
+from wellkept.observe.learning import outcomes, recipes
 from wellkept.observe.learning.evidence import (
     READING_KINDS,
     SCRATCHPAD_KINDS,
@@ -187,7 +187,7 @@ class _Promotion:
         outcomes.update_calibration(
             engine, project, signals, methodology=self._rules.methodology.id
         )
-        recipe_store.record_success(engine, basis, signals)
+        recipes.record_success(engine, basis, signals)
         if len(tasks) == len(self._scratchpad.tasks):
             outcomes.close_work_state(engine, self._session)
             outcomes.consolidate_outcomes(
@@ -202,7 +202,7 @@ class _Promotion:
         basis = self._basis(self._scratchpad.tasks)
         saved = self._save_unconditional(basis)
         signals = session_signals(self._scratchpad, self._scratchpad.tasks)
-        recipe_store.record_failure(self._engine, basis, signals)
+        recipes.record_failure(self._engine, basis, signals)
         self._put_work_state()
         return replace(self._report(saved), discarded=self._clear_failed_tasks())
 
@@ -272,9 +272,7 @@ class _Promotion:
             if kind not in (SignalKind.FILE_ACCESS, SignalKind.CONTEXT_COST)
         }
         found = infer(fresh, known, self._file_usage(known))
-        recipe = recipe_store.infer_recipe(
-            self._engine, project, known, self._scratchpad.session_id
-        )
+        recipe = recipes.infer_recipe(self._engine, project, known, self._scratchpad.session_id)
         return [*found, *([recipe] if recipe else [])]
 
     def _file_usage(self, known: Mapping[SignalKind, Sequence[SessionSignal]]) -> FileUsage:

@@ -1,1 +1,4 @@
-"""Ways of working: how each names its phases, its units of work and what is handed on."""
+"""Methodologies: phase names, work units, and what one stage hands on to the next.
+
+Open `protocol.py` first. Imports `core` only.
+"""

@@ -1,4 +1,4 @@
-"""The four ways of working that come with Wellkept: native, bmad, tdd and agile."""
+"""The four built-in methodologies: native, bmad, tdd and agile."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from wellkept.observe.methodology.table import (
     Level,
     StateField,
     TableMethodology,
+    checked,
     count_of,
     last_number,
-    next_unticked,
+    next_unchecked,
     text_after,
-    ticked,
-    unticked,
+    unchecked,
 )
 
 _DECISIONS = StateField("key_decisions", "Decided", text_after("decided", "decisions?", "decision"))
@@ -50,8 +50,8 @@ NATIVE = TableMethodology(
         ),
     ),
     state=(
-        StateField("completed_subtasks", "Done", ticked),
-        StateField("in_progress_subtask", "Next", next_unticked),
+        StateField("completed_subtasks", "Done", checked),
+        StateField("in_progress_subtask", "Next", next_unchecked),
         _DECISIONS,
     ),
 )
@@ -93,8 +93,8 @@ BMAD = TableMethodology(
     state=(
         StateField("stories_completed", "Stories done", text_after("stor(?:y|ies) completed")),
         StateField("current_story", "Current story", text_after("current story")),
-        StateField("criteria_met", "Acceptance criteria met", ticked),
-        StateField("criteria_open", "Acceptance criteria open", unticked),
+        StateField("criteria_met", "Acceptance criteria met", checked),
+        StateField("criteria_open", "Acceptance criteria open", unchecked),
         _DECISIONS,
     ),
 )
@@ -178,7 +178,7 @@ AGILE = TableMethodology(
         ),
     ),
     state=(
-        StateField("done", "Done", ticked),
+        StateField("done", "Done", checked),
         StateField("in_progress", "In progress", text_after("in progress", "current story")),
         StateField("blocked", "Blocked", text_after("blocked(?: by)?", "blockers?")),
         _DECISIONS,

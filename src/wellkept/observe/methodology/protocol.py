@@ -1,9 +1,8 @@
-"""What a way of working tells Wellkept about itself.
+"""The `Methodology` protocol: translates a way of working into phases and work units.
 
-Memory knows six phases and opaque units of work; everything else that a methodology calls by its
-own name is translated here. Invariant: nothing below this package ever sees a methodology's own
-phase names, and a unit of another methodology is kept and ranked like any other.
-Knows nothing of plugins, storage or settings.
+Memory knows six phases and opaque work units only. Invariant: no package below this one sees a
+methodology's own phase names, and units of another methodology rank the same. Knows nothing about
+plugins, storage or settings.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from wellkept.core.records import field, record
 from wellkept.core.types import MemoryType, Phase
 
 DEFAULT_PHASE = Phase.EXPLORE
-"""The phase of work that a methodology has no name for."""
+"""The phase of unnamed work."""
 
 
 @record(kw_only=True)
 class WorkContext:
-    """What is known about the work at hand. `named` are ids that somebody gave, by level."""
+    """What is known about the current work. `named` are explicit ids by level."""
 
     branch: str | None = None
     request: str | None = None
@@ -31,7 +30,7 @@ class WorkContext:
 
 @record(kw_only=True)
 class Relay:
-    """What one stage hands on to the next; an empty field lets everything through."""
+    """Which memories one stage hands on to the next. An empty field matches everything."""
 
     source: str
     target: str
@@ -39,7 +38,7 @@ class Relay:
     tags: tuple[str, ...] = ()
     min_confidence: float = 0.0
 
-    def lets_through(self, memory: Memory) -> bool:
+    def matches(self, memory: Memory) -> bool:
         """Whether a memory is handed on."""
         return (
             memory.confidence >= self.min_confidence
@@ -50,57 +49,57 @@ class Relay:
 
 @record(kw_only=True)
 class CustomType:
-    """A methodology's own type: kept as a known one under a tag, so that it outlives a switch."""
+    """A type added by a methodology, stored as a built-in type with a tag."""
 
     name: str
     kept_as: MemoryType
     doc: str
 
     def tag(self, methodology: str) -> str:
-        """The tag that tells it from others of the type it is kept as."""
+        """The tag that marks memories of this type."""
         return f"{methodology}:{self.name}"
 
 
 class Methodology(Protocol):
-    """One way of working. Every method is pure; none may reach for storage or a model."""
+    """One way of working. Every method is pure: no storage, no model."""
 
     @property
     def id(self) -> str:
-        """A short name of small letters, digits, `-` and `_`; it is kept with units of work."""
+        """Lower-case letters, digits, `-` and `_`; stored with work units."""
         ...
 
     @property
     def title(self) -> str:
-        """The name for people."""
+        """The display name."""
         ...
 
     @property
     def phases(self) -> Mapping[str, Phase]:
-        """Its own phase and stage names, each with the phase of work that it is."""
+        """Its own phase and stage names, mapped to the six phases."""
         ...
 
     @property
     def relays(self) -> Sequence[Relay]:
-        """Which stage hands what on to which."""
+        """What each stage hands on."""
         ...
 
     @property
     def custom_types(self) -> Sequence[CustomType]:
-        """Types of memory that it adds."""
+        """The memory types it adds."""
         ...
 
     def work_unit(self, at: WorkContext) -> WorkUnitRef | None:
-        """The unit of work at hand; None when nothing tells."""
+        """The current work unit; None when unknown."""
         ...
 
     def relay_text(self, memories: Sequence[Memory], *, to: str) -> str:
-        """What came before, in words for the next stage."""
+        """The handed-on memories as text for the next stage."""
         ...
 
-    def work_state(self, said: str) -> Mapping[str, Json]:
-        """Where the work stands, read from what was said in a session; empty when nothing tells."""
+    def work_state(self, text: str) -> Mapping[str, Json]:
+        """The work state read from a session's text; may be empty."""
         ...
 
     def state_text(self, state: Mapping[str, Json]) -> str:
-        """A work state in words; one of another methodology is shown as it is."""
+        """A work state as text; unknown fields are shown by name."""
         ...
